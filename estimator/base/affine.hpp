@@ -1,0 +1,55 @@
+// Affine: an integer that is a constant plus a multiple of the batch size.
+//
+// Every dimension, element count and byte count of a model has this form, so that a graph is built
+// once and sized for any batch. A product of two batch-dependent factors is not affine and throws
+// NotAffine, which the layer's shape rule turns into a Diagnostic.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace stowage {
+
+class NotAffine : public std::domain_error {
+ public:
+  using std::domain_error::domain_error;
+};
+
+struct Affine {
+  std::int64_t constant = 0;
+  std::int64_t slope = 0;  ///< per unit of batch
+
+  constexpr Affine() = default;
+  constexpr Affine(std::int64_t value) : constant(value) {}  // NOLINT: a number is an Affine
+  constexpr Affine(std::int64_t c, std::int64_t s) : constant(c), slope(s) {}
+
+  constexpr auto operator<=>(const Affine&) const = default;
+  [[nodiscard]] constexpr bool is_constant() const { return slope == 0; }
+  /// The value at a batch size. Checked.
+  [[nodiscard]] std::int64_t at(std::int64_t batch) const;
+  /// "64", "batch", "1024*batch", "1024*batch+3".
+  [[nodiscard]] std::string to_string() const;
+};
+
+inline constexpr Affine batch_symbol{0, 1};
+
+[[nodiscard]] Affine operator+(Affine a, Affine b);
+[[nodiscard]] Affine operator-(Affine a, Affine b);
+[[nodiscard]] Affine operator*(Affine a, Affine b);  ///< throws NotAffine if both depend on batch
+/// True where a == q * b for an integer (or affine) q; then `quotient` gives q.
+[[nodiscard]] bool divides(Affine b, Affine a);
+[[nodiscard]] Affine quotient(Affine a, Affine b);  ///< precondition: divides(b, a)
+
+/// Dimensions, outermost first. An empty shape is a scalar.
+using Shape = std::vector<Affine>;
+
+[[nodiscard]] Affine element_count(const Shape& shape);
+[[nodiscard]] Shape contiguous_strides(const Shape& shape);  ///< in elements
+[[nodiscard]] std::string to_string(const Shape& shape);     ///< "[batch, 3, 224, 224]"
+/// The shape at a batch size.
+[[nodiscard]] std::vector<std::int64_t> at_batch(const Shape& shape, std::int64_t batch);
+
+}  // namespace stowage

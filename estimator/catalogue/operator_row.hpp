@@ -1,0 +1,70 @@
+// The operator catalogue: one row an operator, and all that the program knows about it.
+//
+// Rows are data and plain functions: help, docs, the reader's checks and the tests iterate over
+// them. To add an operator, write its row in catalogue/ and list it in catalogue.cpp.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/base/affine.hpp"
+#include "estimator/catalogue/attributes.hpp"
+#include "estimator/model/model_graph.hpp"
+#include "estimator/step/kernel_set.hpp"
+
+namespace stowage {
+
+class OperatorLowering;  // step/operator_lowering.hpp
+
+/// A parameter or buffer that an operator owns.
+struct ParameterSpec {
+  std::string_view name;  ///< "weight", "bias", "running_mean"
+  Shape shape;            ///< constant
+  DataType type = DataType::float32;
+  bool is_buffer = false;
+};
+
+/// What a shape rule says.
+struct Inference {
+  std::vector<TensorType> outputs;
+  std::vector<ParameterSpec> parameters;  ///< parameters first, then buffers
+  Affine flops = 0;  ///< of the forward pass; a multiply-add counts two
+};
+
+/// A shape rule's refusal: a sentence, and the attribute or input that it is about.
+struct InferenceError {
+  std::string message;           ///< "kernel 7 is larger than the padded input 5"
+  std::string_view attribute = {};  ///< "" : the layer as a whole
+  int input = -1;                ///< the input whose shape does not suit, or -1
+  std::string hint = {};
+};
+
+using InferRule = tl::expected<Inference, InferenceError> (*)(const Attributes& attributes,
+                                                              std::span<const TensorType> inputs);
+using LowerRule = void (*)(OperatorLowering& lowering);
+
+/// How one kernel set runs the operator: forward and backward (null: no gradient passes).
+struct LoweringRules {
+  LowerRule forward = nullptr;
+  LowerRule backward = nullptr;
+};
+
+struct OperatorRow {
+  std::string_view name;  ///< as written in a description: "conv2d"
+  std::string_view doc;   ///< one line
+  std::vector<AttributeSpec> attributes;
+  int min_inputs = 1;
+  int max_inputs = 1;  ///< -1: any number
+  InferRule infer = nullptr;
+  std::array<LoweringRules, kernel_set_count> lowering = {};  ///< by KernelSet
+  bool is_loss = false;
+};
+
+/// All rows, in the order of the documentation.
+[[nodiscard]] std::span<const OperatorRow> operator_catalogue();
+[[nodiscard]] const OperatorRow* find_operator(std::string_view name);  ///< null: unknown
+
+}  // namespace stowage

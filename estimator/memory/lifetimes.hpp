@@ -1,0 +1,49 @@
+// Lifetimes: from when to when each storage takes memory, and the peak of their sum.
+//
+// The functions here know storages and steps alone, so that the very code behind `check` can be fed
+// a trace recorded elsewhere (tests/estimator/memory/dtr_trace_test.cpp does).
+// All intervals are half-open in steps: a storage of [2, 5) is live during steps 2, 3 and 4.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "estimator/base/bytes.hpp"
+
+namespace stowage {
+
+struct SizedStep;
+
+/// What a storage asks of memory: its size and the steps at which it must be there.
+struct StorageUse {
+  Bytes bytes;
+  std::vector<std::int32_t> touches;  ///< ascending; empty: never live unless `whole_step`
+  bool whole_step = false;            ///< live from step 0 to the end, touched or not
+  bool from_start = false;            ///< live from step 0 to its last touch (an input)
+  bool held_to_next = false;          ///< after its last touch live to the end, and the last
+                                      ///< step's copy from step 0 through the first touch
+};
+
+struct Interval {
+  std::int32_t use = 0;    ///< index into the uses
+  std::int32_t begin = 0;  ///< first step at which it is live
+  std::int32_t end = 0;    ///< first step at which it no longer is
+  Bytes bytes;
+};
+
+/// The intervals of all uses, ordered by (begin, use). A use can have two (held_to_next).
+/// O(uses log uses + touches).
+[[nodiscard]] std::vector<Interval> lifetimes(std::span<const StorageUse> uses, std::int32_t steps);
+
+/// Live bytes during each step. O(intervals + steps). Throws ArithmeticOverflow.
+[[nodiscard]] std::vector<Bytes> live_bytes(std::span<const Interval> intervals,
+                                            std::int32_t steps);
+
+struct Peak {
+  Bytes bytes;
+  std::int32_t step = 0;  ///< the first step at which the sum is largest
+};
+[[nodiscard]] Peak peak(std::span<const Bytes> live);
+
+}  // namespace stowage

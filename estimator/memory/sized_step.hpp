@@ -1,0 +1,36 @@
+// SizedStep: a StepGraph at a batch size, in bytes, with the engines that its convolutions may use.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "estimator/base/bytes.hpp"
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/memory/workspace_source.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+struct SizedStep {
+  std::shared_ptr<const StepGraph> graph;
+  std::int64_t batch = 0;                    ///< of one micro-batch
+  std::vector<Bytes> storage_bytes;          ///< by StorageId
+  std::vector<std::vector<Engine>> engines;  ///< by NodeId; empty: the kernel wants no workspace
+  std::vector<double> flops;                 ///< by NodeId
+  std::vector<double> bytes_moved;           ///< by NodeId: arguments read plus arguments written
+  WorkspaceOrigin workspace_origin = WorkspaceOrigin::none;
+
+  [[nodiscard]] Bytes bytes(StorageId id) const { return storage_bytes[id.index()]; }
+  /// The workspace of the engine that the runtime takes first; 0 without engines.
+  [[nodiscard]] Bytes first_workspace(NodeId id) const;
+  /// The least workspace over the node's engines; 0 without engines.
+  [[nodiscard]] Bytes least_workspace(NodeId id) const;
+};
+
+/// Sizes every storage and asks `source` once for each distinct convolution.
+/// Errors: batch < 1; a size past 2^62 bytes, naming the layer ("batch 1000000000 makes layer ...").
+[[nodiscard]] Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph,
+                                          std::int64_t batch, WorkspaceSource& source);
+
+}  // namespace stowage

@@ -1,0 +1,88 @@
+// ModelGraph: a network as written: operators, the tensors between them, parameters and buffers.
+//
+// Operators stand in the order in which the description names them, which is a topological order
+// and the order in which the runtime calls them. The tables are plain vectors; topology as a
+// boost::adjacency_list (one vertex an operator, one edge a use of a tensor) is made from them by
+// model_topology.hpp where it is needed. Sizes are affine in the batch (base/affine.hpp).
+// Immutable once built; safe to share between threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "estimator/base/affine.hpp"
+#include "estimator/base/data_type.hpp"
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/base/id.hpp"
+#include "estimator/catalogue/attributes.hpp"
+
+namespace stowage {
+
+struct OperatorRow;
+
+struct TensorType {
+  Shape shape;
+  DataType type = DataType::float32;
+  bool operator==(const TensorType&) const = default;
+};
+
+/// An activation: a model input or one output of an operator.
+struct ModelTensor {
+  std::string name;     ///< "image", "conv1", "qkv.0"
+  TensorType type;
+  OperatorId producer;  ///< none: a model input
+  int output_index = 0;
+};
+
+struct Parameter {
+  std::string name;      ///< "conv1.weight"; of a tied parameter the first owner's name
+  TensorType type;       ///< shape is constant
+  bool trainable = true;
+  bool is_buffer = false;  ///< running statistics: kept, never trained, no gradient
+};
+
+struct Operator {
+  std::string name;              ///< unique: "layer1.0.conv1"
+  const OperatorRow* row = nullptr;
+  Attributes attributes;
+  std::vector<TensorId> inputs;
+  std::vector<TensorId> outputs;
+  std::vector<ParameterId> parameters;  ///< in the row's order, then buffers; tied ones repeat an id
+  SourceSpan span;
+};
+
+/// What training adds: defaults of the description's `train:` (the command line overrides them).
+struct OptimizerSettings {
+  std::string name = "sgd";    ///< sgd, adam, adamw
+  double learning_rate = 0.01;
+  double momentum = 0;         ///< sgd: > 0 keeps a momentum buffer
+  bool nesterov = false;
+  double weight_decay = 0;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  bool operator==(const OptimizerSettings&) const = default;
+};
+
+struct ModelGraph {
+  std::string name;
+  std::string source;                ///< whose implementation it describes: "torchvision resnet18"
+  std::vector<ModelTensor> tensors;
+  std::vector<Parameter> parameters;  ///< trainable ones, frozen ones and buffers
+  std::vector<Operator> operators;    ///< execution order; the loss, if any, is the last
+  std::vector<TensorId> inputs;
+  TensorId output;                    ///< what the model returns (the loss's first input)
+  TensorId loss;                      ///< none: inference only
+  OptimizerSettings optimizer;        ///< of `train:`
+  std::int64_t default_seq = 0;       ///< 0: the model has no symbol `seq`
+  std::vector<Diagnostic> warnings;   ///< unused layers and the like
+
+  [[nodiscard]] const ModelTensor& tensor(TensorId id) const { return tensors[id.index()]; }
+  [[nodiscard]] const Parameter& parameter(ParameterId id) const { return parameters[id.index()]; }
+  [[nodiscard]] const Operator& op(OperatorId id) const { return operators[id.index()]; }
+};
+
+/// Elements of all parameters (buffers not counted), each tied one once.
+[[nodiscard]] std::int64_t parameter_count(const ModelGraph& model);
+[[nodiscard]] std::int64_t trainable_parameter_count(const ModelGraph& model);
+
+}  // namespace stowage

@@ -1,0 +1,14 @@
+// From a ModelGraph to a StepGraph: forward, loss, backward and update as one list of kernel calls.
+#pragma once
+
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/model/model_graph.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+/// Errors: training asked of a model without a loss; an operator that the kernel set does not run;
+/// a size past 64 bits (names the layer). Linear in operators and parameters times micro-batches.
+[[nodiscard]] Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& settings);
+
+}  // namespace stowage

@@ -1,0 +1,133 @@
+// StepGraph: one step of a runtime as kernel calls over storages, for any batch size.
+//
+// A node is one kernel call; nodes stand in the order in which the runtime runs them, so a NodeId
+// is also a step number. A storage is an alias class: every view and every in-place result of a
+// tensor share one. A storage has versions: version 0 is what it holds before its first write in
+// the step (parameters, inputs, last step's gradients), and each write starts the next one.
+// Everything downstream (lifetimes, the planner, the executor, the validator) reads this, and sizes
+// it at a batch with SizedStep (sized_step.hpp). Immutable once built.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/base/affine.hpp"
+#include "estimator/base/data_type.hpp"
+#include "estimator/base/id.hpp"
+#include "estimator/catalogue/attributes.hpp"
+#include "estimator/model/model_graph.hpp"
+#include "estimator/step/kernel.hpp"
+#include "estimator/step/kernel_set.hpp"
+
+namespace stowage {
+
+enum class Mode { train, inference };
+enum class Phase { forward, loss, backward, update };
+
+/// What a storage is, as the footprint names it.
+enum class StorageClass {
+  input,
+  parameter,
+  buffer,
+  gradient,         ///< of a parameter
+  optimizer_state,
+  activation,       ///< produced by forward, and the gradients that flow back through it
+  activation_gradient,
+  saved_auxiliary,  ///< saved for backward and nothing else: masks, statistics, indices
+  workspace,        ///< a kernel's scratch, asked of a WorkspaceSource
+  temporary,        ///< lives within one node
+};
+inline constexpr int storage_class_count = static_cast<int>(StorageClass::temporary) + 1;
+
+/// What a storage does at the step's two ends. All lifetimes are half-open intervals of nodes.
+enum class Persistence {
+  transient,   ///< from its first touch to its last (or to `held_until`)
+  persistent,  ///< the whole step: parameters, buffers, and in steady steps optimizer state
+  from_host,   ///< made on the host before the step (inputs); on the GPU from its upload, which the
+               ///< runtimes do before node 0, to its last touch
+};
+
+struct Storage {
+  std::string name;  ///< unique: "conv1.weight", "conv1", "conv1.grad", "adam.conv1.weight.exp_avg"
+  StorageClass storage_class = StorageClass::activation;
+  Persistence persistence = Persistence::transient;
+  Affine bytes;
+  OperatorId op;            ///< whose result or parameter it is; none: the optimizer's, the inputs
+  ParameterId parameter;    ///< for parameter, buffer, gradient, optimizer_state
+  bool carries_over = false;  ///< written in a step and read in the next (parameters that train,
+                              ///< state, running statistics); persistent storages only
+  bool held_to_next = false;  ///< a variable of the training script keeps the last step's result
+                              ///< alive until this step's replaces it (PyTorch's `output`, `loss`)
+};
+
+/// A kernel argument: a storage seen as a tensor. In the `stowage` set strides are contiguous and
+/// the offset is 0.
+struct TensorView {
+  StorageId storage;
+  DataType type = DataType::float32;
+  Shape shape;
+  Shape strides;      ///< in elements
+  Affine offset = 0;  ///< in elements
+};
+
+/// What a WorkspaceSource is asked about; sizes still affine.
+struct ConvolutionCall {
+  enum class Direction { forward, backward_data, backward_filter };
+  Direction direction = Direction::forward;
+  TensorView x, w, y;  ///< the convolution's own x, w, y (for the transposed one: y and x swapped)
+  std::vector<std::int64_t> stride, padding, dilation;
+  std::int64_t groups = 1;
+};
+
+struct KernelNode {
+  std::string name;  ///< unique: "conv1.forward", "conv1.backward.data", "update.conv1.weight"
+  Kernel kernel = Kernel::copy;
+  Phase phase = Phase::forward;
+  OperatorId op;            ///< none: an update
+  int micro_batch = 0;      ///< which repetition of forward and backward
+  std::vector<TensorView> reads;   ///< in kernel.hpp's order
+  std::vector<TensorView> writes;
+  std::vector<StorageId> temporaries;  ///< live during this node only
+  std::vector<StorageId> holds;        ///< kept alive up to this node though not read (autograd)
+  Attributes attributes;
+  Affine flops;                        ///< a multiply-add counts two
+  int convolution = -1;                ///< index into StepGraph::convolutions, or -1
+};
+
+struct SavedTensor {
+  OperatorId op;      ///< who saved it
+  StorageId storage;
+  std::string_view role;  ///< "input", "weight", "result", "mask", "indices", ...
+};
+
+struct LoweringSettings {
+  KernelSet kernels = KernelSet::stowage;
+  Mode mode = Mode::train;
+  OptimizerSettings optimizer;
+  int micro_batches = 1;  ///< forward and backward repeated, gradients accumulated, one update
+  bool operator==(const LoweringSettings&) const = default;
+};
+
+struct StepGraph {
+  LoweringSettings settings;
+  std::string model;
+  std::vector<Storage> storages;
+  std::vector<KernelNode> nodes;
+  std::vector<ConvolutionCall> convolutions;
+  std::vector<SavedTensor> saved;   ///< of one micro-batch
+  std::vector<TensorView> inputs;   ///< the model's inputs, micro-batch by micro-batch
+  TensorView output;                ///< of the last micro-batch
+  std::vector<TensorView> losses;   ///< one a micro-batch
+  std::vector<TensorView> gradients;  ///< by ParameterId; storage none: no gradient
+
+  [[nodiscard]] const Storage& storage(StorageId id) const { return storages[id.index()]; }
+  [[nodiscard]] const KernelNode& node(NodeId id) const { return nodes[id.index()]; }
+};
+
+[[nodiscard]] std::string_view to_string(Mode mode);
+[[nodiscard]] std::string_view to_string(Phase phase);
+[[nodiscard]] std::string_view to_string(StorageClass storage_class);
+
+}  // namespace stowage

@@ -1,0 +1,84 @@
+#include "estimator/base/affine.hpp"
+
+#include <fmt/format.h>
+
+#include "estimator/base/bytes.hpp"
+
+namespace stowage {
+
+std::int64_t Affine::at(std::int64_t batch) const {
+  return checked_add(constant, checked_multiply(slope, batch));
+}
+
+std::string Affine::to_string() const {
+  if (slope == 0) return fmt::format("{}", constant);
+  std::string text = slope == 1 ? "batch" : fmt::format("{}*batch", slope);
+  if (constant > 0) text += fmt::format("+{}", constant);
+  if (constant < 0) text += fmt::format("{}", constant);
+  return text;
+}
+
+Affine operator+(Affine a, Affine b) {
+  return {checked_add(a.constant, b.constant), checked_add(a.slope, b.slope)};
+}
+
+Affine operator-(Affine a, Affine b) {
+  return {checked_subtract(a.constant, b.constant), checked_subtract(a.slope, b.slope)};
+}
+
+Affine operator*(Affine a, Affine b) {
+  if (a.slope != 0 && b.slope != 0) {
+    throw NotAffine(fmt::format("{} times {} is not affine in the batch", a.to_string(),
+                                b.to_string()));
+  }
+  return {checked_multiply(a.constant, b.constant),
+          checked_add(checked_multiply(a.slope, b.constant),
+                      checked_multiply(a.constant, b.slope))};
+}
+
+bool divides(Affine b, Affine a) {
+  if (b.slope == 0) {
+    return b.constant != 0 && a.constant % b.constant == 0 && a.slope % b.constant == 0;
+  }
+  // a must be a constant multiple of b.
+  return a.slope % b.slope == 0 && a == Affine(a.slope / b.slope) * b;
+}
+
+Affine quotient(Affine a, Affine b) {
+  if (b.slope == 0) return {a.constant / b.constant, a.slope / b.constant};
+  return a.slope / b.slope;
+}
+
+Affine element_count(const Shape& shape) {
+  Affine count = 1;
+  for (const Affine& dimension : shape) count = count * dimension;
+  return count;
+}
+
+Shape contiguous_strides(const Shape& shape) {
+  Shape strides(shape.size());
+  Affine stride = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    if (i > 0) stride = stride * shape[i];
+  }
+  return strides;
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (const Affine& dimension : shape) {
+    if (text.size() > 1) text += ", ";
+    text += dimension.to_string();
+  }
+  return text + "]";
+}
+
+std::vector<std::int64_t> at_batch(const Shape& shape, std::int64_t batch) {
+  std::vector<std::int64_t> result;
+  result.reserve(shape.size());
+  for (const Affine& dimension : shape) result.push_back(dimension.at(batch));
+  return result;
+}
+
+}  // namespace stowage

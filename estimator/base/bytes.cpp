@@ -1,0 +1,125 @@
+#include "estimator/base/bytes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+namespace stowage {
+
+std::int64_t checked_add(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result)) {
+    throw ArithmeticOverflow(fmt::format("{} + {} does not fit in 64 bits", a, b));
+  }
+  return result;
+}
+
+std::int64_t checked_subtract(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_sub_overflow(a, b, &result)) {
+    throw ArithmeticOverflow(fmt::format("{} - {} does not fit in 64 bits", a, b));
+  }
+  return result;
+}
+
+std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) {
+    throw ArithmeticOverflow(fmt::format("{} * {} does not fit in 64 bits", a, b));
+  }
+  return result;
+}
+
+Bytes round_up(Bytes bytes, Bytes granularity) {
+  const std::int64_t units =
+      checked_add(bytes.count(), granularity.count() - 1) / granularity.count();
+  return Bytes(checked_multiply(units, granularity.count()));
+}
+
+std::string format_bytes(Bytes bytes) {
+  constexpr std::array<std::string_view, 7> units{"B",   "KiB", "MiB", "GiB",
+                                                  "TiB", "PiB", "EiB"};
+  const std::int64_t count = bytes.count();
+  if (std::abs(static_cast<double>(count)) < 1024) return fmt::format("{} B", count);
+  double value = static_cast<double>(count);
+  std::size_t unit = 0;
+  // 1023.95 would print as "1024.0": go up as soon as rounding would.
+  while (std::abs(value) >= 1023.95 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+namespace {
+
+struct Unit {
+  std::string_view name;  // lower case
+  double factor;
+};
+constexpr std::array<Unit, 15> size_units{{{"b", 1},
+                                           {"kib", 1024.0},
+                                           {"mib", 1048576.0},
+                                           {"gib", 1073741824.0},
+                                           {"tib", 1099511627776.0},
+                                           {"kb", 1e3},
+                                           {"mb", 1e6},
+                                           {"gb", 1e9},
+                                           {"tb", 1e12},
+                                           {"k", 1024.0},
+                                           {"m", 1048576.0},
+                                           {"g", 1073741824.0},
+                                           {"t", 1099511627776.0},
+                                           {"byte", 1},
+                                           {"bytes", 1}}};
+constexpr std::array<std::string_view, 9> shown_units{"B",  "KiB", "MiB", "GiB", "TiB",
+                                                      "KB", "MB",  "GB",  "TB"};
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Bytes> parse_bytes(std::string_view text) {
+  const std::string_view trimmed = trim(text);
+  if (!trimmed.empty() && trimmed.front() == '-') {
+    return failure(fmt::format("'{}' is negative; a size of memory is not", trimmed));
+  }
+  double value = 0;
+  const auto [end, error] =
+      std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), value);
+  if (error != std::errc() || !std::isfinite(value)) {
+    return failure(fmt::format("'{}' is not a size", trimmed), "write 8GiB, 233MiB or 2GB");
+  }
+  std::string unit(trim(trimmed.substr(static_cast<std::size_t>(end - trimmed.data()))));
+  const std::string written = unit;
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  double factor = 1;
+  if (!unit.empty()) {
+    const auto* const found = std::find_if(size_units.begin(), size_units.end(),
+                                           [&](const Unit& u) { return u.name == unit; });
+    if (found == size_units.end()) {
+      std::string hint = did_you_mean(written, shown_units);
+      if (hint.empty()) hint = "units are B, KiB, MiB, GiB, TiB, KB, MB, GB and TB";
+      return failure(fmt::format("'{}' has an unknown unit '{}'", trimmed, written), hint);
+    }
+    factor = found->factor;
+  }
+  const double bytes = std::round(value * factor);
+  if (bytes > 0x1p62) return failure(fmt::format("'{}' is more than 4 EiB", trimmed));
+  return Bytes(static_cast<std::int64_t>(bytes));
+}
+
+}  // namespace stowage

@@ -1,0 +1,141 @@
+#include "estimator/base/diagnostic.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <numeric>
+
+namespace stowage {
+
+tl::unexpected<Diagnostics> failure(std::string message, std::string hint) {
+  return failure(Diagnostic{.message = std::move(message), .hint = std::move(hint)});
+}
+
+tl::unexpected<Diagnostics> failure(Diagnostic diagnostic) {
+  Diagnostics diagnostics;
+  diagnostics.push_back(std::move(diagnostic));
+  return tl::unexpected(std::move(diagnostics));
+}
+
+namespace {
+
+constexpr int shown_width = 160;  // a longer line is shown around its caret
+
+std::string_view severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::error: return "error";
+    case Severity::warning: return "warning";
+    case Severity::note: return "note";
+  }
+  return "error";
+}
+
+std::string_view line_of(std::string_view text, int line) {
+  std::size_t begin = 0;
+  for (int i = 1; i < line && begin != std::string_view::npos; ++i) {
+    begin = text.find('\n', begin);
+    if (begin != std::string_view::npos) ++begin;
+  }
+  if (begin == std::string_view::npos || begin > text.size()) return {};
+  std::string_view rest = text.substr(begin);
+  rest = rest.substr(0, rest.find('\n'));
+  if (!rest.empty() && rest.back() == '\r') rest.remove_suffix(1);
+  return rest;
+}
+
+// Tabs become one space and other control bytes '?', so that the caret stands under its column.
+std::string printable(std::string_view line) {
+  std::string shown(line);
+  for (char& c : shown) {
+    if (c == '\t') c = ' ';
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return shown;
+}
+
+void render_excerpt(std::string& out, const SourceSpan& span) {
+  const std::string_view line = line_of(span.source->text, span.line);
+  if (line.empty()) return;
+  const auto column = static_cast<std::size_t>(std::max(span.column - 1, 0));
+  std::size_t begin = 0;
+  if (line.size() > shown_width && column > shown_width / 2) begin = column - shown_width / 2;
+  const std::string shown = printable(line.substr(std::min(begin, line.size()), shown_width));
+  out += fmt::format("  {}\n", shown);
+  const std::size_t at = std::min(column - std::min(begin, column), shown.size());
+  const std::size_t room = std::max<std::size_t>(shown.size() - at, 1);
+  const std::size_t length =
+      std::clamp<std::size_t>(static_cast<std::size_t>(std::max(span.length, 1)), 1, room);
+  out += fmt::format("  {}^{}\n", std::string(at, ' '), std::string(length - 1, '~'));
+}
+
+void render_one(std::string& out, const Diagnostic& diagnostic) {
+  if (diagnostic.span.source) {
+    out += diagnostic.span.source->name;
+    if (diagnostic.span.line > 0) {
+      out += fmt::format(":{}:{}", diagnostic.span.line, diagnostic.span.column);
+    }
+    out += ": ";
+  }
+  out += fmt::format("{}: {}\n", severity_name(diagnostic.severity), diagnostic.message);
+  if (diagnostic.span.source && diagnostic.span.line > 0) render_excerpt(out, diagnostic.span);
+  if (!diagnostic.hint.empty()) out += fmt::format("  {}\n", diagnostic.hint);
+  for (const Diagnostic& note : diagnostic.notes) render_one(out, note);
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) ==
+                        std::tolower(static_cast<unsigned char>(b[j - 1]));
+      const std::size_t substituted = diagonal + (same ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string render(std::span<const Diagnostic> diagnostics, int limit) {
+  std::string out;
+  int shown = 0;
+  for (const Diagnostic& diagnostic : diagnostics) {
+    if (shown == limit) {
+      out += fmt::format("... and {} more\n", std::ssize(diagnostics) - shown);
+      break;
+    }
+    render_one(out, diagnostic);
+    ++shown;
+  }
+  return out;
+}
+
+std::optional<std::string_view> closest(std::string_view word,
+                                        std::span<const std::string_view> candidates) {
+  constexpr std::size_t longest_word = 64;
+  if (word.size() > longest_word) return std::nullopt;
+  std::size_t best_distance = std::max<std::size_t>(word.size() / 3, 1) + 1;
+  std::optional<std::string_view> best;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
+  const auto best = closest(word, candidates);
+  return best ? fmt::format("did you mean '{}'?", *best) : std::string();
+}
+
+}  // namespace stowage

@@ -1,0 +1,29 @@
+#include "estimator/model/model_graph.hpp"
+
+#include "estimator/base/bytes.hpp"
+
+namespace stowage {
+
+namespace {
+
+template <typename Predicate>
+std::int64_t count_elements(const ModelGraph& model, Predicate counted) {
+  std::int64_t total = 0;
+  for (const Parameter& parameter : model.parameters) {
+    if (!counted(parameter)) continue;
+    total = checked_add(total, element_count(parameter.type.shape).constant);
+  }
+  return total;
+}
+
+}  // namespace
+
+std::int64_t parameter_count(const ModelGraph& model) {
+  return count_elements(model, [](const Parameter& p) { return !p.is_buffer; });
+}
+
+std::int64_t trainable_parameter_count(const ModelGraph& model) {
+  return count_elements(model, [](const Parameter& p) { return !p.is_buffer && p.trainable; });
+}
+
+}  // namespace stowage

@@ -1,0 +1,90 @@
+// The printed names of the step graph's enumerations.
+#include <array>
+
+#include "estimator/step/kernel.hpp"
+#include "estimator/step/kernel_set.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+std::string_view to_string(KernelSet set) {
+  return set == KernelSet::pytorch ? "pytorch" : "stowage";
+}
+
+std::string_view to_string(Mode mode) { return mode == Mode::train ? "train" : "inference"; }
+
+std::string_view to_string(Phase phase) {
+  constexpr std::array<std::string_view, 4> names{"forward", "loss", "backward", "update"};
+  return names[static_cast<std::size_t>(phase)];
+}
+
+std::string_view to_string(StorageClass storage_class) {
+  constexpr std::array<std::string_view, storage_class_count> names{
+      "input",           "parameter",          "buffer",          "gradient",
+      "optimizer_state", "activation",         "activation_gradient", "saved_auxiliary",
+      "workspace",       "temporary"};
+  return names[static_cast<std::size_t>(storage_class)];
+}
+
+std::string_view to_string(Kernel kernel) {
+  constexpr std::array<std::string_view, kernel_count> names{
+      "convolution_forward",
+      "convolution_backward_data",
+      "convolution_backward_filter",
+      "transposed_convolution_forward",
+      "transposed_convolution_backward_data",
+      "transposed_convolution_backward_filter",
+      "channel_sum",
+      "linear_forward",
+      "linear_backward_data",
+      "linear_backward_filter",
+      "matmul",
+      "batch_norm_forward",
+      "batch_norm_inference",
+      "batch_norm_backward",
+      "layer_norm_forward",
+      "layer_norm_backward",
+      "relu_forward",
+      "relu_backward",
+      "gelu_forward",
+      "gelu_backward",
+      "max_pool_forward",
+      "max_pool_backward",
+      "avg_pool_forward",
+      "avg_pool_backward",
+      "adaptive_avg_pool_forward",
+      "adaptive_avg_pool_backward",
+      "dropout_forward",
+      "dropout_backward",
+      "add",
+      "multiply",
+      "sum_to_shape",
+      "accumulate",
+      "concatenate",
+      "slice",
+      "permute",
+      "copy",
+      "fill",
+      "iota",
+      "embedding_forward",
+      "embedding_backward",
+      "softmax_forward",
+      "softmax_backward",
+      "attention_forward",
+      "attention_backward",
+      "log_softmax_forward",
+      "log_softmax_backward",
+      "nll_loss_forward",
+      "nll_loss_backward",
+      "cross_entropy_forward",
+      "cross_entropy_backward",
+      "mse_forward",
+      "mse_backward",
+      "sgd_update",
+      "adam_update",
+      "foreach_update",
+  };
+  return names[static_cast<std::size_t>(kernel)];
+}
+
+}  // namespace stowage

@@ -1,0 +1,1 @@
+int stowage_planner_placeholder();

@@ -1,0 +1,112 @@
+#include "estimator/memory/lifetimes.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <random>
+
+using namespace stowage;
+
+namespace {
+
+std::vector<std::int64_t> counts(const std::vector<Bytes>& live) {
+  std::vector<std::int64_t> result;
+  for (Bytes bytes : live) result.push_back(bytes.count());
+  return result;
+}
+
+/// The definition in StorageUse's comments, one step at a time.
+std::vector<std::int64_t> naive_live(const std::vector<StorageUse>& uses, std::int32_t steps) {
+  std::vector<std::int64_t> live(static_cast<std::size_t>(steps));
+  for (const StorageUse& use : uses) {
+    for (std::int32_t t = 0; t < steps; ++t) {
+      int copies = 0;
+      if (use.whole_step) {
+        copies = 1;
+      } else if (!use.touches.empty()) {
+        const bool after_first = use.from_start || t >= use.touches.front();
+        const bool before_last = use.held_to_next || t <= use.touches.back();
+        copies = after_first && before_last ? 1 : 0;
+        if (use.held_to_next && t <= use.touches.front()) ++copies;
+      }
+      live[static_cast<std::size_t>(t)] += copies * use.bytes.count();
+    }
+  }
+  return live;
+}
+
+}  // namespace
+
+TEST_CASE("a storage lives from its first touch to its last") {
+  const std::vector<StorageUse> uses = {{.bytes = 10_B, .touches = {2, 4}},
+                                        {.bytes = 3_B, .touches = {1}}};
+  const auto intervals = lifetimes(uses, 6);
+  REQUIRE(intervals.size() == 2);
+  CHECK(intervals[0].use == 1);
+  CHECK(intervals[0].begin == 1);
+  CHECK(intervals[0].end == 2);
+  CHECK(intervals[1].use == 0);
+  CHECK(intervals[1].begin == 2);
+  CHECK(intervals[1].end == 5);
+  CHECK(counts(live_bytes(intervals, 6)) == std::vector<std::int64_t>{0, 3, 10, 10, 10, 0});
+}
+
+TEST_CASE("what is never touched takes nothing unless it is there for the whole step") {
+  const std::vector<StorageUse> uses = {{.bytes = 10_B},
+                                        {.bytes = 7_B, .whole_step = true},
+                                        {.bytes = 1_B, .touches = {1}, .whole_step = true}};
+  CHECK(counts(live_bytes(lifetimes(uses, 3), 3)) == std::vector<std::int64_t>{8, 8, 8});
+  CHECK(lifetimes(uses, 0).empty());
+}
+
+TEST_CASE("an input is there from step 0 to its last touch") {
+  const std::vector<StorageUse> uses = {{.bytes = 5_B, .touches = {1, 2}, .from_start = true}};
+  CHECK(counts(live_bytes(lifetimes(uses, 4), 4)) == std::vector<std::int64_t>{5, 5, 5, 0});
+}
+
+TEST_CASE("what is held to the next step is there twice while it is replaced") {
+  const std::vector<StorageUse> uses = {{.bytes = 5_B, .touches = {1, 2}, .held_to_next = true}};
+  CHECK(counts(live_bytes(lifetimes(uses, 4), 4)) == std::vector<std::int64_t>{5, 10, 5, 5});
+}
+
+TEST_CASE("the peak is at the first step of the largest sum") {
+  const std::vector<Bytes> live = {1_B, 7_B, 3_B, 7_B};
+  CHECK(peak(live).bytes == 7_B);
+  CHECK(peak(live).step == 1);
+  CHECK(peak({}).bytes == 0_B);
+}
+
+TEST_CASE("a live sum past 64 bits throws; large storages one after the other do not") {
+  const Bytes huge(std::numeric_limits<std::int64_t>::max());
+  const std::vector<StorageUse> in_turn = {{.bytes = huge, .touches = {0}},
+                                           {.bytes = huge, .touches = {1}}};
+  CHECK(peak(live_bytes(lifetimes(in_turn, 2), 2)).bytes == huge);
+  const std::vector<StorageUse> together = {{.bytes = huge, .touches = {0, 1}},
+                                            {.bytes = huge, .touches = {1}}};
+  CHECK_THROWS_AS((void)live_bytes(lifetimes(together, 2), 2), ArithmeticOverflow);
+}
+
+TEST_CASE("lifetimes agree with the definition on random uses") {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    const auto steps = static_cast<std::int32_t>(1 + random() % 12);
+    std::vector<StorageUse> uses(random() % 8);
+    for (StorageUse& use : uses) {
+      use.bytes = Bytes(static_cast<std::int64_t>(random() % 100));
+      for (std::int32_t t = 0; t < steps; ++t) {
+        if (random() % 4 == 0) use.touches.push_back(t);
+      }
+      use.whole_step = random() % 8 == 0;
+      use.from_start = random() % 4 == 0;
+      use.held_to_next = random() % 4 == 0;
+    }
+    const auto intervals = lifetimes(uses, steps);
+    CHECK(counts(live_bytes(intervals, steps)) == naive_live(uses, steps));
+    for (std::size_t i = 1; i < intervals.size(); ++i) {
+      const auto key = [&](std::size_t k) {
+        return std::pair(intervals[k].begin, intervals[k].use);
+      };
+      CHECK(key(i - 1) <= key(i));
+    }
+  }
+}

@@ -1,0 +1,190 @@
+#include "estimator/memory/card.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "estimator/memory/card_file.hpp"
+#include "estimator/memory/card_name.hpp"
+
+using namespace stowage;
+
+namespace {
+
+const std::string directory = STOWAGE_SOURCE_DIR "/configs/gpus";
+
+std::string found(const std::string& name) {
+  const auto card = find_card(name, directory);
+  return card ? card->card.name + (card->note.empty() ? "" : " | " + card->note)
+              : render(card.error());
+}
+
+std::string read_errors(const std::string& text) {
+  const auto card =
+      read_card(std::make_shared<SourceText>(SourceText{.name = "my.yaml", .text = text}));
+  return card ? "" : render(card.error());
+}
+
+const std::string complete = R"(name: "My card"
+architecture: Ampere
+compute_capability: 8.6
+sm_count: 10
+nvml_total: 1024 MiB
+cuda_total: 1000 MiB
+total_source: typed
+context: 100 MiB
+context_source: typed
+memory_bandwidth: 100 GB/s
+fp32: 1.5 TFLOP/s
+tf32: 1 TFLOP/s
+fp16: 3 TFLOP/s
+pcie: gen3 x16
+h2d_bandwidth: 12 GB/s
+d2h_bandwidth: 12 GB/s
+pageable_bandwidth: 6 GB/s
+rate_source: typed
+confidence: low
+)";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("one card has many spellings") {
+  for (const char* name : {"rtx3090", "RTX 3090", "rtx-3090", "3090", "GeForce RTX 3090",
+                           "NVIDIA GeForce RTX 3090", "rtx_3090"}) {
+    CAPTURE(name);
+    CHECK(found(name) == "GeForce RTX 3090");
+  }
+  CHECK(found("a100 80gb pcie") == "A100 80GB PCIe");
+  CHECK(found("NVIDIA A100-SXM4-40GB") == "A100-SXM4-40GB");
+  CHECK(found("h200") == "H200 SXM 141GB");
+  CHECK(found("t4") == "Tesla T4");
+  CHECK(found("4070 ti") == "GeForce RTX 4070 Ti");
+  CHECK(found("NVIDIA H100 80GB HBM3") == "H100 SXM5 80GB");
+  CHECK(found("NVIDIA RTX 6000 Ada Generation") == "RTX 6000 Ada");
+  CHECK(found("rtx3060") == "GeForce RTX 3060 12GB");
+  CHECK(found("l4") == "L4");
+}
+
+TEST_CASE("what is left open takes the smallest and says so") {
+  CHECK(found("gtx960") ==
+        "GeForce GTX 960 2GB | 'gtx960' may be gtx-960-2gb, gtx-960-4gb: took gtx-960-2gb, "
+        "the smallest");
+  CHECK(found("a100-80gb") ==
+        "A100 80GB PCIe | 'a100-80gb' may be a100-pcie-80gb, a100-sxm4-80gb: took "
+        "a100-pcie-80gb, the smallest");
+  CHECK(found("v100") ==
+        "Tesla V100-PCIE-16GB | 'v100' may be v100-pcie-16gb, v100-sxm2-16gb, v100-sxm2-32gb: "
+        "took v100-pcie-16gb, the smallest");
+}
+
+TEST_CASE("an unknown card gets a suggestion") {
+  CHECK(found("rtx309") == "error: unknown GPU 'rtx309'\n  did you mean 'rtx-3090'?\n");
+  CHECK(found("voodoo banshee") ==
+        "error: unknown GPU 'voodoo banshee'\n  'stowage gpus' lists the known ones; a card file "
+        "or --gpu-memory takes others\n");
+  CHECK(found("") ==
+        "error: unknown GPU ''\n  'stowage gpus' lists the known ones; a card file or "
+        "--gpu-memory takes others\n");
+  CHECK(found("laptop rtx 4060").starts_with("error: unknown GPU"));
+  CHECK(found("no/such.yaml") == "error: cannot read the card file 'no/such.yaml'\n");
+}
+
+TEST_CASE("a path is a card file") {
+  CHECK(found(directory + "/rtx-3090.yaml") == "GeForce RTX 3090");
+}
+
+TEST_CASE("every shipped card reads, is found by its own name and makes sense") {
+  const auto cards = all_cards(directory);
+  REQUIRE(cards);
+  CHECK(cards->size() == 82);
+  std::string previous;
+  for (const Card& card : *cards) {
+    CAPTURE(card.name);
+    CHECK(previous < card.name);
+    previous = card.name;
+    CHECK(found(card.name).substr(0, card.name.size()) == card.name);
+    CHECK(card.context > Bytes(0));
+    CHECK(card.context < card.cuda_total);
+    CHECK(card.cuda_total <= card.nvml_total + 4_MiB);
+    CHECK(card.fp16_flops >= card.fp32_flops);
+    CHECK(card.pageable_bandwidth <= card.h2d_bandwidth);
+    CHECK(card.cudnn_device_json.empty() == (card.compute_capability < 7.5));
+    if (!card.cudnn_device_json.empty()) {
+      CHECK(card.cudnn_device_json.find("\"multiProcessorCount\": " +
+                                        std::to_string(card.sm_count) + ",") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("figures of a card that is often asked for") {
+  const auto card = find_card("rtx3090", directory);
+  REQUIRE(card);
+  CHECK(card->card.nvml_total == 24576_MiB);
+  CHECK(card->card.cuda_total == 24248_MiB);
+  CHECK(card->card.memory_bandwidth == doctest::Approx(936e9));
+  CHECK(card->card.fp32_flops == doctest::Approx(35.6e12));
+  CHECK(card->card.context == 256_MiB);
+  CHECK(card->card.pcie == "gen4 x16");
+}
+
+TEST_CASE("a card file's mistakes are all reported with their places") {
+  CHECK(read_errors(complete) == "");
+  CHECK(
+      read_errors(replaced(complete, "memory_bandwidth: 100 GB/s", "memory_bandwith: 100 GB/s")) ==
+      "my.yaml:10:1: error: unknown key 'memory_bandwith' in a card file\n"
+      "  memory_bandwith: 100 GB/s\n"
+      "  ^~~~~~~~~~~~~~~\n"
+      "  did you mean 'memory_bandwidth'?\n"
+      "my.yaml: error: the card lacks 'memory_bandwidth'\n");
+  CHECK(read_errors(replaced(complete, "1.5 TFLOP/s", "1.5 GB/s")) ==
+        "my.yaml:11:7: error: 'fp32' is not a rate in TFLOP/s: '1.5 GB/s'\n"
+        "  fp32: 1.5 GB/s\n"
+        "        ^~~~~~~~\n");
+  CHECK(read_errors(replaced(complete, "cuda_total: 1000 MiB", "cuda_total: many")) ==
+        "my.yaml:6:13: error: 'cuda_total' is not a size such as 24576 MiB: 'many'\n"
+        "  cuda_total: many\n"
+        "              ^~~~\n");
+  CHECK(read_errors(replaced(complete, "8.6", "sm_86")) ==
+        "my.yaml:3:21: error: 'compute_capability' is neither a number nor 'none': 'sm_86'\n"
+        "  compute_capability: sm_86\n"
+        "                      ^~~~~\n");
+  CHECK(read_errors(replaced(complete, "sm_count: 10", "sm_count: -1")) ==
+        "my.yaml:4:11: error: 'sm_count' is not a count: '-1'\n"
+        "  sm_count: -1\n"
+        "            ^~\n");
+  CHECK(read_errors(complete + "pcie: gen4 x16\n") ==
+        "my.yaml:20:1: error: 'pcie' is given twice\n"
+        "  pcie: gen4 x16\n"
+        "  ^~~~\n");
+  CHECK(read_errors(replaced(complete, "12 GB/s", "0 GB/s")) ==
+        "my.yaml: error: cuda_total, memory_bandwidth, fp32, h2d_bandwidth and d2h_bandwidth must "
+        "be above 0\n");
+  CHECK(read_errors("- a list\n") ==
+        "my.yaml:1:1: error: a card file is a mapping of keys to values\n"
+        "  - a list\n"
+        "  ^\n"
+        "  configs/gpus/ has examples\n");
+  CHECK(read_errors("").starts_with("my.yaml"));
+  CHECK(read_errors("name: [1, 2").starts_with("my.yaml:1:"));
+  CHECK(read_errors("name: {a: b}\n") ==
+        "my.yaml:1:1: error: 'name' takes one plain value\n"
+        "  name: {a: b}\n"
+        "  ^~~~\n");
+}
+
+TEST_CASE("a generic card says that it is generic") {
+  const Card card = generic_card(8_GiB);
+  CHECK(card.name == "a generic " + format_bytes(8_GiB) + " card");
+  CHECK(card.cuda_total == 8_GiB);
+  CHECK(card.compute_capability == 8.6);
+  CHECK(card.cudnn_device_json.find("\"deviceVer\": 860,") != std::string::npos);
+  CHECK(card.cudnn_device_json.find("\"totalGlobalMem\": 8589934592,") != std::string::npos);
+  CHECK(generic_card(2_GiB, 5.2).cudnn_device_json.empty());
+}

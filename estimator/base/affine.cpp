@@ -28,12 +28,12 @@ Affine operator-(Affine a, Affine b) {
 
 Affine operator*(Affine a, Affine b) {
   if (a.slope != 0 && b.slope != 0) {
-    throw NotAffine(fmt::format("{} times {} is not affine in the batch", a.to_string(),
-                                b.to_string()));
+    throw NotAffine(
+        fmt::format("{} times {} is not affine in the batch", a.to_string(), b.to_string()));
   }
-  return {checked_multiply(a.constant, b.constant),
-          checked_add(checked_multiply(a.slope, b.constant),
-                      checked_multiply(a.constant, b.slope))};
+  return {
+      checked_multiply(a.constant, b.constant),
+      checked_add(checked_multiply(a.slope, b.constant), checked_multiply(a.constant, b.slope))};
 }
 
 bool divides(Affine b, Affine a) {

@@ -41,8 +41,7 @@ Bytes round_up(Bytes bytes, Bytes granularity) {
 }
 
 std::string format_bytes(Bytes bytes) {
-  constexpr std::array<std::string_view, 7> units{"B",   "KiB", "MiB", "GiB",
-                                                  "TiB", "PiB", "EiB"};
+  constexpr std::array<std::string_view, 7> units{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   const std::int64_t count = bytes.count();
   if (std::abs(static_cast<double>(count)) < 1024) return fmt::format("{} B", count);
   double value = static_cast<double>(count);
@@ -97,8 +96,7 @@ Result<Bytes> parse_bytes(std::string_view text) {
     return failure(fmt::format("'{}' is negative; a size of memory is not", trimmed));
   }
   double value = 0;
-  const auto [end, error] =
-      std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), value);
+  const auto [end, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), value);
   if (error != std::errc() || !std::isfinite(value)) {
     return failure(fmt::format("'{}' is not a size", trimmed), "write 8GiB, 233MiB or 2GB");
   }

@@ -25,9 +25,12 @@ constexpr int shown_width = 160;  // a longer line is shown around its caret
 
 std::string_view severity_name(Severity severity) {
   switch (severity) {
-    case Severity::error: return "error";
-    case Severity::warning: return "warning";
-    case Severity::note: return "note";
+    case Severity::error:
+      return "error";
+    case Severity::warning:
+      return "warning";
+    case Severity::note:
+      return "note";
   }
   return "error";
 }
@@ -49,8 +52,10 @@ std::string_view line_of(std::string_view text, int line) {
 std::string printable(std::string_view line) {
   std::string shown(line);
   for (char& c : shown) {
-    if (c == '\t') c = ' ';
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    if (c == '\t')
+      c = ' ';
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      c = '?';
   }
   return shown;
 }

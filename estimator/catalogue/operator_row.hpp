@@ -31,14 +31,14 @@ struct ParameterSpec {
 struct Inference {
   std::vector<TensorType> outputs;
   std::vector<ParameterSpec> parameters;  ///< parameters first, then buffers
-  Affine flops = 0;  ///< of the forward pass; a multiply-add counts two
+  Affine flops = 0;                       ///< of the forward pass; a multiply-add counts two
 };
 
 /// A shape rule's refusal: a sentence, and the attribute or input that it is about.
 struct InferenceError {
-  std::string message;           ///< "kernel 7 is larger than the padded input 5"
+  std::string message;              ///< "kernel 7 is larger than the padded input 5"
   std::string_view attribute = {};  ///< "" : the layer as a whole
-  int input = -1;                ///< the input whose shape does not suit, or -1
+  int input = -1;                   ///< the input whose shape does not suit, or -1
   std::string hint = {};
 };
 

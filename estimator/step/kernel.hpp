@@ -7,50 +7,51 @@
 // operator's catalogue row plus the ones named here.
 //
 //   kernel                          reads                          writes
-//   convolution_forward             x, w, [b]                      y            (any spatial rank 2)
-//   convolution_backward_data       dy, w                          dx
+//   convolution_forward             x, w, [b]                      y            (any spatial rank
+//   2) convolution_backward_data       dy, w                          dx
 //   convolution_backward_filter     x, dy                          dw
-//   transposed_convolution_forward          x, w, [b]              y            (w: [in, out/groups, kh, kw])
-//   transposed_convolution_backward_data    dy, w                  dx
+//   transposed_convolution_forward          x, w, [b]              y            (w: [in,
+//   out/groups, kh, kw]) transposed_convolution_backward_data    dy, w                  dx
 //   transposed_convolution_backward_filter  x, dy                  dw
-//   channel_sum                     dy                             db           sum over all axes but `axis`
-//   linear_forward                  x, w, [b]                      y            x: [..., in], w: [out, in]
-//   linear_backward_data            dy, w                          dx
+//   channel_sum                     dy                             db           sum over all axes
+//   but `axis` linear_forward                  x, w, [b]                      y            x: [...,
+//   in], w: [out, in] linear_backward_data            dy, w                          dx
 //   linear_backward_filter          x, dy                          dw
-//   matmul                          a, b                           y            attributes transpose_a, transpose_b
+//   matmul                          a, b                           y            attributes
+//   transpose_a, transpose_b
 //                                   (last two axes), alpha; leading axes broadcast; where y lacks a
 //                                   leading axis that a and b have, it is summed over
-//   batch_norm_forward              x, w, b, mean, var             y, save_mean, save_invstd, mean, var
-//                                   (training; running mean and var in place; attributes eps, momentum)
+//   batch_norm_forward              x, w, b, mean, var             y, save_mean, save_invstd, mean,
+//   var
+//                                   (training; running mean and var in place; attributes eps,
+//                                   momentum)
 //   batch_norm_inference            x, w, b, mean, var             y
 //   batch_norm_backward             x, dy, w, save_mean, save_invstd   dx, dw, db
-//   layer_norm_forward              x, [w, b]                      y, mean, rstd   attributes axes (how many trailing), eps
-//   layer_norm_backward             x, dy, [w], mean, rstd         dx, [dw, db]
-//   relu_forward                    x                              y            y may be x (in place)
-//   relu_backward                   y, dy                          dx
-//   gelu_forward                    x                              y            approximate: none | tanh | tanh_composite
-//   gelu_backward                   x, dy                          dx
+//   layer_norm_forward              x, [w, b]                      y, mean, rstd   attributes axes
+//   (how many trailing), eps layer_norm_backward             x, dy, [w], mean, rstd         dx,
+//   [dw, db] relu_forward                    x                              y            y may be x
+//   (in place) relu_backward                   y, dy                          dx gelu_forward x y
+//   approximate: none | tanh | tanh_composite gelu_backward                   x, dy dx
 //   max_pool_forward                x                              y, [indices]
-//   max_pool_backward               x, y, dy                       dx           the first maximum of a window gets it
-//   avg_pool_forward                x                              y
+//   max_pool_backward               x, y, dy                       dx           the first maximum
+//   of a window gets it avg_pool_forward                x                              y
 //   avg_pool_backward               dy                             dx
 //   adaptive_avg_pool_forward       x                              y
 //   adaptive_avg_pool_backward      dy                             dx
-//   dropout_forward                 x                              y, mask      attributes p, seed (integer)
-//   dropout_backward                dy, mask                       dx
-//   add                             a, b                           y            broadcasts
-//   multiply                        a, b                           y            broadcasts
-//   sum_to_shape                    x                              y            sums the broadcast axes
-//   accumulate                      a, b                           a            a += b, in place
-//   concatenate                     x0, x1, ...                    y            attribute axis (>= 0)
-//   slice                           x                              y            attributes axis, start
-//   permute                         x                              y            attribute axes
-//   copy                            x                              y
-//   fill                            -                              y            attribute value
-//   iota                            -                              y            int64 0, 1, 2, ... along the last axis
-//   embedding_forward               indices, w                     y
-//   embedding_backward              indices, dy                    dw           zeroes dw first; padding_idx -1: none
-//   softmax_forward                 x                              y            attributes axis, causal (mask above the
+//   dropout_forward                 x                              y, mask      attributes p, seed
+//   (integer) dropout_backward                dy, mask                       dx add a, b y
+//   broadcasts multiply                        a, b                           y broadcasts
+//   sum_to_shape                    x                              y            sums the broadcast
+//   axes accumulate                      a, b                           a            a += b, in
+//   place concatenate                     x0, x1, ...                    y            attribute
+//   axis (>= 0) slice                           x                              y attributes axis,
+//   start permute                         x                              y            attribute
+//   axes copy                            x                              y fill - y attribute value
+//   iota                            -                              y            int64 0, 1, 2, ...
+//   along the last axis embedding_forward               indices, w                     y
+//   embedding_backward              indices, dy                    dw           zeroes dw first;
+//   padding_idx -1: none softmax_forward                 x                              y
+//   attributes axis, causal (mask above the
 //                                   diagonal of the last two axes, aligned as PyTorch's is_causal)
 //   softmax_backward                y, dy                          dx
 //   attention_forward               q, k, v                        out, logsumexp, [rng]
@@ -59,14 +60,16 @@
 //   log_softmax_backward            y, dy                          dx
 //   nll_loss_forward                logp, target                   loss, total_weight
 //   nll_loss_backward               dloss, logp, target, total_weight      dlogp
-//   cross_entropy_forward           logits, target                 loss, logsumexp    mean over targets that
+//   cross_entropy_forward           logits, target                 loss, logsumexp    mean over
+//   targets that
 //                                   are not ignore_index; class axis 1 (or the last of a 2-D input)
 //   cross_entropy_backward          logits, target, logsumexp      dlogits      attribute scale
 //   mse_forward                     x, target                      loss         mean
 //   mse_backward                    x, target                      dx           attribute scale
 //   sgd_update                      p, g, [m]                      p, [m]       in place
-//   adam_update                     p, g, m, v                     p, m, v      in place; attribute decoupled
-//   foreach_update                  p..., g..., [state...]         p..., [state...]   pytorch only
+//   adam_update                     p, g, m, v                     p, m, v      in place; attribute
+//   decoupled foreach_update                  p..., g..., [state...]         p..., [state...]
+//   pytorch only
 #pragma once
 
 #include <string_view>

@@ -7,7 +7,8 @@
 namespace stowage {
 
 enum class KernelSet {
-  pytorch,  ///< what eager PyTorch runs on a CUDA device: int64 pooling indices, foreach temporaries
+  pytorch,  ///< what eager PyTorch runs on a CUDA device: int64 pooling indices, foreach
+            ///< temporaries
   stowage,  ///< what our own executor runs, on the GPU and on the CPU alike
 };
 inline constexpr std::size_t kernel_set_count = 2;

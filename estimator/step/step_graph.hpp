@@ -31,9 +31,9 @@ enum class StorageClass {
   input,
   parameter,
   buffer,
-  gradient,         ///< of a parameter
+  gradient,  ///< of a parameter
   optimizer_state,
-  activation,       ///< produced by forward, and the gradients that flow back through it
+  activation,  ///< produced by forward, and the gradients that flow back through it
   activation_gradient,
   saved_auxiliary,  ///< saved for backward and nothing else: masks, statistics, indices
   workspace,        ///< a kernel's scratch, asked of a WorkspaceSource
@@ -54,8 +54,8 @@ struct Storage {
   StorageClass storage_class = StorageClass::activation;
   Persistence persistence = Persistence::transient;
   Affine bytes;
-  OperatorId op;            ///< whose result or parameter it is; none: the optimizer's, the inputs
-  ParameterId parameter;    ///< for parameter, buffer, gradient, optimizer_state
+  OperatorId op;          ///< whose result or parameter it is; none: the optimizer's, the inputs
+  ParameterId parameter;  ///< for parameter, buffer, gradient, optimizer_state
   bool carries_over = false;  ///< written in a step and read in the next (parameters that train,
                               ///< state, running statistics); persistent storages only
   bool held_to_next = false;  ///< a variable of the training script keeps the last step's result
@@ -85,19 +85,19 @@ struct KernelNode {
   std::string name;  ///< unique: "conv1.forward", "conv1.backward.data", "update.conv1.weight"
   Kernel kernel = Kernel::copy;
   Phase phase = Phase::forward;
-  OperatorId op;            ///< none: an update
-  int micro_batch = 0;      ///< which repetition of forward and backward
-  std::vector<TensorView> reads;   ///< in kernel.hpp's order
+  OperatorId op;                  ///< none: an update
+  int micro_batch = 0;            ///< which repetition of forward and backward
+  std::vector<TensorView> reads;  ///< in kernel.hpp's order
   std::vector<TensorView> writes;
   std::vector<StorageId> temporaries;  ///< live during this node only
   std::vector<StorageId> holds;        ///< kept alive up to this node though not read (autograd)
   Attributes attributes;
-  Affine flops;                        ///< a multiply-add counts two
-  int convolution = -1;                ///< index into StepGraph::convolutions, or -1
+  Affine flops;          ///< a multiply-add counts two
+  int convolution = -1;  ///< index into StepGraph::convolutions, or -1
 };
 
 struct SavedTensor {
-  OperatorId op;      ///< who saved it
+  OperatorId op;  ///< who saved it
   StorageId storage;
   std::string_view role;  ///< "input", "weight", "result", "mask", "indices", ...
 };
@@ -116,10 +116,10 @@ struct StepGraph {
   std::vector<Storage> storages;
   std::vector<KernelNode> nodes;
   std::vector<ConvolutionCall> convolutions;
-  std::vector<SavedTensor> saved;   ///< of one micro-batch
-  std::vector<TensorView> inputs;   ///< the model's inputs, micro-batch by micro-batch
-  TensorView output;                ///< of the last micro-batch
-  std::vector<TensorView> losses;   ///< one a micro-batch
+  std::vector<SavedTensor> saved;     ///< of one micro-batch
+  std::vector<TensorView> inputs;     ///< the model's inputs, micro-batch by micro-batch
+  TensorView output;                  ///< of the last micro-batch
+  std::vector<TensorView> losses;     ///< one a micro-batch
   std::vector<TensorView> gradients;  ///< by ParameterId; storage none: no gradient
 
   [[nodiscard]] const Storage& storage(StorageId id) const { return storages[id.index()]; }

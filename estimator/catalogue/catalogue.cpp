@@ -1,0 +1,46 @@
+#include <array>
+
+#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/catalogue/rows.hpp"
+
+namespace stowage {
+
+std::span<const OperatorRow> operator_catalogue() {
+  static const std::array catalogue{
+      rows::conv2d(),
+      rows::conv_transpose2d(),
+      rows::linear(),
+      rows::matmul(),
+      rows::batch_norm(),
+      rows::layer_norm(),
+      rows::relu(),
+      rows::gelu(),
+      rows::softmax(),
+      rows::max_pool2d(),
+      rows::avg_pool2d(),
+      rows::adaptive_avg_pool2d(),
+      rows::dropout(),
+      rows::add(),
+      rows::mul(),
+      rows::concat(),
+      rows::split(),
+      rows::reshape(),
+      rows::flatten(),
+      rows::transpose(),
+      rows::embedding(),
+      rows::positions(),
+      rows::scaled_dot_product_attention(),
+      rows::cross_entropy(),
+      rows::mse(),
+  };
+  return catalogue;
+}
+
+const OperatorRow* find_operator(std::string_view name) {
+  for (const OperatorRow& row : operator_catalogue()) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace stowage

@@ -1,0 +1,105 @@
+// embedding (rows of a table by index) and positions (0, 1, 2, ...).
+// The gradient of the table is dense. PyTorch's CUDA kernel sorts the indices first, which takes
+// two int64 arrays of their size (ATen/native/cuda/Embedding.cu; it skips this for up to 3,072
+// indices, which is not modelled: at most 48 KiB).
+#include <fmt/format.h>
+
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+namespace {
+
+tl::expected<Inference, InferenceError> infer_embedding(const Attributes& attributes,
+                                                        std::span<const TensorType> inputs) {
+  const TensorType& indices = inputs[0];
+  if (is_floating_point(indices.type)) {
+    return refuse(
+        fmt::format("wants integer indices, but its input is {}", to_string(indices.type)), {}, 0,
+        "give the input `dtype: int64`");
+  }
+  if (attributes.integer("padding_index") >= attributes.integer("count")) {
+    return refuse(fmt::format("padding_index {} is not below count {}",
+                              attributes.integer("padding_index"), attributes.integer("count")),
+                  "padding_index");
+  }
+  Shape y = indices.shape;
+  y.push_back(attributes.integer("features"));
+  Inference result;
+  result.outputs = {{y, DataType::float32}};
+  result.parameters.push_back(
+      {.name = "weight", .shape = {attributes.integer("count"), attributes.integer("features")}});
+  return result;
+}
+
+void forward_embedding(OperatorLowering& lowering) {
+  const TensorView indices = lowering.contiguous(lowering.input(), "indices.contiguous");
+  lowering.emit(Kernel::embedding_forward, "forward", {indices, lowering.parameter(0)},
+                {lowering.new_output()});
+  lowering.save("indices", indices);
+}
+
+void backward_embedding(OperatorLowering& lowering) {
+  if (!lowering.parameter_needs_gradient(0)) return;
+  const TensorView indices = lowering.saved("indices");
+  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dw = lowering.new_parameter_gradient(0);
+  std::vector<StorageId> temporaries;
+  if (lowering.pytorch()) {
+    temporaries.push_back(lowering.new_temporary("sorted_indices", byte_count(indices)));
+    temporaries.push_back(lowering.new_temporary("original_indices", byte_count(indices)));
+  }
+  lowering.emit(Kernel::embedding_backward, "backward", {indices, dy}, {dw},
+                {.temporaries = temporaries, .flops = element_count(dy.shape)});
+  lowering.give_parameter_gradient(0, dw);
+}
+
+tl::expected<Inference, InferenceError> infer_positions(const Attributes& attributes,
+                                                        std::span<const TensorType>) {
+  Inference result;
+  result.outputs = {{{1, attributes.integer("length")}, DataType::int64}};
+  return result;
+}
+
+void forward_positions(OperatorLowering& lowering) {
+  lowering.emit(Kernel::iota, "forward", {}, {lowering.new_output()});
+}
+
+}  // namespace
+
+OperatorRow rows::embedding() {
+  return {.name = "embedding",
+          .doc = "rows of a learned table by index",
+          .attributes = {{.name = "count",
+                          .type = AttributeType::integer,
+                          .doc = "rows of the table",
+                          .minimum = 1},
+                         {.name = "features",
+                          .type = AttributeType::integer,
+                          .doc = "elements of a row",
+                          .minimum = 1},
+                         {.name = "padding_index",
+                          .type = AttributeType::integer,
+                          .doc = "a row that gets no gradient; -1: none",
+                          .default_value = std::int64_t{-1},
+                          .minimum = -1}},
+          .infer = infer_embedding,
+          .lowering = {LoweringRules{forward_embedding, backward_embedding},
+                       LoweringRules{forward_embedding, backward_embedding}}};
+}
+
+OperatorRow rows::positions() {
+  return {.name = "positions",
+          .doc = "0, 1, 2, ... as an int64 tensor [1, length]",
+          .attributes =
+              {{.name = "length", .type = AttributeType::integer, .doc = "how many", .minimum = 1}},
+          .min_inputs = 0,
+          .max_inputs = 0,
+          .infer = infer_positions,
+          .lowering = {LoweringRules{forward_positions, nullptr},
+                       LoweringRules{forward_positions, nullptr}}};
+}
+
+}  // namespace stowage

@@ -1,0 +1,113 @@
+// gelu. `none` and `tanh` are single kernels that save their input. `tanh_composite` is the tanh
+// form written out in Python, as Hugging Face's NewGELUActivation does
+//   0.5 * x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x^3)))
+// which in eager PyTorch is eight kernels that save four tensors; our executor runs it as one.
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::int64_t gelu_flops = 12;  // an element
+
+bool composite(const OperatorLowering& lowering) {
+  return lowering.pytorch() && lowering.attributes().text("approximate") == "tanh_composite";
+}
+
+tl::expected<Inference, InferenceError> infer(const Attributes&,
+                                              std::span<const TensorType> inputs) {
+  if (auto error = want_floating(inputs[0])) return tl::unexpected(*error);
+  Inference result;
+  result.outputs = {inputs[0]};
+  result.flops = element_count(inputs[0].shape) * Affine(gelu_flops);
+  return result;
+}
+
+TensorView elementwise(OperatorLowering& lowering, Kernel kernel, std::string_view name,
+                       std::vector<TensorView> reads, StorageClass storage_class) {
+  const TensorView& like = reads.front();
+  const TensorView result = lowering.new_tensor(name, like.shape, like.type, storage_class);
+  const Affine flops = element_count(like.shape);
+  lowering.emit(kernel, name, std::move(reads), {result}, {.flops = flops});
+  return result;
+}
+
+void forward_composite(OperatorLowering& lowering) {
+  const TensorView x = lowering.input();
+  const auto step = [&](Kernel kernel, std::string_view name, std::vector<TensorView> reads) {
+    return elementwise(lowering, kernel, name, std::move(reads), StorageClass::activation);
+  };
+  const TensorView half = step(Kernel::multiply, "half", {x});
+  const TensorView cube = step(Kernel::multiply, "cube", {x});
+  const TensorView scaled_cube = step(Kernel::multiply, "scaled_cube", {cube});
+  const TensorView sum = step(Kernel::add, "sum", {x, scaled_cube});
+  const TensorView inner = step(Kernel::multiply, "inner", {sum});
+  const TensorView tanh = step(Kernel::gelu_forward, "tanh", {inner});
+  const TensorView one_plus = step(Kernel::add, "one_plus", {tanh});
+  const TensorView y = lowering.new_output();
+  // Python keeps `half` until the product has it.
+  lowering.emit(Kernel::multiply, "forward", {half, one_plus}, {y},
+                {.flops = element_count(x.shape)});
+  lowering.save("input", x);
+  lowering.save("tanh", tanh);
+  lowering.save("half", half);
+  lowering.save("one_plus", one_plus);
+}
+
+void backward_composite(OperatorLowering& lowering) {
+  const TensorView x = lowering.saved("input");
+  const TensorView dy = lowering.output_gradient();
+  const auto step = [&](Kernel kernel, std::string_view name, std::vector<TensorView> reads) {
+    return elementwise(lowering, kernel, name, std::move(reads), StorageClass::activation_gradient);
+  };
+  const TensorView d_half =
+      step(Kernel::multiply, "backward.half", {dy, lowering.saved("one_plus")});
+  const TensorView d_plus = step(Kernel::multiply, "backward.plus", {dy, lowering.saved("half")});
+  const TensorView d_inner =
+      step(Kernel::gelu_backward, "backward.tanh", {d_plus, lowering.saved("tanh")});
+  const TensorView d_sum = step(Kernel::multiply, "backward.inner", {d_inner});
+  const TensorView d_cube = step(Kernel::multiply, "backward.scaled_cube", {d_sum});
+  const TensorView square = step(Kernel::multiply, "backward.square", {x});
+  const TensorView slope = step(Kernel::multiply, "backward.slope", {square});
+  const TensorView d_power = step(Kernel::multiply, "backward.power", {d_cube, slope});
+  const TensorView d_x = step(Kernel::accumulate, "backward.sum", {d_sum, d_power});
+  const TensorView d_scaled = step(Kernel::multiply, "backward.scaled", {d_half});
+  const TensorView total = step(Kernel::add, "backward.total", {d_x, d_scaled});
+  lowering.give_input_gradient(0, total);
+}
+
+void forward(OperatorLowering& lowering) {
+  if (composite(lowering)) return forward_composite(lowering);
+  const TensorView x = lowering.input();
+  const TensorView y = lowering.new_output();
+  lowering.emit(Kernel::gelu_forward, "forward", {x}, {y},
+                {.flops = element_count(x.shape) * Affine(gelu_flops)});
+  lowering.save("input", x);
+}
+
+void backward(OperatorLowering& lowering) {
+  if (composite(lowering)) return backward_composite(lowering);
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(Kernel::gelu_backward, "backward",
+                {lowering.saved("input"), lowering.output_gradient()}, {dx},
+                {.flops = element_count(dx.shape) * Affine(gelu_flops)});
+  lowering.give_input_gradient(0, dx);
+}
+
+}  // namespace
+
+OperatorRow rows::gelu() {
+  return {.name = "gelu",
+          .doc = "Gaussian error linear unit",
+          .attributes = {{.name = "approximate",
+                          .type = AttributeType::choice,
+                          .doc = "exact, the tanh form, or the tanh form written out in Python",
+                          .default_value = std::string("none"),
+                          .choices = {"none", "tanh", "tanh_composite"}}},
+          .infer = infer,
+          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
+}
+
+}  // namespace stowage

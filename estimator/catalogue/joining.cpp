@@ -1,0 +1,173 @@
+// concat and split along an axis. In PyTorch the gradients of concat and the results of split are
+// views; our executor, whose tensors are contiguous, copies.
+#include <fmt/format.h>
+
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+namespace {
+
+std::size_t axis_of(const OperatorLowering& lowering, std::size_t rank) {
+  return *resolve_axis(lowering.attributes().integer("axis"), rank);
+}
+
+Attributes place(std::size_t axis, Affine start) {
+  Attributes attributes;
+  attributes.set("axis", static_cast<std::int64_t>(axis));
+  attributes.set("start", start.constant);
+  return attributes;
+}
+
+tl::expected<Inference, InferenceError> infer_concat(const Attributes& attributes,
+                                                     std::span<const TensorType> inputs) {
+  const auto axis = resolve_axis(attributes.integer("axis"), inputs[0].shape.size());
+  if (!axis) {
+    return refuse(fmt::format("axis {} is outside its input's shape {}", attributes.integer("axis"),
+                              to_string(inputs[0].shape)),
+                  "axis", 0);
+  }
+  Shape y = inputs[0].shape;
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    Shape same = inputs[i].shape;
+    if (same.size() == y.size()) same[*axis] = y[*axis];
+    if (same != y || inputs[i].type != inputs[0].type) {
+      return refuse(fmt::format("cannot concatenate {} and {} along axis {}",
+                                to_string(inputs[0].shape), to_string(inputs[i].shape), *axis),
+                    {}, static_cast<int>(i));
+    }
+    y[*axis] = y[*axis] + inputs[i].shape[*axis];
+  }
+  if (auto error = want_constant(y[*axis], "joined axis")) return tl::unexpected(*error);
+  Inference result;
+  result.outputs = {{y, inputs[0].type}};
+  return result;
+}
+
+void forward_concat(OperatorLowering& lowering) {
+  std::vector<TensorView> reads;
+  for (int i = 0; i < lowering.input_count(); ++i) reads.push_back(lowering.input(i));
+  const std::size_t axis = axis_of(lowering, reads[0].shape.size());
+  lowering.emit(Kernel::concatenate, "forward", reads, {lowering.new_output()},
+                {.attributes = place(axis, 0)});
+}
+
+void backward_concat(OperatorLowering& lowering) {
+  const TensorView dy = lowering.output_gradient();
+  const std::size_t axis = axis_of(lowering, dy.shape.size());
+  Affine start = 0;
+  for (int i = 0; i < lowering.input_count(); ++i) {
+    const Affine length = lowering.input(i).shape[axis];
+    if (lowering.input_needs_gradient(i)) {
+      if (lowering.pytorch()) {
+        lowering.give_input_gradient(i, sliced(dy, axis, start, length));
+      } else {
+        const TensorView dx = lowering.new_input_gradient(i);
+        lowering.emit(Kernel::slice, fmt::format("backward.{}", i), {dy}, {dx},
+                      {.attributes = place(axis, start)});
+        lowering.give_input_gradient(i, dx);
+      }
+    }
+    start = start + length;
+  }
+}
+
+tl::expected<Inference, InferenceError> infer_split(const Attributes& attributes,
+                                                    std::span<const TensorType> inputs) {
+  const TensorType& x = inputs[0];
+  const auto axis = resolve_axis(attributes.integer("axis"), x.shape.size());
+  if (!axis) {
+    return refuse(fmt::format("axis {} is outside its input's shape {}", attributes.integer("axis"),
+                              to_string(x.shape)),
+                  "axis", 0);
+  }
+  const std::int64_t parts = attributes.integer("parts");
+  if (auto error = want_constant(x.shape[*axis], "split axis")) return tl::unexpected(*error);
+  if (x.shape[*axis].constant % parts != 0) {
+    return refuse(
+        fmt::format("{} parts do not divide axis {} of {}", parts, *axis, to_string(x.shape)),
+        "parts", 0);
+  }
+  Shape part = x.shape;
+  part[*axis] = x.shape[*axis].constant / parts;
+  Inference result;
+  result.outputs.assign(static_cast<std::size_t>(parts), TensorType{part, x.type});
+  return result;
+}
+
+void forward_split(OperatorLowering& lowering) {
+  const TensorView x = lowering.input();
+  const std::size_t axis = axis_of(lowering, x.shape.size());
+  const int parts = static_cast<int>(lowering.attributes().integer("parts"));
+  const Affine length = lowering.output_type(0).shape[axis];
+  for (int i = 0; i < parts; ++i) {
+    const Affine start = length * Affine(i);
+    if (lowering.pytorch()) {
+      lowering.set_output(i, sliced(x, axis, start, length));
+      continue;
+    }
+    lowering.emit(Kernel::slice, fmt::format("forward.{}", i), {x}, {lowering.new_output(i)},
+                  {.attributes = place(axis, start)});
+  }
+}
+
+void backward_split(OperatorLowering& lowering) {
+  std::vector<TensorView> gradients;
+  const int parts = static_cast<int>(lowering.attributes().integer("parts"));
+  for (int i = 0; i < parts; ++i) {
+    if (lowering.has_output_gradient(i)) {
+      gradients.push_back(lowering.output_gradient(i));
+      continue;
+    }
+    const TensorType& type = lowering.output_type(i);
+    const TensorView zeros = lowering.new_tensor(fmt::format("zeros{}", i), type.shape, type.type,
+                                                 StorageClass::activation_gradient);
+    Attributes value;
+    value.set("value", 0.0);
+    lowering.emit(Kernel::fill, fmt::format("backward.zeros{}", i), {}, {zeros},
+                  {.attributes = value});
+    gradients.push_back(zeros);
+  }
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(Kernel::concatenate, "backward", gradients, {dx},
+                {.attributes = place(axis_of(lowering, dx.shape.size()), 0)});
+  lowering.give_input_gradient(0, dx);
+}
+
+AttributeSpec axis_attribute(std::int64_t value) {
+  return {.name = "axis",
+          .type = AttributeType::integer,
+          .doc = "which axis; negative counts from the last",
+          .default_value = value};
+}
+
+}  // namespace
+
+OperatorRow rows::concat() {
+  return {.name = "concat",
+          .doc = "join tensors along an axis",
+          .attributes = {axis_attribute(1)},
+          .min_inputs = 1,
+          .max_inputs = -1,
+          .infer = infer_concat,
+          .lowering = {LoweringRules{forward_concat, backward_concat},
+                       LoweringRules{forward_concat, backward_concat}}};
+}
+
+OperatorRow rows::split() {
+  return {.name = "split",
+          .doc = "cut a tensor into equal parts along an axis",
+          .attributes = {{.name = "parts",
+                          .type = AttributeType::integer,
+                          .doc = "how many outputs",
+                          .minimum = 1,
+                          .maximum = 4096},
+                         axis_attribute(-1)},
+          .infer = infer_split,
+          .lowering = {LoweringRules{forward_split, backward_split},
+                       LoweringRules{forward_split, backward_split}}};
+}
+
+}  // namespace stowage

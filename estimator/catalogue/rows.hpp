@@ -1,0 +1,46 @@
+// The catalogue's rows, one function each, by family; catalogue.cpp lists them.
+#pragma once
+
+#include "estimator/catalogue/operator_row.hpp"
+
+namespace stowage::rows {
+
+// convolution.cpp, transposed_convolution.cpp
+[[nodiscard]] OperatorRow conv2d();
+[[nodiscard]] OperatorRow conv_transpose2d();
+// linear.cpp
+[[nodiscard]] OperatorRow linear();
+[[nodiscard]] OperatorRow matmul();
+// normalization.cpp
+[[nodiscard]] OperatorRow batch_norm();
+[[nodiscard]] OperatorRow layer_norm();
+// activation.cpp, gelu.cpp
+[[nodiscard]] OperatorRow relu();
+[[nodiscard]] OperatorRow gelu();
+// pooling.cpp
+[[nodiscard]] OperatorRow max_pool2d();
+[[nodiscard]] OperatorRow avg_pool2d();
+[[nodiscard]] OperatorRow adaptive_avg_pool2d();
+// dropout.cpp
+[[nodiscard]] OperatorRow dropout();
+// arithmetic.cpp
+[[nodiscard]] OperatorRow add();
+[[nodiscard]] OperatorRow mul();
+// joining.cpp
+[[nodiscard]] OperatorRow concat();
+[[nodiscard]] OperatorRow split();
+// layout.cpp
+[[nodiscard]] OperatorRow reshape();
+[[nodiscard]] OperatorRow flatten();
+[[nodiscard]] OperatorRow transpose();
+// embedding.cpp
+[[nodiscard]] OperatorRow embedding();
+[[nodiscard]] OperatorRow positions();
+// attention.cpp
+[[nodiscard]] OperatorRow softmax();
+[[nodiscard]] OperatorRow scaled_dot_product_attention();
+// loss.cpp
+[[nodiscard]] OperatorRow cross_entropy();
+[[nodiscard]] OperatorRow mse();
+
+}  // namespace stowage::rows

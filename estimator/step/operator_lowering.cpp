@@ -1,0 +1,196 @@
+#include "estimator/step/operator_lowering.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <stdexcept>
+
+#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/step/step_builder.hpp"
+
+namespace stowage {
+
+OperatorLowering::OperatorLowering(StepBuilder& builder, OperatorId op, int micro_batch)
+    : builder_(builder), id_(op), micro_batch_(micro_batch) {}
+
+const Operator& OperatorLowering::op() const { return builder_.model_.op(id_); }
+
+bool OperatorLowering::pytorch() const {
+  return builder_.graph_.settings.kernels == KernelSet::pytorch;
+}
+bool OperatorLowering::training() const { return builder_.graph_.settings.mode == Mode::train; }
+int OperatorLowering::micro_batches() const { return builder_.graph_.settings.micro_batches; }
+
+int OperatorLowering::input_count() const { return static_cast<int>(op().inputs.size()); }
+
+const TensorView& OperatorLowering::input(int i) const {
+  return builder_.values_[op().inputs[static_cast<std::size_t>(i)].index()];
+}
+
+bool OperatorLowering::input_needs_gradient(int i) const {
+  return builder_.tensor_needs_gradient_[op().inputs[static_cast<std::size_t>(i)].index()];
+}
+
+bool OperatorLowering::may_overwrite_input(int i) const {
+  const StorageId storage = input(i).storage;
+  if (builder_.graph_.storages[storage.index()].persistence != Persistence::transient) return false;
+  return !builder_.read_again_[storage.index()];
+}
+
+TensorView OperatorLowering::parameter(int i) const {
+  const ParameterId id = op().parameters[static_cast<std::size_t>(i)];
+  const Parameter& parameter = builder_.model_.parameter(id);
+  return contiguous_view(builder_.parameter_storage_[id.index()], parameter.type.shape,
+                         parameter.type.type);
+}
+
+int OperatorLowering::parameter_count() const { return static_cast<int>(op().parameters.size()); }
+
+bool OperatorLowering::parameter_needs_gradient(int i) const {
+  if (!training()) return false;
+  const Parameter& parameter =
+      builder_.model_.parameter(op().parameters[static_cast<std::size_t>(i)]);
+  return parameter.trainable && !parameter.is_buffer;
+}
+
+bool OperatorLowering::needs_gradient() const {
+  return training() && builder_.tensor_needs_gradient_[op().outputs.front().index()];
+}
+
+const TensorType& OperatorLowering::output_type(int i) const {
+  return builder_.model_.tensor(op().outputs[static_cast<std::size_t>(i)]).type;
+}
+
+const TensorView& OperatorLowering::output(int i) const {
+  return builder_.values_[op().outputs[static_cast<std::size_t>(i)].index()];
+}
+
+TensorView OperatorLowering::new_output(int i) {
+  const ModelTensor& tensor = builder_.model_.tensor(op().outputs[static_cast<std::size_t>(i)]);
+  const TensorView view = contiguous_view(StorageId{}, tensor.type.shape, tensor.type.type);
+  TensorView made = view;
+  made.storage = builder_.add_storage({.name = builder_.suffixed(tensor.name, micro_batch_),
+                                       .storage_class = StorageClass::activation,
+                                       .bytes = byte_count(view),
+                                       .op = id_});
+  set_output(i, made);
+  return made;
+}
+
+TensorView OperatorLowering::new_tensor(std::string_view suffix, Shape shape, DataType type,
+                                        StorageClass storage_class) {
+  TensorView view = contiguous_view(StorageId{}, std::move(shape), type);
+  view.storage = builder_.add_storage(
+      {.name = builder_.suffixed(fmt::format("{}.{}", op().name, suffix), micro_batch_),
+       .storage_class = storage_class,
+       .bytes = byte_count(view),
+       .op = id_});
+  return view;
+}
+
+StorageId OperatorLowering::new_temporary(std::string_view suffix, Affine bytes) {
+  return builder_.add_storage(
+      {.name = builder_.suffixed(fmt::format("{}.{}", op().name, suffix), micro_batch_),
+       .storage_class = StorageClass::temporary,
+       .bytes = bytes,
+       .op = id_});
+}
+
+void OperatorLowering::set_output(int i, TensorView view) {
+  const TensorId id = op().outputs[static_cast<std::size_t>(i)];
+  if (builder_.consumers_[id.index()] > 1) builder_.read_again_[view.storage.index()] = true;
+  builder_.values_[op().outputs[static_cast<std::size_t>(i)].index()] = std::move(view);
+}
+
+KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix,
+                                   std::vector<TensorView> reads, std::vector<TensorView> writes,
+                                   NodeExtras extras) {
+  Attributes attributes = op().attributes;
+  for (const auto& [name, value] : extras.attributes.entries()) attributes.set(name, value);
+  return builder_.add_node(
+      {.name = builder_.suffixed(fmt::format("{}.{}", op().name, suffix), micro_batch_),
+       .kernel = kernel,
+       .phase = builder_.phase_,
+       .op = id_,
+       .micro_batch = micro_batch_,
+       .reads = std::move(reads),
+       .writes = std::move(writes),
+       .temporaries = std::move(extras.temporaries),
+       .attributes = std::move(attributes),
+       .flops = extras.flops,
+       .convolution = extras.convolution});
+}
+
+int OperatorLowering::add_convolution(ConvolutionCall call) {
+  builder_.graph_.convolutions.push_back(std::move(call));
+  return static_cast<int>(builder_.graph_.convolutions.size()) - 1;
+}
+
+TensorView OperatorLowering::contiguous(const TensorView& view, std::string_view suffix) {
+  if (is_contiguous(view)) return view;
+  const TensorView copy =
+      new_tensor(suffix, view.shape, view.type,
+                 builder_.phase_ == Phase::backward ? StorageClass::activation_gradient
+                                                    : StorageClass::activation);
+  emit(Kernel::copy, suffix, {view}, {copy});
+  return copy;
+}
+
+void OperatorLowering::save(std::string_view role, const TensorView& view) {
+  if (!needs_gradient()) return;
+  builder_.saved_[id_.index()].push_back({std::string(role), view});
+  builder_.read_again_[view.storage.index()] = true;
+}
+
+const TensorView& OperatorLowering::saved(std::string_view role) const {
+  for (const auto& saved : builder_.saved_[id_.index()]) {
+    if (saved.role == role) return saved.view;
+  }
+  throw std::logic_error(fmt::format("{} saved no '{}'", op().name, role));
+}
+
+bool OperatorLowering::has_saved(std::string_view role) const {
+  const auto& all = builder_.saved_[id_.index()];
+  return std::any_of(all.begin(), all.end(), [&](const auto& s) { return s.role == role; });
+}
+
+const TensorView& OperatorLowering::output_gradient(int i) const {
+  const auto& slot = builder_.gradients_[op().outputs[static_cast<std::size_t>(i)].index()];
+  assert(slot.present);
+  return slot.view;
+}
+
+bool OperatorLowering::has_output_gradient(int i) const {
+  return builder_.gradients_[op().outputs[static_cast<std::size_t>(i)].index()].present;
+}
+
+TensorView OperatorLowering::new_input_gradient(int i) {
+  const TensorView& value = input(i);
+  const std::string suffix =
+      input_count() == 1 ? std::string("grad_input") : fmt::format("grad_input{}", i);
+  return new_tensor(suffix, value.shape, value.type, StorageClass::activation_gradient);
+}
+
+TensorView OperatorLowering::new_parameter_gradient(int i) {
+  const ParameterId id = op().parameters[static_cast<std::size_t>(i)];
+  const Parameter& parameter = builder_.model_.parameter(id);
+  TensorView view = contiguous_view(StorageId{}, parameter.type.shape, parameter.type.type);
+  view.storage =
+      builder_.add_storage({.name = builder_.suffixed(parameter.name + ".grad", micro_batch_),
+                            .storage_class = StorageClass::gradient,
+                            .bytes = byte_count(view),
+                            .op = id_,
+                            .parameter = id});
+  return view;
+}
+
+void OperatorLowering::give_input_gradient(int i, const TensorView& gradient) {
+  builder_.pending_.push_back({op().inputs[static_cast<std::size_t>(i)], ParameterId{}, gradient});
+}
+
+void OperatorLowering::give_parameter_gradient(int i, const TensorView& gradient) {
+  builder_.pending_.push_back({TensorId{}, op().parameters[static_cast<std::size_t>(i)], gradient});
+}
+
+}  // namespace stowage

@@ -1,0 +1,108 @@
+// OperatorLowering: what a catalogue row's lowering rules are written against.
+//
+// One object stands for one operator in one micro-batch. `forward` rules read the inputs' views and
+// set the outputs'; `backward` rules read the outputs' gradients and give the inputs' and the
+// parameters' away. Storages are made here, kernel calls are emitted here, in execution order.
+// Whatever a backward rule will need is saved by role, as autograd does, and found again by role.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/model/model_graph.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+class StepBuilder;  // step_builder.hpp
+
+/// What a kernel call is made of besides its arguments.
+struct NodeExtras {
+  Attributes attributes;  ///< added to the operator's own
+  std::vector<StorageId> temporaries = {};
+  Affine flops = 0;
+  int convolution = -1;  ///< from add_convolution
+};
+
+class OperatorLowering {
+ public:
+  OperatorLowering(StepBuilder& builder, OperatorId op, int micro_batch);
+
+  [[nodiscard]] const Operator& op() const;
+  [[nodiscard]] const Attributes& attributes() const { return op().attributes; }
+  [[nodiscard]] bool pytorch() const;   ///< the kernel set is PyTorch's
+  [[nodiscard]] bool training() const;  ///< mode is train
+  [[nodiscard]] int micro_batch() const { return micro_batch_; }
+  [[nodiscard]] int micro_batches() const;
+
+  // Values.
+  [[nodiscard]] int input_count() const;
+  [[nodiscard]] const TensorView& input(int i = 0) const;
+  [[nodiscard]] bool input_needs_gradient(int i = 0) const;
+  /// Nothing but this operator reads the input's storage from here on: no other consumer of any
+  /// tensor in it, and nobody saved it for backward.
+  [[nodiscard]] bool may_overwrite_input(int i = 0) const;
+  /// The parameter as the row numbers it (parameters, then buffers).
+  [[nodiscard]] TensorView parameter(int i) const;
+  [[nodiscard]] int parameter_count() const;
+  [[nodiscard]] bool parameter_needs_gradient(int i) const;
+  /// Whether anything upstream needs a gradient, so that tensors must be saved.
+  [[nodiscard]] bool needs_gradient() const;
+  [[nodiscard]] const TensorType& output_type(int i = 0) const;
+  [[nodiscard]] const TensorView& output(int i = 0) const;
+
+  // Making storages and views.
+  /// A new contiguous storage of the output's type, which becomes output i.
+  TensorView new_output(int i = 0);
+  /// A new contiguous storage named "<operator>.<suffix>".
+  TensorView new_tensor(std::string_view suffix, Shape shape, DataType type,
+                        StorageClass storage_class);
+  /// A storage that lives within one node.
+  StorageId new_temporary(std::string_view suffix, Affine bytes);
+  void set_output(int i, TensorView view);
+
+  // Emitting kernel calls; the name is "<operator>.<suffix>".
+  KernelNode& emit(Kernel kernel, std::string_view suffix, std::vector<TensorView> reads,
+                   std::vector<TensorView> writes, NodeExtras extras = {});
+  int add_convolution(ConvolutionCall call);
+  /// `view` if it is contiguous, else a copy (emits it).
+  TensorView contiguous(const TensorView& view, std::string_view suffix);
+
+  // Saving for backward. Nothing is saved unless needs_gradient().
+  void save(std::string_view role, const TensorView& view);
+  [[nodiscard]] const TensorView& saved(std::string_view role) const;
+  [[nodiscard]] bool has_saved(std::string_view role) const;
+
+  // Backward.
+  /// The gradient that has arrived at output i. Precondition: has_output_gradient(i).
+  [[nodiscard]] const TensorView& output_gradient(int i = 0) const;
+  [[nodiscard]] bool has_output_gradient(int i = 0) const;
+  /// A new contiguous storage for the gradient of input i ("<operator>.grad_input<i>").
+  TensorView new_input_gradient(int i = 0);
+  /// A new contiguous storage for the gradient of parameter i.
+  TensorView new_parameter_gradient(int i);
+  /// Hands a gradient on; a second one for the same tensor is added to the first.
+  void give_input_gradient(int i, const TensorView& gradient);
+  void give_parameter_gradient(int i, const TensorView& gradient);
+
+ private:
+  StepBuilder& builder_;
+  OperatorId id_;
+  int micro_batch_;
+};
+
+// Views. All checked against Affine arithmetic; see torch/ATen's computeStride for the reshape
+// rule.
+[[nodiscard]] TensorView contiguous_view(StorageId storage, Shape shape, DataType type);
+[[nodiscard]] bool is_contiguous(const TensorView& view);
+[[nodiscard]] TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes);
+[[nodiscard]] TensorView sliced(const TensorView& view, std::size_t axis, Affine start,
+                                Affine length);
+/// The view under another shape where its strides allow it without a copy.
+[[nodiscard]] std::optional<TensorView> reshaped(const TensorView& view, const Shape& shape);
+[[nodiscard]] Affine byte_count(const TensorView& view);  ///< elements * element size
+
+}  // namespace stowage

@@ -1,0 +1,246 @@
+#include "estimator/step/step_builder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "estimator/catalogue/operator_row.hpp"
+
+namespace stowage {
+
+StepBuilder::StepBuilder(const ModelGraph& model, const LoweringSettings& settings)
+    : model_(model) {
+  graph_.settings = settings;
+  graph_.model = model.name;
+  tensor_needs_gradient_.resize(model.tensors.size(), false);
+  values_.resize(model.tensors.size());
+  gradients_.resize(model.tensors.size());
+  parameter_gradients_.resize(model.parameters.size());
+  saved_.resize(model.operators.size());
+  consumers_.resize(model.tensors.size(), 0);
+  for (const Operator& op : model.operators) {
+    for (const TensorId input : op.inputs) ++consumers_[input.index()];
+  }
+}
+
+StepGraph StepBuilder::build() && {
+  make_parameter_storages();
+  find_what_needs_gradients();
+  for (int i = 0; i < graph_.settings.micro_batches; ++i) run_micro_batch(i);
+  graph_.gradients.resize(model_.parameters.size());
+  for (std::size_t i = 0; i < parameter_gradients_.size(); ++i) {
+    if (parameter_gradients_[i].present) graph_.gradients[i] = parameter_gradients_[i].view;
+  }
+  if (graph_.settings.mode == Mode::train) lower_update(graph_, model_, parameter_storage_);
+  if (graph_.settings.kernels == KernelSet::pytorch) mark_held_results();
+  return std::move(graph_);
+}
+
+void StepBuilder::make_parameter_storages() {
+  const bool training = graph_.settings.mode == Mode::train;
+  for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
+    const Parameter& parameter = model_.parameters[i];
+    const TensorView view = contiguous_view(StorageId{}, parameter.type.shape, parameter.type.type);
+    parameter_storage_.push_back(add_storage(
+        {.name = parameter.name,
+         .storage_class = parameter.is_buffer ? StorageClass::buffer : StorageClass::parameter,
+         .persistence = Persistence::persistent,
+         .bytes = byte_count(view),
+         .parameter = ParameterId::of(i),
+         .carries_over = training && (parameter.trainable || parameter.is_buffer)}));
+  }
+}
+
+void StepBuilder::find_what_needs_gradients() {
+  if (graph_.settings.mode != Mode::train) return;
+  for (const Operator& op : model_.operators) {
+    const auto& rules = op.row->lowering[static_cast<std::size_t>(graph_.settings.kernels)];
+    if (rules.backward == nullptr) continue;
+    const bool needed =
+        std::any_of(op.inputs.begin(), op.inputs.end(),
+                    [&](TensorId t) { return tensor_needs_gradient_[t.index()]; }) ||
+        std::any_of(op.parameters.begin(), op.parameters.end(), [&](ParameterId p) {
+          return model_.parameter(p).trainable && !model_.parameter(p).is_buffer;
+        });
+    if (!needed) continue;
+    for (const TensorId output : op.outputs) tensor_needs_gradient_[output.index()] = true;
+  }
+}
+
+bool StepBuilder::is_loss(OperatorId op) const {
+  return model_.loss.valid() && model_.tensor(model_.loss).producer == op;
+}
+
+void StepBuilder::make_inputs(int micro_batch) {
+  for (const TensorId id : model_.inputs) {
+    const ModelTensor& tensor = model_.tensor(id);
+    TensorView view = contiguous_view(StorageId{}, tensor.type.shape, tensor.type.type);
+    view.storage = add_storage({.name = suffixed(tensor.name, micro_batch),
+                                .storage_class = StorageClass::input,
+                                .persistence = Persistence::from_host,
+                                .bytes = byte_count(view)});
+    values_[id.index()] = view;
+    graph_.inputs.push_back(view);
+  }
+}
+
+void StepBuilder::run_micro_batch(int micro_batch) {
+  std::fill(values_.begin(), values_.end(), TensorView{});
+  std::fill(gradients_.begin(), gradients_.end(), Gradient{});
+  for (auto& saved : saved_) saved.clear();
+  make_inputs(micro_batch);
+  const bool training = graph_.settings.mode == Mode::train;
+  for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+    if (!training && is_loss(OperatorId::of(i))) continue;
+    run_forward(OperatorId::of(i), micro_batch);
+  }
+  graph_.output = values_[model_.output.index()];
+  if (!training) return;
+  if (micro_batch == 0) record_saved();
+  graph_.losses.push_back(values_[model_.loss.index()]);
+  phase_ = Phase::backward;
+  for (std::size_t i = model_.operators.size(); i-- > 0;) {
+    run_backward(OperatorId::of(i), micro_batch);
+  }
+}
+
+void StepBuilder::run_forward(OperatorId op, int micro_batch) {
+  phase_ = is_loss(op) ? Phase::loss : Phase::forward;
+  OperatorLowering lowering(*this, op, micro_batch);
+  model_.op(op).row->lowering[static_cast<std::size_t>(graph_.settings.kernels)].forward(lowering);
+}
+
+void StepBuilder::run_backward(OperatorId op, int micro_batch) {
+  const Operator& oper = model_.op(op);
+  const LowerRule rule =
+      oper.row->lowering[static_cast<std::size_t>(graph_.settings.kernels)].backward;
+  const auto arrived = [&](TensorId t) { return gradients_[t.index()].present; };
+  const bool wanted = is_loss(op) || std::any_of(oper.outputs.begin(), oper.outputs.end(), arrived);
+  if (rule == nullptr || !wanted || !tensor_needs_gradient_[oper.outputs.front().index()]) return;
+  const std::size_t first_node = graph_.nodes.size();
+  OperatorLowering lowering(*this, op, micro_batch);
+  rule(lowering);
+  if (graph_.settings.kernels == KernelSet::pytorch) hold_until_done(op, first_node);
+  for (const TensorId output : oper.outputs) release(gradients_[output.index()]);
+  deliver(op, micro_batch);
+}
+
+// An autograd node lets go of its saved tensors and of its incoming gradients when it returns.
+void StepBuilder::hold_until_done(OperatorId op, std::size_t first_node) {
+  if (graph_.nodes.size() == first_node) return;
+  std::vector<StorageId>& holds = graph_.nodes.back().holds;
+  for (const Saved& saved : saved_[op.index()]) holds.push_back(saved.view.storage);
+  for (const TensorId output : model_.op(op).outputs) {
+    const Gradient& gradient = gradients_[output.index()];
+    if (gradient.present) holds.push_back(gradient.view.storage);
+  }
+  std::sort(holds.begin(), holds.end());
+  holds.erase(std::unique(holds.begin(), holds.end()), holds.end());
+}
+
+void StepBuilder::deliver(OperatorId op, int micro_batch) {
+  const std::vector<Pending> pending = std::move(pending_);
+  pending_.clear();
+  for (const Pending& given : pending) {
+    if (given.tensor.valid()) {
+      if (!tensor_needs_gradient_[given.tensor.index()]) continue;
+      add_gradient(gradients_[given.tensor.index()], given.gradient, op, micro_batch);
+    } else {
+      add_gradient(parameter_gradients_[given.parameter.index()], given.gradient, op, micro_batch);
+    }
+  }
+}
+
+void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, OperatorId op,
+                               int micro_batch) {
+  if (!slot.present) {
+    slot = {gradient, true};
+    ++holders_[gradient.storage.index()];
+    return;
+  }
+  const std::string name = fmt::format("{}.sum_gradients", model_.op(op).name);
+  const bool alone = holders_[slot.view.storage.index()] == 1;
+  if (alone && is_contiguous(slot.view)) {
+    add_node({.name = suffixed(name, micro_batch),
+              .kernel = Kernel::accumulate,
+              .phase = Phase::backward,
+              .op = op,
+              .micro_batch = micro_batch,
+              .reads = {slot.view, gradient},
+              .writes = {slot.view},
+              .flops = element_count(gradient.shape)});
+    return;
+  }
+  TensorView sum = contiguous_view(StorageId{}, gradient.shape, gradient.type);
+  sum.storage = add_storage({.name = suffixed(name, micro_batch),
+                             .storage_class = StorageClass::activation_gradient,
+                             .bytes = byte_count(sum),
+                             .op = op});
+  add_node({.name = suffixed(name, micro_batch),
+            .kernel = Kernel::add,
+            .phase = Phase::backward,
+            .op = op,
+            .micro_batch = micro_batch,
+            .reads = {slot.view, gradient},
+            .writes = {sum},
+            .flops = element_count(gradient.shape)});
+  release(slot);
+  slot = {sum, true};
+  ++holders_[sum.storage.index()];
+}
+
+void StepBuilder::release(Gradient& slot) {
+  if (!slot.present) return;
+  --holders_[slot.view.storage.index()];
+  slot = {};
+}
+
+void StepBuilder::record_saved() {
+  for (std::size_t i = 0; i < saved_.size(); ++i) {
+    for (const Saved& saved : saved_[i]) {
+      graph_.saved.push_back({OperatorId::of(i), saved.view.storage, saved.role});
+      // What only backward reads is an auxiliary; the rows say so when they make it.
+    }
+  }
+}
+
+// The usual training script keeps `output` and `loss` in variables until the next step's replace
+// them, and its inputs for the whole step.
+void StepBuilder::mark_held_results() {
+  const auto hold = [&](StorageId id) {
+    Storage& storage = graph_.storages[id.index()];
+    if (storage.persistence == Persistence::transient) storage.held_to_next = true;
+  };
+  hold(graph_.output.storage);
+  for (const TensorView& loss : graph_.losses) hold(loss.storage);
+  for (const TensorView& input : graph_.inputs) {
+    graph_.storages[input.storage.index()].persistence = Persistence::persistent;
+  }
+}
+
+StorageId StepBuilder::add_storage(Storage storage) {
+  storage.name = unique_name(std::move(storage.name));
+  graph_.storages.push_back(std::move(storage));
+  holders_.push_back(0);
+  read_again_.push_back(false);
+  return StorageId::of(graph_.storages.size() - 1);
+}
+
+std::string StepBuilder::unique_name(std::string name) {
+  const int count = names_[name]++;
+  return count == 0 ? name : fmt::format("{}~{}", name, count + 1);
+}
+
+KernelNode& StepBuilder::add_node(KernelNode node) {
+  node.name = unique_name(std::move(node.name) + "()");
+  node.name.erase(node.name.find("()"), 2);
+  graph_.nodes.push_back(std::move(node));
+  return graph_.nodes.back();
+}
+
+std::string StepBuilder::suffixed(std::string name, int micro_batch) const {
+  return graph_.settings.micro_batches == 1 ? name : fmt::format("{}@{}", name, micro_batch);
+}
+
+}  // namespace stowage

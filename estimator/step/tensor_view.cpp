@@ -1,0 +1,83 @@
+// Views of storages: strides, slices, and which reshapes need no copy.
+#include <cassert>
+#include <optional>
+
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+TensorView contiguous_view(StorageId storage, Shape shape, DataType type) {
+  Shape strides = contiguous_strides(shape);
+  return {
+      .storage = storage, .type = type, .shape = std::move(shape), .strides = std::move(strides)};
+}
+
+bool is_contiguous(const TensorView& view) {
+  Affine expected = 1;
+  for (std::size_t i = view.shape.size(); i-- > 0;) {
+    if (view.shape[i] == Affine(1)) continue;
+    if (view.strides[i] != expected) return false;
+    if (i > 0) expected = expected * view.shape[i];
+  }
+  return true;
+}
+
+TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes) {
+  assert(axes.size() == view.shape.size());
+  TensorView result = view;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    result.shape[i] = view.shape[static_cast<std::size_t>(axes[i])];
+    result.strides[i] = view.strides[static_cast<std::size_t>(axes[i])];
+  }
+  return result;
+}
+
+TensorView sliced(const TensorView& view, std::size_t axis, Affine start, Affine length) {
+  TensorView result = view;
+  result.offset = view.offset + start * view.strides[axis];
+  result.shape[axis] = length;
+  return result;
+}
+
+std::optional<TensorView> reshaped(const TensorView& view, const Shape& shape) {
+  TensorView result = view;
+  result.shape = shape;
+  if (is_contiguous(view)) {
+    result.strides = contiguous_strides(shape);
+    return result;
+  }
+  // ATen's computeStride: walk both shapes from the inside, chunk by chunk of memory that is
+  // dense; a new axis may not straddle two chunks.
+  result.strides.assign(shape.size(), 0);
+  std::size_t at = shape.size();
+  Affine chunk = 1;   // elements in the current chunk of old axes
+  Affine filled = 1;  // elements of it that new axes have taken
+  Affine base = view.strides.empty() ? Affine(1) : view.strides.back();
+  for (std::size_t i = view.shape.size(); i-- > 0;) {
+    chunk = chunk * view.shape[i];
+    const bool last = i == 0;
+    const bool breaks =
+        !last && view.shape[i - 1] != Affine(1) && view.strides[i - 1] != chunk * base;
+    if (!last && !breaks) continue;
+    while (at > 0 && (filled != chunk || shape[at - 1] == Affine(1))) {
+      result.strides[at - 1] = filled * base;
+      filled = filled * shape[at - 1];
+      --at;
+      if (!divides(filled, chunk)) return std::nullopt;
+    }
+    if (filled != chunk) return std::nullopt;
+    if (!last) {
+      base = view.strides[i - 1];
+      chunk = 1;
+      filled = 1;
+    }
+  }
+  if (at != 0) return std::nullopt;
+  return result;
+}
+
+Affine byte_count(const TensorView& view) {
+  return element_count(view.shape) * Affine(element_size(view.type));
+}
+
+}  // namespace stowage

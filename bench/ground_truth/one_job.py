@@ -128,9 +128,9 @@ def measure(job: Job, spec: dict, meter, recorder: Recorder) -> None:
     trainer = training.Trainer(job, network, meter.device)
     with training.observed_updates(trainer.optimizer) as updates:
         trainer.step()
-    recorder.phase("first_step", meter.snapshot())
-    meter.reset_peaks()
-    warm_up(trainer, spec["warmup"])
+        recorder.phase("first_step", meter.snapshot())
+        meter.reset_peaks()
+        warm_up(trainer, spec["warmup"])  # watched too: the scaler may skip the first updates
     recorder.phase("warm", meter.snapshot())
     meter.reset_peaks()
     step_time = meter.timed(trainer.step, spec["steps"])

@@ -32,11 +32,11 @@ struct TensorArgument {
 /// same address on both sides.
 struct KernelCall {
   Kernel kernel = Kernel::copy;
-  Device device = Device::gpu;   ///< cpu: the host kernels, on host addresses
+  Device device = Device::gpu;  ///< cpu: the host kernels, on host addresses
   const Attributes* attributes = nullptr;
   std::span<const TensorArgument> reads;
   std::span<const TensorArgument> writes;
-  std::string engine;            ///< which engine the plan chose; "" : none to choose
+  std::string engine;  ///< which engine the plan chose; "" : none to choose
   std::byte* workspace = nullptr;
   Bytes workspace_bytes;
 };

@@ -1,0 +1,103 @@
+// Kernels whose operands' shapes differ: broadcasting sums and products, and sums over axes.
+#include "gpu_probe/host/arguments.hpp"
+
+namespace stowage::host {
+namespace {
+
+/// Strides of `shape` seen as `result`: 0 along the axes that it is repeated over.
+Sizes broadcast_strides(const TensorArgument& argument, const TensorArgument& result) {
+  const Sizes &shape = argument.shape, &whole = result.shape;
+  const Sizes strides = row_major_strides(shape);
+  Sizes repeated(whole.size(), 0);
+  bool fits = shape.size() <= whole.size();
+  for (std::size_t i = 0; fits && i < shape.size(); ++i) {
+    const std::size_t at = whole.size() - shape.size() + i;
+    fits = shape[i] == whole[at] || shape[i] == 1;
+    if (shape[i] != 1) repeated[at] = strides[i];
+  }
+  require(fits, "{} does not broadcast to {}", shape_text(shape), shape_text(whole));
+  return repeated;
+}
+
+/// Calls visit(i, at) for the elements of `shape` in row-major order, `at` being the offset that
+/// `strides` give.
+template <typename Visit>
+void walk(const Sizes& shape, const Sizes& strides, Visit visit) {
+  const std::int64_t total = count(shape);
+  Sizes index(shape.size(), 0);
+  std::int64_t at = 0;
+  for (std::int64_t i = 0; i < total; ++i) {
+    visit(i, at);
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      at += strides[axis];
+      if (++index[axis] < shape[axis]) break;
+      at -= strides[axis] * shape[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+template <typename Operation>
+void binary(const KernelCall& call, Operation operation) {
+  require_arity(call, 2, 2, 1);
+  const auto &left = call.reads[0], &right = call.reads[1], &result = call.writes[0];
+  const float *a = floats(left), *b = floats(right);
+  float* y = mutable_floats(result);
+  const std::int64_t total = count(result.shape);
+  if (left.shape == result.shape && right.shape == result.shape) {
+    for (std::int64_t i = 0; i < total; ++i) y[i] = operation(a[i], b[i]);
+    return;
+  }
+  // One operand at a time; the result may share the first one's storage.
+  const Sizes a_strides = broadcast_strides(left, result);
+  const Sizes b_strides = broadcast_strides(right, result);
+  std::vector<std::int64_t> b_at(static_cast<std::size_t>(total));
+  walk(result.shape, b_strides,
+       [&](std::int64_t i, std::int64_t at) { b_at[static_cast<std::size_t>(i)] = at; });
+  walk(result.shape, a_strides, [&](std::int64_t i, std::int64_t at) {
+    y[i] = operation(a[at], b[b_at[static_cast<std::size_t>(i)]]);
+  });
+}
+
+}  // namespace
+
+void add(const KernelCall& call) {
+  binary(call, [](float a, float b) { return a + b; });
+}
+
+void multiply(const KernelCall& call) {
+  binary(call, [](float a, float b) { return a * b; });
+}
+
+void sum_to_shape(const KernelCall& call) {
+  require_arity(call, 1, 1, 1);
+  const auto &x = call.reads[0], &y = call.writes[0];
+  const Sizes strides = broadcast_strides(y, x);
+  std::vector<double> sums(static_cast<std::size_t>(count(y.shape)), 0);
+  const float* in = floats(x);
+  walk(x.shape, strides,
+       [&](std::int64_t i, std::int64_t at) { sums[static_cast<std::size_t>(at)] += in[i]; });
+  float* out = mutable_floats(y);
+  for (std::size_t i = 0; i < sums.size(); ++i) out[i] = static_cast<float>(sums[i]);
+}
+
+void channel_sum(const KernelCall& call) {
+  require_arity(call, 1, 1, 1);
+  const auto &dy = call.reads[0], &db = call.writes[0];
+  const std::size_t axis = axis_of(call, "axis", dy.shape.size(), 1);
+  const std::int64_t channels = dy.shape[axis];
+  require_shape("db", db, {channels});
+  const std::int64_t outer = count(dy.shape, 0, axis);
+  const std::int64_t inner = count(dy.shape, axis + 1, dy.shape.size());
+  std::vector<double> sums(static_cast<std::size_t>(channels), 0);
+  const float* in = floats(dy);
+  for (std::int64_t o = 0; o < outer; ++o) {
+    for (auto& sum : sums) {
+      for (std::int64_t i = 0; i < inner; ++i) sum += *in++;
+    }
+  }
+  float* out = mutable_floats(db);
+  for (std::size_t i = 0; i < sums.size(); ++i) out[i] = static_cast<float>(sums[i]);
+}
+
+}  // namespace stowage::host

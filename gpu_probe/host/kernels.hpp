@@ -1,0 +1,80 @@
+// The host kernels: one function a kernel of the `stowage` set, for kernel.hpp's argument order.
+//
+// float32 only (indices int64, masks uint8 or boolean), row-major, contiguous. Arguments may not
+// overlap except where kernel.hpp says "in place". Every function checks its arguments' types and
+// shapes and throws KernelError where they do not suit. Sums over many elements are taken in
+// double, in a fixed order, so that the same inputs give the same bits at any address.
+#pragma once
+
+#include <stdexcept>
+
+#include "gpu_probe/backend.hpp"
+
+namespace stowage::host {
+
+class KernelError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// convolution.cpp
+void convolution_forward(const KernelCall& call);
+void convolution_backward_data(const KernelCall& call);
+void convolution_backward_filter(const KernelCall& call);
+void transposed_convolution_forward(const KernelCall& call);
+void transposed_convolution_backward_data(const KernelCall& call);
+void transposed_convolution_backward_filter(const KernelCall& call);
+// matrix.cpp
+void linear_forward(const KernelCall& call);
+void linear_backward_data(const KernelCall& call);
+void linear_backward_filter(const KernelCall& call);
+void matmul(const KernelCall& call);
+// normalisation.cpp
+void batch_norm_forward(const KernelCall& call);
+void batch_norm_inference(const KernelCall& call);
+void batch_norm_backward(const KernelCall& call);
+void layer_norm_forward(const KernelCall& call);
+void layer_norm_backward(const KernelCall& call);
+// elementwise.cpp
+void relu_forward(const KernelCall& call);
+void relu_backward(const KernelCall& call);
+void gelu_forward(const KernelCall& call);
+void gelu_backward(const KernelCall& call);
+void dropout_forward(const KernelCall& call);
+void dropout_backward(const KernelCall& call);
+void accumulate(const KernelCall& call);
+// broadcast.cpp
+void add(const KernelCall& call);
+void multiply(const KernelCall& call);
+void sum_to_shape(const KernelCall& call);
+void channel_sum(const KernelCall& call);
+// pooling.cpp
+void max_pool_forward(const KernelCall& call);
+void max_pool_backward(const KernelCall& call);
+void avg_pool_forward(const KernelCall& call);
+void avg_pool_backward(const KernelCall& call);
+void adaptive_avg_pool_forward(const KernelCall& call);
+void adaptive_avg_pool_backward(const KernelCall& call);
+// layout.cpp
+void concatenate(const KernelCall& call);
+void slice(const KernelCall& call);
+void permute(const KernelCall& call);
+void copy(const KernelCall& call);
+void fill(const KernelCall& call);
+void iota(const KernelCall& call);
+// embedding.cpp
+void embedding_forward(const KernelCall& call);
+void embedding_backward(const KernelCall& call);
+// softmax.cpp
+void softmax_forward(const KernelCall& call);
+void softmax_backward(const KernelCall& call);
+// loss.cpp
+void cross_entropy_forward(const KernelCall& call);
+void cross_entropy_backward(const KernelCall& call);
+void mse_forward(const KernelCall& call);
+void mse_backward(const KernelCall& call);
+// update.cpp
+void sgd_update(const KernelCall& call);
+void adam_update(const KernelCall& call);
+
+}  // namespace stowage::host

@@ -1,1 +1,22 @@
-int main() { return 70; }
+#include <fmt/format.h>
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/output_file.hpp"
+#include "cli/run.hpp"
+
+int main(int argc, char** argv) {
+  stowage::install_signal_handlers();
+  try {
+    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    return static_cast<int>(stowage::run_program(words));
+  } catch (const std::exception& error) {
+    fmt::print(stderr,
+               "stowage: a bug in stowage: {}\n"
+               "  please report it with the command line and the model's description\n",
+               error.what());
+    return static_cast<int>(stowage::ExitCode::bug);
+  }
+}

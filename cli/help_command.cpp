@@ -1,0 +1,28 @@
+#include <fmt/format.h>
+
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/help.hpp"
+
+namespace stowage {
+
+Result<Answer> run_help(const Arguments& arguments) {
+  Answer answer;
+  if (arguments.positionals().empty()) {
+    const bool reference = arguments.text("format") == "markdown";
+    answer.report.raw = reference ? command_reference() : program_help();
+    return answer;
+  }
+  const std::string& name = arguments.positionals().front();
+  const CommandSpec* command = find_command(name);
+  if (command == nullptr) {
+    std::vector<std::string_view> names;
+    for (const CommandSpec& candidate : command_table()) names.push_back(candidate.name);
+    return failure(command_line_error(fmt::format("there is no command '{}'", name),
+                                      did_you_mean(name, names)));
+  }
+  answer.report.raw = long_help(*command);
+  return answer;
+}
+
+}  // namespace stowage

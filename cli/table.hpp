@@ -1,0 +1,57 @@
+// Table: rows under typed columns, from which every printed form is made.
+//
+// Printed: numbers right-aligned, one scale a column of sizes, and where a table has a total the
+// rounded rows add up to it (largest remainders). CSV keeps bytes and seconds exact.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "estimator/base/bytes.hpp"
+
+namespace stowage {
+
+/// A duration; printed with one scale a column, as sizes are.
+struct Duration {
+  double seconds = 0;
+};
+/// A part of a whole, printed in percent.
+struct Share {
+  double fraction = 0;
+};
+
+using Cell = std::variant<std::monostate, std::string, std::int64_t, Bytes, Duration, Share>;
+
+struct Column {
+  std::string title;  ///< as printed
+  std::string key;    ///< as CSV's header: "device_bytes"
+};
+
+struct Row {
+  std::vector<Cell> cells;
+  bool is_total = false;  ///< the rows above it, back to the last total, sum to it
+};
+
+struct Table {
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+};
+
+/// Keeps the first `most` rows and makes one of the rest, "N others" in the last text column,
+/// adding up sizes and counts. Unchanged where that would save nothing.
+[[nodiscard]] Table folded(Table table, std::size_t most);
+
+/// Lines ended by '\n'. `indent` spaces before each.
+[[nodiscard]] std::string plain_text(const Table& table, int indent = 2);
+[[nodiscard]] std::string markdown(const Table& table);
+[[nodiscard]] std::string csv(const Table& table);
+
+/// "25,557,032"
+[[nodiscard]] std::string grouped_digits(std::int64_t value);
+/// "1.24 s", "38.2 ms"
+[[nodiscard]] std::string format_seconds(double seconds);
+
+}  // namespace stowage

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "cli/commands.hpp"
 #include "cli/config_directory.hpp"
 #include "estimator/memory/card.hpp"
@@ -7,9 +5,6 @@
 namespace stowage {
 
 namespace {
-
-std::string giga(double per_second) { return fmt::format("{:.0f}", per_second / 1e9); }
-std::string tera(double per_second) { return fmt::format("{:.1f}", per_second / 1e12); }
 
 Json json_of(const Card& card) {
   return Json::Object{{"name", card.name},
@@ -43,38 +38,25 @@ Result<Answer> run_gpus(const Arguments& arguments) {
 
   Answer answer;
   Report& report = answer.report;
-  Table table{.columns = {{"nvidia-smi", ""},
-                          {"CUDA total", ""},
-                          {"context", ""},
-                          {"cc", ""},
-                          {"GB/s", ""},
-                          {"fp32 TFLOPS", ""},
-                          {"PCIe", ""},
-                          {"Name", ""}}};
-  Table listing{.columns = {{"", "nvml_total_bytes"},
-                            {"", "cuda_total_bytes"},
-                            {"", "context_bytes"},
-                            {"", "compute_capability"},
-                            {"", "memory_bandwidth"},
-                            {"", "fp32_flops"},
-                            {"", "h2d_bandwidth"},
-                            {"", "pcie"},
-                            {"", "confidence"},
-                            {"", "name"}}};
+  Table table{.columns = {{"nvidia-smi", "nvml_total_bytes"},
+                          {"CUDA total", "cuda_total_bytes"},
+                          {"Context", "context_bytes"},
+                          {"CC", "compute_capability"},
+                          {"GB/s", "memory_gb_per_second"},
+                          {"fp32 TFLOPS", "fp32_tflops"},
+                          {"Link GB/s", "h2d_gb_per_second"},
+                          {"PCIe", "pcie"},
+                          {"Name", "name"}}};
   Json::Array rows;
   for (const Card& card : *cards) {
-    const std::string capability = fmt::format("{:.1f}", card.compute_capability);
     table.rows.push_back(
-        {{card.nvml_total, card.cuda_total, card.context, capability, giga(card.memory_bandwidth),
-          tera(card.fp32_flops), card.pcie, card.name}});
-    listing.rows.push_back(
-        {{card.nvml_total, card.cuda_total, card.context, capability,
-          fmt::format("{}", card.memory_bandwidth), fmt::format("{}", card.fp32_flops),
-          fmt::format("{}", card.h2d_bandwidth), card.pcie, card.confidence, card.name}});
+        {{card.nvml_total, card.cuda_total, card.context, Number{card.compute_capability, 1},
+          Number{card.memory_bandwidth / 1e9}, Number{card.fp32_flops / 1e12, 1},
+          Number{card.h2d_bandwidth / 1e9, 1}, card.pcie, card.name}});
     rows.push_back(json_of(card));
   }
   report.json = {{"gpus", std::move(rows)}};
-  report.listing = std::move(listing);
+  report.listing = table;
   report.show(std::move(table));
   return answer;
 }

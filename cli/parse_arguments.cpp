@@ -98,7 +98,7 @@ Result<Arguments> parse_arguments(const CommandSpec& command, std::span<const st
     CLI::Option* const handle =
         option->type == OptionType::flag
             ? app.add_flag(names)
-            : app.add_option(names, values[std::string(name)])->expected(1)->take_all();
+            : app.add_option(names, values[std::string(name)])->take_all()->allow_extra_args(false);
     added.emplace_back(name, handle);
   }
   std::vector<std::string> reversed(joined.rbegin(), joined.rend());

@@ -116,6 +116,7 @@ std::string exact_text(const Cell& cell) {
     std::string operator()(Bytes bytes) const { return fmt::format("{}", bytes.count()); }
     std::string operator()(Duration duration) const { return fmt::format("{}", duration.seconds); }
     std::string operator()(Share share) const { return fmt::format("{}", share.fraction); }
+    std::string operator()(Number number) const { return fmt::format("{}", number.value); }
   };
   return std::visit(Write{}, cell);
 }
@@ -134,6 +135,9 @@ PrintedColumn printed(const Table& table, std::size_t column) {
     std::string& text = result.texts[r];
     if (const auto* words = std::get_if<std::string>(&cell)) text = *words;
     if (const auto* count = std::get_if<std::int64_t>(&cell)) text = grouped_digits(*count);
+    if (const auto* number = std::get_if<Number>(&cell)) {
+      text = fmt::format("{:.{}f}", number->value, number->decimals);
+    }
     if (const auto* share = std::get_if<Share>(&cell)) {
       text = fmt::format("{:.1f} %", share->fraction * 100);
     }

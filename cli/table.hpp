@@ -23,7 +23,14 @@ struct Share {
   double fraction = 0;
 };
 
-using Cell = std::variant<std::monostate, std::string, std::int64_t, Bytes, Duration, Share>;
+/// A plain number with as many decimals as it deserves.
+struct Number {
+  double value = 0;
+  int decimals = 0;
+};
+
+using Cell =
+    std::variant<std::monostate, std::string, std::int64_t, Bytes, Duration, Share, Number>;
 
 struct Column {
   std::string title;  ///< as printed

@@ -1,0 +1,239 @@
+// What the program says about its own usage: whole messages, exit codes, where they go.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include "cli/arguments.hpp"
+#include "cli/help.hpp"
+#include "cli/option.hpp"
+#include "tests/cli/program.hpp"
+
+namespace stowage {
+
+using testing::Outcome;
+using testing::stowage_program;
+
+namespace {
+
+Result<Answer> run_nothing(const Arguments&) { return Answer{}; }
+
+const CommandSpec& test_command() {
+  static const CommandSpec command{
+      .name = "weigh",
+      .summary = "weighs",
+      .details = "Weighs.",
+      .positionals = {{.name = "MODEL", .help = "what to weigh"}},
+      .options = {"batch", "in-use", "precision", "set", "compute-capability", "verbose", "output"},
+      .examples = {"stowage weigh vgg16"},
+      .run = run_nothing};
+  return command;
+}
+
+Result<Arguments> parse(const std::vector<std::string>& words) {
+  return parse_arguments(test_command(), words);
+}
+
+std::string complaint(const std::vector<std::string>& words) {
+  const auto parsed = parse(words);
+  return parsed ? "accepted" : render(parsed.error());
+}
+
+}  // namespace
+
+TEST_CASE("values are read with either spelling, defaults come from the table") {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"net.yaml", "--batch", "64", "--in-use", "233MiB", "-v"},
+        std::vector<std::string>{"--batch=64", "--in-use=233MiB", "--verbose", "net.yaml"},
+        std::vector<std::string>{"-v", "--in-use", "233 MiB", "net.yaml", "--batch=64"}}) {
+    const auto arguments = parse(words);
+    REQUIRE(arguments);
+    CHECK(arguments->positionals() == std::vector<std::string>{"net.yaml"});
+    CHECK(arguments->integer("batch") == 64);
+    CHECK(arguments->size("in-use") == Bytes(233 << 20));
+    CHECK(arguments->flag("verbose"));
+    CHECK(arguments->text("precision") == "fp32");
+    CHECK_FALSE(arguments->given("precision"));
+    CHECK_FALSE(arguments->text("output").has_value());
+  }
+}
+
+TEST_CASE("stdin, short options and repeated assignments") {
+  const auto arguments = parse({"-", "-o", "plan.yaml", "--set", "width=0.5", "--set=depth=a=b"});
+  REQUIRE(arguments);
+  CHECK(arguments->positionals() == std::vector<std::string>{"-"});
+  CHECK(arguments->text("output") == "plan.yaml");
+  CHECK(arguments->assignments("set") ==
+        std::map<std::string, std::string>{{"depth", "a=b"}, {"width", "0.5"}});
+}
+
+TEST_CASE("a batch that counts nothing is refused in clear words") {
+  CHECK(complaint({"m", "--batch", "0"}) ==
+        "<command line>: error: --batch 0 is out of range; it takes 1 to 1000000000\n");
+  CHECK(complaint({"m", "--batch", "-5"}) ==
+        "<command line>: error: --batch -5 is out of range; it takes 1 to 1000000000\n");
+  CHECK(complaint({"m", "--batch=-5"}) ==
+        "<command line>: error: --batch -5 is out of range; it takes 1 to 1000000000\n");
+  CHECK(complaint({"m", "--batch", "1e9"}) ==
+        "<command line>: error: --batch takes a whole number, and '1e9' is not one\n"
+        "  write it in digits, 1 to 1000000000\n");
+  CHECK(complaint({"m", "--batch", "abc"}) ==
+        "<command line>: error: --batch takes a whole number, and 'abc' is not one\n"
+        "  write it in digits, 1 to 1000000000\n");
+  CHECK(complaint({"m", "--batch", "2000000000"}) ==
+        "<command line>: error: --batch 2000000000 is out of range; it takes 1 to 1000000000\n");
+  CHECK(complaint({"m", "--batch="}) != "accepted");
+}
+
+TEST_CASE("sizes, choices, assignments") {
+  CHECK(complaint({"m", "--in-use", "-5MB"}) ==
+        "<command line>: error: --in-use: '-5MB' is negative; a size of memory is not\n");
+  CHECK(complaint({"m", "--in-use", "3GXB"}) ==
+        "<command line>: error: --in-use: '3GXB' has an unknown unit 'GXB'\n"
+        "  did you mean 'GiB'?\n");
+  CHECK(complaint({"m", "--precision", "bf16"}) ==
+        "<command line>: error: --precision bf16 is not served yet; it comes in a later version\n"
+        "  --precision takes fp32\n");
+  CHECK(complaint({"m", "--precision", "fp23"}) ==
+        "<command line>: error: --precision does not know 'fp23'\n"
+        "  --precision takes fp32\n");
+  CHECK(complaint({"m", "--set", "width"}) ==
+        "<command line>: error: --set takes NAME=VALUE, and 'width' is not that\n");
+  CHECK(complaint({"m", "--compute-capability", "nan"}) ==
+        "<command line>: error: --compute-capability takes a number, and 'nan' is not one\n");
+}
+
+TEST_CASE("unknown, repeated and unfinished options, missing and surplus arguments") {
+  CHECK(complaint({"m", "--bach", "4"}) ==
+        "<command line>: error: stowage weigh has no option '--bach'\n"
+        "  did you mean '--batch'?\n");
+  CHECK(complaint({"m", "--choose=x"}) ==
+        "<command line>: error: stowage weigh has no option '--choose'\n"
+        "  other commands take it; see stowage weigh --help\n");
+  CHECK(complaint({"m", "-x"}) ==
+        "<command line>: error: stowage weigh has no option '-x'\n"
+        "  see stowage weigh --help\n");
+  CHECK(complaint({"m", "--batch", "4", "--batch=5"}) ==
+        "<command line>: error: --batch is given twice\n");
+  CHECK(complaint({"m", "--batch"}) == "<command line>: error: --batch needs a value: N\n");
+  CHECK(complaint({"m", "--batch", "--verbose"}) ==
+        "<command line>: error: --batch needs a value: N\n");
+  CHECK(complaint({}) ==
+        "<command line>: error: MODEL is missing: what to weigh\n"
+        "  for example: stowage weigh vgg16\n");
+  CHECK(complaint({"m", "n"}) == "<command line>: error: 'n' is one argument too many\n");
+}
+
+TEST_CASE("all mistakes of a command line are told in one run") {
+  CHECK(complaint({"--batch", "0", "--in-use", "much"}) ==
+        "<command line>: error: --batch 0 is out of range; it takes 1 to 1000000000\n"
+        "<command line>: error: --in-use: 'much' is not a size\n"
+        "  write 8GiB, 233MiB or 2GB\n"
+        "<command line>: error: MODEL is missing: what to weigh\n"
+        "  for example: stowage weigh vgg16\n");
+}
+
+TEST_CASE("every option record is whole") {
+  for (const OptionSpec& option : option_table()) {
+    CAPTURE(option.name);
+    CHECK_FALSE(option.help.empty());
+    CHECK(option.help.back() != '.');
+    CHECK((option.type == OptionType::flag) == option.value.empty());
+    CHECK((option.type == OptionType::choice) == !option.choices.empty());
+    if (option.type == OptionType::integer || option.type == OptionType::number) {
+      CHECK(option.minimum < option.maximum);
+    }
+    // A default is a value that the option itself accepts.
+    if (!option.default_value.empty()) {
+      CommandSpec command = test_command();
+      command.options = {option.name};
+      CHECK(parse_arguments(command,
+                            std::vector<std::string>{"m", "--" + std::string(option.name) + "=" +
+                                                              std::string(option.default_value)}));
+    }
+  }
+}
+
+TEST_CASE("every command's help fits its screen and shows a real example") {
+  for (const CommandSpec& command : command_table()) {
+    CAPTURE(command.name);
+    REQUIRE_FALSE(command.examples.empty());
+    const std::string brief = short_help(command);
+    std::istringstream lines(brief);
+    std::string line;
+    int count = 0;
+    while (std::getline(lines, line)) {
+      CHECK_MESSAGE(line.size() <= 80, line);
+      ++count;
+    }
+    CHECK(count <= 24);
+    CHECK(brief.find(command.examples.front()) != std::string::npos);
+
+    const std::string full = long_help(command);
+    std::istringstream full_lines(full);
+    while (std::getline(full_lines, line)) CHECK_MESSAGE(line.size() <= 80, line);
+    for (const std::string_view name : command.options) {
+      REQUIRE(find_option(name) != nullptr);
+      CHECK(full.find("--" + std::string(name)) != std::string::npos);
+    }
+    // An example must at least parse.
+    for (const std::string_view example : command.examples) {
+      CAPTURE(example);
+      std::istringstream words{std::string(example)};
+      std::vector<std::string> all(std::istream_iterator<std::string>(words), {});
+      REQUIRE(all.size() >= 2);
+      CHECK(all[0] == "stowage");
+      CHECK(all[1] == command.name);
+      CHECK(parse_arguments(command, std::span(all).subspan(2)));
+    }
+  }
+}
+
+TEST_CASE("docs/commands.md is what the tables say") {
+  CHECK(testing::file_text(STOWAGE_SOURCE_DIR "/docs/commands.md") == command_reference());
+}
+
+TEST_CASE("usage mistakes exit 2 with nothing on stdout") {
+  const Outcome nothing = stowage_program({});
+  CHECK(nothing.exit_code == 2);
+  CHECK(nothing.out.empty());
+  CHECK(nothing.err == program_help());
+
+  const Outcome misspelt = stowage_program({"gpu"});
+  CHECK(misspelt.exit_code == 2);
+  CHECK(misspelt.out.empty());
+  CHECK(misspelt.err ==
+        "<command line>: error: there is no command 'gpu'\n"
+        "  did you mean 'gpus'?\n");
+
+  const Outcome format = stowage_program({"gpus", "--format", "jsn"});
+  CHECK(format.exit_code == 2);
+  CHECK(format.out.empty());
+  CHECK(format.err ==
+        "<command line>: error: --format does not know 'jsn'\n"
+        "  did you mean 'json'?\n");
+
+  const Outcome configs = stowage_program({"gpus", "--configs", "/nonexistent"});
+  CHECK(configs.exit_code == 2);
+  CHECK(configs.err == "<command line>: error: --configs: '/nonexistent' is not a folder\n");
+
+  const Outcome variable =
+      stowage_program({"gpus"}, {.environment = {{"STOWAGE_CONFIGS", "/nonexistent"}}});
+  CHECK(variable.exit_code == 2);
+  CHECK(variable.err == "error: STOWAGE_CONFIGS is '/nonexistent', which is not a folder\n");
+}
+
+TEST_CASE("help goes to stdout and exits 0") {
+  CHECK(stowage_program({"--help"}).out == program_help());
+  CHECK(stowage_program({"-h"}).exit_code == 0);
+  const Outcome brief = stowage_program({"gpus", "-h"});
+  CHECK(brief.exit_code == 0);
+  CHECK(brief.err.empty());
+  CHECK(brief.out == short_help(*find_command("gpus")));
+  CHECK(stowage_program({"gpus", "--help"}).out == long_help(*find_command("gpus")));
+  CHECK(stowage_program({"help", "gpus"}).out == long_help(*find_command("gpus")));
+  CHECK(stowage_program({"--version"}).out == "stowage 0.1.0\n");
+}
+
+}  // namespace stowage

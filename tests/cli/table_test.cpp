@@ -1,0 +1,111 @@
+#include "cli/table.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cli/report.hpp"
+
+namespace stowage {
+
+namespace {
+
+Table shares_of(std::vector<std::int64_t> bytes) {
+  Table table{.columns = {{"Size", "bytes"}, {"What", "name"}}};
+  std::int64_t sum = 0;
+  for (const std::int64_t count : bytes) {
+    table.rows.push_back({{Bytes(count), "part " + std::to_string(table.rows.size())}});
+    sum += count;
+  }
+  table.rows.push_back({{Bytes(sum), std::string("all")}, true});
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("one scale a column, numbers right, names last, rounded rows add up") {
+  // 0.35 + 0.35 + 0.35 KiB = 1.05: printed alone they would read 0.4 * 3 = 1.1 (1.0 or 1.2 else).
+  const std::string text = plain_text(shares_of({1000 + 358, 358, 358 + 1024 * 1000}));
+  CHECK(text ==
+        "         Size  What\n"
+        "      1.3 KiB  part 0\n"
+        "      0.4 KiB  part 1\n"
+        "  1,000.3 KiB  part 2\n"
+        "  -----------\n"
+        "  1,002.0 KiB  all\n");
+}
+
+TEST_CASE("printed rows add up to the printed total whatever the sizes") {
+  std::uint64_t state = 2026;
+  const auto next = [&] {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<std::int64_t>(state >> 33);
+  };
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::int64_t> sizes;
+    for (int i = 0; i < 1 + round % 9; ++i) sizes.push_back(next() % (1LL << (10 + round % 30)));
+    const std::string text = plain_text(shares_of(sizes));
+    CAPTURE(text);
+    // Sizes to tenths or hundredths of one unit: compare as integers of the last digit.
+    std::vector<std::int64_t> printed;
+    std::size_t at = text.find('\n') + 1;
+    while (at < text.size()) {
+      const std::string line = text.substr(at, text.find('\n', at) - at);
+      at += line.size() + 1;
+      if (line.find('-') != std::string::npos) continue;
+      std::string digits;
+      for (const char c : line.substr(0, line.find_first_of("BKMG"))) {
+        if (std::isdigit(static_cast<unsigned char>(c)) != 0) digits += c;
+      }
+      printed.push_back(std::stoll(digits));
+    }
+    REQUIRE(printed.size() == sizes.size() + 1);
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i + 1 < printed.size(); ++i) sum += printed[i];
+    CHECK(sum == printed.back());
+  }
+}
+
+TEST_CASE("long tables fold into others, with the others' sum") {
+  Table table{.columns = {{"Size", "bytes"}, {"Name", "name"}}};
+  for (int i = 0; i < 6; ++i) table.rows.push_back({{Bytes(100 - i), "t" + std::to_string(i)}});
+  CHECK(plain_text(folded(table, 2)) ==
+        "   Size  Name\n"
+        "  100 B  t0\n"
+        "   99 B  t1\n"
+        "  386 B  4 others\n");
+  CHECK(folded(table, 5).rows.size() == 6);  // one more row is no longer than "1 others"
+  CHECK(folded(table, 4).rows.size() == 5);
+}
+
+TEST_CASE("csv is exact and quoted, markdown escapes its bars") {
+  Table table{.columns = {{"Size", "bytes"}, {"Name", "name"}, {"Time", "seconds"}}};
+  table.rows.push_back({{Bytes(1536), std::string("a,\"b\"|c"), Duration{0.25}}});
+  CHECK(csv(table) == "bytes,name,seconds\n1536,\"a,\"\"b\"\"|c\",0.25\n");
+  CHECK(markdown(table) ==
+        "| Size | Name | Time |\n|---:|---|---:|\n| 1.5 KiB | a,\"b\"\\|c | 250.00 ms |\n");
+}
+
+TEST_CASE("digits are grouped") {
+  CHECK(grouped_digits(0) == "0");
+  CHECK(grouped_digits(999) == "999");
+  CHECK(grouped_digits(1000) == "1,000");
+  CHECK(grouped_digits(206538153) == "206,538,153");
+  CHECK(grouped_digits(-1234567) == "-1,234,567");
+}
+
+TEST_CASE("json keeps its order, its integers and other people's bytes") {
+  Report report;
+  report.json = {{"b", Bytes(1LL << 40)}, {"a", Json::Array{1, 2.5, true, Json()}}};
+  report.json.emplace_back("text", std::string("caf\xe9"));
+  CHECK(render(report, Format::json, false) ==
+        "{\n  \"schema_version\": 1,\n  \"b\": 1099511627776,\n  \"a\": [\n    1,\n    2.5,\n"
+        "    true,\n    null\n  ],\n  \"text\": \"caf\xef\xbf\xbd\"\n}\n");
+}
+
+TEST_CASE("colour only where it is asked for") {
+  Report report;
+  report.say("fits", Tone::good);
+  CHECK(render(report, Format::table, false) == "fits\n");
+  CHECK(render(report, Format::table, true) == "\x1b[32mfits\x1b[0m\n");
+}
+
+}  // namespace stowage

@@ -15,6 +15,14 @@ const std::vector<CommandSpec>& table() {
        .options = {"format", "configs"},
        .examples = {"stowage gpus", "stowage gpus --format csv"},
        .run = run_gpus},
+      {.name = "ops",
+       .summary = "the catalogue of operators",
+       .details = "Lists the operators of the description language, or explains one of them with "
+                  "its attributes.",
+       .positionals = {{.name = "OPERATOR", .help = "one of them", .required = false}},
+       .options = {"format"},
+       .examples = {"stowage ops conv2d", "stowage ops"},
+       .run = run_ops},
       {.name = "help",
        .summary = "what a command does",
        .details = "Explains a command as its --help does. With --format markdown and no command, "

@@ -5,7 +5,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${place}/fi
                 OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(RENAME ${place}/first ${place}/moved)
 
-foreach(arguments "gpus" "help")
+foreach(arguments "gpus" "ops")
   execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=STOWAGE_CONFIGS ${place}/moved/bin/stowage
                           ${arguments}
                   WORKING_DIRECTORY / OUTPUT_VARIABLE output ERROR_VARIABLE errors

@@ -114,11 +114,9 @@ void forward_efficient(OperatorLowering& lowering) {
         (shape[2].constant + logsumexp_alignment - 1) / logsumexp_alignment * logsumexp_alignment;
     writes.push_back(lowering.new_tensor("logsumexp", {shape[0], shape[1], rows}, DataType::float32,
                                          StorageClass::saved_auxiliary));
-    if (lowering.attributes().real("dropout") > 0) {
-      for (const std::string_view name : {"philox_seed", "philox_offset"}) {
-        writes.push_back(
-            lowering.new_tensor(name, {}, DataType::int64, StorageClass::saved_auxiliary));
-      }
+    for (const std::string_view name : {"philox_seed", "philox_offset"}) {
+      writes.push_back(
+          lowering.new_tensor(name, {}, DataType::int64, StorageClass::saved_auxiliary));
     }
   }
   lowering.emit(Kernel::attention_forward, "forward", {q, k, v}, writes,

@@ -48,13 +48,15 @@ void backward_linear(OperatorLowering& lowering) {
   const Affine flops = element_count(dy.shape) * Affine(2) * w.shape[1];
   const auto data = [&] {
     if (!lowering.input_needs_gradient()) return;
-    const TensorView dx = lowering.new_input_gradient();
+    TensorView dx = lowering.new_input_gradient();
+    dx.is_view = dx.shape.size() != 2;  // addmm works on the flattened input
     lowering.emit(Kernel::linear_backward_data, "backward.data", {dy, w}, {dx}, {.flops = flops});
     lowering.give_input_gradient(0, dx);
   };
   const auto filter = [&] {
     if (!lowering.parameter_needs_gradient(0)) return;
-    const TensorView dw = lowering.new_parameter_gradient(0);
+    TensorView dw = lowering.new_parameter_gradient(0);
+    dw.is_view = true;  // of the product's transposition
     lowering.emit(Kernel::linear_backward_filter, "backward.filter", {lowering.saved("input"), dy},
                   {dw}, {.flops = flops});
     lowering.give_parameter_gradient(0, dw);

@@ -28,8 +28,18 @@ struct SizedStep {
   [[nodiscard]] Bytes least_workspace(NodeId id) const;
 };
 
-/// Sizes every storage and asks `source` once for each distinct convolution.
-/// Errors: batch < 1; a size past 2^62 bytes, naming the layer ("batch 1000000000 makes layer ...").
+/// The question that a node with a convolution puts to a WorkspaceSource.
+[[nodiscard]] ConvolutionQuery convolution_query(const StepGraph& graph, const KernelNode& node,
+                                                 std::int64_t batch);
+
+/// Sizes every storage, without asking for workspaces (engines stay empty).
+/// Errors as size_step's.
+[[nodiscard]] Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph,
+                                              std::int64_t batch);
+
+/// size_storages, and asks `source` once for each distinct convolution.
+/// Errors: batch < 1; a size past 2^62 bytes, naming the layer ("batch 1000000000 makes layer
+/// ...").
 [[nodiscard]] Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph,
                                           std::int64_t batch, WorkspaceSource& source);
 

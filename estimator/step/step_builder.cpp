@@ -160,8 +160,9 @@ void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, Opera
     return;
   }
   const std::string name = fmt::format("{}.sum_gradients", model_.op(op).name);
-  const bool alone = holders_[slot.view.storage.index()] == 1;
-  if (alone && is_contiguous(slot.view)) {
+  // A view keeps its base alive, so that its storage has two holders (can_accumulate_inplace).
+  const bool own = graph_.settings.kernels == KernelSet::stowage || !slot.view.is_view;
+  if (own && holders_[slot.view.storage.index()] == 1 && is_contiguous(slot.view)) {
     add_node({.name = suffixed(name, micro_batch),
               .kernel = Kernel::accumulate,
               .phase = Phase::backward,

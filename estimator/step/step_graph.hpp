@@ -70,6 +70,7 @@ struct TensorView {
   Shape shape;
   Shape strides;      ///< in elements
   Affine offset = 0;  ///< in elements
+  bool is_view = false;  ///< a view in autograd's sense: its base is kept alive beside it
 };
 
 /// What a WorkspaceSource is asked about; sizes still affine.

@@ -25,6 +25,7 @@ bool is_contiguous(const TensorView& view) {
 TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes) {
   assert(axes.size() == view.shape.size());
   TensorView result = view;
+  result.is_view = true;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     result.shape[i] = view.shape[static_cast<std::size_t>(axes[i])];
     result.strides[i] = view.strides[static_cast<std::size_t>(axes[i])];
@@ -34,6 +35,7 @@ TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes) 
 
 TensorView sliced(const TensorView& view, std::size_t axis, Affine start, Affine length) {
   TensorView result = view;
+  result.is_view = true;
   result.offset = view.offset + start * view.strides[axis];
   result.shape[axis] = length;
   return result;
@@ -41,6 +43,7 @@ TensorView sliced(const TensorView& view, std::size_t axis, Affine start, Affine
 
 std::optional<TensorView> reshaped(const TensorView& view, const Shape& shape) {
   TensorView result = view;
+  result.is_view = true;
   result.shape = shape;
   if (is_contiguous(view)) {
     result.strides = contiguous_strides(shape);

@@ -1,0 +1,81 @@
+#include "estimator/memory/step_memory.hpp"
+
+#include <fmt/format.h>
+
+namespace stowage {
+
+namespace {
+
+void add_touch(std::vector<std::int32_t>& touches, std::int32_t step) {
+  if (touches.empty() || touches.back() != step) touches.push_back(step);
+}
+
+StorageUse use_of(const Storage& storage, const MemoryRules& rules) {
+  StorageUse use;
+  const bool not_yet =
+      rules.step == StepNumber::first && storage.storage_class == StorageClass::optimizer_state;
+  use.whole_step = storage.persistence == Persistence::persistent && !not_yet;
+  use.from_start = storage.persistence == Persistence::from_host;
+  use.held_to_next = storage.held_to_next && rules.step == StepNumber::steady;
+  return use;
+}
+
+void add_workspaces(StepMemory& memory, const SizedStep& step, const MemoryRules& rules) {
+  for (std::size_t i = 0; i < step.engines.size(); ++i) {
+    if (step.engines[i].empty()) continue;
+    const std::size_t chosen = rules.engine.empty() ? 0 : static_cast<std::size_t>(rules.engine[i]);
+    const Bytes bytes = step.engines[i][chosen].workspace;
+    if (bytes == Bytes()) continue;
+    const KernelNode& node = step.graph->nodes[i];
+    memory.entries.push_back({.name = fmt::format("{} workspace", node.name),
+                              .storage_class = StorageClass::workspace,
+                              .node = NodeId::of(i),
+                              .op = node.op,
+                              .exact = bytes});
+    memory.uses.push_back(
+        {.bytes = round_up(bytes, rules.granularity), .touches = {static_cast<std::int32_t>(i)}});
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<std::int32_t>> storage_touches(const StepGraph& graph) {
+  std::vector<std::vector<std::int32_t>> touches(graph.storages.size());
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const auto step = static_cast<std::int32_t>(i);
+    const KernelNode& node = graph.nodes[i];
+    for (const TensorView& view : node.reads) add_touch(touches[view.storage.index()], step);
+    for (const TensorView& view : node.writes) add_touch(touches[view.storage.index()], step);
+    for (const StorageId id : node.temporaries) add_touch(touches[id.index()], step);
+    for (const StorageId id : node.holds) add_touch(touches[id.index()], step);
+  }
+  return touches;
+}
+
+StepMemory step_memory(const SizedStep& step, const MemoryRules& rules) {
+  const StepGraph& graph = *step.graph;
+  StepMemory memory{.steps = static_cast<std::int32_t>(graph.nodes.size())};
+  std::vector<std::vector<std::int32_t>> touches = storage_touches(graph);
+  for (std::size_t i = 0; i < graph.storages.size(); ++i) {
+    const Storage& storage = graph.storages[i];
+    StorageUse use = use_of(storage, rules);
+    if (touches[i].empty() && !use.whole_step) continue;
+    use.bytes = round_up(step.storage_bytes[i], rules.granularity);
+    use.touches = std::move(touches[i]);
+    memory.entries.push_back({.name = storage.name,
+                              .storage_class = storage.storage_class,
+                              .storage = StorageId::of(i),
+                              .op = storage.op,
+                              .exact = step.storage_bytes[i]});
+    memory.uses.push_back(std::move(use));
+  }
+  if (rules.with_workspaces) add_workspaces(memory, step, rules);
+  for (const RuntimeBuffer& buffer : rules.buffers) {
+    memory.entries.push_back(
+        {.name = buffer.name, .storage_class = StorageClass::workspace, .exact = buffer.bytes});
+    memory.uses.push_back({.bytes = round_up(buffer.bytes, rules.granularity), .whole_step = true});
+  }
+  return memory;
+}
+
+}  // namespace stowage

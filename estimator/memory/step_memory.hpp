@@ -1,0 +1,55 @@
+// StepMemory: a sized step as what takes memory and when, ready for lifetimes().
+//
+// One entry a storage that is ever live, one for each convolution's workspace, and one for each
+// buffer that the runtime itself keeps (cuBLAS's workspaces). Sizes are those that the runtime
+// takes: PyTorch's allocator hands out multiples of 512 bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "estimator/base/bytes.hpp"
+#include "estimator/memory/lifetimes.hpp"
+#include "estimator/memory/sized_step.hpp"
+
+namespace stowage {
+
+/// Which execution of the step: optimizer state appears at the first one's update.
+enum class StepNumber { first, steady };
+
+/// A buffer that the runtime keeps for the whole step.
+struct RuntimeBuffer {
+  std::string name;
+  Bytes bytes;
+};
+
+struct MemoryRules {
+  StepNumber step = StepNumber::steady;
+  Bytes granularity{1};                ///< sizes are rounded up to multiples of it
+  std::vector<int> engine;             ///< by NodeId: which engine; empty: the first everywhere
+  std::vector<RuntimeBuffer> buffers;  ///< counted as workspace
+  bool with_workspaces = true;
+};
+
+struct MemoryEntry {
+  std::string name;
+  StorageClass storage_class = StorageClass::activation;
+  StorageId storage;  ///< none: a workspace or a runtime's buffer
+  NodeId node;        ///< of a workspace
+  OperatorId op;      ///< whose layer it belongs to; none: the model's or the runtime's
+  Bytes exact;        ///< before rounding
+};
+
+struct StepMemory {
+  std::vector<MemoryEntry> entries;
+  std::vector<StorageUse> uses;  ///< parallel to entries
+  std::int32_t steps = 0;
+};
+
+[[nodiscard]] StepMemory step_memory(const SizedStep& step, const MemoryRules& rules);
+
+/// The steps at which each storage must be there, by StorageId: arguments, temporaries, holds.
+[[nodiscard]] std::vector<std::vector<std::int32_t>> storage_touches(const StepGraph& graph);
+
+}  // namespace stowage

@@ -1,0 +1,29 @@
+// A stand-in for libcuda.so.1 that lets PyTorch's CUDA build run FakeTensor programs, the backward
+// pass included, on a machine without a driver or a GPU.
+//
+// PyTorch's autograd engine asks the CUDA hooks, for each device index of the (no-op) device guard
+// that FakeTensorMode installs, whether a primary context exists. That check first compares the index
+// with the number of visible devices, which is 0 here, and throws. This library answers for the
+// driver and for c10: many devices while `stowage_show_devices(n)` says so, none of them with a
+// context. Nothing else of CUDA is provided, so any attempt to run a kernel still fails.
+//
+// Built and preloaded by fake_cuda.py; its soname is libcuda.so.1.
+
+namespace {
+signed char visible_devices = 0;
+}
+
+extern "C" void stowage_show_devices(int count) {
+    visible_devices = static_cast<signed char>(count);
+}
+
+extern "C" int cuDevicePrimaryCtxGetState(int /*device*/, unsigned* flags, int* active) {
+    *flags = 0;
+    *active = 0;
+    return 0;
+}
+
+namespace c10::cuda {
+signed char device_count() noexcept { return visible_devices; }
+bool hasPrimaryContext(signed char /*device*/) { return false; }
+}  // namespace c10::cuda

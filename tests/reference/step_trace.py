@@ -1,0 +1,161 @@
+"""The live storage bytes of whole training steps, operator by operator.
+
+Every operator that reaches the dispatcher below autograd is one event. A storage is counted from
+the operator that returned it until its last reference is gone (a finalizer on the storage). What a
+kernel allocates and frees inside itself (workspaces, internal copies) is not seen.
+"""
+
+import contextlib
+import gc
+import weakref
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+
+ALLOCATION_UNIT = 512
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=1e-3),
+    "sgd-momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9),
+    "adam": lambda p: torch.optim.Adam(p, lr=1e-3),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=1e-3),
+}
+
+
+def rounded(size):
+    """The bytes that PyTorch's CUDA allocator counts for a request."""
+    return -(-size // ALLOCATION_UNIT) * ALLOCATION_UNIT
+
+
+class StorageTrace(TorchDispatchMode):
+    """Counts storages of one device type. `events` are [step, phase, operator, allocated, freed,
+    live]: `live` is right after the allocations, `freed` are the releases until the next event."""
+
+    def __init__(self, device_type):
+        super().__init__()
+        self.device_type = device_type
+        self.sizes = {}
+        self.live = 0
+        self.live_rounded = 0
+        self.step, self.phase = 0, "load"
+        self.events = []
+        self.freed = []
+        self.peaks = {}
+
+    def count(self, tensor):
+        """Count the tensor's storage if it is new; returns its bytes or None."""
+        if tensor.device.type != self.device_type:
+            return None
+        storage = tensor.untyped_storage()
+        key, size = storage._cdata, storage.nbytes()
+        if key in self.sizes:
+            return None
+        self.sizes[key] = size
+        self.live += size
+        self.live_rounded += rounded(size)
+        weakref.finalize(storage, self.release, key).atexit = False
+        return size
+
+    def release(self, key):
+        size = self.sizes.pop(key)
+        self.live -= size
+        self.live_rounded -= rounded(size)
+        self.freed.append(size)
+
+    def settle(self):
+        """Book the releases so far on the last event."""
+        if self.events:
+            self.events[-1][4] = self.freed
+        self.freed = []
+
+    def observe(self, operator, tensors):
+        allocated = [size for size in map(self.count, tensors) if size is not None]
+        self.events.append([self.step, self.phase, operator, allocated, [], self.live])
+        peak = self.peaks.setdefault((self.step, self.phase), dict(bytes=-1, op="", rounded=-1))
+        if self.live > peak["bytes"]:
+            peak.update(bytes=self.live, op=operator)
+        peak["rounded"] = max(peak["rounded"], self.live_rounded)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.namespace in ("prim", "profiler"):
+            return func(*args, **(kwargs or {}))
+        self.settle()
+        result = func(*args, **(kwargs or {}))
+        tensors = [t for t in tree_iter(result) if isinstance(t, torch.Tensor)]
+        self.observe(str(func).removesuffix(".default"), tensors)
+        return result
+
+    def enter_phase(self, step, phase):
+        """Start a phase; its first event is the state that it starts from."""
+        self.settle()
+        self.step, self.phase = step, phase
+        self.observe(f"[{phase}]", [])
+
+
+def train(reference, model, inputs, target, optimizer, trace, keep_outputs, backward_context):
+    """Two steps of the usual loop. `output` and `loss` live until they are overwritten, as in a
+    script, or are dropped at the end of each step (keep_outputs=False)."""
+    output = loss = None
+    for step in (1, 2):
+        trace.enter_phase(step, "forward")
+        output, loss = reference.loss(model, inputs, target)
+        trace.enter_phase(step, "backward")
+        with backward_context():
+            loss.backward()
+        trace.enter_phase(step, "optimizer")
+        optimizer.step()
+        trace.enter_phase(step, "zero_grad")
+        optimizer.zero_grad(set_to_none=True)
+        if not keep_outputs:
+            output = loss = None
+    trace.settle()
+
+
+def run(reference, model, inputs, target, optimizer_name, keep_outputs=True,
+        backward_context=contextlib.nullcontext):
+    """Trace two steps; returns the finished StorageTrace."""
+    gc.collect()
+    trace = StorageTrace(inputs.device.type)
+    optimizer = OPTIMIZERS[optimizer_name](model.parameters())
+    trace.observe("[parameters and buffers]", [*model.parameters(), *model.buffers()])
+    trace.observe("[input and target]", [inputs, target])
+    gc.disable()
+    try:
+        with trace:
+            train(reference, model, inputs, target, optimizer, trace, keep_outputs,
+                  backward_context)
+    finally:
+        gc.enable()
+    return trace
+
+
+def step_peak(trace, step):
+    """(peak, phase) of a step; the phase's entry holds the operator."""
+    entries = [(peak["bytes"], phase) for (s, phase), peak in trace.peaks.items() if s == step]
+    size = max(bytes for bytes, _ in entries)
+    return size, next(phase for bytes, phase in entries if bytes == size)
+
+
+def summary(trace, dropped):
+    """The figures of one optimizer; `dropped` is the trace with keep_outputs=False."""
+    after_load, with_inputs = trace.events[0][5], trace.events[1][5]
+    step1, _ = step_peak(trace, 1)
+    step2, phase = step_peak(trace, 2)
+    phases = {name: {"peak": trace.peaks[2, name]["bytes"], "op": trace.peaks[2, name]["op"]}
+              for name in ("forward", "backward", "optimizer")}
+    starts = {e[2].strip("[]"): e[5] for e in trace.events if e[0] == 2 and e[2].startswith("[")}
+    return {
+        "after_load": after_load,
+        "inputs": with_inputs - after_load,
+        "step1_peak": step1,
+        "step2_peak": step2,
+        "step2_peak_op": trace.peaks[2, phase]["op"],
+        "step2_peak_phase": phase,
+        "step2_peak_rounded_512": max(p["rounded"] for (s, _), p in trace.peaks.items() if s == 2),
+        "step2_peak_outputs_dropped": step_peak(dropped, 2)[0],
+        "step2_phases": phases,
+        "step2_starts": {name: starts[name] for name in ("forward", "backward", "optimizer")},
+        "optimizer_ops": sorted({e[2] for e in trace.events if e[:2] == [2, "optimizer"]
+                                 and not e[2].startswith("[")}),
+    }

@@ -86,17 +86,17 @@ def saved_keys(reference, device, made):
             f"saved_unseen_by_hooks{suffix}": unseen, f"saved{suffix}": entries}
 
 
-def trace_keys(reference, batch, seq, device, optimizers, trace_path):
-    """{"step_trace_<device>": {optimizer: figures}}; also writes the readable trace of the first."""
+def trace_keys(reference, device, made, trace_path):
+    """{"step_trace_<device>": {optimizer: figures}}; also writes Adam's readable trace."""
     import json_format
     import step_trace
 
     context = fake_cuda.backward_possible if device == "cuda" else contextlib.nullcontext
     result = {}
-    for optimizer in optimizers:
-        kept, dropped = (step_trace.run(reference, *make(reference, batch, seq, device),
-                                        optimizer, keep_outputs=keep, backward_context=context)
-                         for keep in (True, False))
+    for optimizer in step_trace.OPTIMIZERS:
+        kept, dropped = (step_trace.run(reference, *made, optimizer, keep_outputs=keep,
+                                        backward_context=context)
+                         if keep or device == "cuda" else None for keep in (True, False))
         result[optimizer] = step_trace.summary(kept, dropped)
         if trace_path and optimizer == "adam":
             json_format.write(trace_path, {
@@ -113,7 +113,6 @@ def write_model(name, batch, seq, devices):
     """Write models/<name>[-s<seq>]-b<batch>.json."""
     import json_format
     import models
-    import step_trace
 
     reference = models.MODELS[name]
     other_seq = seq is not None and seq != reference.seq
@@ -130,10 +129,9 @@ def write_model(name, batch, seq, devices):
             if not content:
                 content.update(header(name, reference, batch, seq, *made))
             content.update(saved_keys(reference, device, made))
+            content.update(trace_keys(reference, device, made, trace_path))
             del made
-            gc.collect()
-            content.update(trace_keys(reference, batch, seq, device, step_trace.OPTIMIZERS,
-                                      trace_path))
+        gc.collect()
         print(f"{stem} {device}: {time.monotonic() - started:.1f} s", flush=True)
     json_format.write(HERE / "models" / f"{stem}.json", content)
 

@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).parent
 SCHEMA_VERSION = 1
 SMALL_BATCHES = (2, 4)
 TRACED = {"mnist-cnn": 2, "resnet18": 2, "gpt2-nodropout": 1}
-# Cases at sizes that people train with; too large for a CPU, so only the CUDA keys are there.
+# Sizes that people train with; too large for a CPU, so only the CUDA keys are there.
 CUDA_ONLY = [("mlp", 64, None), ("mnist-cnn", 128, None), ("vgg16", 64, None),
              ("resnet18", 64, None), ("resnet50", 32, None), ("unet", 16, None),
              ("gpt2", 1, 1024), ("gpt2", 4, 1024), ("gpt2-nodropout", 1, 1024),
@@ -136,15 +136,15 @@ def write_model(name, batch, seq, devices):
     json_format.write(HERE / "models" / f"{stem}.json", content)
 
 
-def cases(names):
+def cases(names, sizes):
     """(model, batch, seq, devices) of everything to write."""
     import models
 
-    for name in names:
+    for name in names if "small" in sizes else ():
         batches = (1, 2) if models.MODELS[name].seq else SMALL_BATCHES
         for batch in batches:
             yield name, batch, None, ("cuda", "cpu")
-    for name, batch, seq in CUDA_ONLY:
+    for name, batch, seq in CUDA_ONLY if "large" in sizes else ():
         if name in names:
             yield name, batch, seq, ("cuda",)
 
@@ -153,6 +153,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", metavar="NAME", help="only these models")
     parser.add_argument("--only", choices=("models", "operators"), help="only this half")
+    parser.add_argument("--sizes", nargs="+", choices=("small", "large"),
+                        default=["small", "large"],
+                        help="small batches on both devices, large ones on fake CUDA only")
     parser.add_argument("--devices", nargs="+", choices=("cuda", "cpu"), default=["cuda", "cpu"],
                         help="leave a device's keys out (for a quick look)")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads (default 2)")
@@ -165,7 +168,8 @@ def main():
     if arguments.only != "operators":
         import models
 
-        for name, batch, seq, devices in cases(arguments.models or list(models.MODELS)):
+        names = arguments.models or list(models.MODELS)
+        for name, batch, seq, devices in cases(names, arguments.sizes):
             devices = [d for d in devices if d in arguments.devices]
             if devices:
                 write_model(name, batch, seq, devices)

@@ -67,6 +67,11 @@ def tensors_in(value):
     return []
 
 
+def is_python_number(tensor):
+    """Autograd saves the 0.5 of `0.5 * x` as a float64 scalar in host memory, past the hooks."""
+    return tensor.dim() == 0 and tensor.device.type == "cpu" and tensor.dtype == torch.float64
+
+
 def attribute_uses(collector, loss):
     """Name the node and the attribute of each saved tensor. A tensor that a node holds although no
     hook saw it is appended to the collector: the cross-check of the hooks."""
@@ -82,9 +87,9 @@ def attribute_uses(collector, loss):
             for index in collector.read_back:
                 collector.saved[index].uses.append(use)
             if not collector.read_back:
-                for tensor in held:
-                    collector.saved.append(Saved(tensor, "", [use]))
-                    unseen += 1
+                past_hooks = [t for t in held if not is_python_number(t)]
+                collector.saved.extend(Saved(t, "", [use]) for t in past_hooks)
+                unseen += len(past_hooks)
     return unseen
 
 

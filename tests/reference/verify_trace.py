@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Compare the traced peak of one training step on the CPU with what the allocator did.
+
+The profiler sees each allocation, also those inside kernels, and needs no dispatch mode; so it
+checks both the trace and its one correction (step_trace.engine_sum). Prints, for each model, the
+profiler's peak over the start of the step, the trace's, and the number of sums the engine made in
+place and out of place. The traced model holds its outputs of the step before, which the profiler
+never sees freed: that much more is expected of it, and the temporaries of kernels.
+"""
+
+import collections
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+import generate
+import models
+import step_trace
+
+CASES = [("mlp", 2, None), ("mnist-cnn", 2, None), ("resnet18", 2, None), ("unet", 2, None),
+         ("gpt2-nodropout", 1, 32)]
+
+
+def profiled_step(reference, model, inputs, target):
+    """(peak over the start, {operator: sums of gradients}) of the second step."""
+    optimizer = step_trace.OPTIMIZERS["sgd"](model.parameters())
+
+    def step():
+        output, loss = reference.loss(model, inputs, target)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return output, loss
+
+    kept = step()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        kept = step()
+    del kept
+    live = peak = 0
+    for event in profiler.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            live += event.nbytes()
+            peak = max(peak, live)
+    sums = collections.Counter(
+        event.name for event in profiler.events()
+        if event.name in ("aten::add", "aten::add_") and event.cpu_parent
+        and event.cpu_parent.name.startswith("autograd::engine::evaluate_function"))
+    return peak, dict(sums)
+
+
+def main():
+    torch.set_num_threads(2)
+    for name, batch, seq in CASES:
+        reference = models.MODELS[name]
+        made = generate.make(reference, batch, seq or reference.seq, "cpu")
+        peak, sums = profiled_step(reference, *made)
+        trace = step_trace.run(reference, *made, "sgd")
+        start = next(e[5] for e in trace.events if e[0] == 2)
+        traced = collections.Counter(e[2] for e in trace.events
+                                     if e[0] == 2 and e[2].startswith("engine"))
+        print(f"{name} batch {batch}: profiler {peak}, trace "
+              f"{step_trace.step_peak(trace, 2)[0] - start}; sums: profiler {sums}, "
+              f"trace {dict(traced)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

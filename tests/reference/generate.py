@@ -94,14 +94,12 @@ def trace_keys(reference, device, made, trace_path):
     context = fake_cuda.backward_possible if device == "cuda" else contextlib.nullcontext
     result = {}
     for optimizer in step_trace.OPTIMIZERS:
-        kept, dropped = (step_trace.run(reference, *made, optimizer, keep_outputs=keep,
-                                        backward_context=context)
-                         if keep or device == "cuda" else None for keep in (True, False))
-        result[optimizer] = step_trace.summary(kept, dropped)
+        trace = step_trace.run(reference, *made, optimizer, context)
+        result[optimizer] = step_trace.summary(trace)
         if trace_path and optimizer == "adam":
             json_format.write(trace_path, {
                 "columns": ["step", "phase", "op", "allocated", "freed", "live"],
-                "optimizer": optimizer, "device": device, "events": kept.events})
+                "optimizer": optimizer, "device": device, "events": trace.events})
     return {f"step_trace_{device}": result}
 
 

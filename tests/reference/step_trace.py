@@ -112,10 +112,8 @@ class StorageTrace(TorchDispatchMode):
         self.observe(f"[{phase}]", [])
 
 
-def train(reference, model, inputs, target, optimizer, trace, keep_outputs, backward_context):
-    """Two steps of the usual loop. `output` and `loss` live until they are overwritten, as in a
-    script, or are dropped at the end of each step (keep_outputs=False)."""
-    output = loss = None
+def train(reference, model, inputs, target, optimizer, trace, backward_context):
+    """Two steps of the usual loop: as in a script, `output` and `loss` live until overwritten."""
     for step in (1, 2):
         trace.enter_phase(step, "forward")
         output, loss = reference.loss(model, inputs, target)
@@ -126,12 +124,10 @@ def train(reference, model, inputs, target, optimizer, trace, keep_outputs, back
         optimizer.step()
         trace.enter_phase(step, "zero_grad")
         optimizer.zero_grad(set_to_none=True)
-        if not keep_outputs:
-            output = loss = None
     trace.settle()
 
 
-def run(reference, model, inputs, target, optimizer_name, keep_outputs=True,
+def run(reference, model, inputs, target, optimizer_name,
         backward_context=contextlib.nullcontext):
     """Trace two steps; returns the finished StorageTrace."""
     gc.collect()
@@ -142,8 +138,7 @@ def run(reference, model, inputs, target, optimizer_name, keep_outputs=True,
     gc.disable()
     try:
         with trace:
-            train(reference, model, inputs, target, optimizer, trace, keep_outputs,
-                  backward_context)
+            train(reference, model, inputs, target, optimizer, trace, backward_context)
     finally:
         gc.enable()
     return trace
@@ -156,8 +151,8 @@ def step_peak(trace, step):
     return size, next(phase for bytes, phase in entries if bytes == size)
 
 
-def summary(trace, dropped):
-    """The figures of one optimizer; `dropped` is the trace with keep_outputs=False, or None."""
+def summary(trace):
+    """The figures of one optimizer."""
     after_load, with_inputs = trace.events[0][5], trace.events[1][5]
     step1, _ = step_peak(trace, 1)
     step2, phase = step_peak(trace, 2)
@@ -172,7 +167,6 @@ def summary(trace, dropped):
         "step2_peak_op": trace.peaks[2, phase]["op"],
         "step2_peak_phase": phase,
         "step2_peak_rounded_512": max(p["rounded"] for (s, _), p in trace.peaks.items() if s == 2),
-        **({"step2_peak_outputs_dropped": step_peak(dropped, 2)[0]} if dropped else {}),
         "step2_phases": phases,
         "step2_starts": {name: starts[name] for name in ("forward", "backward", "optimizer")},
         "optimizer_ops": sorted({e[2] for e in trace.events if e[:2] == [2, "optimizer"]

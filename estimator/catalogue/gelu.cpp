@@ -25,19 +25,12 @@ tl::expected<Inference, InferenceError> infer(const Attributes&,
   return result;
 }
 
-TensorView elementwise(OperatorLowering& lowering, Kernel kernel, std::string_view name,
-                       std::vector<TensorView> reads, StorageClass storage_class) {
-  const TensorView& like = reads.front();
-  const TensorView result = lowering.new_tensor(name, like.shape, like.type, storage_class);
-  const Affine flops = element_count(like.shape);
-  lowering.emit(kernel, name, std::move(reads), {result}, {.flops = flops});
-  return result;
-}
-
 void forward_composite(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
   const auto step = [&](Kernel kernel, std::string_view name, std::vector<TensorView> reads) {
-    return elementwise(lowering, kernel, name, std::move(reads), StorageClass::activation);
+    const TensorView result = lowering.new_tensor(name, x.shape, x.type, StorageClass::activation);
+    lowering.emit(kernel, name, std::move(reads), {result}, {.flops = element_count(x.shape)});
+    return result;
   };
   const TensorView half = step(Kernel::multiply, "half", {x});
   const TensorView cube = step(Kernel::multiply, "cube", {x});
@@ -47,7 +40,6 @@ void forward_composite(OperatorLowering& lowering) {
   const TensorView tanh = step(Kernel::gelu_forward, "tanh", {inner});
   const TensorView one_plus = step(Kernel::add, "one_plus", {tanh});
   const TensorView y = lowering.new_output();
-  // Python keeps `half` until the product has it.
   lowering.emit(Kernel::multiply, "forward", {half, one_plus}, {y},
                 {.flops = element_count(x.shape)});
   lowering.save("input", x);
@@ -56,26 +48,38 @@ void forward_composite(OperatorLowering& lowering) {
   lowering.save("one_plus", one_plus);
 }
 
+// Eight autograd nodes, latest first; each lets go of what it saved when it returns.
 void backward_composite(OperatorLowering& lowering) {
+  lowering.hold_by_hand();
   const TensorView x = lowering.saved("input");
+  const TensorView one_plus = lowering.saved("one_plus");
   const TensorView dy = lowering.output_gradient();
-  const auto step = [&](Kernel kernel, std::string_view name, std::vector<TensorView> reads) {
-    return elementwise(lowering, kernel, name, std::move(reads), StorageClass::activation_gradient);
+  const auto step = [&](Kernel kernel, std::string_view name, std::vector<TensorView> reads,
+                        std::vector<StorageId> holds = {}) {
+    const TensorView result =
+        lowering.new_tensor(name, x.shape, x.type, StorageClass::activation_gradient);
+    lowering.emit(kernel, name, std::move(reads), {result},
+                  {.holds = std::move(holds), .flops = element_count(x.shape)});
+    return result;
   };
-  const TensorView d_half =
-      step(Kernel::multiply, "backward.half", {dy, lowering.saved("one_plus")});
-  const TensorView d_plus = step(Kernel::multiply, "backward.plus", {dy, lowering.saved("half")});
+  const auto accumulate = [&](std::string_view name, const TensorView& sum,
+                              const TensorView& more) {
+    lowering.emit(Kernel::accumulate, name, {sum, more}, {sum}, {.flops = element_count(x.shape)});
+  };
+  const TensorView d_half = step(Kernel::multiply, "backward.half", {dy, one_plus});
+  const TensorView d_plus =
+      step(Kernel::multiply, "backward.plus", {dy, lowering.saved("half")}, {one_plus.storage});
   const TensorView d_inner =
       step(Kernel::gelu_backward, "backward.tanh", {d_plus, lowering.saved("tanh")});
   const TensorView d_sum = step(Kernel::multiply, "backward.inner", {d_inner});
   const TensorView d_cube = step(Kernel::multiply, "backward.scaled_cube", {d_sum});
   const TensorView square = step(Kernel::multiply, "backward.square", {x});
-  const TensorView slope = step(Kernel::multiply, "backward.slope", {square});
-  const TensorView d_power = step(Kernel::multiply, "backward.power", {d_cube, slope});
-  const TensorView d_x = step(Kernel::accumulate, "backward.sum", {d_sum, d_power});
+  const TensorView slope = step(Kernel::multiply, "backward.slope", {square}, {d_cube.storage});
+  const TensorView d_power = step(Kernel::multiply, "backward.power", {d_cube, slope}, {x.storage});
+  accumulate("backward.sum", d_sum, d_power);
   const TensorView d_scaled = step(Kernel::multiply, "backward.scaled", {d_half});
-  const TensorView total = step(Kernel::add, "backward.total", {d_x, d_scaled});
-  lowering.give_input_gradient(0, total);
+  accumulate("backward.total", d_sum, d_scaled);
+  lowering.give_input_gradient(0, d_sum);
 }
 
 void forward(OperatorLowering& lowering) {

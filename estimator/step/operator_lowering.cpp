@@ -117,6 +117,7 @@ KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix,
        .reads = std::move(reads),
        .writes = std::move(writes),
        .temporaries = std::move(extras.temporaries),
+       .holds = std::move(extras.holds),
        .attributes = std::move(attributes),
        .flops = extras.flops,
        .convolution = extras.convolution});
@@ -184,6 +185,8 @@ TensorView OperatorLowering::new_parameter_gradient(int i) {
                             .parameter = id});
   return view;
 }
+
+void OperatorLowering::hold_by_hand() { builder_.held_by_hand_ = true; }
 
 void OperatorLowering::give_input_gradient(int i, const TensorView& gradient) {
   builder_.pending_.push_back({op().inputs[static_cast<std::size_t>(i)], ParameterId{}, gradient});

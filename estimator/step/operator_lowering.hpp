@@ -23,6 +23,7 @@ class StepBuilder;  // step_builder.hpp
 struct NodeExtras {
   Attributes attributes;  ///< added to the operator's own
   std::vector<StorageId> temporaries = {};
+  std::vector<StorageId> holds = {};    ///< see KernelNode::holds
   Affine flops = 0;
   int convolution = -1;  ///< from add_convolution
 };
@@ -84,6 +85,9 @@ class OperatorLowering {
   TensorView new_input_gradient(int i = 0);
   /// A new contiguous storage for the gradient of parameter i.
   TensorView new_parameter_gradient(int i);
+  /// The rule stands for several autograd nodes and says itself (NodeExtras::holds) how long each
+  /// saved tensor lives; otherwise all of them live to the rule's last kernel call.
+  void hold_by_hand();
   /// Hands a gradient on; a second one for the same tensor is added to the first.
   void give_input_gradient(int i, const TensorView& gradient);
   void give_parameter_gradient(int i, const TensorView& gradient);

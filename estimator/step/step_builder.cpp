@@ -120,8 +120,9 @@ void StepBuilder::run_backward(OperatorId op, int micro_batch) {
   if (rule == nullptr || !wanted || !tensor_needs_gradient_[oper.outputs.front().index()]) return;
   const std::size_t first_node = graph_.nodes.size();
   OperatorLowering lowering(*this, op, micro_batch);
+  held_by_hand_ = graph_.settings.kernels == KernelSet::stowage;
   rule(lowering);
-  if (graph_.settings.kernels == KernelSet::pytorch) hold_until_done(op, first_node);
+  if (!held_by_hand_) hold_until_done(op, first_node);
   for (const TensorId output : oper.outputs) release(gradients_[output.index()]);
   deliver(op, micro_batch);
 }

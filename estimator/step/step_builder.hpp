@@ -71,6 +71,7 @@ class StepBuilder {
   std::vector<Gradient> gradients_;            // by TensorId, of the current micro-batch
   std::vector<Gradient> parameter_gradients_;  // by ParameterId, over all micro-batches
   std::vector<std::vector<Saved>> saved_;      // by OperatorId, of the current micro-batch
+  bool held_by_hand_ = false;                  // by the backward rule that is running
   std::vector<Pending> pending_;               // given by the backward rule that is running
   std::vector<int> consumers_;                 // by TensorId: operators that read it
   std::vector<bool> read_again_;               // by StorageId: several readers, or saved

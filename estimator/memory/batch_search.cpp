@@ -1,0 +1,181 @@
+#include "estimator/memory/batch_search.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace stowage {
+
+namespace {
+
+constexpr std::int64_t assumed_workspace_factor = 8;
+
+/// Sizes a graph at one batch after another, asking about each distinct convolution once.
+class Trial {
+ public:
+  Trial(std::shared_ptr<const StepGraph> graph, const Card& card, const CheckSettings& settings,
+        WorkspaceSource& source)
+      : graph_(std::move(graph)),
+        settings_(settings),
+        source_(source),
+        granularity_(runtime_granularity(settings.runtime)),
+        limit_(allocator_limit(card, settings)),
+        buffers_(runtime_buffers(*graph_, card, settings.runtime)) {}
+
+  /// Live bytes by step, without workspaces; nullopt where a size overflows.
+  [[nodiscard]] std::optional<std::vector<Bytes>> live_without_workspaces(std::int64_t batch) {
+    const Result<SizedStep> sized = size_storages(graph_, batch);
+    if (!sized) return std::nullopt;
+    const StepMemory memory = step_memory(
+        *sized, {.granularity = granularity_, .buffers = buffers_, .with_workspaces = false});
+    return live_bytes(lifetimes(memory.uses, memory.steps), memory.steps);
+  }
+
+  [[nodiscard]] bool tensors_fit(std::int64_t batch) {
+    const auto live = live_without_workspaces(batch);
+    return live && within_limit(*live);
+  }
+
+  /// Whether the step completes. With `assume`, a convolution that has assumed_workspace_factor
+  /// times its operands to spare is taken to find an engine. The tightest are asked first.
+  [[nodiscard]] bool completes(std::int64_t batch, bool assume) {
+    const auto live = live_without_workspaces(batch);
+    if (!live || !within_limit(*live)) return false;
+    std::vector<std::size_t> nodes;
+    for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
+      if (graph_->nodes[i].convolution >= 0) nodes.push_back(i);
+    }
+    std::stable_sort(nodes.begin(), nodes.end(),
+                     [&](std::size_t a, std::size_t b) { return (*live)[a] > (*live)[b]; });
+    return std::all_of(nodes.begin(), nodes.end(), [&](std::size_t node) {
+      const Bytes room = limit_ - (*live)[node];
+      const ConvolutionQuery query = convolution_query(*graph_, graph_->nodes[node], batch);
+      if (assume && room >= assumed_workspace_factor * operand_bytes(query)) return true;
+      return round_up(least_workspace(query), granularity_) <= room;
+    });
+  }
+
+ private:
+  // PyTorch's segments are multiples of 2 MiB, which check() counts: so must the search.
+  [[nodiscard]] bool within_limit(const std::vector<Bytes>& live) const {
+    if (live.empty()) return true;
+    const Bytes top = *std::max_element(live.begin(), live.end());
+    return top <= limit_;
+  }
+
+  [[nodiscard]] static Bytes operand_bytes(const ConvolutionQuery& query) {
+    Bytes bytes;
+    for (const auto* shape : {&query.x, &query.w, &query.y}) {
+      Bytes operand(element_size(query.type));
+      for (const std::int64_t dimension : *shape) operand = operand * dimension;
+      bytes += operand;
+    }
+    return bytes;
+  }
+
+  [[nodiscard]] Bytes least_workspace(const ConvolutionQuery& query) {
+    const auto found = asked_.find(query);
+    if (found != asked_.end()) return found->second;
+    const WorkspaceAnswer answer = source_.engines(query);
+    const Bytes least =
+        std::min_element(answer.engines.begin(), answer.engines.end(),
+                         [](const Engine& a, const Engine& b) { return a.workspace < b.workspace; })
+            ->workspace;
+    asked_.emplace(query, least);
+    return least;
+  }
+
+  std::shared_ptr<const StepGraph> graph_;
+  CheckSettings settings_;
+  WorkspaceSource& source_;
+  Bytes granularity_;
+  Bytes limit_;
+  std::vector<RuntimeBuffer> buffers_;
+  std::map<ConvolutionQuery, Bytes> asked_;
+};
+
+/// The largest batch whose tensors alone fit; 0: none.
+std::int64_t tensor_ceiling(Trial& trial) {
+  if (!trial.tensors_fit(1)) return 0;
+  std::int64_t fits = 1;
+  std::int64_t too_large = 2;
+  while (too_large <= largest_searched_batch && trial.tensors_fit(too_large)) {
+    fits = too_large;
+    too_large *= 2;
+  }
+  if (too_large > largest_searched_batch) return largest_searched_batch;
+  while (too_large - fits > 1) {
+    const std::int64_t middle = fits + (too_large - fits) / 2;
+    (trial.tensors_fit(middle) ? fits : too_large) = middle;
+  }
+  return fits;
+}
+
+std::int64_t walk_down(Trial& trial, std::int64_t from) {
+  std::int64_t batch = from;
+  while (batch > 0 && !trial.completes(batch, false)) --batch;
+  return batch;
+}
+
+std::int64_t safe_below(Trial& trial, std::int64_t largest) {
+  // The largest batch below which nothing fails: fall to just below each failure found.
+  for (std::int64_t batch = 1; batch < largest; ++batch) {
+    if (!trial.completes(batch, true)) return batch - 1;
+  }
+  return largest;
+}
+
+std::optional<Accumulation> accumulate(std::int64_t global_batch, std::int64_t largest_safe) {
+  for (std::int64_t micro = std::min(global_batch, largest_safe); micro > 0; --micro) {
+    if (global_batch % micro == 0) return Accumulation{global_batch, micro, global_batch / micro};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Card& card,
+                               const BatchSettings& settings, WorkspaceSource& source) {
+  BatchReport report;
+  Trial trial(graph, card, settings.check, source);
+  const auto checked = [&](std::int64_t batch) -> Result<CheckReport> {
+    Result<SizedStep> sized = size_step(graph, batch, source);
+    if (!sized) return tl::unexpected(sized.error());
+    return check(*sized, card, settings.check);
+  };
+  report.ceiling = tensor_ceiling(trial);
+  report.unlimited = report.ceiling == largest_searched_batch;
+  report.largest = report.unlimited ? report.ceiling : walk_down(trial, report.ceiling);
+  // check() counts what the allocator rounds up besides; it has the last word.
+  while (report.largest > 0 && !report.unlimited) {
+    const Result<CheckReport> last = checked(report.largest);
+    if (!last) return tl::unexpected(last.error());
+    if (last->fits) break;
+    report.largest = walk_down(trial, report.largest - 1);
+  }
+  report.largest_safe = report.unlimited ? report.largest : safe_below(trial, report.largest);
+  report.recommended = report.largest_safe / settings.multiple * settings.multiple;
+  if (report.recommended == 0) report.recommended = report.largest_safe;
+  if (settings.global_batch && report.largest_safe > 0) {
+    report.accumulation = accumulate(*settings.global_batch, report.largest_safe);
+  }
+  for (std::int64_t batch = 1; batch < report.largest; batch *= 2) {
+    const Result<CheckReport> point = checked(batch);
+    if (!point) return tl::unexpected(point.error());
+    report.curve.push_back({batch, point->device_bytes});
+  }
+  if (report.largest > 0) {
+    const Result<CheckReport> last = checked(report.largest);
+    if (!last) return tl::unexpected(last.error());
+    report.curve.push_back({report.largest, last->device_bytes});
+    const Result<CheckReport> recommended = checked(report.recommended);
+    if (!recommended) return tl::unexpected(recommended.error());
+    report.at_recommended = *recommended;
+  } else {
+    const Result<CheckReport> one = checked(1);
+    if (!one) return tl::unexpected(one.error());
+    report.at_one = *one;
+  }
+  return report;
+}
+
+}  // namespace stowage

@@ -1,0 +1,58 @@
+// batch: the largest batch that fits a card, and the one to use.
+//
+// Live bytes without workspaces grow with the batch (every size is affine with slope >= 0), so the
+// batch at which they alone no longer fit is a hard ceiling, found by bisection. Workspaces do not
+// grow steadily: cuDNN chooses other engines for other sizes. So from the ceiling the search walks
+// down, batch by batch, to the first at which the step completes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/memory/check.hpp"
+
+namespace stowage {
+
+struct BatchSettings {
+  CheckSettings check;
+  std::int64_t multiple = 8;                      ///< recommend a multiple of it where there is one
+  std::optional<std::int64_t> global_batch = {};  ///< to be reached by accumulation
+};
+
+struct CurvePoint {
+  std::int64_t batch = 0;
+  Bytes device_bytes;
+};
+
+/// Gradient accumulation that reaches a global batch.
+struct Accumulation {
+  std::int64_t global_batch = 0;
+  std::int64_t micro_batch = 0;
+  std::int64_t steps = 0;  ///< micro_batch * steps == global_batch
+};
+
+struct BatchReport {
+  std::int64_t largest = 0;       ///< 0: not even one
+  std::int64_t largest_safe = 0;  ///< every batch up to it fits
+  std::int64_t recommended = 0;   ///< the largest multiple within largest_safe, else largest_safe
+  std::int64_t ceiling = 0;       ///< where tensors alone no longer fit, minus one
+  bool unlimited = false;         ///< nothing grew up to largest_searched_batch
+  std::vector<CurvePoint> curve;  ///< powers of two up to the largest, and the largest
+  std::optional<Accumulation> accumulation;
+  std::optional<CheckReport> at_recommended;
+  std::optional<CheckReport> at_one;  ///< where not even one fits: what takes the room
+};
+
+inline constexpr std::int64_t largest_searched_batch = std::int64_t{1} << 24;
+
+/// largest_safe takes it that a convolution's least workspace is at most eight times its operands:
+/// batches at which every convolution has that much room beside what is live are not asked about.
+/// Errors: as size_step's.
+[[nodiscard]] Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph,
+                                             const Card& card, const BatchSettings& settings,
+                                             WorkspaceSource& source);
+
+}  // namespace stowage

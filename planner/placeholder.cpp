@@ -1,1 +1,0 @@
-int stowage_planner_placeholder();

@@ -1,0 +1,297 @@
+#include "estimator/model/build_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "estimator/base/bytes.hpp"
+#include "estimator/model/model_topology.hpp"
+
+namespace stowage {
+
+namespace {
+
+using Kind = TensorSource::Kind;
+
+class ModelBuilder {
+ public:
+  ModelBuilder(const ModelDescription& description, ExpandedModel expanded, Mistakes& mistakes)
+      : description_(description), expanded_(std::move(expanded)), mistakes_(mistakes) {}
+
+  ModelGraph build() {
+    model_.name = description_.name;
+    model_.source = description_.source;
+    model_.optimizer = description_.optimizer;
+    model_.default_seq = description_.default_seq;
+    add_inputs();
+    results_.resize(expanded_.operators.size());
+    const ExecutionOrder order = find_order();
+    model_.operators.reserve(order.order.size());
+    for (const OperatorId id : order.order) add_operator(id);
+    const bool complete = model_.operators.size() == expanded_.operators.size();
+    if (complete) tie_parameters(sources_, model_, mistakes_);
+    find_ends();
+    if (complete && model_.output.valid()) warn_of_unused();
+    return std::move(model_);
+  }
+
+ private:
+  // Where an operator's outputs lie in the model's tensors.
+  struct Outputs {
+    int first = -1;  // -1: unknown
+    int count = 0;
+  };
+
+  void add_inputs() {
+    for (const InputDeclaration& input : description_.inputs) {
+      model_.inputs.push_back(TensorId::of(model_.tensors.size()));
+      model_.tensors.push_back({.name = input.name, .type = input.type, .producer = {}});
+    }
+  }
+
+  ExecutionOrder find_order() {
+    std::vector<TensorUse> uses;
+    for (std::size_t i = 0; i < expanded_.operators.size(); ++i) {
+      for (const TensorSource& input : expanded_.operators[i].inputs) {
+        if (input.kind != Kind::operator_output) continue;
+        uses.push_back({OperatorId{input.index}, OperatorId::of(i)});
+      }
+    }
+    ExecutionOrder order = execution_order(expanded_.operators.size(), uses);
+    if (!order.cycle.empty()) report_cycle(order.cycle);
+    return order;
+  }
+
+  void report_cycle(const std::vector<OperatorId>& cycle) {
+    constexpr std::size_t most_shown = 8;
+    std::string text;
+    for (std::size_t i = 0; i < cycle.size() && i < most_shown; ++i) {
+      text += expanded_.operators[cycle[i].index()].name + " -> ";
+    }
+    if (cycle.size() > most_shown) text += "... -> ";
+    const ExpandedOperator& first = expanded_.operators[cycle[0].index()];
+    text += first.name;
+    Mark mark = first.entry->mark;
+    for (std::size_t i = 0; i < first.inputs.size(); ++i) {
+      if (first.inputs[i].kind == Kind::operator_output &&
+          first.inputs[i].index == cycle.back().value) {
+        mark = mark_of_input(first, i);
+      }
+    }
+    mistakes_.error_once(mark, fmt::format("layers feed each other in a cycle: {}", text));
+  }
+
+  static Mark mark_of_input(const ExpandedOperator& op, std::size_t input) {
+    const std::vector<Reference>& from = op.entry->from;
+    return input < from.size() ? from[input].mark : op.entry->mark;
+  }
+
+  // The tensor of an input; none where it is unknown, which is or has been reported.
+  TensorId tensor_of(const ExpandedOperator& op, std::size_t number) {
+    const TensorSource& source = op.inputs[number];
+    return tensor_of(source, mark_of_input(op, number));
+  }
+
+  TensorId tensor_of(const TensorSource& source, const Mark& mark) {
+    if (source.kind == Kind::model_input) {
+      const auto input = static_cast<std::size_t>(source.index);
+      return description_.inputs[input].broken ? TensorId{} : model_.inputs[input];
+    }
+    if (source.kind == Kind::unknown) return {};
+    const Outputs& outputs = results_[static_cast<std::size_t>(source.index)];
+    if (outputs.first < 0) return {};
+    const int output = std::max(source.output, 0);
+    if (output < outputs.count && (source.output >= 0 || outputs.count == 1)) {
+      return TensorId{outputs.first + output};
+    }
+    const ExpandedOperator& producer = expanded_.operators[static_cast<std::size_t>(source.index)];
+    const bool unnamed = source.output < 0 && outputs.count > 1;
+    mistakes_
+        .error_once(mark,
+                    fmt::format("'{}' has {} {}", producer.name, outputs.count,
+                                outputs.count == 1 ? "output" : "outputs"),
+                    unnamed ? fmt::format("say which: '{}.0'", producer.entry->name) : "")
+        .notes.push_back(mistakes_.note(producer.entry->mark, "it is here"));
+    return {};
+  }
+
+  void add_operator(OperatorId id) {
+    ExpandedOperator& source = expanded_.operators[id.index()];
+    Operator op{.name = source.name,
+                .row = source.entry->row,
+                .attributes = std::move(source.attributes),
+                .span = span_of(mistakes_.source(), source.entry->mark)};
+    bool known = !source.broken;
+    for (std::size_t i = 0; i < source.inputs.size(); ++i) {
+      op.inputs.push_back(tensor_of(source, i));
+      known = known && op.inputs.back().valid();
+    }
+    if (!known || !has_right_inputs(source)) return;
+    std::vector<TensorType> types;
+    types.reserve(op.inputs.size());
+    for (const TensorId input : op.inputs) types.push_back(model_.tensor(input).type);
+    const std::optional<Inference> inference = infer(source, op, types);
+    if (!inference) return;
+    add_outputs(id, *inference, op);
+    for (const ParameterSpec& spec : inference->parameters) {
+      op.parameters.push_back(ParameterId::of(model_.parameters.size()));
+      model_.parameters.push_back({.name = fmt::format("{}.{}", op.name, spec.name),
+                                   .type = {spec.shape, spec.type},
+                                   .trainable = !source.frozen && !spec.is_buffer,
+                                   .is_buffer = spec.is_buffer});
+    }
+    if (static_cast<int>(id.index()) == expanded_.loss) loss_inputs_ = op.inputs;
+    sources_.push_back(&source);
+    model_.operators.push_back(std::move(op));
+  }
+
+  void add_outputs(OperatorId id, const Inference& inference, Operator& op) {
+    Outputs& outputs = results_[id.index()];
+    outputs.first = static_cast<int>(model_.tensors.size());
+    outputs.count = static_cast<int>(inference.outputs.size());
+    for (int i = 0; i < outputs.count; ++i) {
+      op.outputs.push_back(TensorId::of(model_.tensors.size()));
+      model_.tensors.push_back(
+          {.name = outputs.count == 1 ? op.name : fmt::format("{}.{}", op.name, i),
+           .type = inference.outputs[static_cast<std::size_t>(i)],
+           .producer = OperatorId::of(model_.operators.size()),
+           .output_index = i});
+    }
+  }
+
+  bool has_right_inputs(const ExpandedOperator& source) {
+    const OperatorRow& row = *source.entry->row;
+    const int count = static_cast<int>(source.inputs.size());
+    if (count >= row.min_inputs && (row.max_inputs < 0 || count <= row.max_inputs)) return true;
+    std::string takes = fmt::format("{}", row.min_inputs);
+    if (row.max_inputs < 0) takes = fmt::format("at least {}", row.min_inputs);
+    if (row.max_inputs > row.min_inputs) {
+      takes = fmt::format("{} to {}", row.min_inputs, row.max_inputs);
+    }
+    const bool one = takes == "1";
+    const bool implied = count == 1 && source.entry->from[0].implied;
+    mistakes_.error_once(
+        source.entry->mark,
+        fmt::format("{} takes {} {}, not {}", row.name, takes, one ? "input" : "inputs", count),
+        implied ? "list them: 'from: [a, b]'" : "");
+    return false;
+  }
+
+  std::optional<Inference> infer(const ExpandedOperator& source, const Operator& op,
+                                 const std::vector<TensorType>& types) {
+    std::string refusal;
+    try {
+      auto inference = op.row->infer(op.attributes, types);
+      if (!inference) {
+        report(source, op, inference.error());
+        return std::nullopt;
+      }
+      check_sizes(*inference);
+      return std::move(*inference);
+    } catch (const ArithmeticOverflow&) {
+      refusal = "a size of this layer leaves the 64-bit range";
+    } catch (const NotAffine& e) {
+      refusal = fmt::format("a size of this layer is not linear in the batch: {}", e.what());
+    }
+    report(source, op, {.message = std::move(refusal)});
+    return std::nullopt;
+  }
+
+  // What later stages multiply must not overflow there, where no layer's name is known.
+  void check_sizes(const Inference& inference) {
+    constexpr std::int64_t most_bytes_an_element = 16;
+    for (const TensorType& output : inference.outputs) {
+      (void)(element_count(output.shape) * Affine(most_bytes_an_element));
+    }
+    for (const ParameterSpec& parameter : inference.parameters) {
+      const Affine count = element_count(parameter.shape);
+      parameter_elements_ = checked_add(parameter_elements_, count.constant);
+      (void)checked_multiply(parameter_elements_, most_bytes_an_element);
+    }
+  }
+
+  void report(const ExpandedOperator& source, const Operator& op, const InferenceError& error) {
+    Mark mark = source.entry->mark;
+    if (error.input >= 0 && static_cast<std::size_t>(error.input) < source.inputs.size()) {
+      mark = mark_of_input(source, static_cast<std::size_t>(error.input));
+    }
+    for (const auto& [name, written] : source.entry->attribute_marks) {
+      if (!error.attribute.empty() && name == error.attribute) mark = written;
+    }
+    Diagnostic& diagnostic =
+        mistakes_.error_once(mark, fmt::format("'{}': {}", op.name, error.message), error.hint);
+    constexpr std::size_t most_notes = 4;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (i >= most_notes && static_cast<int>(i) != error.input) continue;
+      const ModelTensor& tensor = model_.tensor(op.inputs[i]);
+      diagnostic.notes.push_back(mistakes_.note(
+          place_of(op.inputs[i]),
+          fmt::format("{} is '{}', {}",
+                      op.inputs.size() == 1 ? std::string("the input") : fmt::format("input {}", i),
+                      tensor.name, to_string(tensor.type.shape))));
+    }
+  }
+
+  Mark place_of(TensorId id) const {
+    const OperatorId producer = model_.tensor(id).producer;
+    if (!producer.valid()) return description_.inputs[id.index()].mark;
+    return sources_[producer.index()]->entry->mark;
+  }
+
+  void find_ends() {
+    const Scope& scope = description_.scope;
+    if (expanded_.outputs.size() > 1) {
+      mistakes_.error_once(scope.outputs[1].mark, "a model has one output");
+      return;
+    }
+    const bool written = !scope.outputs.empty() && !scope.outputs[0].implied;
+    if (!loss_inputs_.empty()) {
+      model_.output = loss_inputs_[0];
+      model_.loss = model_.operators.back().outputs[0];
+    }
+    if ((written || scope.loss < 0) && !expanded_.outputs.empty()) {
+      model_.output = tensor_of(expanded_.outputs[0], scope.outputs[0].mark);
+    }
+  }
+
+  void warn_of_unused() {
+    std::vector<bool> used(model_.tensors.size());
+    used[model_.output.index()] = true;
+    if (model_.loss.valid()) used[model_.loss.index()] = true;
+    for (const Operator& op : model_.operators) {
+      for (const TensorId input : op.inputs) used[input.index()] = true;
+    }
+    for (std::size_t i = 0; i < model_.inputs.size(); ++i) {
+      if (used[model_.inputs[i].index()]) continue;
+      mistakes_.warning_once(description_.inputs[i].mark,
+                             fmt::format("input '{}' is never used", description_.inputs[i].name));
+    }
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+      const Operator& op = model_.operators[i];
+      const bool dead = std::none_of(op.outputs.begin(), op.outputs.end(),
+                                     [&](TensorId output) { return used[output.index()]; });
+      if (!dead) continue;
+      mistakes_.warning_once(sources_[i]->entry->mark,
+                             fmt::format("the output of '{}' is never used", op.name));
+    }
+  }
+
+  const ModelDescription& description_;
+  ExpandedModel expanded_;
+  Mistakes& mistakes_;
+  ModelGraph model_;
+  std::vector<Outputs> results_;                  // of each expanded operator
+  std::vector<const ExpandedOperator*> sources_;  // of each operator of the model
+  std::vector<TensorId> loss_inputs_;
+  std::int64_t parameter_elements_ = 0;
+};
+
+}  // namespace
+
+ModelGraph build_model(const ModelDescription& description, ExpandedModel expanded,
+                       Mistakes& mistakes) {
+  return ModelBuilder(description, std::move(expanded), mistakes).build();
+}
+
+}  // namespace stowage

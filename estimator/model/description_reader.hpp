@@ -1,0 +1,21 @@
+// From YAML to a ModelDescription: the sections of a description, each in a function.
+#pragma once
+
+#include "estimator/model/load_model.hpp"
+#include "estimator/model/mistakes.hpp"
+#include "estimator/model/model_description.hpp"
+#include "estimator/model/yaml_document.hpp"
+
+namespace stowage {
+
+inline constexpr int deepest_blocks = 64;  ///< instances within instances
+
+/// Reports every mistake and gives what could be read.
+[[nodiscard]] ModelDescription read_description(const YamlDocument& document,
+                                                const ModelOptions& options, Mistakes& mistakes);
+
+/// The description's `train:`.
+[[nodiscard]] OptimizerSettings read_train(const YamlNode& node, const ModelDescription& model,
+                                           Mistakes& mistakes);
+
+}  // namespace stowage

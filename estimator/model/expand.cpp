@@ -1,0 +1,339 @@
+#include "estimator/model/expand.hpp"
+
+#include <fmt/format.h>
+
+#include <span>
+
+namespace stowage {
+
+namespace {
+
+using Kind = TensorSource::Kind;
+
+// A tensor that may be named before the layer that makes it has been expanded: then `link` is the
+// number of a slot that is filled when it has.
+struct Wire {
+  TensorSource source;
+  std::int32_t link = -1;
+};
+
+// What a layer of a scope stands for, once expanded.
+struct Outcome {
+  bool ready = false;
+  bool left_out = false;  // wires: its own inputs
+  int instances = 1;
+  std::vector<Wire> wires;  // instance after instance; one of output -1 for an operator
+};
+
+struct Instance {
+  const Scope* scope;
+  std::span<const Wire> inputs;
+  Environment at;
+  Mark call;  // of the layer that instantiates it; none for the model
+  bool frozen;
+  std::vector<Outcome> outcomes = {};
+};
+
+struct PendingLink {
+  const Reference* reference;
+  std::int32_t link;
+};
+
+class Expansion {
+ public:
+  Expansion(const ModelDescription& description, Mistakes& mistakes)
+      : description_(description), mistakes_(mistakes) {}
+
+  ExpandedModel run() {
+    std::vector<Wire> inputs;
+    for (std::size_t i = 0; i < description_.inputs.size(); ++i) {
+      inputs.push_back({{Kind::model_input, static_cast<std::int32_t>(i), -1}});
+    }
+    Instance model{&description_.scope, inputs, {.model = description_.values}, {}, false};
+    const std::vector<Wire> outputs = expand_scope(model);
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) settle(i);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      model_.outputs.push_back(follow(outputs[i], description_.scope.outputs[i].mark));
+    }
+    const int loss = description_.scope.loss;
+    if (loss >= 0 && !stopped_) {
+      const Outcome& outcome = model.outcomes[static_cast<std::size_t>(loss)];
+      if (!outcome.wires.empty()) model_.loss = outcome.wires[0].source.index;
+    }
+    return std::move(model_);
+  }
+
+ private:
+  std::vector<Wire> expand_scope(Instance& instance) {
+    const Scope& scope = *instance.scope;
+    instance.outcomes.resize(scope.layers.size());
+    std::vector<PendingLink> pending;
+    for (std::size_t i = 0; i < scope.layers.size() && !stopped_; ++i) {
+      const LayerEntry& entry = scope.layers[i];
+      Outcome& outcome = instance.outcomes[i];
+      expand_layer(entry, wires_of(entry.from, instance, pending), instance, outcome);
+      outcome.ready = true;
+    }
+    for (const PendingLink& late : pending) {
+      if (!stopped_)
+        links_[static_cast<std::size_t>(late.link)] = select(*late.reference, instance);
+    }
+    if (stopped_) return std::vector<Wire>(scope.outputs.size());
+    return wires_of(scope.outputs, instance, pending);
+  }
+
+  std::vector<Wire> wires_of(const std::vector<Reference>& references, Instance& instance,
+                             std::vector<PendingLink>& pending) {
+    std::vector<Wire> wires;
+    wires.reserve(references.size());
+    for (const Reference& reference : references) {
+      if (reference.kind == Reference::Kind::layer &&
+          !instance.outcomes[static_cast<std::size_t>(reference.index)].ready) {
+        const auto link = static_cast<std::int32_t>(links_.size());
+        links_.emplace_back();
+        pending.push_back({&reference, link});
+        wires.push_back({{}, link});
+      } else {
+        wires.push_back(select(reference, instance));
+      }
+    }
+    return wires;
+  }
+
+  Wire select(const Reference& reference, const Instance& instance) {
+    switch (reference.kind) {
+      case Reference::Kind::unknown:
+        return {};
+      case Reference::Kind::input:
+        return select_input(reference, instance);
+      case Reference::Kind::layer:
+        break;
+    }
+    const auto number = static_cast<std::size_t>(reference.index);
+    const LayerEntry& entry = instance.scope->layers[number];
+    const Outcome& outcome = instance.outcomes[number];
+    if (entry.broken || outcome.wires.empty()) return {};
+    std::size_t per_instance = outcome.wires.size();
+    std::size_t begin = 0;
+    if (!outcome.left_out) {
+      const int chosen = reference.instance < 0 ? outcome.instances - 1 : reference.instance;
+      if (chosen >= outcome.instances) {
+        mistakes_.error_once(reference.mark, fmt::format("'{}' is repeated {} times: there is no "
+                                                         "instance {}",
+                                                         entry.name, outcome.instances, chosen));
+        return {};
+      }
+      per_instance /= static_cast<std::size_t>(outcome.instances);
+      begin = static_cast<std::size_t>(chosen) * per_instance;
+    }
+    if (entry.row != nullptr && !outcome.left_out) {
+      Wire wire = outcome.wires[begin];
+      if (wire.source.kind == Kind::operator_output) wire.source.output = reference.output;
+      return wire;
+    }
+    return select_output(reference, entry, outcome,
+                         std::span(outcome.wires).subspan(begin, per_instance));
+  }
+
+  Wire select_output(const Reference& reference, const LayerEntry& entry, const Outcome& outcome,
+                     std::span<const Wire> wires) {
+    if (reference.output < 0 && wires.size() == 1) return wires[0];
+    if (reference.output >= 0 && static_cast<std::size_t>(reference.output) < wires.size()) {
+      return wires[static_cast<std::size_t>(reference.output)];
+    }
+    std::string message =
+        outcome.left_out
+            ? fmt::format("'{}' is left out here, and has {} inputs that it could stand for",
+                          entry.name, wires.size())
+            : fmt::format("'{}' has {} {}", entry.name, wires.size(),
+                          wires.size() == 1 ? "output" : "outputs");
+    Diagnostic& error =
+        mistakes_.error_once(reference.mark, std::move(message),
+                             wires.size() > 1 ? fmt::format("say which: '{}.0'", entry.name) : "");
+    error.notes.push_back(mistakes_.note(entry.mark, "it is here"));
+    return {};
+  }
+
+  Wire select_input(const Reference& reference, const Instance& instance) {
+    const std::size_t count = instance.inputs.size();
+    if (reference.index < 0 && count == 1) return instance.inputs[0];
+    if (reference.index >= 0 && static_cast<std::size_t>(reference.index) < count) {
+      return instance.inputs[static_cast<std::size_t>(reference.index)];
+    }
+    Diagnostic& error = mistakes_.error_once(
+        reference.mark,
+        fmt::format("the block has {} {} here", count, count == 1 ? "input" : "inputs"),
+        count > 1 && reference.index < 0 ? "say which: 'input.0'" : "");
+    if (instance.call.line > 0) {
+      error.notes.push_back(mistakes_.note(instance.call, "instantiated here"));
+    }
+    return {};
+  }
+
+  void expand_layer(const LayerEntry& entry, std::vector<Wire> inputs, const Instance& instance,
+                    Outcome& outcome) {
+    if (++visited_ > most_operators) {
+      mistakes_.error_once(entry.mark,
+                           fmt::format("the model has more than {} layers", most_operators));
+      stopped_ = true;
+      return;
+    }
+    bool broken = entry.broken;
+    bool kept = true;
+    if (entry.when) {
+      const auto value = evaluate(*entry.when, instance.at, mistakes_);
+      const auto condition =
+          value ? to_condition("when", *value, entry.when->mark, mistakes_) : std::nullopt;
+      kept = condition.value_or(true);
+      if (!condition) broken = true;
+    }
+    std::optional<std::int64_t> repeat;
+    if (entry.repeat && kept) {
+      const auto value = evaluate(*entry.repeat, instance.at, mistakes_);
+      if (value) {
+        repeat = to_integer("repeat", 0, most_repeats, *value, entry.repeat->mark, mistakes_);
+      }
+      if (!repeat) broken = true;
+    }
+    if (!kept || repeat == 0) {
+      outcome.left_out = true;
+      outcome.wires = std::move(inputs);
+      return;
+    }
+    repeat_layer(entry, std::move(inputs), instance, repeat, broken, outcome);
+  }
+
+  void repeat_layer(const LayerEntry& entry, std::vector<Wire> inputs, const Instance& instance,
+                    std::optional<std::int64_t> repeat, bool broken, Outcome& outcome) {
+    const std::size_t prefix = name_.size();
+    outcome.instances = static_cast<int>(repeat.value_or(1));
+    for (std::int64_t i = 0; i < outcome.instances && !stopped_; ++i) {
+      Environment at = instance.at;
+      if (repeat) at.index = i;
+      name_ += entry.name;
+      if (repeat) fmt::format_to(std::back_inserter(name_), ".{}", i);
+      if (i > 0 && ++visited_ > most_operators) {
+        mistakes_.error_once(entry.mark,
+                             fmt::format("the model has more than {} layers", most_operators));
+        stopped_ = true;
+      }
+      std::vector<Wire> outputs =
+          entry.block >= 0 && !broken
+              ? instantiate(entry, inputs, at, instance.frozen)
+              : add_operator(entry, inputs, at, instance.frozen, broken, prefix);
+      name_.resize(prefix);
+      // The next instance takes this one's outputs in the place of its first inputs.
+      for (std::size_t k = 0; k < outputs.size() && k < inputs.size(); ++k) inputs[k] = outputs[k];
+      outcome.wires.insert(outcome.wires.end(), outputs.begin(), outputs.end());
+    }
+  }
+
+  std::vector<Wire> instantiate(const LayerEntry& entry, const std::vector<Wire>& inputs,
+                                const Environment& at, bool frozen) {
+    const Block& block = description_.blocks[static_cast<std::size_t>(entry.block)];
+    std::vector<Wire> unknown(std::max<std::size_t>(block.scope.outputs.size(), 1));
+    if (block.recursive || block.scope.layers.empty()) return unknown;
+    std::vector<std::optional<Value>> given(block.arguments.size());
+    for (const ArgumentSetting& setting : entry.arguments) {
+      auto value = evaluate(setting.value, at, mistakes_);
+      if (!value) return unknown;
+      given[static_cast<std::size_t>(setting.argument)] = std::move(*value);
+    }
+    std::vector<Value> values;
+    values.reserve(given.size());
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (!given[i]) {
+        const auto& fallback = block.arguments[i].default_value;
+        if (!fallback) return unknown;
+        given[i] = evaluate(*fallback, {values, at.model, at.index}, mistakes_);
+        if (!given[i]) return unknown;
+      }
+      values.push_back(std::move(*given[i]));
+    }
+    Instance instance{&block.scope,
+                      inputs,
+                      {values, at.model, at.index},
+                      entry.mark,
+                      frozen || is_frozen(entry, at)};
+    name_ += '.';
+    return expand_scope(instance);
+  }
+
+  bool is_frozen(const LayerEntry& entry, const Environment& at) {
+    if (!entry.frozen) return false;
+    const auto value = evaluate(*entry.frozen, at, mistakes_);
+    return value && to_condition("frozen", *value, entry.frozen->mark, mistakes_).value_or(false);
+  }
+
+  std::vector<Wire> add_operator(const LayerEntry& entry, const std::vector<Wire>& inputs,
+                                 const Environment& at, bool frozen, bool broken,
+                                 std::size_t prefix) {
+    ExpandedOperator op{.entry = &entry, .name = name_, .prefix = static_cast<int>(prefix)};
+    op.broken = broken || entry.row == nullptr;
+    op.frozen = frozen || is_frozen(entry, at);
+    if (!op.broken) {
+      op.attributes = entry.constants;
+      for (const AttributeSetting& setting : entry.settings) {
+        const auto value = evaluate(setting.value, at, mistakes_);
+        auto attribute =
+            value ? to_attribute(*setting.spec, entry.row->name, *value, setting.value, mistakes_)
+                  : std::nullopt;
+        if (attribute) op.attributes.set(setting.spec->name, std::move(*attribute));
+        if (!attribute) op.broken = true;
+      }
+    }
+    const auto number = static_cast<std::int32_t>(model_.operators.size());
+    op.inputs.reserve(inputs.size());
+    for (const Wire& wire : inputs) {
+      // A link is kept in `index` until all of them are known: see settle.
+      op.inputs.push_back(wire.link < 0 ? wire.source : TensorSource{Kind::unknown, wire.link, 0});
+    }
+    model_.operators.push_back(std::move(op));
+    return {{{Kind::operator_output, number, -1}}};
+  }
+
+  void settle(std::size_t number) {
+    ExpandedOperator& op = model_.operators[number];
+    for (TensorSource& input : op.inputs) {
+      if (input.kind == Kind::unknown && input.index >= 0) {
+        input = follow({{}, input.index}, op.entry->mark);
+      }
+    }
+  }
+
+  // Through links to links, which are shortened on the way. One that leads back to itself goes
+  // through layers that are all left out.
+  TensorSource follow(const Wire& start, const Mark& user) {
+    Wire end = start;
+    for (std::size_t steps = 0; end.link >= 0; ++steps) {
+      if (steps > links_.size()) {
+        mistakes_.error_once(user,
+                             "an input comes only from layers that are left out and take "
+                             "each other's");
+        end = {};
+        break;
+      }
+      end = links_[static_cast<std::size_t>(end.link)];
+    }
+    for (std::int32_t link = start.link; link >= 0;) {
+      link = std::exchange(links_[static_cast<std::size_t>(link)], end).link;
+    }
+    return end.source;
+  }
+
+  const ModelDescription& description_;
+  Mistakes& mistakes_;
+  ExpandedModel model_;
+  std::vector<Wire> links_;
+  std::string name_;  // of the instance at hand, with the dots
+  std::int64_t visited_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+ExpandedModel expand(const ModelDescription& description, Mistakes& mistakes) {
+  return Expansion(description, mistakes).run();
+}
+
+}  // namespace stowage

@@ -1,0 +1,43 @@
+// Expansion: blocks instantiated, repetitions unrolled, layers whose `when` is 0 left out. What
+// remains is a flat list of operators in the order of the description, each with its inputs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimator/model/mistakes.hpp"
+#include "estimator/model/model_description.hpp"
+
+namespace stowage {
+
+inline constexpr std::int64_t most_operators = 2'000'000;
+inline constexpr std::int64_t most_repeats = 1'000'000;
+
+/// Where a tensor comes from.
+struct TensorSource {
+  enum class Kind : std::uint8_t { model_input, operator_output, unknown };
+  Kind kind = Kind::unknown;
+  std::int32_t index = -1;   ///< of the model input or of the operator
+  std::int32_t output = -1;  ///< of the operator; -1: the only one
+};
+
+struct ExpandedOperator {
+  const LayerEntry* entry = nullptr;
+  std::string name;     ///< "layer1.0.conv1"
+  int prefix = 0;       ///< bytes of the name before the layer's own: "layer1.0."
+  bool broken = false;  ///< reported: its outputs are unknown
+  bool frozen = false;
+  Attributes attributes;
+  std::vector<TensorSource> inputs;
+};
+
+struct ExpandedModel {
+  std::vector<ExpandedOperator> operators;
+  std::vector<TensorSource> outputs;  ///< of the model's scope
+  int loss = -1;                      ///< its operator
+};
+
+/// Precondition: `description` outlives the result, which points into it.
+[[nodiscard]] ExpandedModel expand(const ModelDescription& description, Mistakes& mistakes);
+
+}  // namespace stowage

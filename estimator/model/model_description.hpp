@@ -1,0 +1,106 @@
+// ModelDescription: a description as written, with the place of every part; names resolved within
+// their scope, expressions parsed. What depends on no block's argument is evaluated already, since
+// the model's own arguments are known when the text is read.
+//
+// A scope is a list of layers: the model's own or a block's. What is wrong with a part has been
+// reported when it gets here, and is marked: `broken` layers give outputs of unknown shape, and
+// `unknown` references stay silent.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/expression.hpp"
+#include "estimator/model/model_graph.hpp"
+#include "estimator/model/written_value.hpp"
+
+namespace stowage {
+
+struct AttributeSetting {
+  const AttributeSpec* spec = nullptr;
+  WrittenValue value;
+};
+
+struct ArgumentSetting {
+  int argument = -1;  ///< of the block
+  WrittenValue value;
+};
+
+/// A use of a layer's output, or of an input of the scope.
+struct Reference {
+  enum class Kind { input, layer, unknown };
+  Kind kind = Kind::unknown;
+  int index = -1;        ///< the input's or the layer's number in the scope; input -1: the only one
+  int instance = -1;     ///< of a repeated layer; -1: the last
+  int output = -1;       ///< -1: the only one
+  bool implied = false;  ///< no `from` was written
+  Mark mark;
+};
+
+struct Tie {
+  std::string parameter;  ///< of this layer: "weight"
+  std::string target;     ///< "wte.weight"
+  Mark mark;
+  Mark target_mark;
+};
+
+/// One entry of `layers:` (or `loss:`): an operator or a block.
+struct LayerEntry {
+  std::string name;  ///< within its scope; given or made: "conv2d_1"
+  Mark mark;         ///< of the operator's or block's name
+  const OperatorRow* row = nullptr;
+  int block = -1;
+  bool broken = false;
+  std::vector<Reference> from;
+  std::optional<WrittenValue> repeat, when, frozen;
+  std::vector<Tie> ties;
+  Attributes constants;                    ///< operator: complete, in the row's order
+  std::vector<AttributeSetting> settings;  ///< operator: those that depend on the instance
+  std::vector<std::pair<std::string_view, Mark>> attribute_marks;  ///< operator: as written
+  std::vector<ArgumentSetting> arguments;                          ///< block
+};
+
+struct Scope {
+  std::vector<LayerEntry> layers;
+  std::vector<Reference> outputs;
+  int loss = -1;  ///< the model's own scope: the loss's number in `layers`, the last
+};
+
+struct ArgumentDeclaration {
+  std::string name;
+  Mark mark;
+  std::optional<WrittenValue> default_value;  ///< none: required
+  bool takes_words = false;                   ///< its default is a word
+};
+
+struct Block {
+  std::string name;
+  Mark mark;
+  std::vector<ArgumentDeclaration> arguments;
+  std::vector<std::string> argument_names;
+  Scope scope;
+  bool recursive = false;  ///< reported; not to be expanded
+};
+
+struct InputDeclaration {
+  std::string name;
+  Mark mark;
+  TensorType type;
+  bool broken = false;
+};
+
+struct ModelDescription {
+  std::string name;
+  std::string source;
+  std::vector<std::string> value_names;  ///< the model's arguments, then its symbols
+  std::vector<Value> values;
+  std::vector<InputDeclaration> inputs;
+  std::vector<Block> blocks;
+  Scope scope;
+  OptimizerSettings optimizer;
+  std::int64_t default_seq = 0;
+};
+
+}  // namespace stowage

@@ -1,0 +1,369 @@
+#include "estimator/model/scope_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "estimator/model/reference_reader.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::string_view layer_keys[] = {"name", "from", "repeat", "when", "tie", "frozen"};
+
+bool is_common_key(std::string_view key) {
+  return std::find(std::begin(layer_keys), std::end(layer_keys), key) != std::end(layer_keys);
+}
+
+const AttributeSpec* find_attribute(const OperatorRow& row, std::string_view name) {
+  for (const AttributeSpec& spec : row.attributes) {
+    if (spec.name == name) return &spec;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> attribute_names(const OperatorRow& row) {
+  std::vector<std::string_view> names;
+  for (const AttributeSpec& spec : row.attributes) names.push_back(spec.name);
+  return names;
+}
+
+// A row may say "1" for a list of two.
+AttributeValue default_of(const AttributeSpec& spec) {
+  const auto* number = std::get_if<std::int64_t>(&*spec.default_value);
+  if (spec.type != AttributeType::integers || number == nullptr) return *spec.default_value;
+  return std::vector<std::int64_t>(static_cast<std::size_t>(std::max(spec.length, 1)), *number);
+}
+
+ValueRules rules_for(const AttributeSpec& spec, const ExpressionNames& names) {
+  return {.names = names, .words = spec.choices, .only_words = spec.type == AttributeType::choice};
+}
+
+class ScopeReader {
+ public:
+  ScopeReader(const ScopeContext& context, Mistakes& mistakes)
+      : context_(context), mistakes_(mistakes) {
+    if (context.block != nullptr) names_.block = context.block->argument_names;
+    names_.model = context.model.value_names;
+  }
+
+  Scope read(const ScopeNodes& nodes) {
+    if (nodes.layers != nullptr) {
+      scope_.layers.reserve(nodes.layers->items.size() + 1);
+      for (const YamlNode* node : nodes.layers->items) read_layer(*node, "");
+    }
+    const std::size_t layers = scope_.layers.size();
+    if (nodes.loss != nullptr) read_layer(*nodes.loss, "loss");
+    if (scope_.layers.size() > layers) scope_.loss = static_cast<int>(layers);
+    ReferenceReader references(scope_, context_, mistakes_);
+    for (std::size_t i = 0; i < scope_.layers.size(); ++i) {
+      LayerEntry& entry = scope_.layers[i];
+      entry.from = from_nodes_[i] != nullptr ? references.read(*from_nodes_[i], "from")
+                                             : references.implied(i);
+    }
+    if (nodes.output != nullptr) {
+      scope_.outputs = references.read(*nodes.output, "output");
+    } else if (layers > 0) {
+      scope_.outputs = {references.to_layer(layers - 1)};
+    }
+    return std::move(scope_);
+  }
+
+ private:
+  void read_layer(const YamlNode& node, std::string_view default_name) {
+    const YamlNode* body = nullptr;
+    const YamlNode* head = &node;
+    if (node.is_mapping() && node.entry_count() > 0) {
+      head = &node.key(0);
+      body = &node.value(0);
+      if (node.entry_count() > 1) refuse_second_key(node);
+    } else if (!node.is_scalar()) {
+      mistakes_.error(node.mark,
+                      fmt::format("expected an operator or a block, found {}", describe(node)),
+                      "a layer is 'relu' or 'relu: {name: a}'");
+      return;
+    }
+    LayerEntry entry{.mark = head->mark};
+    entry.row = find_operator(head->text);
+    if (entry.row == nullptr) find_block(head->text, entry);
+    if (body != nullptr && !body->is_mapping()) {
+      if (body->kind != YamlNode::Kind::null) {
+        mistakes_.error(
+            body->mark,
+            fmt::format("expected the attributes of {}, found {}", head->text, describe(*body)),
+            fmt::format("write '{}: {{attribute: value}}'", head->text));
+        entry.broken = true;
+      }
+      body = nullptr;
+    }
+    name_layer(entry, *head, body, default_name);
+    from_nodes_.push_back(body != nullptr ? body->find("from") : nullptr);
+    if (body != nullptr) read_common(*body, entry);
+    if (entry.row != nullptr) {
+      read_attributes(body, entry);
+    } else if (entry.block >= 0) {
+      read_arguments(body, entry);
+    }
+    scope_.layers.push_back(std::move(entry));
+  }
+
+  void refuse_second_key(const YamlNode& node) {
+    mistakes_.error(node.key(1).mark,
+                    fmt::format("'{}' stands beside '{}': a layer is one 'operator: attributes'",
+                                node.key(1).text, node.key(0).text),
+                    "indent the attributes below the operator, or put them in {}");
+  }
+
+  void find_block(const std::string& name, LayerEntry& entry) {
+    const auto found = context_.blocks.find(name);
+    if (found != context_.blocks.end()) {
+      entry.block = found->second;
+      return;
+    }
+    entry.broken = true;
+    std::vector<std::string_view> candidates;
+    for (const OperatorRow& row : operator_catalogue()) candidates.push_back(row.name);
+    for (const Block& block : context_.model.blocks) candidates.push_back(block.name);
+    mistakes_.error(entry.mark, fmt::format("unknown operator or block '{}'", name),
+                    mistakes_.suggest(name, candidates));
+  }
+
+  // An unnamed layer is called after its operator and how many of it the scope has had.
+  void name_layer(LayerEntry& entry, const YamlNode& head, const YamlNode* body,
+                  std::string_view default_name) {
+    const int number = ++counts_[head.text];
+    entry.name =
+        default_name.empty() ? fmt::format("{}_{}", head.text, number) : std::string(default_name);
+    Mark mark = entry.mark;
+    const YamlNode* given = body != nullptr ? body->find("name") : nullptr;
+    if (given != nullptr) {
+      mark = given->mark;
+      if (given->is_scalar() && is_layer_name(given->text)) {
+        entry.name = given->text;
+      } else {
+        mistakes_.error(mark, fmt::format("{} is not a name", describe(*given)),
+                        "a name has letters, digits, '_' and '-', and starts with a letter");
+      }
+    }
+    if (context_.block != nullptr && entry.name == "input") {
+      mistakes_.error(mark, "'input' is the input of the block, not a layer's name");
+    }
+    if (context_.block == nullptr) {
+      for (const InputDeclaration& input : context_.model.inputs) {
+        if (input.name != entry.name) continue;
+        mistakes_.error(mark, fmt::format("'{}' is the name of an input", entry.name))
+            .notes.push_back(mistakes_.note(input.mark, "declared here"));
+      }
+    }
+    const auto [first, fresh] = name_marks_.emplace(entry.name, mark);
+    if (!fresh) {
+      mistakes_.error(mark, fmt::format("two layers are called '{}'", entry.name))
+          .notes.push_back(mistakes_.note(first->second, "the first is here"));
+    }
+  }
+
+  void read_common(const YamlNode& body, LayerEntry& entry) {
+    const ValueRules rules{.names = names_};
+    const auto read = [&](std::string_view key, std::optional<WrittenValue>& into) {
+      const YamlNode* node = body.find(key);
+      if (node == nullptr) return;
+      into = read_value(*node, key, rules, mistakes_);
+      if (!into) entry.broken = true;
+    };
+    read("repeat", entry.repeat);
+    read("when", entry.when);
+    read("frozen", entry.frozen);
+    const YamlNode* tie = body.find("tie");
+    if (tie == nullptr) return;
+    if (!tie->is_mapping() || entry.block >= 0) {
+      mistakes_.error(tie->mark,
+                      entry.block >= 0
+                          ? std::string("a block has no parameters of its own to tie")
+                          : fmt::format("expected a mapping, found {}", describe(*tie)),
+                      "write 'tie: {weight: other_layer.weight}'");
+      return;
+    }
+    for (std::size_t i = 0; i < tie->entry_count(); ++i) {
+      if (!tie->value(i).is_scalar()) {
+        mistakes_.error(tie->value(i).mark, fmt::format("expected a parameter's name, found {}",
+                                                        describe(tie->value(i))));
+        continue;
+      }
+      entry.ties.push_back(
+          {tie->key(i).text, tie->value(i).text, tie->key(i).mark, tie->value(i).mark});
+    }
+  }
+
+  void read_attributes(const YamlNode* body, LayerEntry& entry) {
+    const OperatorRow& row = *entry.row;
+    std::set<std::string_view> settled;  // written, or meant by a misspelt key
+    std::vector<AttributeSetting> written;
+    for (std::size_t i = 0; body != nullptr && i < body->entry_count(); ++i) {
+      const YamlNode& key = body->key(i);
+      if (is_common_key(key.text)) continue;
+      const AttributeSpec* spec = find_attribute(row, key.text);
+      if (spec == nullptr) {
+        refuse_attribute(row, key, settled);
+        entry.broken = true;
+        continue;
+      }
+      settled.insert(spec->name);
+      entry.attribute_marks.emplace_back(spec->name, body->value(i).mark);
+      auto value = read_value(body->value(i), spec->name, rules_for(*spec, names_), mistakes_);
+      if (value) written.push_back({spec, std::move(*value)});
+      if (!value) entry.broken = true;
+    }
+    complete(row, entry, written, settled);
+  }
+
+  void refuse_attribute(const OperatorRow& row, const YamlNode& key,
+                        std::set<std::string_view>& settled) {
+    std::vector<std::string_view> candidates = attribute_names(row);
+    candidates.insert(candidates.end(), std::begin(layer_keys), std::end(layer_keys));
+    if (const auto meant = closest(key.text, candidates)) settled.insert(*meant);
+    std::string hint = mistakes_.suggest(key.text, candidates);
+    if (hint.empty() && !row.attributes.empty()) {
+      hint = fmt::format("{} takes {}", row.name, fmt::join(attribute_names(row), ", "));
+    }
+    mistakes_.error(key.mark, fmt::format("unknown attribute '{}' of {}", key.text, row.name),
+                    std::move(hint));
+  }
+
+  // The constants in the row's order, with the defaults; what depends on the instance is kept for
+  // expansion, its place in the order held by the default or a zero.
+  void complete(const OperatorRow& row, LayerEntry& entry, std::vector<AttributeSetting>& written,
+                const std::set<std::string_view>& settled) {
+    const auto defaults = context_.defaults.find(&row);
+    std::vector<std::string_view> missing;
+    for (const AttributeSpec& spec : row.attributes) {
+      const auto setting = std::find_if(written.begin(), written.end(),
+                                        [&](const auto& one) { return one.spec == &spec; });
+      if (setting != written.end()) {
+        set_written(*setting, entry);
+        continue;
+      }
+      const AttributeValue* given = nullptr;
+      if (defaults != context_.defaults.end()) {
+        for (const auto& [of, value] : defaults->second) {
+          if (of == &spec) given = &value;
+        }
+      }
+      if (given != nullptr) {
+        entry.constants.set(spec.name, *given);
+      } else if (spec.default_value) {
+        entry.constants.set(spec.name, default_of(spec));
+      } else if (!settled.contains(spec.name)) {
+        missing.push_back(spec.name);
+      }
+    }
+    if (missing.empty()) return;
+    entry.broken = true;
+    mistakes_.error(entry.mark,
+                    fmt::format("{} needs '{}'", row.name, fmt::join(missing, "' and '")));
+  }
+
+  void set_written(AttributeSetting& setting, LayerEntry& entry) {
+    const AttributeSpec& spec = *setting.spec;
+    if (!is_constant(setting.value)) {
+      entry.constants.set(spec.name, std::int64_t{0});
+      entry.settings.push_back(std::move(setting));
+      return;
+    }
+    const auto value = evaluate(setting.value, {.model = context_.model.values}, mistakes_);
+    auto attribute = value ? to_attribute(spec, entry.row->name, *value, setting.value, mistakes_)
+                           : std::nullopt;
+    if (attribute) entry.constants.set(spec.name, std::move(*attribute));
+    if (!attribute) entry.broken = true;
+  }
+
+  void read_arguments(const YamlNode* body, LayerEntry& entry) {
+    const Block& block = context_.model.blocks[static_cast<std::size_t>(entry.block)];
+    std::set<std::string_view> settled;
+    for (std::size_t i = 0; body != nullptr && i < body->entry_count(); ++i) {
+      const YamlNode& key = body->key(i);
+      if (is_common_key(key.text)) continue;
+      const auto found =
+          std::find(block.argument_names.begin(), block.argument_names.end(), key.text);
+      if (found == block.argument_names.end()) {
+        refuse_argument(block, key, settled);
+        entry.broken = true;
+        continue;
+      }
+      settled.insert(*found);
+      const auto number = found - block.argument_names.begin();
+      const ValueRules rules{
+          .names = names_,
+          .any_word = block.arguments[static_cast<std::size_t>(number)].takes_words};
+      auto value = read_value(body->value(i), key.text, rules, mistakes_);
+      if (!value) entry.broken = true;
+      if (value) entry.arguments.push_back({static_cast<int>(number), std::move(*value)});
+    }
+    std::vector<std::string_view> missing;
+    for (const ArgumentDeclaration& argument : block.arguments) {
+      if (!argument.default_value && !settled.contains(argument.name)) {
+        missing.push_back(argument.name);
+      }
+    }
+    if (missing.empty()) return;
+    entry.broken = true;
+    mistakes_
+        .error(entry.mark, fmt::format("{} needs '{}'", block.name, fmt::join(missing, "' and '")))
+        .notes.push_back(mistakes_.note(block.mark, "the block is here"));
+  }
+
+  void refuse_argument(const Block& block, const YamlNode& key,
+                       std::set<std::string_view>& settled) {
+    std::vector<std::string_view> candidates(block.argument_names.begin(),
+                                             block.argument_names.end());
+    candidates.insert(candidates.end(), std::begin(layer_keys), std::end(layer_keys));
+    if (const auto meant = closest(key.text, candidates)) settled.insert(*meant);
+    mistakes_
+        .error(key.mark, fmt::format("unknown argument '{}' of block {}", key.text, block.name),
+               mistakes_.suggest(key.text, candidates))
+        .notes.push_back(mistakes_.note(block.mark, "the block is here"));
+  }
+
+  const ScopeContext& context_;
+  Mistakes& mistakes_;
+  ExpressionNames names_;
+  Scope scope_;
+  std::vector<const YamlNode*> from_nodes_;  // of each layer, or null
+  std::unordered_map<std::string, int> counts_;
+  std::unordered_map<std::string, Mark> name_marks_;
+};
+
+}  // namespace
+
+Scope read_scope(const ScopeNodes& nodes, const ScopeContext& context, Mistakes& mistakes) {
+  return ScopeReader(context, mistakes).read(nodes);
+}
+
+OperatorDefaults read_defaults(const YamlNode& node, const OperatorRow& row,
+                               const ModelDescription& model, Mistakes& mistakes) {
+  OperatorDefaults defaults;
+  const ExpressionNames names{.model = model.value_names, .has_index = false};
+  for (std::size_t i = 0; i < node.entry_count(); ++i) {
+    const YamlNode& key = node.key(i);
+    const AttributeSpec* spec = find_attribute(row, key.text);
+    if (spec == nullptr) {
+      mistakes.error(key.mark, fmt::format("unknown attribute '{}' of {}", key.text, row.name),
+                     mistakes.suggest(key.text, attribute_names(row)));
+      continue;
+    }
+    const auto written = read_value(node.value(i), spec->name, rules_for(*spec, names), mistakes);
+    if (!written) continue;
+    const auto value = evaluate(*written, {.model = model.values}, mistakes);
+    if (!value) continue;
+    auto attribute = to_attribute(*spec, row.name, *value, *written, mistakes);
+    if (attribute) defaults.emplace_back(spec, std::move(*attribute));
+  }
+  return defaults;
+}
+
+std::span<const std::string_view> common_layer_keys() { return layer_keys; }
+
+}  // namespace stowage

@@ -18,8 +18,8 @@ constexpr std::string_view block_keys[] = {"arguments", "layers", "output"};
 constexpr std::string_view input_keys[] = {"shape", "dtype"};
 constexpr std::string_view type_names[] = {"float32", "float64", "float16", "bfloat16",
                                            "int64",   "int32",   "uint8",   "boolean"};
-constexpr std::string_view reserved_names[] = {"batch", "index", "true", "false",
-                                               "and",   "or",    "not"};
+constexpr std::string_view reserved_names[] = {"if",    "else", "batch", "index", "true",
+                                               "false", "and",  "or",    "not"};
 
 class DescriptionReader {
  public:

@@ -54,6 +54,8 @@ std::string_view spelling(Operator op) {
       return "and";
     case Operator::logical_or:
       return "or";
+    case Operator::choose:
+      return "if";
     default:
       return "";
   }
@@ -202,6 +204,11 @@ class Evaluation {
 
  private:
   Value apply(const Node& node) {
+    if (node.op == Operator::choose) {
+      const Value condition = value_of(node.condition);
+      blamed_ = &node;
+      return value_of(truth_of(node.op, condition) ? node.left : node.right);
+    }
     const Value left = value_of(node.left);
     blamed_ = &node;
     switch (node.op) {

@@ -2,11 +2,12 @@
 //
 //   4 * hidden      (size - 1) // 2      stride != 1 or index == 0      batch * seq
 //
-// Lowest to highest: or, and, not, comparisons (== != < <= > >=, one at a time), + -, * / // %,
-// unary -. Integers are 64 bits and checked; `/` of integers is exact or an error, `//` and `%`
-// round towards minus infinity. `batch` stays a symbol: it may be added, and multiplied and divided
-// by what does not depend on it, but not compared. Names are resolved when the text is read, so
-// that evaluation is array look-ups and a misspelt name is found in a block that nobody uses.
+// Lowest to highest: a if b else c, or, and, not, comparisons (== != < <= > >=, one at a time), +
+// -, * / // %, unary -. Integers are 64 bits and checked; `/` of integers is exact or an error,
+// `//` and `%` round towards minus infinity. `batch` stays a symbol: it may be added, and
+// multiplied and divided by what does not depend on it, but not compared. Names are resolved when
+// the text is read, so that evaluation is array look-ups and a misspelt name is found in a block
+// that nobody uses.
 #pragma once
 
 #include <cstdint>
@@ -86,10 +87,12 @@ class Expression {
     greater_equal,
     logical_and,
     logical_or,
+    choose,  // three: left if condition else right
   };
   struct Node {
     Operator op = Operator::literal;
-    int left = -1, right = -1;  ///< operands, indices of nodes; a name's number is `left`
+    int left = -1, right = -1,
+        condition = -1;  ///< operands, indices of nodes; a name's number is `left`
     int offset = 0, length = 1;
     Value literal = {};
   };

@@ -44,7 +44,7 @@ class ExpressionParser {
 
   tl::expected<Expression, ExpressionError> parse() {
     if (text_.size() > longest_expression) fail(0, 1, "an expression of more than 1000 characters");
-    if (!failed_) parse_or();
+    if (!failed_) parse_choice();
     skip_spaces();
     if (!failed_ && at_ < text_.size()) {
       fail(at_, 1, fmt::format("expected an operator or the end, found '{}'", character()),
@@ -55,6 +55,24 @@ class ExpressionParser {
   }
 
  private:
+  int parse_choice() {
+    const int chosen = parse_or();
+    const std::size_t begin = skip_spaces();
+    if (failed_ || !take_word("if") || !enter(begin)) return chosen;
+    const int condition = parse_or();
+    skip_spaces();
+    if (!failed_ && !take_word("else")) {
+      return fail(begin, 2, "expected 'else' after 'a if b'", "such as '2 if index == 0 else 1'");
+    }
+    const int otherwise = parse_choice();
+    --depth_;
+    return add({.op = Operator::choose,
+                .left = chosen,
+                .right = otherwise,
+                .condition = condition,
+                .offset = static_cast<int>(begin),
+                .length = 2});
+  }
   int parse_or() {
     return parse_left_associative(disjunction, [this] { return parse_and(); });
   }
@@ -136,7 +154,7 @@ class ExpressionParser {
   int parse_parenthesis() {
     const std::size_t begin = at_++;
     if (!enter(begin)) return -1;
-    const int inner = parse_or();
+    const int inner = parse_choice();
     --depth_;
     skip_spaces();
     if (failed_) return -1;

@@ -1,0 +1,12 @@
+// CudnnSession where the build found no cuDNN headers.
+#include "gpu_probe/cudnn_session.hpp"
+
+namespace stowage {
+
+Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string&) {
+  return failure("this program was built without cuDNN");
+}
+
+Result<std::string> cudnn_version() { return failure("this program was built without cuDNN"); }
+
+}  // namespace stowage

@@ -1,0 +1,195 @@
+// The figures hold for cuDNN 9.19.0; another version may rank its engines differently, so with one
+// the exact ones are not asserted. Where cuDNN is not installed, that is said and the rule is
+// tested.
+#include "gpu_probe/cudnn_workspace_source.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "estimator/memory/rule_workspace_source.hpp"
+
+using namespace stowage;
+
+namespace {
+
+using Direction = ConvolutionCall::Direction;
+
+ConvolutionQuery convolution(std::int64_t n, std::int64_t c, std::int64_t k, std::int64_t size,
+                             std::int64_t window, Direction direction = Direction::forward) {
+  const std::int64_t padding = window / 2;
+  return {.direction = direction,
+          .x = {n, c, size, size},
+          .w = {k, c, window, window},
+          .y = {n, k, size, size},
+          .stride = {1, 1},
+          .padding = {padding, padding},
+          .dilation = {1, 1}};
+}
+
+Card card(const std::string& name) {
+  const auto found = find_card(name, STOWAGE_SOURCE_DIR "/configs/gpus");
+  REQUIRE(found);
+  return found->card;
+}
+
+bool cudnn_is_here() {
+  const auto version = cudnn_version();
+  if (!version) MESSAGE("SKIPPED, cuDNN is not here: " << version.error().front().message);
+  return version.has_value();
+}
+
+bool is_measured_version() {
+  const bool same = *cudnn_version() == "9.19.0";
+  if (!same) MESSAGE("SKIPPED, the figures are of cuDNN 9.19.0, this is " << *cudnn_version());
+  return same;
+}
+
+/// In MiB, to one decimal, times ten: 3921 is 392.1 MiB.
+std::int64_t tenths(Bytes bytes) {
+  return std::llround(static_cast<double>(bytes.count()) * 10 / (1 << 20));
+}
+
+Bytes largest(const WorkspaceAnswer& answer) {
+  return std::ranges::max_element(answer.engines, {}, &Engine::workspace)->workspace;
+}
+
+std::vector<Engine> engines_of(std::initializer_list<std::int64_t> workspaces) {
+  std::vector<Engine> engines;
+  for (const std::int64_t bytes : workspaces) {
+    engines.push_back({std::to_string(bytes), Bytes(bytes)});
+  }
+  return engines;
+}
+
+std::string listed(const std::vector<Engine>& engines) {
+  std::string text;
+  for (const Engine& engine : engines) text += engine.name + " ";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("an RTX 3090's engines without an RTX 3090") {
+  if (!cudnn_is_here()) return;
+  CudnnWorkspaceSource source(card("rtx3090"));
+  CHECK(source.origin() == WorkspaceOrigin::none);
+  const WorkspaceAnswer answer = source.engines(convolution(32, 64, 64, 56, 3));
+  CHECK(answer.origin == WorkspaceOrigin::cudnn);
+  CHECK(source.origin() == WorkspaceOrigin::cudnn);
+  CHECK(source.why_rule() == "");
+  CHECK(answer.engines.size() <= most_engines);
+  CHECK(answer.engines.front().name.starts_with("cudnn " + *cudnn_version() + " eng"));
+  if (!is_measured_version()) return;
+  REQUIRE(answer.engines.size() >= 3);
+  CHECK(answer.engines[0].workspace == 25'837'584_B);
+  CHECK(answer.engines[1].workspace == 409'856_B);
+  CHECK(answer.engines[2].workspace == 51'527'696_B);
+  CHECK(answer.engines.back().workspace == 0_B);
+}
+
+// Tenths of a MiB at batch 32; what cuDNN 9.19.0 says for the described card.
+TEST_CASE("VGG-16's layers on an A100") {
+  if (!cudnn_is_here() || !is_measured_version()) return;
+  CudnnWorkspaceSource source(card("a100-sxm4-40gb"));
+  struct Row {
+    std::int64_t c, k, size;
+    Direction direction;
+    std::int64_t first, largest;
+  };
+  const Row rows[] = {
+      {3, 64, 224, Direction::forward, 3, 4165},
+      {3, 64, 224, Direction::backward_data, 0, 12007},
+      {3, 64, 224, Direction::backward_filter, 0, 4224},
+      {64, 64, 224, Direction::forward, 3921, 11763},
+      {64, 64, 224, Direction::backward_data, 7841, 15683},
+      {64, 64, 224, Direction::backward_filter, 7871, 7941},
+      {512, 512, 28, Direction::forward, 580, 1560},
+      {512, 512, 28, Direction::backward_data, 1070, 1560},
+      {512, 512, 28, Direction::backward_filter, 1340, 1340},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.c);
+    CAPTURE(static_cast<int>(row.direction));
+    const WorkspaceAnswer answer =
+        source.engines(convolution(32, row.c, row.k, row.size, 3, row.direction));
+    CHECK(tenths(answer.engines.front().workspace) == row.first);
+    CHECK(tenths(largest(answer)) == row.largest);
+  }
+}
+
+TEST_CASE("every served architecture answers, with an engine that wants nothing") {
+  if (!cudnn_is_here()) return;
+  for (const char* name :
+       {"t4", "a100-sxm4-40gb", "rtx3090", "rtx4090", "h200", "b200", "rtx5090"}) {
+    CudnnWorkspaceSource source(card(name));
+    for (const Direction direction :
+         {Direction::forward, Direction::backward_data, Direction::backward_filter}) {
+      CAPTURE(name);
+      const WorkspaceAnswer answer = source.engines(convolution(8, 128, 256, 28, 3, direction));
+      CHECK(answer.origin == WorkspaceOrigin::cudnn);
+      CHECK(std::ranges::find(answer.engines, 0_B, &Engine::workspace) != answer.engines.end());
+    }
+  }
+}
+
+TEST_CASE("groups, dilation and oblong windows are understood") {
+  if (!cudnn_is_here()) return;
+  CudnnWorkspaceSource source(card("rtx3090"));
+  ConvolutionQuery query = convolution(8, 96, 96, 56, 3);
+  query.w[1] = 1;
+  query.groups = 96;
+  CHECK(source.engines(query).origin == WorkspaceOrigin::cudnn);
+  query = convolution(8, 64, 64, 56, 3);
+  query.dilation = {2, 2};
+  query.padding = {2, 2};
+  CHECK(source.engines(query).origin == WorkspaceOrigin::cudnn);
+  query = convolution(8, 64, 64, 17, 1);
+  query.w[3] = 7;
+  query.padding = {0, 3};
+  CHECK(source.engines(query).origin == WorkspaceOrigin::cudnn);
+}
+
+TEST_CASE("the same question has the same answer, and a fresh source agrees") {
+  if (!cudnn_is_here()) return;
+  CudnnWorkspaceSource one(card("h200")), two(card("h200"));
+  const ConvolutionQuery query = convolution(16, 64, 128, 28, 3);
+  const std::string first = listed(one.engines(query).engines);
+  CHECK(first == listed(one.engines(query).engines));
+  CHECK(first == listed(two.engines(query).engines));
+}
+
+TEST_CASE("what cuDNN does not serve falls back to the rule, and says why") {
+  const ConvolutionQuery query = convolution(32, 64, 64, 56, 3);
+  CudnnWorkspaceSource old(card("gtx960"));
+  const WorkspaceAnswer answer = old.engines(query);
+  CHECK(answer.origin == WorkspaceOrigin::rule);
+  CHECK(old.origin() == WorkspaceOrigin::rule);
+  CHECK(old.why_rule() == "cuDNN does not serve this card");
+  CHECK(answer.engines.front().workspace == rule_workspace(query, 5.2));
+  Card broken = card("rtx3090");
+  broken.cudnn_device_json = "{\"deviceVer\": 860}";
+  CudnnWorkspaceSource refused(broken);
+  CHECK(refused.engines(query).origin == WorkspaceOrigin::rule);
+  CHECK(refused.why_rule() != "");
+  CHECK(refused.engines(query).engines.front().workspace == rule_workspace(query, 8.6));
+}
+
+TEST_CASE("a question that cuDNN refuses makes the origin mixed") {
+  if (!cudnn_is_here()) return;
+  CudnnWorkspaceSource source(card("rtx3090"));
+  CHECK(source.engines(convolution(8, 64, 64, 28, 3)).origin == WorkspaceOrigin::cudnn);
+  ConvolutionQuery integers = convolution(8, 64, 64, 28, 3);
+  integers.type = DataType::int64;
+  CHECK(source.engines(integers).origin == WorkspaceOrigin::rule);
+  CHECK(source.origin() == WorkspaceOrigin::mixed);
+  CHECK(source.why_rule() == "cuDNN: no convolutions of this data type");
+}
+
+TEST_CASE("an answer keeps the first, the falling ones, the least and the largest") {
+  CHECK(listed(kept_engines(engines_of({5, 9, 0}))) == "5 9 0 ");
+  CHECK(listed(kept_engines(engines_of({50, 60, 61, 62, 40, 63, 64, 30, 65, 99, 0, 66}))) ==
+        "50 60 61 62 40 30 99 0 ");
+}

@@ -5,6 +5,8 @@
 
 namespace stowage {
 
+[[nodiscard]] Result<Answer> run_check(const Arguments& arguments);
+[[nodiscard]] Result<Answer> run_batch(const Arguments& arguments);
 [[nodiscard]] Result<Answer> run_summary(const Arguments& arguments);
 [[nodiscard]] Result<Answer> run_models(const Arguments& arguments);
 [[nodiscard]] Result<Answer> run_gpus(const Arguments& arguments);

@@ -47,4 +47,78 @@ Result<LoweringSettings> requested_lowering(const Arguments& arguments, const Mo
   return settings;
 }
 
+Result<RequestedCard> requested_card(const Arguments& arguments, const ConfigDirectory& configs) {
+  const auto name = arguments.text("gpu");
+  const auto total = arguments.size("gpu-memory");
+  if (!name && !total) {
+    return failure(command_line_error("a card is missing: --gpu NAME or --gpu-memory SIZE",
+                                      "stowage gpus lists the names"));
+  }
+  if (name && arguments.given("compute-capability")) {
+    return failure(command_line_error(
+        "--compute-capability is for the generic card of a bare --gpu-memory, not for --gpu"));
+  }
+  RequestedCard requested;
+  const auto note = [&](std::string text) {
+    requested.notes.push_back({.severity = Severity::note, .message = std::move(text)});
+  };
+  if (!name) {
+    const double capability = arguments.number("compute-capability").value_or(8.6);
+    requested.card = generic_card(*total, capability);
+    note(
+        fmt::format("taken for a generic card of {} with compute capability {:.1f}; "
+                    "--gpu NAME takes a real one",
+                    format_bytes(*total), capability));
+    return requested;
+  }
+  auto found = find_card(*name, configs.gpus());
+  if (!found) return tl::unexpected(std::move(found.error()));
+  requested.card = std::move(found->card);
+  if (!found->note.empty()) note(std::move(found->note));
+  if (total) requested.card.cuda_total = *total;
+  return requested;
+}
+
+CheckSettings requested_check(const Arguments& arguments, Runtime fallback) {
+  CheckSettings settings;
+  const std::string runtime = arguments.text("runtime").value_or(std::string(to_string(fallback)));
+  for (const Runtime candidate : {Runtime::ideal, Runtime::stowage, Runtime::pytorch}) {
+    if (to_string(candidate) == runtime) settings.runtime = candidate;
+  }
+  settings.in_use = arguments.size("in-use").value_or(Bytes());
+  settings.reserve = arguments.size("reserve").value_or(Bytes());
+  settings.context = arguments.size("context");
+  return settings;
+}
+
+std::string optimizer_text(const OptimizerSettings& optimizer) {
+  if (optimizer.name == "sgd" && optimizer.momentum > 0) return "sgd with momentum";
+  return optimizer.name;
+}
+
+std::string describe_step(const ModelGraph& model, const LoweringSettings& lowering,
+                          std::optional<std::int64_t> batch, std::optional<std::int64_t> seq) {
+  std::string text = model.name;
+  if (batch) text += fmt::format(", batch {}", grouped_digits(*batch));
+  if (model.default_seq > 0) text += fmt::format(", seq {}", seq.value_or(model.default_seq));
+  text += lowering.mode == Mode::train
+              ? fmt::format(", training with {}", optimizer_text(lowering.optimizer))
+              : std::string(", inference");
+  return text + ", fp32";
+}
+
+Json settings_json(const ModelGraph& model, const LoweringSettings& lowering, std::int64_t batch,
+                   std::optional<std::int64_t> seq, std::string_view runtime) {
+  const bool trains = lowering.mode == Mode::train;
+  const bool has_seq = model.default_seq > 0;
+  return Json::Object{{"model", model.name},
+                      {"batch", batch},
+                      {"seq", has_seq ? Json(seq.value_or(model.default_seq)) : Json()},
+                      {"mode", to_string(lowering.mode)},
+                      {"optimizer", trains ? Json(lowering.optimizer.name) : Json()},
+                      {"momentum", trains ? Json(lowering.optimizer.momentum) : Json()},
+                      {"precision", "fp32"},
+                      {"runtime", runtime}};
+}
+
 }  // namespace stowage

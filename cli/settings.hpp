@@ -5,6 +5,8 @@
 
 #include "cli/arguments.hpp"
 #include "cli/config_directory.hpp"
+#include "estimator/memory/card.hpp"
+#include "estimator/memory/check.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/step_graph.hpp"
 
@@ -24,5 +26,30 @@ struct RequestedModel {
 [[nodiscard]] Result<LoweringSettings> requested_lowering(const Arguments& arguments,
                                                           const ModelGraph& model,
                                                           KernelSet kernels);
+
+struct RequestedCard {
+  Card card;
+  Diagnostics notes;  ///< what was assumed
+};
+
+/// --gpu, or a generic card of a bare --gpu-memory (which with --gpu replaces the card's total).
+/// Errors: neither; an unknown card; --compute-capability with --gpu.
+[[nodiscard]] Result<RequestedCard> requested_card(const Arguments& arguments,
+                                                   const ConfigDirectory& configs);
+
+/// --runtime (`fallback` where it is not given), --in-use, --reserve, --context.
+[[nodiscard]] CheckSettings requested_check(const Arguments& arguments, Runtime fallback);
+
+/// "vgg16, batch 64, training with sgd, fp32"
+[[nodiscard]] std::string describe_step(const ModelGraph& model, const LoweringSettings& lowering,
+                                        std::optional<std::int64_t> batch,
+                                        std::optional<std::int64_t> seq);
+/// "sgd", "sgd with momentum", "adamw"
+[[nodiscard]] std::string optimizer_text(const OptimizerSettings& optimizer);
+
+/// The JSON member `settings` that every command about a step prints.
+[[nodiscard]] Json settings_json(const ModelGraph& model, const LoweringSettings& lowering,
+                                 std::int64_t batch, std::optional<std::int64_t> seq,
+                                 std::string_view runtime);
 
 }  // namespace stowage

@@ -65,9 +65,9 @@ std::string grouped(double digits, int decimals) {
   return whole < 0 ? "-" + text : text;
 }
 
-// Rounds the rows of one block so that they sum to the rounded total: the largest remainders go up.
-void round_block(std::vector<double>& digits, std::size_t begin, std::size_t end, double total) {
-  double missing = std::round(total);
+// Rounds the rows of one block so that they sum to `missing`, which is whole: the largest
+// remainders go up.
+void round_block(std::vector<double>& digits, std::size_t begin, std::size_t end, double missing) {
   std::vector<std::size_t> order(end - begin);
   std::iota(order.begin(), order.end(), begin);
   std::vector<double> remainder(digits.size());
@@ -94,9 +94,12 @@ std::vector<std::string> size_column(const Table& table, std::size_t column) {
     }
   }
   std::size_t begin = 0;
+  double carried = 0;
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     if (!table.rows[r].is_total) continue;
-    round_block(digits, begin, r, digits[r]);
+    const double total = std::round(digits[r]);
+    round_block(digits, begin, r, total - carried);
+    carried = total;
     begin = r + 1;
   }
   std::vector<std::string> texts(table.rows.size());

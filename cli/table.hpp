@@ -39,7 +39,7 @@ struct Column {
 
 struct Row {
   std::vector<Cell> cells;
-  bool is_total = false;  ///< the rows above it, back to the last total, sum to it
+  bool is_total = false;  ///< the last total and the rows after it sum to it
 };
 
 struct Table {

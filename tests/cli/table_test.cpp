@@ -64,6 +64,24 @@ TEST_CASE("printed rows add up to the printed total whatever the sizes") {
   }
 }
 
+TEST_CASE("a total carries on what the last one had") {
+  Table table{.columns = {{"", "bytes"}, {"", "name"}}};
+  table.rows.push_back({{Bytes(1400), std::string("a")}});
+  table.rows.push_back({{Bytes(1400), std::string("b")}});
+  table.rows.push_back({{Bytes(2800), std::string("tensors")}, true});
+  table.rows.push_back({{Bytes(1400), std::string("c")}});
+  table.rows.push_back({{Bytes(4200), std::string("device")}, true});
+  // 1400 B is 1.37 KiB: 1.4 + 1.3 = 2.7, 2.7 + 1.4 = 4.1.
+  CHECK(plain_text(table) ==
+        "  1.4 KiB  a\n"
+        "  1.3 KiB  b\n"
+        "  -------\n"
+        "  2.7 KiB  tensors\n"
+        "  1.4 KiB  c\n"
+        "  -------\n"
+        "  4.1 KiB  device\n");
+}
+
 TEST_CASE("long tables fold into others, with the others' sum") {
   Table table{.columns = {{"Size", "bytes"}, {"Name", "name"}}};
   for (int i = 0; i < 6; ++i) table.rows.push_back({{Bytes(100 - i), "t" + std::to_string(i)}});

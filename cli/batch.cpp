@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "cli/settings.hpp"
+#include "estimator/memory/batch_search.hpp"
+#include "estimator/step/lower.hpp"
+#include "gpu_probe/cudnn_workspace_source.hpp"
+
+namespace stowage {
+
+namespace {
+
+Table curve_table(const BatchReport& report) {
+  Table table{.columns = {{"Batch", "batch"}, {"On the device", "device_bytes"}}};
+  for (const CurvePoint& point : report.curve) {
+    table.rows.push_back({{point.batch, point.device_bytes}});
+  }
+  return table;
+}
+
+Json accumulation_json(const BatchReport& report) {
+  if (!report.accumulation) return {};
+  return Json::Object{{"global_batch", report.accumulation->global_batch},
+                      {"micro_batch", report.accumulation->micro_batch},
+                      {"steps", report.accumulation->steps}};
+}
+
+Json::Object json_of(const BatchReport& report, const Card& card, const CheckSettings& settings) {
+  Json::Array curve;
+  for (const CurvePoint& point : report.curve) {
+    curve.emplace_back(Json::Object{{"batch", point.batch}, {"device_bytes", point.device_bytes}});
+  }
+  const Bytes available = card.cuda_total - settings.in_use - settings.reserve;
+  Json recommended_bytes;
+  if (report.at_recommended) recommended_bytes = report.at_recommended->device_bytes;
+  return {{"device", Json::Object{{"name", card.name},
+                                  {"total_bytes", card.cuda_total},
+                                  {"available_bytes", available}}},
+          {"largest", report.largest},
+          {"largest_safe", report.largest_safe},
+          {"recommended", report.recommended},
+          {"recommended_device_bytes", std::move(recommended_bytes)},
+          {"unlimited", report.unlimited},
+          {"curve", std::move(curve)},
+          {"accumulation", accumulation_json(report)},
+          {"culprit", report.at_one ? Json(report.at_one->culprit) : Json()}};
+}
+
+void say_verdict(const BatchReport& report, const Card& card, Report& out) {
+  if (report.largest == 0) {
+    out.say(fmt::format("not even one sample fits {}", card.name), Tone::bad);
+    if (report.at_one) {
+      out.say(fmt::format("  {} wanted, {} available\n  {}",
+                          format_bytes(report.at_one->device_bytes),
+                          format_bytes(report.at_one->available_bytes), report.at_one->culprit));
+    }
+    return;
+  }
+  if (report.unlimited) {
+    out.say(fmt::format("memory does not grow with the batch up to {}",
+                        grouped_digits(largest_searched_batch)));
+  }
+  std::string largest =
+      fmt::format("the largest batch that fits is {}", grouped_digits(report.largest));
+  if (report.largest_safe < report.largest) {
+    largest += fmt::format("; all up to {} do", grouped_digits(report.largest_safe));
+  }
+  out.say(largest);
+  if (report.accumulation) {
+    out.say(fmt::format("a global batch of {}: {} steps of {}, gradients accumulated",
+                        grouped_digits(report.accumulation->global_batch),
+                        grouped_digits(report.accumulation->steps),
+                        grouped_digits(report.accumulation->micro_batch)));
+  }
+  std::string use = fmt::format("use --batch {}", report.recommended);
+  if (report.at_recommended) {
+    use += fmt::format(": {} of the {} available on {}",
+                       format_bytes(report.at_recommended->device_bytes),
+                       format_bytes(report.at_recommended->available_bytes), card.name);
+  }
+  out.say(use, Tone::good);
+}
+
+}  // namespace
+
+Result<Answer> run_batch(const Arguments& arguments) {
+  const auto configs = find_configs(arguments);
+  if (!configs) return tl::unexpected(configs.error());
+  auto requested = requested_model(arguments, *configs);
+  if (!requested) return tl::unexpected(std::move(requested.error()));
+  auto card = requested_card(arguments, *configs);
+  if (!card) return tl::unexpected(std::move(card.error()));
+  const ModelGraph& model = requested->graph;
+  const CheckSettings settings = requested_check(arguments, Runtime::pytorch);
+  const auto lowering = requested_lowering(arguments, model, kernel_set_of(settings.runtime));
+  if (!lowering) return tl::unexpected(lowering.error());
+
+  auto graph = lower(model, *lowering);
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  CudnnWorkspaceSource workspaces(card->card);
+  const auto report = find_batch(
+      std::make_shared<const StepGraph>(*std::move(graph)), card->card,
+      {.check = settings, .global_batch = arguments.integer("global-batch")}, workspaces);
+  if (!report) return tl::unexpected(report.error());
+
+  Answer answer;
+  answer.exit_code = report->largest > 0 ? ExitCode::yes : ExitCode::clean_no;
+  Report& out = answer.report;
+  out.notes = model.warnings;
+  out.notes.insert(out.notes.end(), card->notes.begin(), card->notes.end());
+  out.json = json_of(*report, card->card, settings);
+  out.json.emplace_back("settings",
+                        settings_json(model, *lowering, report->recommended, requested->options.seq,
+                                      to_string(settings.runtime)));
+  out.listing = curve_table(*report);
+
+  out.say(fmt::format("{}, {} runtime, {}",
+                      describe_step(model, *lowering, std::nullopt, requested->options.seq),
+                      to_string(settings.runtime), card->card.name),
+          Tone::heading);
+  if (!report->curve.empty()) out.show(out.listing);
+  say_verdict(*report, card->card, out);
+  return answer;
+}
+
+}  // namespace stowage

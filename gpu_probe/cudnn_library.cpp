@@ -1,18 +1,20 @@
 #include "gpu_probe/cudnn_library.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <utility>
+
+#include "gpu_probe/shared_library.hpp"
 
 namespace stowage {
 namespace {
 
 constexpr std::size_t oldest_version = 90800;  // the first that takes a described device
 
-void* open_library() {
+SharedLibrary open_library() {
   constexpr const char* name = "libcudnn.so.9";
   std::vector<std::string> paths = {name};
   if (const char* root = std::getenv("CUDNN_PATH")) {
@@ -23,16 +25,9 @@ void* open_library() {
   for (const char* folder : {"lib64", "lib"}) {
     paths.push_back(fmt::format("/usr/local/cuda/{}/{}", folder, name));
   }
-  for (const std::string& path : paths) {
-    if (void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL)) return library;
-  }
-  return nullptr;
-}
-
-template <typename Function>
-bool bind(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
+  const auto found = std::ranges::find_if(
+      paths, [](const std::string& path) { return bool(SharedLibrary(path)); });
+  return SharedLibrary(found == paths.end() ? name : *found);
 }
 
 std::string dotted(std::size_t version) {
@@ -40,17 +35,17 @@ std::string dotted(std::size_t version) {
 }
 
 Result<CudnnLibrary> load() {
-  void* file = open_library();
+  const SharedLibrary file = open_library();
   if (!file) return failure("cuDNN is not installed (libcudnn.so.9 was not found)");
   CudnnLibrary library;
-  const bool whole = bind(file, "cudnnGetVersion", library.get_version) &&
-                     bind(file, "cudnnGetErrorString", library.get_error_string) &&
-                     bind(file, "cudnnGetLastErrorString", library.get_last_error_string) &&
-                     bind(file, "cudnnBackendCreateDescriptor", library.create) &&
-                     bind(file, "cudnnBackendDestroyDescriptor", library.destroy) &&
-                     bind(file, "cudnnBackendSetAttribute", library.set_attribute) &&
-                     bind(file, "cudnnBackendGetAttribute", library.get_attribute) &&
-                     bind(file, "cudnnBackendFinalize", library.finalize);
+  const bool whole = file.bind("cudnnGetVersion", library.get_version) &&
+                     file.bind("cudnnGetErrorString", library.get_error_string) &&
+                     file.bind("cudnnGetLastErrorString", library.get_last_error_string) &&
+                     file.bind("cudnnBackendCreateDescriptor", library.create) &&
+                     file.bind("cudnnBackendDestroyDescriptor", library.destroy) &&
+                     file.bind("cudnnBackendSetAttribute", library.set_attribute) &&
+                     file.bind("cudnnBackendGetAttribute", library.get_attribute) &&
+                     file.bind("cudnnBackendFinalize", library.finalize);
   if (!whole) return failure("libcudnn.so.9 lacks the backend interface");
   if (library.get_version() < oldest_version) {
     return failure(fmt::format("cuDNN {} cannot be told of a device; {} can",

@@ -1,0 +1,28 @@
+// A shared library that is opened by name at run time, and stays open.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <string>
+
+namespace stowage {
+
+class SharedLibrary {
+ public:
+  explicit SharedLibrary(const std::string& name)
+      : handle_(dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) {}
+
+  explicit operator bool() const { return handle_ != nullptr; }
+
+  /// Sets `function` to the symbol; false, and null, where there is none.
+  template <typename Function>
+  bool bind(const char* name, Function& function) const {
+    function = handle_ ? reinterpret_cast<Function>(dlsym(handle_, name)) : nullptr;
+    return function != nullptr;
+  }
+
+ private:
+  void* handle_;  // never closed: drivers do not like it
+};
+
+}  // namespace stowage

@@ -46,6 +46,19 @@ struct Ticket {
   std::int64_t id = -1;
 };
 
+/// When an emulated copy takes place within what its tickets allow. A plan must be right for every
+/// choice; a device's own lanes make one that nobody can foresee.
+struct CopyTiming {
+  bool late_uploads = false;  ///< false: at the call; true: when the compute lane waits for it
+  bool late_downloads = false;
+};
+
+/// What has crossed the link, counted where the bytes are copied.
+struct CopyCount {
+  std::int64_t copies = 0;
+  Bytes bytes;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -64,6 +77,10 @@ class Backend {
   /// The compute lane goes on only when these are done.
   virtual void compute_waits_for(std::span<const Ticket> tickets) = 0;
   virtual Result<void> synchronize() = 0;
+  /// Since allocate().
+  [[nodiscard]] virtual CopyCount copied(Direction direction) const = 0;
+  /// Ignored where the lanes are real.
+  virtual void set_copy_timing(CopyTiming timing) = 0;
 
   /// Synchronous access for setting up, poisoning and comparing; never counted as transfers.
   virtual void write_gpu(std::byte* gpu, const std::byte* source, Bytes bytes) = 0;

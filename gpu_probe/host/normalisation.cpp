@@ -35,15 +35,35 @@ void each_of_channel(const Planes& p, std::int64_t channel, Visit visit) {
   }
 }
 
+/// What both forward kernels read; without weight and bias (null) the scale is 1, the shift 0.
+struct BatchNormReads {
+  Planes p;
+  const float *x, *w, *b, *mean, *variance;
+};
+
+BatchNormReads batch_norm_reads(const KernelCall& call, std::size_t writes) {
+  const bool affine = call.reads.size() == 5;
+  require_arity(call, affine ? 5 : 3, 5, writes);
+  const Planes p = planes(call.reads[0]);
+  require_same_shape("y", call.writes[0], call.reads[0]);
+  require_per_channel(call, 1, call.reads.size(), 1, p.channels);
+  return {p,
+          floats(call.reads[0]),
+          affine ? floats(call.reads[1]) : nullptr,
+          affine ? floats(call.reads[2]) : nullptr,
+          floats(call.reads[affine ? 3 : 1]),
+          floats(call.reads[affine ? 4 : 2])};
+}
+
+double at(const float* values, std::int64_t i, double otherwise) {
+  return values == nullptr ? otherwise : values[i];
+}
+
 }  // namespace
 
 void batch_norm_forward(const KernelCall& call) {
-  require_arity(call, 5, 5, 5);
-  const Planes p = planes(call.reads[0]);
-  require_same_shape("y", call.writes[0], call.reads[0]);
-  require_per_channel(call, 1, 5, 1, p.channels);
-  const float *x = floats(call.reads[0]), *w = floats(call.reads[1]), *b = floats(call.reads[2]),
-              *mean = floats(call.reads[3]), *variance = floats(call.reads[4]);
+  const BatchNormReads r = batch_norm_reads(call, 5);
+  const auto& [p, x, w, b, mean, variance] = r;
   float* y = mutable_floats(call.writes[0]);
   float *save_mean = mutable_floats(call.writes[1]), *save_invstd = mutable_floats(call.writes[2]),
         *new_mean = mutable_floats(call.writes[3]), *new_variance = mutable_floats(call.writes[4]);
@@ -58,7 +78,7 @@ void batch_norm_forward(const KernelCall& call) {
     each_of_channel(p, c, [&](std::int64_t i) { squares += (x[i] - centre) * (x[i] - centre); });
     const double invstd = 1 / std::sqrt(squares / elements + eps);
     each_of_channel(p, c, [&](std::int64_t i) {
-      y[i] = static_cast<float>((x[i] - centre) * invstd * w[c] + b[c]);
+      y[i] = static_cast<float>((x[i] - centre) * invstd * at(w, c, 1) + at(b, c, 0));
     });
     save_mean[c] = static_cast<float>(centre);
     save_invstd[c] = static_cast<float>(invstd);
@@ -69,31 +89,30 @@ void batch_norm_forward(const KernelCall& call) {
 }
 
 void batch_norm_inference(const KernelCall& call) {
-  require_arity(call, 5, 5, 1);
-  const Planes p = planes(call.reads[0]);
-  require_same_shape("y", call.writes[0], call.reads[0]);
-  require_per_channel(call, 1, 5, 1, p.channels);
-  const float *x = floats(call.reads[0]), *w = floats(call.reads[1]), *b = floats(call.reads[2]),
-              *mean = floats(call.reads[3]), *variance = floats(call.reads[4]);
+  const BatchNormReads r = batch_norm_reads(call, 1);
+  const auto& [p, x, w, b, mean, variance] = r;
   float* y = mutable_floats(call.writes[0]);
   const double eps = real(call, "eps");
   for (std::int64_t c = 0; c < p.channels; ++c) {
-    const double scale = w[c] / std::sqrt(variance[c] + eps);
-    each_of_channel(
-        p, c, [&](std::int64_t i) { y[i] = static_cast<float>((x[i] - mean[c]) * scale + b[c]); });
+    const double scale = at(w, c, 1) / std::sqrt(variance[c] + eps);
+    each_of_channel(p, c, [&](std::int64_t i) {
+      y[i] = static_cast<float>((x[i] - mean[c]) * scale + at(b, c, 0));
+    });
   }
 }
 
 void batch_norm_backward(const KernelCall& call) {
-  require_arity(call, 5, 5, 3);
+  const bool affine = call.reads.size() == 5;
+  require_arity(call, affine ? 5 : 4, 5, affine ? 3 : 1);
   const Planes p = planes(call.reads[0]);
   require_same_shape("dy", call.reads[1], call.reads[0]);
   require_same_shape("dx", call.writes[0], call.reads[0]);
-  require_per_channel(call, 2, 5, 1, p.channels);
-  const float *x = floats(call.reads[0]), *dy = floats(call.reads[1]), *w = floats(call.reads[2]),
-              *mean = floats(call.reads[3]), *invstd = floats(call.reads[4]);
-  float *dx = mutable_floats(call.writes[0]), *dw = mutable_floats(call.writes[1]),
-        *db = mutable_floats(call.writes[2]);
+  require_per_channel(call, 2, call.reads.size(), 1, p.channels);
+  const float *x = floats(call.reads[0]), *dy = floats(call.reads[1]);
+  const float* w = affine ? floats(call.reads[2]) : nullptr;
+  const float *mean = floats(call.reads[affine ? 3 : 2]),
+              *invstd = floats(call.reads[affine ? 4 : 3]);
+  float* dx = mutable_floats(call.writes[0]);
   const auto elements = static_cast<double>(p.n * p.area);
   for (std::int64_t c = 0; c < p.channels; ++c) {
     double sum = 0, product = 0;
@@ -101,13 +120,14 @@ void batch_norm_backward(const KernelCall& call) {
       sum += dy[i];
       product += dy[i] * (static_cast<double>(x[i]) - mean[c]) * invstd[c];
     });
-    const double scale = static_cast<double>(w[c]) * invstd[c];
+    const double scale = at(w, c, 1) * invstd[c];
     each_of_channel(p, c, [&](std::int64_t i) {
       const double normal = (static_cast<double>(x[i]) - mean[c]) * invstd[c];
       dx[i] = static_cast<float>(scale * (dy[i] - sum / elements - normal * product / elements));
     });
-    dw[c] = static_cast<float>(product);
-    db[c] = static_cast<float>(sum);
+    if (!affine) continue;
+    mutable_floats(call.writes[1])[c] = static_cast<float>(product);
+    mutable_floats(call.writes[2])[c] = static_cast<float>(sum);
   }
 }
 

@@ -128,6 +128,23 @@ TEST_CASE("layer normalisation without weight is the one with weight 1 and bias 
   CHECK(plain_dx.floats == dx.floats);
 }
 
+TEST_CASE("batch normalisation without weight is the one with weight 1 and bias 0") {
+  Tensor x = tensor({3, 2}, {1, 2, 4, -3, 0, 5}), dy = tensor({3, 2}, {1, -2, 3, 0.5, 1, 2});
+  Tensor w = tensor({2}, {1, 1}), b = tensor({2}, {0, 0});
+  Tensor zero = tensor({2}, {0, 0}), one = tensor({2}, {1, 1});
+  const Attributes some = attributes_of({{"eps", 1e-5}, {"momentum", 0.1}});
+  Tensor y = unwritten({3, 2}), plain = y, mean = unwritten({2}), invstd = mean, m = mean, v = mean;
+  run(Kernel::batch_norm_forward, some, {&x, &w, &b, &zero, &one}, {&y, &mean, &invstd, &m, &v});
+  run(Kernel::batch_norm_forward, some, {&x, &zero, &one}, {&plain, &mean, &invstd, &m, &v});
+  CHECK(plain.floats == y.floats);
+  Tensor dx = unwritten({3, 2}), plain_dx = dx, dw = unwritten({2}), db = unwritten({2});
+  run(Kernel::batch_norm_backward, some, {&x, &dy, &w, &mean, &invstd}, {&dx, &dw, &db});
+  run(Kernel::batch_norm_backward, some, {&x, &dy, &mean, &invstd}, {&plain_dx});
+  CHECK(plain_dx.floats == dx.floats);
+  CHECK(result(Kernel::batch_norm_inference, some, {&x, &m, &v}, x.shape).floats ==
+        result(Kernel::batch_norm_inference, some, {&x, &w, &b, &m, &v}, x.shape).floats);
+}
+
 TEST_CASE("calls that do not fit are refused with their shapes") {
   Tensor image = unwritten({1, 3, 8, 8}), weight = unwritten({4, 3, 3, 3});
   Tensor small = unwritten({1, 4, 5, 5}), wrong = unwritten({1, 5, 6, 6});
@@ -147,7 +164,7 @@ TEST_CASE("calls that do not fit are refused with their shapes") {
   CHECK(refusal(Kernel::relu_forward, none, {&tokens}, {&tokens}) ==
         "relu_forward: a tensor is int64 where the host kernels take float32");
   CHECK(refusal(Kernel::batch_norm_forward, none, {&a}, {&a}) ==
-        "batch_norm_forward: reads 1 tensors, of which it takes 5 to 5");
+        "batch_norm_forward: reads 1 tensors, of which it takes 3 to 5");
   CHECK(refusal(Kernel::fill, none, {}, {&a}) == "fill: attribute 'value' is missing");
 }
 

@@ -12,9 +12,10 @@
 namespace stowage {
 
 struct Check {
-  std::string name;    ///< "inputs present", "arena overlap", "budget", ...
+  std::string name;  ///< "inputs present", "arena overlap", "budget", ...
   bool passed = false;
-  std::string detail;  ///< what was counted, or the first few violations with node and storage names
+  std::string
+      detail;  ///< what was counted, or the first few violations with node and storage names
 };
 
 struct PlanValidation {

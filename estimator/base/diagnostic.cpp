@@ -89,19 +89,28 @@ void render_one(std::string& out, const Diagnostic& diagnostic) {
   for (const Diagnostic& note : diagnostic.notes) render_one(out, note);
 }
 
+// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment), without
+// regard to case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  const auto same = [&](std::size_t i, std::size_t j) {
+    return std::tolower(static_cast<unsigned char>(a[i])) ==
+           std::tolower(static_cast<unsigned char>(b[j]));
+  };
+  std::vector<std::size_t> before(b.size() + 1);  // the row before the last
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
+    std::vector<std::size_t> next(b.size() + 1);
+    next[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) ==
-                        std::tolower(static_cast<unsigned char>(b[j - 1]));
-      const std::size_t substituted = diagonal + (same ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      const std::size_t substituted = row[j - 1] + (same(i - 1, j - 1) ? 0 : 1);
+      next[j] = std::min({row[j] + 1, next[j - 1] + 1, substituted});
+      if (i > 1 && j > 1 && same(i - 1, j - 2) && same(i - 2, j - 1)) {
+        next[j] = std::min(next[j], before[j - 2] + 1);
+      }
     }
+    before = std::move(row);
+    row = std::move(next);
   }
   return row[b.size()];
 }

@@ -120,7 +120,8 @@ class ModelBuilder {
     ExpandedOperator& source = expanded_.operators[id.index()];
     Operator op{.name = source.name,
                 .row = source.entry->row,
-                .attributes = std::move(source.attributes),
+                .attributes = source.entry->settings.empty() ? source.entry->constants
+                                                             : std::move(source.attributes),
                 .span = span_of(mistakes_.source(), source.entry->mark)};
     bool known = !source.broken;
     for (std::size_t i = 0; i < source.inputs.size(); ++i) {
@@ -164,7 +165,7 @@ class ModelBuilder {
     const OperatorRow& row = *source.entry->row;
     const int count = static_cast<int>(source.inputs.size());
     if (count >= row.min_inputs && (row.max_inputs < 0 || count <= row.max_inputs)) return true;
-    std::string takes = fmt::format("{}", row.min_inputs);
+    std::string takes = row.min_inputs == 0 ? "no" : fmt::format("{}", row.min_inputs);
     if (row.max_inputs < 0) takes = fmt::format("at least {}", row.min_inputs);
     if (row.max_inputs > row.min_inputs) {
       takes = fmt::format("{} to {}", row.min_inputs, row.max_inputs);

@@ -218,21 +218,21 @@ class DescriptionReader {
   void read_input(const YamlNode& node, InputDeclaration& input) {
     static const AttributeSpec shape_spec{
         .name = "shape", .type = AttributeType::dimensions, .minimum = 1};
-    const YamlNode* shape = node.is_mapping() ? node.find("shape") : nullptr;
     input.broken = true;
-    if (shape == nullptr) {
-      mistakes_.error(node.mark, fmt::format("input '{}' needs a shape", input.name),
-                      "such as {shape: [batch, 3, 224, 224]}");
-      return;
-    }
-    refuse_unknown_keys(node, input_keys, "an input");
-    if (const YamlNode* type = node.find("dtype")) {
+    if (node.is_mapping()) refuse_unknown_keys(node, input_keys, "an input");
+    if (const YamlNode* type = node.is_mapping() ? node.find("dtype") : nullptr) {
       const auto parsed = type->is_scalar() ? parse_data_type(type->text) : std::nullopt;
       if (parsed)
         input.type.type = *parsed;
       else
         mistakes_.error(type->mark, fmt::format("unknown dtype {}", describe(*type)),
                         type_hint(*type));
+    }
+    const YamlNode* shape = node.is_mapping() ? node.find("shape") : nullptr;
+    if (shape == nullptr) {
+      mistakes_.error(node.mark, fmt::format("input '{}' needs a shape", input.name),
+                      "such as {shape: [batch, 3, 224, 224]}");
+      return;
     }
     const ValueRules rules{.names = {.model = model_.value_names, .has_index = false}};
     const auto written = read_value(*shape, "shape", rules, mistakes_);

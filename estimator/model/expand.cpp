@@ -51,12 +51,13 @@ class Expansion {
     }
     Instance model{&description_.scope, inputs, {.model = description_.values}, {}, false};
     const std::vector<Wire> outputs = expand_scope(model);
+    if (stopped_) return {};
     for (std::size_t i = 0; i < model_.operators.size(); ++i) settle(i);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       model_.outputs.push_back(follow(outputs[i], description_.scope.outputs[i].mark));
     }
     const int loss = description_.scope.loss;
-    if (loss >= 0 && !stopped_) {
+    if (loss >= 0) {
       const Outcome& outcome = model.outcomes[static_cast<std::size_t>(loss)];
       if (!outcome.wires.empty()) model_.loss = outcome.wires[0].source.index;
     }
@@ -172,12 +173,7 @@ class Expansion {
 
   void expand_layer(const LayerEntry& entry, std::vector<Wire> inputs, const Instance& instance,
                     Outcome& outcome) {
-    if (++visited_ > most_operators) {
-      mistakes_.error_once(entry.mark,
-                           fmt::format("the model has more than {} layers", most_operators));
-      stopped_ = true;
-      return;
-    }
+    if (!count_layers(entry, 1)) return;
     bool broken = entry.broken;
     bool kept = true;
     if (entry.when) {
@@ -207,16 +203,21 @@ class Expansion {
                     std::optional<std::int64_t> repeat, bool broken, Outcome& outcome) {
     const std::size_t prefix = name_.size();
     outcome.instances = static_cast<int>(repeat.value_or(1));
+    // A bomb is refused before it is unrolled: an instance visits at least each of its layers.
+    const std::size_t inner =
+        entry.block < 0
+            ? 0
+            : description_.blocks[static_cast<std::size_t>(entry.block)].scope.layers.size();
+    const auto least = static_cast<std::int64_t>(inner) * outcome.instances;
+    if (visited_ + least > most_operators || !count_layers(entry, outcome.instances - 1)) {
+      count_layers(entry, most_operators);
+      return;
+    }
     for (std::int64_t i = 0; i < outcome.instances && !stopped_; ++i) {
       Environment at = instance.at;
       if (repeat) at.index = i;
       name_ += entry.name;
       if (repeat) fmt::format_to(std::back_inserter(name_), ".{}", i);
-      if (i > 0 && ++visited_ > most_operators) {
-        mistakes_.error_once(entry.mark,
-                             fmt::format("the model has more than {} layers", most_operators));
-        stopped_ = true;
-      }
       std::vector<Wire> outputs =
           entry.block >= 0 && !broken
               ? instantiate(entry, inputs, at, instance.frozen)
@@ -226,6 +227,16 @@ class Expansion {
       for (std::size_t k = 0; k < outputs.size() && k < inputs.size(); ++k) inputs[k] = outputs[k];
       outcome.wires.insert(outcome.wires.end(), outputs.begin(), outputs.end());
     }
+  }
+
+  // False, and the end of the expansion, where there are too many.
+  bool count_layers(const LayerEntry& entry, std::int64_t layers) {
+    visited_ += layers;
+    if (visited_ <= most_operators) return true;
+    mistakes_.error_once(entry.mark,
+                         fmt::format("the model has more than {} layers", most_operators));
+    stopped_ = true;
+    return false;
   }
 
   std::vector<Wire> instantiate(const LayerEntry& entry, const std::vector<Wire>& inputs,
@@ -272,7 +283,7 @@ class Expansion {
     op.broken = broken || entry.row == nullptr;
     op.frozen = frozen || is_frozen(entry, at);
     if (!op.broken) {
-      op.attributes = entry.constants;
+      if (!entry.settings.empty()) op.attributes = entry.constants;
       for (const AttributeSetting& setting : entry.settings) {
         const auto value = evaluate(setting.value, at, mistakes_);
         auto attribute =

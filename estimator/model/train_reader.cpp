@@ -56,8 +56,9 @@ const OptimizerKind& read_kind(const YamlNode& node, Mistakes& mistakes) {
     if (name->is_scalar() && kind.name == name->text) return kind;
     names.push_back(kind.name);
   }
-  mistakes.error(name->mark, fmt::format("unknown optimizer {}", describe(*name)),
-                 fmt::format("optimizers are {}", fmt::join(names, ", ")));
+  std::string hint = name->is_scalar() ? did_you_mean(name->text, names) : std::string();
+  if (hint.empty()) hint = fmt::format("optimizers are {}", fmt::join(names, ", "));
+  mistakes.error(name->mark, fmt::format("unknown optimizer {}", describe(*name)), std::move(hint));
   return kinds[0];
 }
 

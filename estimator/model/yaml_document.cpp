@@ -68,6 +68,9 @@ class TreeBuilder : public YAML::EventHandler {
   void OnSequenceEnd() override { close(); }
   void OnMapEnd() override { close(); }
 
+  /// Of the lists and mappings that have not ended, the last to begin.
+  [[nodiscard]] Mark innermost() const { return open_.empty() ? Mark{} : open_.back().node->mark; }
+
  private:
   struct Anchor {
     YamlNode* node = nullptr;
@@ -274,10 +277,10 @@ Result<YamlDocument> read_yaml(SourceTextPtr source) {
   if (auto refused = refuse_bytes(source->text)) return refuse(source, std::move(*refused));
   YamlDocument document;
   document.source = source;
+  TreeBuilder builder(document);
   try {
     std::istringstream stream(source->text);
     YAML::Parser parser(stream);
-    TreeBuilder builder(document);
     if (!parser.HandleNextDocument(builder) || document.root == nullptr ||
         document.root->kind == YamlNode::Kind::null) {
       return refuse(source, {{}, "the description is empty", ""});
@@ -290,7 +293,13 @@ Result<YamlDocument> read_yaml(SourceTextPtr source) {
     document.root = root;
   } catch (const YAML::Exception& e) {
     const Mark mark = e.mark.is_null() ? Mark{} : mark_of(e.mark);
-    return refuse(source, {mark, fmt::format("not YAML: {}", plain_words(e.msg)), ""});
+    auto refused = refuse(source, {mark, fmt::format("not YAML: {}", plain_words(e.msg)), ""});
+    if (e.msg.starts_with("end of ")) {
+      refused.value()[0].notes.push_back({.severity = Severity::note,
+                                          .message = "it starts here",
+                                          .span = span_of(source, builder.innermost())});
+    }
+    return refused;
   } catch (Refused& refused) {
     return refuse(source, std::move(refused));
   }

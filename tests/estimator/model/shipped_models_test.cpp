@@ -29,8 +29,9 @@ std::string shape_of(const ModelGraph& model, const std::string& tensor) {
 
 // Of torchvision, transformers and the others named in each file's `source:`.
 const std::map<std::string, std::int64_t> published_parameters = {
-    {"mlp", 1'863'690},       {"mnist-cnn", 93'322},    {"vgg16", 138'357'544},
-    {"resnet18", 11'689'512}, {"resnet50", 25'557'032}, {"unet", 31'037'698},
+    {"mlp", 1'863'690},       {"mnist-cnn", 93'322},
+    {"vgg16", 138'357'544},   {"resnet18", 11'689'512},
+    {"resnet50", 25'557'032}, {"unet", 31'037'698},
     {"gpt2", 124'439'808},    {"keras-deep-16x16", 206'538'153}};
 
 }  // namespace

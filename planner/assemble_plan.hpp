@@ -1,0 +1,37 @@
+// From a placement to the executed step: transfers with their places, residences with their
+// offsets in the two arenas, and what that sums to.
+#pragma once
+
+#include <optional>
+
+#include "estimator/memory/sized_step.hpp"
+#include "planner/lanes.hpp"
+#include "planner/plan.hpp"
+#include "planner/residency_problem.hpp"
+
+namespace stowage {
+
+struct AssemblyOptions {
+  Bytes limit;           ///< copies in flight may raise the live sum to this (256-byte granules)
+  int arena_effort = 1;  ///< as pack_arena's
+};
+
+/// Fills nodes, storages, residences, transfers, and of the totals the peaks, the arena and its
+/// bound, the bytes over PCIe and step_seconds. The rest is the caller's.
+/// Preconditions: `problem` is make_problem's of `step`; evaluate() calls the placement consistent.
+[[nodiscard]] Plan assemble_plan(const SizedStep& step, const ResidencyProblem& problem,
+                                 const Placement& placement, const AssemblyOptions& options);
+
+/// The placement that keeps everything on the GPU that may be there: fetches are the inputs' alone.
+/// Every operation runs on the GPU; of its engines the fastest, ties to the smaller workspace.
+[[nodiscard]] Placement all_gpu_placement(const ResidencyProblem& problem);
+
+/// Seconds of each node on its device and of each transfer, by the problem's figures.
+struct PlanSeconds {
+  std::vector<double> nodes;
+  std::vector<double> transfers;
+};
+[[nodiscard]] PlanSeconds plan_seconds(const ResidencyProblem& problem, const Placement& placement,
+                                       const Plan& plan);
+
+}  // namespace stowage

@@ -278,7 +278,7 @@ TEST_CASE("the playback of these tests notices a copy that is missing, late or w
   CHECK(Playback(problem, placement, changed).run() != "");
   changed = plan;
   changed.host[0].steps.end = 4;
-  CHECK(Playback(problem, placement, changed).run() == "x copied at 4 from nothing");
+  CHECK(Playback(problem, placement, changed).run() == "x: a copy in flight has no host place");
 }
 
 TEST_CASE("a parameter that stays over the step's end has two residences at one place") {
@@ -350,6 +350,12 @@ TEST_CASE("random placements: every operation finds its operands, nothing overla
     const Plan tight = assemble_plan(step, problem, placement, {0_B, 0});
     CHECK(Playback(problem, placement, tight).run() == "");
     CHECK(plan.totals.gpu_peak <= std::max(limit, tight.totals.gpu_peak));
+    // Less than the definition's only where a placement keeps or fetches what nothing reads.
+    const Evaluation evaluation = evaluate(problem, placement);
+    CHECK(evaluation.inconsistency == "");
+    CHECK(tight.totals.gpu_peak <= evaluation.peak);
+    CHECK(plan.totals.h2d <= evaluation.h2d_bytes);
+    CHECK(plan.totals.d2h <= evaluation.d2h_bytes);
     CHECK(plan.totals.h2d == tight.totals.h2d);
     CHECK(plan.totals.d2h == tight.totals.d2h);
     CHECK(plan.totals.arena_lower_bound <= plan.totals.arena);

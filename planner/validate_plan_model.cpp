@@ -28,17 +28,32 @@ LoweredAgain refused(std::string_view what, const Diagnostics& diagnostics) {
       "{}: {}", what, diagnostics.empty() ? "no reason given" : diagnostics.front().message));
 }
 
-// Whether the source that was handed in is the one that the plan's engines come from. Of cuDNN the
-// version counts, which its engines' names begin with: "cudnn 9.19.0 eng0 k2=12". A step without
-// engines has nothing to tell sources apart by.
-bool same_workspace_origin(const std::string& planned, const SizedStep& step) {
-  if (planned == to_string(step.workspace_origin)) return true;
+// "cudnn 9.19.0" of "cudnn 9.19.0 eng0 k2=12": engines of two versions are not the same ones.
+std::string_view cudnn_version(std::string_view engine) {
+  if (!engine.starts_with("cudnn ")) return {};
+  return engine.substr(0, engine.find(' ', 6));
+}
+
+// Whether the source that was handed in is the one that the plan's engines come from. A step
+// without engines has nothing to tell sources apart by.
+bool same_workspace_origin(const Plan& plan, const SizedStep& step) {
+  std::vector<std::string_view> versions{{}};
+  bool named_by_origin = true;  // "cudnn 9.19.0" for an origin names its engines
   for (const std::vector<Engine>& engines : step.engines) {
     for (const Engine& engine : engines) {
-      if (!engine.name.starts_with(planned + " ")) return false;
+      if (versions.back() != cudnn_version(engine.name)) {
+        versions.push_back(cudnn_version(engine.name));
+      }
+      if (!engine.name.starts_with(plan.inputs.workspace_origin + " ")) named_by_origin = false;
     }
   }
-  return true;
+  if (!named_by_origin && plan.inputs.workspace_origin != to_string(step.workspace_origin)) {
+    return false;
+  }
+  return std::all_of(plan.nodes.begin(), plan.nodes.end(), [&](const PlannedNode& node) {
+    return std::find(versions.begin(), versions.end(), cudnn_version(node.engine)) !=
+           versions.end();
+  });
 }
 
 void compare_workspace(const PlannedNode& node, const std::vector<Engine>& engines,
@@ -145,7 +160,7 @@ std::vector<Check> compare_with_step(const Plan& plan, const SizedStep& step) {
 }
 
 Check check_workspaces(const Plan& plan, const SizedStep& step) {
-  const bool same = same_workspace_origin(plan.inputs.workspace_origin, step);
+  const bool same = same_workspace_origin(plan, step);
   Violations wrong;
   std::int64_t compared = 0;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {

@@ -88,7 +88,10 @@ TEST_CASE("bounds that cannot be") {
   made = plan();
   made.totals.proved_optimal = true;
   CHECK(failures(made, step()) ==
-        "cost bound: it is called optimal, but its bound 20 is below its cost 26.5\n");
+        "cost bound: it is called optimal, but its bounds are 20 of 26.5 s and 1024 of 3840 "
+        "bytes\n");
+  made.totals.pcie_lower_bound = 3840_B;  // in bytes it is
+  CHECK(failures(made, step()) == "");
   made = plan();
   made.totals.all_gpu_cost_seconds = 27;
   CHECK(failures(made, step()) == "cost bound: all_gpu_cost_seconds 27 is above the cost 26.5\n");
@@ -132,6 +135,17 @@ TEST_CASE("workspaces are the source's, or are said not to have been compared") 
   CHECK(other.passed);
   CHECK(other.detail ==
         "the plan's come from 'cudnn 9.19.0', this source answers as 'rule': taken as planned");
+  made = plan();  // another version of the same library
+  SizedStep newer = step();
+  newer.workspace_origin = WorkspaceOrigin::cudnn;
+  newer.engines[1] = {{"cudnn 9.20.0 eng0", 512_B}};
+  made.inputs.workspace_origin = "cudnn";
+  made.nodes[1].engine += "cudnn 9.19.0 eng0";
+  made.nodes[1].engine.erase(0, 9);
+  CHECK(check_workspaces(made, newer).name == "workspaces not compared");
+  newer.engines[1] = {{"cudnn 9.19.0 eng0", 512_B}};
+  CHECK(check_workspaces(made, newer).name == "workspaces");
+  CHECK(check_workspaces(made, newer).passed);
   made = plan();
   made.nodes[0].engine = "rule fast";
   CHECK(failures(made, step()) ==

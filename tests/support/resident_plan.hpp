@@ -1,0 +1,84 @@
+// A plan without a planner: everything has a place of its own for the whole step, the inputs are
+// uploaded at its start. Every launch and every copy takes one second, whatever its size.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "estimator/base/hash.hpp"
+#include "estimator/memory/step_hash.hpp"
+#include "estimator/model/load_model.hpp"
+#include "estimator/step/lower.hpp"
+#include "planner/plan.hpp"
+
+namespace stowage {
+
+/// Answers every question with two engines, one of `workspace` bytes.
+class TwoEngines : public WorkspaceSource {
+ public:
+  explicit TwoEngines(Bytes workspace) : workspace_(workspace) {}
+  WorkspaceAnswer engines(const ConvolutionQuery&) override {
+    return {{{"rule", workspace_}, {"rule, without workspace", 0_B}}, WorkspaceOrigin::rule};
+  }
+
+ private:
+  Bytes workspace_;
+};
+
+inline Plan resident_plan(const std::string& text, std::int64_t batch, WorkspaceSource& source) {
+  Plan plan;
+  plan.name = "resident";
+  PlanInputs& inputs = plan.inputs;
+  inputs.model_name = "test.yaml";
+  inputs.model_text = text;
+  inputs.model_hash = hash_text(text);
+  inputs.batch = batch;
+  const auto model =
+      load_model(std::make_shared<const SourceText>(SourceText{"test.yaml", text})).value();
+  inputs.lowering.optimizer = model.optimizer;
+  auto graph = std::make_shared<const StepGraph>(lower(model, inputs.lowering).value());
+  const SizedStep step = size_step(graph, batch, source).value();
+  inputs.step_hash = step_hash(step);
+  inputs.rates = {.gpu_launch = 1, .cpu_launch = 1, .link_latency = 1};
+  inputs.workspace_origin = to_string(step.workspace_origin);
+
+  const auto steps = static_cast<std::int32_t>(graph->nodes.size());
+  Bytes end, live, workspace;
+  for (std::size_t i = 0; i < graph->storages.size(); ++i) {
+    const Storage& storage = graph->storages[i];
+    const Bytes bytes = step.storage_bytes[i];
+    plan.storages.push_back({storage.name, storage.storage_class, bytes});
+    plan.gpu.push_back({StorageId::of(i), {0, steps}, end});
+    end += round_up(bytes, arena_alignment);
+    live += bytes;
+    if (storage.persistence != Persistence::from_host) continue;
+    plan.host.push_back({StorageId::of(i), {0, 1}, plan.totals.host_peak});
+    plan.totals.host_peak += round_up(bytes, arena_alignment);
+    plan.transfers.push_back({StorageId::of(i), Direction::h2d, 0, 0});
+    plan.totals.h2d += bytes;
+  }
+  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    PlannedNode node{.name = graph->nodes[i].name};
+    if (!step.engines[i].empty()) {
+      node.engine = step.engines[i].front().name;
+      node.workspace = step.engines[i].front().workspace;
+      node.workspace_offset = end;
+      workspace = std::max(workspace, node.workspace);
+    }
+    plan.nodes.push_back(std::move(node));
+  }
+  PlanTotals& totals = plan.totals;
+  totals.gpu_peak = live + workspace;
+  totals.arena = totals.arena_lower_bound = end + round_up(workspace, arena_alignment);
+  inputs.budget = totals.arena;
+  totals.cost_seconds = static_cast<double>(plan.nodes.size() + plan.transfers.size());
+  totals.cost_lower_bound_seconds = totals.all_gpu_cost_seconds = totals.cost_seconds;
+  totals.step_seconds = totals.all_gpu_step_seconds = totals.cost_seconds;
+  totals.pcie_lower_bound = totals.h2d;
+  totals.proved_optimal = true;
+  return plan;
+}
+
+}  // namespace stowage

@@ -114,7 +114,7 @@ Bytes input_bytes(const SizedStep& step) {
 std::string culprit_of(const CheckReport& report, const SizedStep& step) {
   if (report.fits) return {};
   const FootprintRow& largest = report.footprint.rows.front();
-  return fmt::format("{} needs {} at once, most of it in {} ({})",
+  return fmt::format("{} needs {} at once; its largest tensor is {} ({})",
                      step.graph->nodes[static_cast<std::size_t>(report.footprint.step)].name,
                      format_bytes(report.footprint.total), largest.name,
                      format_bytes(largest.bytes));

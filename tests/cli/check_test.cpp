@@ -1,0 +1,261 @@
+// check, batch and summary as a user runs them: verdicts, exit codes, JSON fields, sums.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace stowage {
+
+using nlohmann::json;
+using testing::Outcome;
+using testing::stowage_program;
+using testing::TemporaryFolder;
+
+namespace {
+
+constexpr const char* small_net = R"(model: small
+inputs:
+  image: {shape: [batch, 1, 8, 8]}
+  label: {shape: [batch], dtype: int64}
+layers:
+  - conv2d: {name: conv, from: image, channels: 4, kernel: 3}
+  - relu
+  - flatten
+  - linear: {name: fc, features: 10}
+loss:
+  cross_entropy: {from: [fc, label]}
+train: {optimizer: adam}
+)";
+
+json parsed(const Outcome& outcome) {
+  INFO(outcome.err);
+  REQUIRE_FALSE(outcome.out.empty());
+  return json::parse(outcome.out);
+}
+
+}  // namespace
+
+TEST_CASE("check says yes with exit code 0, and its rows add up") {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("small.yaml", small_net);
+  for (const char* runtime : {"ideal", "stowage", "pytorch"}) {
+    CAPTURE(runtime);
+    const Outcome outcome = stowage_program({"check", model, "--gpu", "rtx3090", "--batch", "32",
+                                             "--runtime", runtime, "--format=json"});
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.err.empty());
+    const json answer = parsed(outcome);
+    CHECK(answer["schema_version"] == 1);
+    CHECK(answer["verdict"] == "fits");
+    CHECK(answer["device"]["name"] == "GeForce RTX 3090");
+    CHECK(answer["settings"]["batch"] == 32);
+    CHECK(answer["settings"]["mode"] == "train");
+    CHECK(answer["settings"]["optimizer"] == "adam");
+    CHECK(answer["settings"]["precision"] == "fp32");
+    CHECK(answer["settings"]["runtime"] == runtime);
+    CHECK_FALSE(answer.contains("largest_batch"));
+
+    std::int64_t classes = 0;
+    for (const auto& [name, bytes] : answer["footprint"].items()) {
+      classes += bytes.get<std::int64_t>();
+    }
+    std::int64_t tensors = 0;
+    for (const json& tensor : answer["tensors"]) tensors += tensor["bytes"].get<std::int64_t>();
+    std::int64_t device = classes;
+    for (const json& row : answer["runtime_rows"]) device += row["bytes"].get<std::int64_t>();
+    CHECK(classes == answer["peak"]["tensor_bytes"]);
+    CHECK(tensors == classes);
+    CHECK(device == answer["peak"]["device_bytes"]);
+    CHECK(answer["headroom_bytes"].get<std::int64_t>() ==
+          answer["device"]["available_bytes"].get<std::int64_t>() - device);
+    CHECK(answer["phases"].size() >= 2);
+    for (const json& phase : answer["phases"]) {
+      CHECK(phase["name"].is_string());
+      CHECK(phase["device_bytes"] >= phase["tensor_bytes"]);
+    }
+    CHECK(answer["host_bytes"] == 32 * (8 * 8 * 4 + 8));
+    CHECK(answer["peak"]["at"].is_string());
+  }
+}
+
+TEST_CASE("check says no with exit code 1, a culprit and what would do") {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("small.yaml", small_net);
+  const std::vector<std::string> words{"check",     model, "--gpu-memory", "64MiB",
+                                       "--context", "0",   "--batch",      "100000"};
+  const Outcome outcome = stowage_program(words);
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.out.find("\ndoes not fit: ") != std::string::npos);
+  CHECK(outcome.out.find("\n  the largest batch that fits is ") != std::string::npos);
+  CHECK(outcome.err ==
+        "note: taken for a generic card of 64.0 MiB with compute capability 8.6; --gpu NAME takes "
+        "a real one\n");
+
+  std::vector<std::string> as_json = words;
+  as_json.insert(as_json.end(), {"--format", "json"});
+  const json answer = parsed(stowage_program(as_json));
+  CHECK(answer["verdict"] == "does_not_fit");
+  CHECK(answer["headroom_bytes"] < 0);
+  CHECK(answer["culprit"].is_string());
+
+  // The batch it names does fit, and the next one does not.
+  const std::int64_t largest = answer["largest_batch"];
+  REQUIRE(largest > 0);
+  for (const std::int64_t more : {0, 1}) {
+    std::vector<std::string> again = words;
+    again.back() = std::to_string(largest + more);
+    CHECK(stowage_program(again).exit_code == more);
+  }
+}
+
+TEST_CASE("what others hold and what is to stay free comes off the card") {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("small.yaml", small_net);
+  const json answer = parsed(stowage_program({"check", model, "--gpu", "rtx3090", "--in-use",
+                                              "233MiB", "--reserve", "1GiB", "--format", "json"}));
+  CHECK(answer["device"]["total_bytes"].get<std::int64_t>() -
+            answer["device"]["available_bytes"].get<std::int64_t>() ==
+        (233LL << 20) + (1LL << 30));
+
+  const Outcome full = stowage_program({"check", model, "--gpu", "rtx3090", "--in-use", "100GiB"});
+  CHECK(full.exit_code == 1);
+}
+
+TEST_CASE("batch finds what check confirms") {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("small.yaml", small_net);
+  const Outcome outcome = stowage_program(
+      {"batch", model, "--gpu-memory", "300MiB", "--global-batch", "1000000", "--format", "json"});
+  CHECK(outcome.exit_code == 0);
+  const json answer = parsed(outcome);
+  const std::int64_t largest = answer["largest"];
+  CHECK(answer["largest_safe"] <= largest);
+  CHECK(answer["recommended"] <= answer["largest_safe"]);
+  CHECK(answer["recommended"].get<std::int64_t>() % 8 == 0);
+  CHECK(answer["curve"].back()["batch"] == largest);
+  for (const json& point : answer["curve"]) {
+    CHECK(point["device_bytes"] <= answer["device"]["available_bytes"]);
+  }
+  CHECK(answer["accumulation"]["micro_batch"].get<std::int64_t>() *
+            answer["accumulation"]["steps"].get<std::int64_t>() ==
+        1000000);
+  for (const std::int64_t more : {0, 1}) {
+    CHECK(stowage_program(
+              {"check", model, "--gpu-memory", "300MiB", "--batch", std::to_string(largest + more)})
+              .exit_code == more);
+  }
+}
+
+TEST_CASE("batch on a card that holds not even one sample") {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("small.yaml", small_net);
+  const Outcome outcome = stowage_program({"batch", model, "--gpu-memory", "1MiB"});
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.out.find("not even one sample fits a generic 1.0 MiB card\n") != std::string::npos);
+  const json answer =
+      parsed(stowage_program({"batch", model, "--gpu-memory", "1MiB", "--format", "json"}));
+  CHECK(answer["largest"] == 0);
+  CHECK(answer["culprit"].is_string());
+}
+
+TEST_CASE("a card must be named, and mistakes in it are told") {
+  CHECK(stowage_program({"check", "mlp"}).err ==
+        "<command line>: error: a card is missing: --gpu NAME or --gpu-memory SIZE\n"
+        "  stowage gpus lists the names\n");
+  CHECK(stowage_program({"check", "mlp", "--gpu", "rtx3090", "--compute-capability", "8"}).err ==
+        "<command line>: error: --compute-capability is for the generic card of a bare "
+        "--gpu-memory, not for --gpu\n");
+  const Outcome unknown = stowage_program({"check", "mlp", "--gpu", "rtx3091"});
+  CHECK(unknown.exit_code == 2);
+  CHECK(unknown.out.empty());
+  CHECK(unknown.err.find("error: unknown GPU 'rtx3091'\n") != std::string::npos);
+}
+
+TEST_CASE("a model comes from stdin, from a file, or by name; mistakes have their place") {
+  const Outcome piped = stowage_program({"summary", "-", "--format", "json"}, {.input = small_net});
+  CHECK(piped.exit_code == 0);
+  const json answer = parsed(piped);
+  CHECK(answer["model"]["name"] == "small");
+  CHECK(answer["model"]["parameters"] == 4 * 9 + 4 + 4 * 6 * 6 * 10 + 10);
+  CHECK(answer["model"]["trainable_parameters"] == answer["model"]["parameters"]);
+  REQUIRE(answer["layers"].size() == 5);
+  CHECK(answer["layers"][0] == json({{"name", "conv"},
+                                     {"op", "conv2d"},
+                                     {"output_shape", {1, 4, 6, 6}},
+                                     {"parameters", 40}}));
+
+  const Outcome misspelt =
+      stowage_program({"check", STOWAGE_SOURCE_DIR "/tests/bad/misspelt.yaml", "--gpu", "rtx3090"});
+  CHECK(misspelt.exit_code == 2);
+  CHECK(misspelt.out.empty());
+  CHECK(misspelt.err.find("misspelt.yaml:7:27: error: unknown attribute 'chanels' of conv2d\n"
+                          "    - conv2d: {name: conv1, chanels: 16, kernel: 3}\n"
+                          "                            ^~~~~~~\n"
+                          "  did you mean 'channels'?\n") != std::string::npos);
+
+  const Outcome unknown = stowage_program({"summary", "vgg17"});
+  CHECK(unknown.exit_code == 2);
+  CHECK(unknown.err == "error: there is no model 'vgg17'\n  did you mean 'vgg16'?\n");
+}
+
+TEST_CASE("a batch whose bytes leave 64 bits is a mistake that names the layer") {
+  const std::string wide = R"(model: wide
+inputs: {x: {shape: [batch, 4000000]}}
+layers:
+  - linear: {name: fc, from: x, features: 4000000}
+)";
+  const Outcome outcome = stowage_program(
+      {"check", "-", "--gpu", "rtx3090", "--batch", "1000000000", "--mode", "inference"},
+      {.input = wide});
+  // 1e9 * 4e6 * 4 bytes are 1.6e16: no overflow, a clean no.
+  CHECK(outcome.exit_code == 1);
+}
+
+TEST_CASE("training a model without a loss is refused") {
+  const std::string lossless = R"(model: lossless
+inputs: {x: {shape: [batch, 4]}}
+layers:
+  - linear: {name: fc, from: x, features: 4}
+)";
+  const Outcome training =
+      stowage_program({"check", "-", "--gpu", "rtx3090", "--mode", "train"}, {.input = lossless});
+  CHECK(training.exit_code == 2);
+  CHECK(training.err ==
+        "<command line>: error: --mode train: the model 'lossless' has no loss\n"
+        "  give its description a loss, or say --mode inference\n");
+  const json inference = parsed(
+      stowage_program({"check", "-", "--gpu", "rtx3090", "--format", "json"}, {.input = lossless}));
+  CHECK(inference["settings"]["mode"] == "inference");
+  CHECK(inference["settings"]["optimizer"].is_null());
+}
+
+TEST_CASE("the same question gets the same bytes") {
+  const std::vector<std::string> words{"check", "mlp", "--gpu", "rtx3090", "--batch", "64"};
+  const Outcome first = stowage_program(words);
+  CHECK(first.exit_code == 0);
+  CHECK(first.out == stowage_program(words).out);
+}
+
+TEST_CASE("the catalogues list what they have") {
+  const json models = parsed(stowage_program({"models", "--format", "json"}));
+  bool has_vgg16 = false;
+  for (const json& model : models["models"]) {
+    if (model["name"] == "vgg16") {
+      has_vgg16 = true;
+      CHECK(model["parameters"] == 138357544);
+    }
+  }
+  CHECK(has_vgg16);
+  const json ops = parsed(stowage_program({"ops", "conv2d", "--format", "json"}));
+  REQUIRE(ops["ops"].size() == 1);
+  CHECK(ops["ops"][0]["name"] == "conv2d");
+  const Outcome misspelt = stowage_program({"ops", "con2d"});
+  CHECK(misspelt.exit_code == 2);
+  CHECK(misspelt.err ==
+        "<command line>: error: there is no operator 'con2d'\n  did you mean 'conv2d'?\n");
+  CHECK(stowage_program({"gpus", "--format", "csv"}).out.find("GeForce RTX 3090\n") !=
+        std::string::npos);
+}
+
+}  // namespace stowage

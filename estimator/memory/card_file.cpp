@@ -1,7 +1,7 @@
 #include "estimator/memory/card_file.hpp"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,54 +10,10 @@
 #include <optional>
 #include <string_view>
 
+#include "estimator/model/yaml_document.hpp"
+
 namespace stowage {
 namespace {
-
-struct Scalar {
-  std::string text;
-  SourceSpan span;
-};
-
-struct Entry {
-  Scalar key;
-  Scalar value;
-};
-
-SourceSpan span_at(const SourceTextPtr& source, const YAML::Mark& mark, std::size_t length) {
-  if (mark.is_null()) return {source, 0, 0, 1};
-  return {source, mark.line + 1, mark.column + 1,
-          static_cast<int>(std::max<std::size_t>(length, 1))};
-}
-
-Result<std::vector<Entry>> read_mapping(const SourceTextPtr& source) {
-  YAML::Node root;
-  try {
-    root = YAML::Load(source->text);
-  } catch (const YAML::Exception& error) {
-    return failure({.message = error.msg, .span = span_at(source, error.mark, 1)});
-  }
-  if (!root.IsMap()) {
-    return failure({.message = "a card file is a mapping of keys to values",
-                    .span = span_at(source, root.Mark(), 1),
-                    .hint = "configs/gpus/ has examples"});
-  }
-  std::vector<Entry> entries;
-  Diagnostics errors;
-  for (const auto& item : root) {
-    const YAML::Node& key = item.first;
-    const YAML::Node& value = item.second;
-    const std::string name = key.IsScalar() ? key.Scalar() : "";
-    const SourceSpan at = span_at(source, key.Mark(), name.size());
-    if (!key.IsScalar() || !value.IsScalar()) {
-      errors.push_back({.message = fmt::format("'{}' takes one plain value", name), .span = at});
-      continue;
-    }
-    const std::string& text = value.Scalar();
-    entries.push_back({{name, at}, {text, span_at(source, value.Mark(), text.size())}});
-  }
-  if (!errors.empty()) return tl::unexpected(errors);
-  return entries;
-}
 
 std::optional<double> parse_number(std::string_view text) {
   double number = 0;
@@ -140,20 +96,23 @@ const auto& keys() {
   return table;
 }
 
-void set_entry(Card& card, const Entry& entry, Diagnostics& errors) {
-  const auto key = std::ranges::find(keys(), std::string_view(entry.key.text), &Key::name);
+void set_entry(Card& card, const SourceTextPtr& source, const YamlNode& name, const YamlNode& value,
+               Diagnostics& errors) {
+  const auto key = std::ranges::find(keys(), std::string_view(name.text), &Key::name);
   if (key == keys().end()) {
     std::vector<std::string_view> names;
     for (const Key& known : keys()) names.push_back(known.name);
-    errors.push_back({.message = fmt::format("unknown key '{}' in a card file", entry.key.text),
-                      .span = entry.key.span,
-                      .hint = did_you_mean(entry.key.text, names)});
+    errors.push_back({.message = fmt::format("unknown key '{}' in a card file", name.text),
+                      .span = span_of(source, name.mark),
+                      .hint = did_you_mean(name.text, names)});
     return;
   }
-  const std::string wrong = key->set(card, entry.value.text);
+  const std::string wrong = value.is_scalar()
+                                ? key->set(card, value.text)
+                                : fmt::format("takes one plain value, not {}", describe(value));
   if (!wrong.empty()) {
     errors.push_back(
-        {.message = fmt::format("'{}' {}", key->name, wrong), .span = entry.value.span});
+        {.message = fmt::format("'{}' {}", key->name, wrong), .span = span_of(source, value.mark)});
   }
 }
 
@@ -169,25 +128,26 @@ void check_sense(const Card& card, const SourceTextPtr& source, Diagnostics& err
 }  // namespace
 
 Result<Card> read_card(const SourceTextPtr& source) {
-  const auto entries = read_mapping(source);
-  if (!entries) return tl::unexpected(entries.error());
-  Card card;
-  Diagnostics errors;
-  std::vector<std::string_view> seen;
-  for (const Entry& entry : *entries) {
-    if (std::ranges::find(seen, entry.key.text) != seen.end()) {
-      errors.push_back(
-          {.message = fmt::format("'{}' is given twice", entry.key.text), .span = entry.key.span});
-      continue;
-    }
-    seen.push_back(entry.key.text);
-    set_entry(card, entry, errors);
+  const auto document = read_yaml(source);
+  if (!document) return tl::unexpected(document.error());
+  const YamlNode& root = *document->root;
+  if (!root.is_mapping()) {
+    return failure({.message = "a card file is a mapping of keys to values, not " + describe(root),
+                    .span = span_of(source, root.mark),
+                    .hint = "configs/gpus/ has examples"});
   }
+  Card card;
+  Diagnostics errors = document->mistakes;
+  for (std::size_t i = 0; i < root.entry_count(); ++i) {
+    set_entry(card, source, root.key(i), root.value(i), errors);
+  }
+  std::vector<std::string> missing;
   for (const Key& key : keys()) {
-    if (key.required && std::ranges::find(seen, key.name) == seen.end()) {
-      errors.push_back(
-          {.message = fmt::format("the card lacks '{}'", key.name), .span = {source, 0, 0, 1}});
-    }
+    if (key.required && !root.find(key.name)) missing.push_back(fmt::format("'{}'", key.name));
+  }
+  if (!missing.empty()) {
+    errors.push_back({.message = fmt::format("the card lacks {}", fmt::join(missing, ", ")),
+                      .span = {source, 0, 0, 1}});
   }
   if (errors.empty()) check_sense(card, source, errors);
   if (!errors.empty()) return tl::unexpected(errors);

@@ -162,21 +162,27 @@ TEST_CASE("a card file's mistakes are all reported with their places") {
   CHECK(read_errors(complete + "pcie: gen4 x16\n") ==
         "my.yaml:20:1: error: 'pcie' is given twice\n"
         "  pcie: gen4 x16\n"
+        "  ^~~~\n"
+        "my.yaml:14:1: note: first here\n"
+        "  pcie: gen3 x16\n"
         "  ^~~~\n");
   CHECK(read_errors(replaced(complete, "12 GB/s", "0 GB/s")) ==
         "my.yaml: error: cuda_total, memory_bandwidth, fp32, h2d_bandwidth and d2h_bandwidth must "
         "be above 0\n");
   CHECK(read_errors("- a list\n") ==
-        "my.yaml:1:1: error: a card file is a mapping of keys to values\n"
+        "my.yaml:1:1: error: a card file is a mapping of keys to values, not a list\n"
         "  - a list\n"
         "  ^\n"
         "  configs/gpus/ has examples\n");
   CHECK(read_errors("").starts_with("my.yaml"));
   CHECK(read_errors("name: [1, 2").starts_with("my.yaml:1:"));
-  CHECK(read_errors("name: {a: b}\n") ==
-        "my.yaml:1:1: error: 'name' takes one plain value\n"
-        "  name: {a: b}\n"
-        "  ^~~~\n");
+  CHECK(read_errors(replaced(complete, "gen3 x16", "[gen3, x16]")) ==
+        "my.yaml:14:7: error: 'pcie' takes one plain value, not a list\n"
+        "  pcie: [gen3, x16]\n"
+        "        ^\n");
+  const std::string no_link = replaced(complete, "pcie: gen3 x16\n", "");
+  CHECK(read_errors(replaced(no_link, "fp16: 3 TFLOP/s\n", "")) ==
+        "my.yaml: error: the card lacks 'fp16', 'pcie'\n");
 }
 
 TEST_CASE("a generic card says that it is generic") {

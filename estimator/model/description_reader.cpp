@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "estimator/model/block_nesting.hpp"
 #include "estimator/model/scope_reader.hpp"
 
 namespace stowage {
@@ -35,7 +36,7 @@ class DescriptionReader {
     declare_blocks();
     read_defaults_section();
     read_block_scopes();
-    refuse_recursion();
+    refuse_recursion(model_.blocks, mistakes_);
     read_layers();
     if (const YamlNode* train = section("train")) {
       model_.optimizer = read_train(*train, model_, mistakes_);
@@ -377,57 +378,7 @@ class DescriptionReader {
                                        : fmt::format("a loss is {}", alternatives(losses)));
   }
 
-  // Heights of the blocks' tree of calls, and the chain where there is a cycle in it.
-  void refuse_recursion() {
-    heights_.assign(model_.blocks.size(), unvisited);
-    for (std::size_t i = 0; i < model_.blocks.size(); ++i) {
-      std::vector<int> chain;
-      visit_block(static_cast<int>(i), chain);
-    }
-  }
-
-  int visit_block(int number, std::vector<int>& chain) {
-    Block& block = model_.blocks[static_cast<std::size_t>(number)];
-    int& height = heights_[static_cast<std::size_t>(number)];
-    if (height != unvisited && height != in_progress) return height;
-    const auto begin = std::find(chain.begin(), chain.end(), number);
-    const bool recursive = height == in_progress;
-    if (recursive || chain.size() >= deepest_blocks) {
-      report_chain(recursive ? begin : chain.begin(), chain, number, recursive);
-      return 0;
-    }
-    height = in_progress;
-    chain.push_back(number);
-    int tallest = 0;
-    for (const LayerEntry& layer : block.scope.layers) {
-      if (layer.block >= 0) tallest = std::max(tallest, visit_block(layer.block, chain));
-    }
-    chain.pop_back();
-    heights_[static_cast<std::size_t>(number)] = tallest + 1;
-    if (tallest + 1 + static_cast<int>(chain.size()) > deepest_blocks && !block.recursive) {
-      block.recursive = true;
-      mistakes_.error(block.mark, fmt::format("blocks nest deeper than {}", deepest_blocks));
-    }
-    return tallest + 1;
-  }
-
-  void report_chain(std::vector<int>::const_iterator begin, const std::vector<int>& chain, int last,
-                    bool recursive) {
-    std::string text;
-    for (auto i = begin; i != chain.end(); ++i) {
-      text += model_.blocks[static_cast<std::size_t>(*i)].name + " -> ";
-    }
-    Block& block = model_.blocks[static_cast<std::size_t>(*begin)];
-    block.recursive = true;
-    text += model_.blocks[static_cast<std::size_t>(last)].name;
-    mistakes_.error(block.mark, recursive
-                                    ? fmt::format("blocks contain themselves: {}", text)
-                                    : fmt::format("blocks nest deeper than {}", deepest_blocks));
-  }
-
   static constexpr std::int64_t largest_symbol = std::int64_t{1} << 40;
-  static constexpr int unvisited = -1;
-  static constexpr int in_progress = -2;
 
   const YamlNode& root_;
   const ModelOptions& options_;
@@ -435,7 +386,6 @@ class DescriptionReader {
   ModelDescription model_;
   std::map<std::string_view, int> block_numbers_;
   std::map<const OperatorRow*, OperatorDefaults> defaults_;
-  std::vector<int> heights_;
 };
 
 }  // namespace

@@ -8,8 +8,6 @@
 
 namespace stowage {
 
-inline constexpr int deepest_blocks = 64;  ///< instances within instances
-
 /// Reports every mistake and gives what could be read.
 [[nodiscard]] ModelDescription read_description(const YamlDocument& document,
                                                 const ModelOptions& options, Mistakes& mistakes);

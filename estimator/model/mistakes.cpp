@@ -6,7 +6,8 @@ namespace stowage {
 
 namespace {
 
-constexpr std::size_t most_kept = 1000;  // of which 20 are shown, and the rest counted
+constexpr std::size_t most_kept = 10'000;     // of which 20 are shown, and the rest counted
+constexpr std::size_t longest_message = 500;  // a name may be the whole of a file
 
 }  // namespace
 
@@ -15,6 +16,10 @@ Diagnostic& Mistakes::keep(Severity severity, const Mark& mark, std::string key,
   if (found_.size() >= most_kept || !seen_.emplace(mark.line, mark.column, std::move(key)).second) {
     repeated_ = {};
     return repeated_;
+  }
+  if (message.size() > longest_message) {
+    message.resize(longest_message);
+    message += "...";
   }
   found_.push_back({.severity = severity,
                     .message = std::move(message),

@@ -291,4 +291,42 @@ TEST_CASE("an integer that a symbol's product overflows is a mistake, not a numb
       "                               ^\n");
 }
 
+TEST_CASE("blocks nest 64 deep, and no deeper") {
+  const auto nested = [](int depth) {
+    std::string text = head + "blocks:\n  b1: {layers: [relu]}\n";
+    for (int i = 2; i <= depth; ++i) {
+      text += "  b" + std::to_string(i) + ": {layers: [b" + std::to_string(i - 1) + "]}\n";
+    }
+    return text + "layers: [b" + std::to_string(depth) + "]\n";
+  };
+  CHECK(load(nested(64)).operators.size() == 1);
+  CHECK(refusal(nested(65)) ==
+        "net.yaml:68:3: error: blocks nest deeper than 64\n    b65: {layers: [b64]}\n    ^~~\n");
+  CHECK(refusal(nested(100000)).find("net.yaml:68:3: error: blocks nest deeper than 64\n") == 0);
+}
+
+TEST_CASE("bombs of layers that are left out, or of blocks that double, are refused") {
+  std::string text = head + "blocks:\n  b0: {layers: [relu: {when: 0}]}\n";
+  for (int i = 1; i <= 40; ++i) {
+    const std::string inner = "b" + std::to_string(i - 1);
+    text += "  b" + std::to_string(i) + ": {layers: [" + inner + ", " + inner + "]}\n";
+  }
+  CHECK(refusal(text + "layers: [b40]\n").find("the model has more than 2000000 layers") !=
+        std::string::npos);
+  CHECK(
+      refusal(head +
+              "blocks: {b: {layers: [relu, relu: {repeat: 1000}]}}\nlayers: [b: {repeat: 1000000}]")
+          .find("net.yaml:4:10: error: the model has more than 2000000 layers") !=
+      std::string::npos);
+}
+
+TEST_CASE("of many mistakes twenty are shown") {
+  std::string text = head + "layers:\n  - relu\n";
+  for (int i = 0; i < 500; ++i) text += "  - rellu: {from: nowhere}\n";
+  const std::string shown = refusal(text);
+  CHECK(shown.find("net.yaml:14:5: error: unknown operator or block 'rellu'") != std::string::npos);
+  CHECK(shown.find("net.yaml:15:5") == std::string::npos);
+  CHECK(shown.find("... and 980 more") != std::string::npos);
+}
+
 }  // namespace stowage

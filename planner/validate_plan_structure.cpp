@@ -133,7 +133,7 @@ void check_residences(const Plan& plan, const std::vector<Residence>& residences
 
 void check_transfers(const Plan& plan, Violations& wrong) {
   const auto steps = static_cast<std::int32_t>(plan.nodes.size());
-  std::int32_t last_begin[] = {0, 0};  // by direction
+  std::int32_t last = 0;
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
     const Transfer& transfer = plan.transfers[i];
     const auto wording = [&](std::string_view what) {
@@ -152,7 +152,6 @@ void check_transfers(const Plan& plan, Violations& wrong) {
       wrong.note([&] { return wording("is no range of steps"); });
       continue;
     }
-    std::int32_t& last = last_begin[static_cast<std::size_t>(transfer.direction)];
     if (transfer.begin < last) wrong.note([&] { return wording("is out of order"); });
     last = transfer.begin;
   }

@@ -25,14 +25,18 @@ std::vector<std::int64_t> window(const ConvolutionQuery& query) {
 }
 
 bool is_winograd(const ConvolutionQuery& query) {
-  return query.groups == 1 && query.w[1] >= 32 && query.w.size() == 4 &&
+  return query.groups == 1 && query.w[1] >= 16 && query.w.size() == 4 &&
          all_are(window(query), 3) && all_are(query.stride, 1) && all_are(query.dilation, 1);
 }
 
 Bytes before_tensor_cores(const ConvolutionQuery& query) {
-  if (query.direction == Direction::backward_filter || !is_winograd(query)) return index_tables;
-  const Bytes filters = size_of({query.w[0], query.w[1], 5, 5}, query.type);
-  return filters + 256_B;
+  if (query.direction == Direction::backward_filter) return index_tables;
+  if (is_winograd(query)) return size_of({query.w[0], query.w[1], 5, 5}, query.type) + 256_B;
+  const bool is_converted = query.direction == Direction::forward && query.w[1] >= 8 &&
+                            std::ranges::min(window(query)) >= 5 && all_are(query.stride, 1);
+  if (!is_converted) return index_tables;
+  return size_of(query.x, query.type) + size_of(query.w, query.type) +
+         size_of(query.y, query.type) + alignment_slack;
 }
 
 Bytes with_tensor_cores(const ConvolutionQuery& query, double compute_capability) {

@@ -70,7 +70,10 @@ TEST_CASE("older cards keep transformed filters for 3x3 of stride 1 only") {
   CHECK(rule(convolution(8, 1024, 1024, 4, 3), 5.2) == 4LL * 1024 * 1024 * 25 + 256);
   CHECK(rule(convolution(8, 1024, 1024, 4, 3), 5.2, Direction::backward_filter) == 20 * 1024);
   CHECK(rule(convolution(8, 64, 64, 56, 3, 2), 6.1) == 20 * 1024);
-  CHECK(rule(convolution(8, 64, 64, 56, 5), 6.1) == 20 * 1024);
+  CHECK(rule(convolution(8, 64, 64, 56, 7, 2), 6.1) == 20 * 1024);
+  const std::int64_t activation = 4LL * 64 * 64 * 56 * 56;
+  CHECK(rule(convolution(64, 64, 64, 56, 5), 6.1) == 2 * activation + 4 * 64 * 64 * 25 + 16);
+  CHECK(rule(convolution(64, 64, 64, 56, 5), 6.1, Direction::backward_data) == 20 * 1024);
 }
 
 TEST_CASE("an answer ends with an engine without workspace") {

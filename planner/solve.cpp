@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -125,13 +126,17 @@ class Solver {
     solution_.evaluation = std::move(evaluation);
   }
 
-  void offer(const Placement& start, const Prices& prices, std::int64_t effort) {
+  // Makes the best of a start that need not fit; nothing where it cannot be made to.
+  std::optional<Placement> offer(const Placement& start, const Prices& prices,
+                                 std::int64_t effort) {
     PlacementSearch search(model_, start, prices, effort, stop_);
-    if (!search.repair()) return;
+    if (!search.repair()) return std::nullopt;
     search.fill();
     if (effort > 0) search.improve();
     search.settle_engines();
-    take(search.state().placement());
+    Placement placement = search.state().placement();
+    take(placement);
+    return placement;
   }
 
   void bound_and_search() {
@@ -161,22 +166,20 @@ class Solver {
     raise_bound(result.bound_seconds);
   }
 
-  // Every placement of the dual is repaired and filled; the search goes on from the best.
+  // Every placement of the dual is repaired and filled; moves then go on from the best.
   void search_from(const std::vector<Column>& columns, const Dual& dual) {
     std::vector<std::pair<double, Placement>> starts;
     for (const Column& column : columns) {
-      PlacementSearch search(model_, column.placement, dual.prices, 0, stop_);
-      if (!search.repair()) continue;
-      search.fill();
-      starts.emplace_back(search.state().cost_seconds(), search.state().placement());
-      if (stop_()) break;
+      const std::optional<Placement> found = offer(column.placement, dual.prices, 0);
+      if (found) starts.emplace_back(evaluate(problem_, *found).cost_seconds, *found);
+      if (stop_()) return;
     }
     std::stable_sort(starts.begin(), starts.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
     for (std::size_t i = 0; i < std::min(starts.size(), improved_starts); ++i) {
-      offer(starts[i].second, dual.prices, search_effort / static_cast<std::int64_t>(i + 1));
       if (enough(solution_.cost_lower_bound_seconds) || stop_()) return;
+      offer(starts[i].second, dual.prices, search_effort / static_cast<std::int64_t>(i + 1));
     }
   }
 

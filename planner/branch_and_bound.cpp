@@ -29,7 +29,7 @@ class Search {
       : model_(model), problem_(*model.problem), columns_(columns), options_(options) {}
 
   BranchResult run(const Dual& root) {
-    open_.push_back({root.bound_seconds, 0, root.prices, {}, most_undecided(root)});
+    open_.push_back({root.bound_seconds, 0, root.prices, {}, next_decision(root, {})});
     result_.bound_seconds = root.bound_seconds;
     while (true) {
       // The least over what is open bounds every placement; what was closed cannot be better.
@@ -81,47 +81,78 @@ class Search {
     child.bound = std::max(parent.bound, dual.bound_seconds);
     if (child.bound >= options_.upper_bound()) return;
     child.prices = dual.prices;
-    child.next = most_undecided(dual);
+    child.next = next_decision(dual, child.decisions);
     open_.push_back(std::move(child));
   }
 
-  // The largest of what the mixture leaves in between.
-  std::optional<Decision> most_undecided(const Dual& dual) const {
-    std::vector<std::size_t> mixed;
-    for (std::size_t i = 0; i < dual.weight.size(); ++i) {
-      if (dual.weight[i] > 1e-6) mixed.push_back(i);
-    }
-    std::optional<Decision> best;
-    double most = 0;
-    const auto consider = [&](double on, double total, double bytes, Decision decision) {
-      const double between = std::min(on, total - on);
-      if (between < 1e-3 || bytes * between <= most) return;
-      most = bytes * between;
-      best = decision;
-    };
+  // How much of the mixture has each gap resident, and each operation on the GPU.
+  struct Mixture {
+    std::vector<std::size_t> columns;
     double total = 0;
-    for (const std::size_t i : mixed) total += dual.weight[i];
-    for (std::size_t index = 0; index < problem_.items.size(); ++index) {
-      const auto bytes = static_cast<double>(problem_.items[index].bytes.count());
-      const auto gaps = static_cast<std::size_t>(gap_count(problem_.items[index]));
-      for (std::size_t gap = 0; gap < gaps; ++gap) {
-        double on = 0;
-        for (const std::size_t i : mixed) {
-          if (columns_[i].placement.resident[index][gap]) on += dual.weight[i];
+  };
+
+  Mixture mixture_of(const Dual& dual) const {
+    Mixture mixture;
+    for (std::size_t i = 0; i < dual.weight.size(); ++i) {
+      if (dual.weight[i] <= 1e-6) continue;
+      mixture.columns.push_back(i);
+      mixture.total += dual.weight[i];
+    }
+    return mixture;
+  }
+
+  template <typename On>
+  double share(const Mixture& mixture, const Dual& dual, const On& on) const {
+    double sum = 0;
+    for (const std::size_t i : mixture.columns) {
+      if (on(columns_[i].placement)) sum += dual.weight[i];
+    }
+    return sum;
+  }
+
+  // The largest of what the mixture leaves in between; where it leaves nothing, the largest in
+  // which it differs from the best plan; then the operations, likewise.
+  std::optional<Decision> next_decision(const Dual& dual,
+                                        const std::vector<Decision>& decisions) const {
+    const Mixture mixture = mixture_of(dual);
+    const Placement& best = options_.best();
+    std::optional<Decision> largest;
+    double most = 0;
+    for (const bool differing : {false, true}) {
+      const auto consider = [&](double on, bool best_on, double bytes, Decision decision) {
+        const double off = mixture.total - on;
+        const double apart = differing ? (best_on ? off : on) : std::min(on, off);
+        if (apart < 1e-3 || bytes * apart <= most || decided(decisions, decision)) return;
+        most = bytes * apart;
+        largest = decision;
+      };
+      for (std::size_t index = 0; index < problem_.items.size(); ++index) {
+        const auto bytes = static_cast<double>(problem_.items[index].bytes.count());
+        const auto gaps = static_cast<std::size_t>(gap_count(problem_.items[index]));
+        for (std::size_t gap = 0; gap < gaps; ++gap) {
+          const double on = share(mixture, dual, [&](const Placement& placement) {
+            return placement.resident[index][gap];
+          });
+          consider(on, best.resident[index][gap], bytes,
+                   {static_cast<std::int32_t>(index), static_cast<std::int32_t>(gap)});
         }
-        consider(on, total, bytes,
-                 {static_cast<std::int32_t>(index), static_cast<std::int32_t>(gap)});
       }
-    }
-    for (std::size_t v = 0; v < problem_.operations.size() && !best; ++v) {
-      if (problem_.operations[v].pin != Pin::free) continue;
-      double on = 0;
-      for (const std::size_t i : mixed) {
-        if (columns_[i].placement.device[v] == Device::gpu) on += dual.weight[i];
+      for (std::size_t v = 0; v < problem_.operations.size() && !largest; ++v) {
+        if (problem_.operations[v].pin != Pin::free) continue;
+        const double on = share(mixture, dual, [&](const Placement& placement) {
+          return placement.device[v] == Device::gpu;
+        });
+        consider(on, best.device[v] == Device::gpu, 1, {static_cast<std::int32_t>(v), -1});
       }
-      consider(on, total, 1, {static_cast<std::int32_t>(v), -1});
+      if (largest) break;
     }
-    return best;
+    return largest;
+  }
+
+  static bool decided(const std::vector<Decision>& decisions, const Decision& wanted) {
+    return std::any_of(decisions.begin(), decisions.end(), [&](const Decision& decision) {
+      return decision.index == wanted.index && decision.gap == wanted.gap;
+    });
   }
 
   const CutModel& model_;

@@ -13,8 +13,9 @@ struct BranchOptions {
   int most_cuts = 0;  ///< over all branches
   int most_cuts_a_branch = 8;
   double tolerance = 0;  ///< seconds, for each branch's dual
-  /// The least cost known; asked again after every branch.
+  /// The least cost known and its placement; asked again after every branch.
   std::function<double()> upper_bound;
+  std::function<const Placement&()> best;
   /// Given every placement that a branch's cuts find, with its prices.
   std::function<void(const Placement&, const Prices&)> offer;
   /// Whether a bound is good enough to end with.

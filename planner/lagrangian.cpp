@@ -75,16 +75,17 @@ class DualSearch {
   void add_column(Placement placement) {
     usable_.push_back(columns_.size());
     columns_.push_back(column_of(*model_.problem, std::move(placement)));
-    activate_worst(columns_.back().memory);
+    activate_worst(columns_.back().memory, 0);
   }
 
-  // The step where memory exceeds its limit most; false: it nowhere does beyond rounding.
-  bool activate_worst(const std::vector<double>& memory) {
+  // The step where memory exceeds its limit by most, and by more than `slack` of it; false: none
+  // does, or it was active.
+  bool activate_worst(const std::vector<double>& memory, double slack) {
     double worst = 0;
     std::size_t step = memory.size();
     for (std::size_t t = 0; t < memory.size(); ++t) {
       const double excess = memory[t] - limit(t);
-      if (excess > worst + 1e-6 * (limit(t) + 1)) {
+      if (excess > std::max(worst, slack * limit(t) + 0.5)) {
         worst = excess;
         step = t;
       }
@@ -110,7 +111,7 @@ class DualSearch {
       }
       // What is left is the incumbent, which fits.
       for (std::size_t t = 0; t < mixture.size(); ++t) mixture[t] += std::max(rest, 0.0) * limit(t);
-      if (!activate_worst(mixture)) return cost;
+      if (!activate_worst(mixture, 1e-9)) return cost;
     }
   }
 
@@ -126,7 +127,8 @@ class DualSearch {
       program.cost.push_back(columns_[i].cost_seconds / unit - 1);
       for (std::size_t a = 0; a < active_.size(); ++a) {
         const auto step = static_cast<std::size_t>(active_[a]);
-        program.rows[a].push_back(columns_[i].memory[step] / std::max(limit(step), 1.0) - 1);
+        const double excess = columns_[i].memory[step] - limit(step);
+        program.rows[a].push_back(excess / std::max(limit(step), 1.0));
       }
       program.rows.back().push_back(1);
     }
@@ -142,6 +144,7 @@ class DualSearch {
 
   // From the best prices so far a part of the way to the master's.
   Prices towards(const std::vector<double>& target, double part) const {
+    constexpr auto highest = static_cast<double>(CutModel::highest_price);
     Prices prices;
     for (std::size_t a = 0; a < active_.size(); ++a) {
       double best = 0;
@@ -149,7 +152,7 @@ class DualSearch {
         if (p.step == active_[a]) best = static_cast<double>(p.price) * model_.price_unit();
       }
       const double price = (part * target[a] + (1 - part) * best) / model_.price_unit();
-      const auto rounded = static_cast<std::int64_t>(std::llround(std::min(price, 0x1p48)));
+      const auto rounded = static_cast<std::int64_t>(std::llround(std::min(price, highest)));
       if (rounded > 0) prices.push_back({active_[a], rounded});
     }
     std::sort(prices.begin(), prices.end(),

@@ -81,8 +81,8 @@ class CutBuilder {
     return static_cast<Capacity>(std::floor(std::ldexp(seconds, model_.unit_exponent)));
   }
 
-  Wide memory_price(std::int64_t price, Bytes bytes) const {
-    return (static_cast<Wide>(price) * bytes.count()) >> CutModel::price_bits;
+  Wide memory_price(Wide price, Bytes bytes) const {
+    return (price * bytes.count()) >> model_.price_bits;
   }
 
   // A cut that pays more than any placement costs is never the least, so such a term may be lowered
@@ -91,7 +91,7 @@ class CutBuilder {
     return static_cast<Capacity>(std::min<Wide>(amount, model_.dearest));
   }
 
-  void memory_arc(Handle from, std::int64_t price, Bytes bytes) {
+  void memory_arc(Handle from, Wide price, Bytes bytes) {
     const Wide amount = memory_price(price, bytes);
     if (from == on_source)
       network_.constant += amount;
@@ -99,7 +99,7 @@ class CutBuilder {
       network_.arc(from, on_sink, capped(amount));
   }
 
-  std::int64_t price_inside(const Item& item, std::size_t gap) const {
+  Wide price_inside(const Item& item, std::size_t gap) const {
     const auto begin = static_cast<std::size_t>(item.touches[gap].step) + 1;
     if (gap + 1 < item.touches.size()) {
       return before_[static_cast<std::size_t>(item.touches[gap + 1].step)] - before_[begin];
@@ -198,7 +198,7 @@ class CutBuilder {
     if (gap < 0) return network_.arc(here, on_sink, fetch);
     const auto at = static_cast<std::size_t>(gap);
     const Handle before = present[at];
-    const std::int64_t price = price_inside(item, at);
+    const Wide price = price_inside(item, at);
     const GapPin pin = restrictions_.gap[index][at];
     Handle& resident = resident_[index][at];
     if (pin == GapPin::free && price == 0) {
@@ -219,7 +219,7 @@ class CutBuilder {
     for (const StepPrice& p : prices_) {
       sum += static_cast<Wide>(p.price) * model_.limits[static_cast<std::size_t>(p.step)].count();
     }
-    return -((-sum) >> CutModel::price_bits);  // rounded up
+    return -((-sum) >> model_.price_bits);  // rounded up
   }
 
   double seconds_below(Wide units) const {
@@ -276,8 +276,8 @@ class CutBuilder {
   const ResidencyProblem& problem_;
   const Restrictions& restrictions_;
   const Prices& prices_;
-  std::vector<std::int64_t> price_;   // by step
-  std::vector<std::int64_t> before_;  // the sum of prices of the steps before
+  std::vector<std::int64_t> price_;  // by step
+  std::vector<Wide> before_;         // the sum of prices of the steps before
   Network network_;
   std::vector<Handle> device_;
   std::vector<std::int32_t> engine_;
@@ -323,6 +323,12 @@ CutModel make_cut_model(const ResidencyProblem& problem, std::vector<Bytes> limi
   }
   const double largest = std::ldexp(1.0, 61) / (terms * std::max(dearest, 1e-9));
   model.unit_exponent = std::min(50, static_cast<int>(std::floor(std::log2(largest))));
+  // Fine enough for a price that a whole problem's cost spread over one storage's bytes makes.
+  double bytes = 0;
+  for (const Item& item : problem.items) bytes += static_cast<double>(item.bytes.count());
+  const double mean = std::max(bytes / static_cast<double>(problem.items.size() + 1), 1.0);
+  const double highest = std::log2(std::max(dearest, 1e-9) / mean) + model.unit_exponent;
+  model.price_bits = std::clamp(static_cast<int>(std::floor(58 - highest)), 0, 40);
   model.dearest = static_cast<Capacity>(std::ceil(std::ldexp(dearest, model.unit_exponent))) + 1;
   return model;
 }

@@ -39,9 +39,10 @@ struct CutModel {
   std::vector<Bytes> limits;                   ///< of memory, by step
   std::vector<std::vector<Version>> versions;  ///< by item
   int unit_exponent = 0;                       ///< a capacity of 1 is 2^-unit_exponent seconds
+  int price_bits = 0;                          ///< and a price of 2^price_bits is one a byte
   Capacity dearest = 0;  ///< above any placement's cost; a memory term is capped at it
 
-  static constexpr int price_bits = 20;
+  static constexpr std::int64_t highest_price = std::int64_t{1} << 60;
   [[nodiscard]] double unit() const;        ///< seconds
   [[nodiscard]] double price_unit() const;  ///< seconds a byte: 2^-price_bits units
 };

@@ -156,6 +156,7 @@ class Solver {
     branch.most_cuts = branch_cuts;
     branch.tolerance = tolerance;
     branch.upper_bound = [this] { return solution_.evaluation.cost_seconds; };
+    branch.best = [this]() -> const Placement& { return solution_.placement; };
     branch.offer = [this](const Placement& placement, const Prices& prices) {
       offer(placement, prices, 0);
     };

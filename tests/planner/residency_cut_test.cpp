@@ -42,7 +42,7 @@ Prices random_prices(Random& random, const CutModel& model) {
   const auto steps = static_cast<std::int32_t>(model.limits.size());
   for (std::int32_t t = 0; t < steps; ++t) {
     const std::int64_t step_price = below(random, 2) == 0 ? 0 : below(random, 12);
-    const int shift = model.unit_exponent + CutModel::price_bits - 33;
+    const int shift = model.unit_exponent + model.price_bits - 33;
     if (step_price > 0) prices.push_back({t, step_price << shift});
   }
   return prices;
@@ -150,7 +150,7 @@ TEST_CASE("residency cut: a term beyond every placement's cost does not overflow
     const CutModel model = model_of(problem, memory_floor(problem).bytes);
     Prices prices;
     for (std::int32_t t = 0; t < std::ssize(problem.operations); ++t) {
-      prices.push_back({t, std::int64_t{1} << 50});
+      prices.push_back({t, CutModel::highest_price});
     }
     const PricedCut cut = cheapest_placement(model, restrictions_of(problem), prices);
     REQUIRE_FALSE(cut.contradictory);

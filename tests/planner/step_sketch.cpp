@@ -35,8 +35,7 @@ void StepSketch::operation(std::string name, Pin pin, std::initializer_list<std:
   };
   Operation operation;
   operation.name = std::move(name);
-  operation.engines = {
-      {rates_.gpu_launch + time(rates_.gpu_flops, rates_.gpu_bandwidth), Bytes()}};
+  operation.engines = {{rates_.gpu_launch + time(rates_.gpu_flops, rates_.gpu_bandwidth), Bytes()}};
   operation.cpu_seconds = rates_.cpu_launch + time(rates_.cpu_flops, rates_.cpu_bandwidth);
   operation.pin = pin;
   problem_.operations.push_back(std::move(operation));
@@ -111,8 +110,7 @@ ResidencyProblem transformer_step(int layers, std::int64_t width, std::int64_t t
                                   std::int64_t vocabulary, const Rates& rates) {
   StepSketch step(rates);
   Transformer net{step, tokens, {}};
-  const std::int32_t input =
-      step.storage("input", Bytes(4 * tokens * width), Life::input);
+  const std::int32_t input = step.storage("input", Bytes(4 * tokens * width), Life::input);
   std::int32_t x = net.pointwise("embedded", input, width);
   for (int layer = 0; layer < layers; ++layer) {
     const std::string at = "h" + std::to_string(layer) + ".";
@@ -130,11 +128,10 @@ ResidencyProblem transformer_step(int layers, std::int64_t width, std::int64_t t
   step.operation("loss", Pin::gpu, {x}, {flowing});
   for (std::size_t i = net.linears.size(); i-- > 0;) {
     const Linear& layer = net.linears[i];
-    const std::int32_t dx =
-        step.storage(layer.name + ".dx", i == 0 ? Bytes(4 * tokens * width)
-                                                : Bytes(4 * tokens * width));
-    step.operation(layer.name + ".backward.filter", Pin::gpu, {layer.x, flowing},
-                   {layer.gradient}, layer.flops);
+    const std::int32_t dx = step.storage(
+        layer.name + ".dx", i == 0 ? Bytes(4 * tokens * width) : Bytes(4 * tokens * width));
+    step.operation(layer.name + ".backward.filter", Pin::gpu, {layer.x, flowing}, {layer.gradient},
+                   layer.flops);
     step.operation(layer.name + ".backward.data", Pin::gpu, {flowing, layer.weight}, {dx},
                    layer.flops);
     flowing = dx;

@@ -34,8 +34,7 @@ class StepSketch {
 
 /// A decoder-only transformer's training step under Adam: forward, backward, one update a
 /// parameter. Updates are free, all else is pinned to the GPU.
-[[nodiscard]] ResidencyProblem transformer_step(int layers, std::int64_t width,
-                                                std::int64_t tokens, std::int64_t vocabulary,
-                                                const Rates& rates);
+[[nodiscard]] ResidencyProblem transformer_step(int layers, std::int64_t width, std::int64_t tokens,
+                                                std::int64_t vocabulary, const Rates& rates);
 
 }  // namespace stowage

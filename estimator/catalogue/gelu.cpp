@@ -75,7 +75,7 @@ void backward_composite(OperatorLowering& lowering) {
   const TensorView d_cube = step(Kernel::multiply, "backward.scaled_cube", {d_sum});
   const TensorView square = step(Kernel::multiply, "backward.square", {x});
   const TensorView slope = step(Kernel::multiply, "backward.slope", {square}, {d_cube.storage});
-  const TensorView d_power = step(Kernel::multiply, "backward.power", {d_cube, slope}, {x.storage});
+  const TensorView d_power = step(Kernel::multiply, "backward.power", {d_cube, slope}, {x.storage, square.storage});
   accumulate("backward.sum", d_sum, d_power);
   const TensorView d_scaled = step(Kernel::multiply, "backward.scaled", {d_half});
   accumulate("backward.total", d_sum, d_scaled);

@@ -42,11 +42,9 @@ std::optional<std::int64_t> window_count(std::int64_t in, const Window& window) 
   const std::int64_t extent = window.dilation * (window.kernel - 1) + 1;
   if (extent > padded) return std::nullopt;
   const std::int64_t slack = padded - extent;
-  std::int64_t count = slack / window.stride + 1;
-  if (window.ceil_mode && slack % window.stride != 0) {
-    const bool starts_inside = count * window.stride < in + window.padding_before;
-    if (starts_inside) ++count;
-  }
+  if (!window.ceil_mode) return slack / window.stride + 1;
+  std::int64_t count = (slack + window.stride - 1) / window.stride + 1;
+  if ((count - 1) * window.stride >= in + window.padding_before) --count;
   return count;
 }
 

@@ -68,12 +68,12 @@ void forward(OperatorLowering& lowering) {
                  .convolution = lowering.add_convolution(convolution_call(
                      lowering, ConvolutionCall::Direction::backward_data, y, w, x))});
   lowering.save("input", x);
-  lowering.save("weight", w);
+  if (lowering.input_needs_gradient()) lowering.save("weight", w);
 }
 
 void backward(OperatorLowering& lowering) {
   const TensorView x = lowering.saved("input");
-  const TensorView w = lowering.saved("weight");
+  const TensorView w = lowering.parameter(0);
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
   const auto data = [&] {
     if (!lowering.input_needs_gradient()) return;

@@ -1,0 +1,39 @@
+#include "estimator/base/affine.hpp"
+
+#include <doctest/doctest.h>
+
+#include "estimator/base/bytes.hpp"
+
+namespace stowage {
+
+TEST_CASE("affine sizes add, multiply and evaluate") {
+  const Affine tokens = batch_symbol * Affine(1024);
+  CHECK(tokens.at(4) == 4096);
+  CHECK((tokens + Affine(3)).to_string() == "1024*batch+3");
+  CHECK(batch_symbol.to_string() == "batch");
+  CHECK((batch_symbol - Affine(2)).to_string() == "batch-2");
+  CHECK_THROWS_AS((void)(batch_symbol * batch_symbol), NotAffine);
+  CHECK_THROWS_AS((void)Affine(0, 1LL << 40).at(1LL << 40), ArithmeticOverflow);
+}
+
+TEST_CASE("division is exact or refused") {
+  const Affine tokens{0, 1024};
+  CHECK(divides(Affine(64), tokens));
+  CHECK(quotient(tokens, Affine(64)) == Affine(0, 16));
+  CHECK(divides(batch_symbol, tokens));
+  CHECK(quotient(tokens, batch_symbol) == Affine(1024));
+  CHECK_FALSE(divides(Affine(3), tokens));
+  CHECK_FALSE(divides(batch_symbol, tokens + Affine(1)));
+  CHECK_FALSE(divides(Affine(0), tokens));
+}
+
+TEST_CASE("shapes count, stride and print") {
+  const Shape shape{batch_symbol, 3, 4};
+  CHECK(element_count(shape) == Affine(0, 12));
+  CHECK(contiguous_strides(shape) == Shape{12, 4, 1});
+  CHECK(to_string(shape) == "[batch, 3, 4]");
+  CHECK(at_batch(shape, 5) == std::vector<std::int64_t>{5, 3, 4});
+  CHECK(element_count({}) == Affine(1));
+}
+
+}  // namespace stowage

@@ -1,0 +1,49 @@
+#include "estimator/base/bytes.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+namespace stowage {
+
+TEST_CASE("sizes are read as written") {
+  CHECK(parse_bytes("4096") == Bytes(4096));
+  CHECK(parse_bytes("233MiB") == Bytes(233LL << 20));
+  CHECK(parse_bytes(" 8 GiB ") == Bytes(8LL << 30));
+  CHECK(parse_bytes("2GB") == Bytes(2'000'000'000));
+  CHECK(parse_bytes("1.5gib") == Bytes(3LL << 29));
+  CHECK(parse_bytes("0") == Bytes(0));
+}
+
+TEST_CASE("what is no size is refused with the reason") {
+  const auto refusal = [](std::string_view text) {
+    const auto result = parse_bytes(text);
+    REQUIRE(!result.has_value());
+    return render(result.error());
+  };
+  CHECK(refusal("") == "error: '' is not a size\n  write 8GiB, 233MiB or 2GB\n");
+  CHECK(refusal("many") == "error: 'many' is not a size\n  write 8GiB, 233MiB or 2GB\n");
+  CHECK(refusal("-5MB") == "error: '-5MB' is negative; a size of memory is not\n");
+  CHECK(refusal("8GiBy") == "error: '8GiBy' has an unknown unit 'GiBy'\n  did you mean 'GiB'?\n");
+  CHECK(refusal("9e30") == "error: '9e30' is more than 4 EiB\n");
+  CHECK(refusal("nan") == "error: 'nan' is not a size\n  write 8GiB, 233MiB or 2GB\n");
+}
+
+TEST_CASE("sizes print in IEC units") {
+  CHECK(format_bytes(Bytes(0)) == "0 B");
+  CHECK(format_bytes(Bytes(1023)) == "1023 B");
+  CHECK(format_bytes(Bytes(1024)) == "1.0 KiB");
+  CHECK(format_bytes(Bytes((1 << 20) - 1)) == "1.0 MiB");
+  CHECK(format_bytes(24_GiB) == "24.0 GiB");
+}
+
+TEST_CASE("arithmetic past 64 bits throws instead of wrapping") {
+  const Bytes huge(std::numeric_limits<std::int64_t>::max());
+  CHECK_THROWS_AS(huge + Bytes(1), ArithmeticOverflow);
+  CHECK_THROWS_AS(huge * 2, ArithmeticOverflow);
+  CHECK_THROWS_AS((void)round_up(huge, Bytes(512)), ArithmeticOverflow);
+  CHECK(round_up(Bytes(513), Bytes(512)) == Bytes(1024));
+  CHECK(round_up(Bytes(0), Bytes(512)) == Bytes(0));
+}
+
+}  // namespace stowage

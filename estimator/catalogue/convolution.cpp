@@ -124,7 +124,7 @@ void forward(OperatorLowering& lowering) {
                  .convolution = lowering.add_convolution(
                      convolution_call(lowering, ConvolutionCall::Direction::forward, x, w, y))});
   lowering.save("input", x);
-  if (lowering.input_needs_gradient()) lowering.save("weight", w);
+  lowering.save("weight", w);
 }
 
 void backward(OperatorLowering& lowering) {

@@ -49,6 +49,7 @@ TensorView emit_first_gradient(OperatorLowering& lowering) {
   Attributes value;
   value.set("value", 1.0);
   lowering.emit(Kernel::fill, "grad", {}, {one}, {.attributes = value});
+  lowering.keep_through_backward(one);
   return one;
 }
 
@@ -70,6 +71,7 @@ void forward_two_kernels(OperatorLowering& lowering) {
 }
 
 void backward_two_kernels(OperatorLowering& lowering) {
+  lowering.hold_by_hand();  // two autograd nodes; each kernel reads all that its node holds
   const TensorView logp = lowering.saved("result");
   const TensorView one = emit_first_gradient(lowering);
   const TensorView d_logp = lowering.new_tensor("grad_log_probabilities", logp.shape, logp.type,

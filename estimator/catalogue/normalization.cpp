@@ -78,7 +78,7 @@ void forward_batch_norm(OperatorLowering& lowering) {
   lowering.emit(Kernel::batch_norm_forward, "forward", reads,
                 {y, mean, invstd, parameters.mean, parameters.variance}, {.flops = flops});
   lowering.save("input", x);
-  for (const TensorView& parameter : parameters.affine) lowering.save("weight", parameter);
+  if (!parameters.affine.empty()) lowering.save("weight", parameters.affine[0]);
   if (lowering.pytorch()) {
     lowering.save("running_mean", parameters.mean);
     lowering.save("running_var", parameters.variance);

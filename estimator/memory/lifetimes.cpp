@@ -26,10 +26,10 @@ std::vector<Interval> lifetimes(std::span<const StorageUse> uses, std::int32_t s
     if (use.touches.empty()) continue;
     const std::int32_t first = use.touches.front(), last = use.touches.back();
     assert(first >= 0 && last < steps);
-    // Last step's copy is replaced by this step's first touch, so during that touch both are there.
-    if (use.held_to_next) intervals.push_back({index, 0, first + 1, use.bytes});
+    assert(0 <= use.previous_until && use.previous_until <= steps);
+    if (use.previous_until > 0) intervals.push_back({index, 0, use.previous_until, use.bytes});
     intervals.push_back(
-        {index, use.from_start ? 0 : first, use.held_to_next ? steps : last + 1, use.bytes});
+        {index, use.from_start ? 0 : first, use.to_end ? steps : last + 1, use.bytes});
   }
   std::stable_sort(intervals.begin(), intervals.end(), by_begin_then_use);
   return intervals;

@@ -21,8 +21,8 @@ struct StorageUse {
   std::vector<std::int32_t> touches;  ///< ascending; empty: never live unless `whole_step`
   bool whole_step = false;            ///< live from step 0 to the end, touched or not
   bool from_start = false;            ///< live from step 0 to its last touch (an input)
-  bool held_to_next = false;          ///< after its last touch live to the end, and the last
-                                      ///< step's copy from step 0 through the first touch
+  bool to_end = false;                ///< after its last touch live to the end
+  std::int32_t previous_until = 0;    ///< the last step's copy is live in [0, previous_until)
 };
 
 struct Interval {
@@ -32,7 +32,7 @@ struct Interval {
   Bytes bytes;
 };
 
-/// The intervals of all uses, ordered by (begin, use). A use can have two (held_to_next).
+/// The intervals of all uses, ordered by (begin, use). A use can have two (previous_until).
 /// O(uses log uses + touches).
 [[nodiscard]] std::vector<Interval> lifetimes(std::span<const StorageUse> uses, std::int32_t steps);
 

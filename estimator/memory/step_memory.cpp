@@ -16,7 +16,10 @@ StorageUse use_of(const Storage& storage, const MemoryRules& rules) {
       rules.step == StepNumber::first && storage.storage_class == StorageClass::optimizer_state;
   use.whole_step = storage.persistence == Persistence::persistent && !not_yet;
   use.from_start = storage.persistence == Persistence::from_host;
-  use.held_to_next = storage.held_to_next && rules.step == StepNumber::steady;
+  use.to_end = storage.replaced_after.valid();
+  if (use.to_end && rules.step == StepNumber::steady) {
+    use.previous_until = storage.replaced_after.value + 1;
+  }
   return use;
 }
 

@@ -22,7 +22,8 @@ class ModelBuilder {
   ModelGraph build() {
     model_.name = description_.name;
     model_.source = description_.source;
-    model_.optimizer = description_.optimizer;
+    model_.optimizer = description_.train.optimizer;
+    model_.loss_in_model = description_.train.loss_in_model;
     model_.default_seq = description_.default_seq;
     add_inputs();
     results_.resize(expanded_.operators.size());

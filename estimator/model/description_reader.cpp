@@ -39,7 +39,7 @@ class DescriptionReader {
     refuse_recursion(model_.blocks, mistakes_);
     read_layers();
     if (const YamlNode* train = section("train")) {
-      model_.optimizer = read_train(*train, model_, mistakes_);
+      model_.train = read_train(*train, model_, mistakes_);
     }
     return std::move(model_);
   }

@@ -13,7 +13,7 @@ namespace stowage {
                                                 const ModelOptions& options, Mistakes& mistakes);
 
 /// The description's `train:`.
-[[nodiscard]] OptimizerSettings read_train(const YamlNode& node, const ModelDescription& model,
-                                           Mistakes& mistakes);
+[[nodiscard]] TrainSettings read_train(const YamlNode& node, const ModelDescription& model,
+                                       Mistakes& mistakes);
 
 }  // namespace stowage

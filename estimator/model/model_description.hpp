@@ -91,6 +91,12 @@ struct InputDeclaration {
   bool broken = false;
 };
 
+/// `train:`.
+struct TrainSettings {
+  OptimizerSettings optimizer;
+  bool loss_in_model = false;
+};
+
 struct ModelDescription {
   std::string name;
   std::string source;
@@ -99,7 +105,7 @@ struct ModelDescription {
   std::vector<InputDeclaration> inputs;
   std::vector<Block> blocks;
   Scope scope;
-  OptimizerSettings optimizer;
+  TrainSettings train;
   std::int64_t default_seq = 0;
 };
 

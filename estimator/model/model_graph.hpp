@@ -72,6 +72,7 @@ struct ModelGraph {
   std::vector<TensorId> inputs;
   TensorId output;                    ///< what the model returns (the loss's first input)
   TensorId loss;                      ///< none: inference only
+  bool loss_in_model = false;         ///< the module computes its loss itself, as transformers' do
   OptimizerSettings optimizer;        ///< of `train:`
   std::int64_t default_seq = 0;       ///< 0: the model has no symbol `seq`
   std::vector<Diagnostic> warnings;   ///< unused layers and the like

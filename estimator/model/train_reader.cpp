@@ -17,9 +17,15 @@ struct OptimizerKind {
 
 const std::vector<OptimizerKind>& optimizer_kinds() {
   static const std::vector<OptimizerKind> kinds = {
-      {"sgd", 0.01, 0, {"learning_rate", "momentum", "nesterov", "weight_decay"}},
-      {"adam", 0.001, 0, {"learning_rate", "beta1", "beta2", "epsilon", "weight_decay"}},
-      {"adamw", 0.001, 0.01, {"learning_rate", "beta1", "beta2", "epsilon", "weight_decay"}}};
+      {"sgd", 0.01, 0, {"learning_rate", "momentum", "nesterov", "weight_decay", "loss_in_model"}},
+      {"adam",
+       0.001,
+       0,
+       {"learning_rate", "beta1", "beta2", "epsilon", "weight_decay", "loss_in_model"}},
+      {"adamw",
+       0.001,
+       0.01,
+       {"learning_rate", "beta1", "beta2", "epsilon", "weight_decay", "loss_in_model"}}};
   return kinds;
 }
 
@@ -27,13 +33,19 @@ constexpr double largest_below_one = 0x1.fffffffffffffp-1;
 
 // What each key takes.
 AttributeSpec spec_of(std::string_view key) {
-  if (key == "nesterov") return {.name = key, .type = AttributeType::boolean};
+  if (key == "nesterov" || key == "loss_in_model")
+    return {.name = key, .type = AttributeType::boolean};
   AttributeSpec spec{.name = key, .type = AttributeType::real, .minimum = 0};
   if (key == "beta1" || key == "beta2") spec.maximum = largest_below_one;
   return spec;
 }
 
-void store(std::string_view key, const AttributeValue& value, OptimizerSettings& settings) {
+void store(std::string_view key, const AttributeValue& value, TrainSettings& train) {
+  OptimizerSettings& settings = train.optimizer;
+  if (key == "loss_in_model") {
+    train.loss_in_model = std::get<bool>(value);
+    return;
+  }
   if (key == "nesterov") {
     settings.nesterov = std::get<bool>(value);
     return;
@@ -64,13 +76,12 @@ const OptimizerKind& read_kind(const YamlNode& node, Mistakes& mistakes) {
 
 }  // namespace
 
-OptimizerSettings read_train(const YamlNode& node, const ModelDescription& model,
-                             Mistakes& mistakes) {
+TrainSettings read_train(const YamlNode& node, const ModelDescription& model, Mistakes& mistakes) {
   const OptimizerKind& kind = read_kind(node, mistakes);
-  OptimizerSettings settings;
-  settings.name = kind.name;
-  settings.learning_rate = kind.learning_rate;
-  settings.weight_decay = kind.weight_decay;
+  TrainSettings settings;
+  settings.optimizer.name = kind.name;
+  settings.optimizer.learning_rate = kind.learning_rate;
+  settings.optimizer.weight_decay = kind.weight_decay;
   const ValueRules rules{
       .names = {.model = model.value_names, .has_batch = false, .has_index = false}};
   for (std::size_t i = 0; i < node.entry_count(); ++i) {

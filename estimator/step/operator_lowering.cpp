@@ -186,6 +186,10 @@ TensorView OperatorLowering::new_parameter_gradient(int i) {
   return view;
 }
 
+void OperatorLowering::keep_through_backward(const TensorView& gradient) {
+  builder_.first_gradients_.push_back(gradient.storage);
+}
+
 void OperatorLowering::hold_by_hand() { builder_.held_by_hand_ = true; }
 
 void OperatorLowering::give_input_gradient(int i, const TensorView& gradient) {

@@ -88,6 +88,8 @@ class OperatorLowering {
   /// The rule stands for several autograd nodes and says itself (NodeExtras::holds) how long each
   /// saved tensor lives; otherwise all of them live to the rule's last kernel call.
   void hold_by_hand();
+  /// The storage is what backward() starts from, and lives until it returns.
+  void keep_through_backward(const TensorView& gradient);
   /// Hands a gradient on; a second one for the same tensor is added to the first.
   void give_input_gradient(int i, const TensorView& gradient);
   void give_parameter_gradient(int i, const TensorView& gradient);

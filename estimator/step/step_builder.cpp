@@ -208,16 +208,28 @@ void StepBuilder::record_saved() {
 }
 
 // The usual training script keeps `output` and `loss` in variables until the next step's replace
-// them, and its inputs for the whole step.
+// them, and its inputs for the whole step. A model that makes the loss itself (transformers, given
+// labels) returns both at once, after the loss. backward() keeps the gradient it starts from.
 void StepBuilder::mark_held_results() {
-  const auto hold = [&](StorageId id) {
+  NodeId last_forward, last_loss, last_backward;
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const Phase phase = graph_.nodes[i].phase;
+    if (phase == Phase::forward) last_forward = NodeId::of(i);
+    if (phase == Phase::loss) last_loss = NodeId::of(i);
+    if (phase == Phase::backward) last_backward = NodeId::of(i);
+  }
+  const auto keep = [&](StorageId id, NodeId replaced_after) {
     Storage& storage = graph_.storages[id.index()];
-    if (storage.persistence == Persistence::transient) storage.held_to_next = true;
+    if (storage.persistence == Persistence::transient) storage.replaced_after = replaced_after;
   };
-  hold(graph_.output.storage);
-  for (const TensorView& loss : graph_.losses) hold(loss.storage);
+  keep(graph_.output.storage, model_.loss_in_model && last_loss.valid() ? last_loss : last_forward);
+  for (const TensorView& loss : graph_.losses) keep(loss.storage, last_loss);
   for (const TensorView& input : graph_.inputs) {
     graph_.storages[input.storage.index()].persistence = Persistence::persistent;
+  }
+  if (last_backward.valid()) {
+    std::vector<StorageId>& holds = graph_.nodes[last_backward.index()].holds;
+    holds.insert(holds.end(), first_gradients_.begin(), first_gradients_.end());
   }
 }
 

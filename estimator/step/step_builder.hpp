@@ -73,6 +73,7 @@ class StepBuilder {
   std::vector<std::vector<Saved>> saved_;      // by OperatorId, of the current micro-batch
   bool held_by_hand_ = false;                  // by the backward rule that is running
   std::vector<Pending> pending_;               // given by the backward rule that is running
+  std::vector<StorageId> first_gradients_;     // what backward() starts from
   std::vector<int> consumers_;                 // by TensorId: operators that read it
   std::vector<bool> read_again_;               // by StorageId: several readers, or saved
   std::vector<int> holders_;                   // by StorageId: gradients that refer to it

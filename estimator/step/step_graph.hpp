@@ -58,8 +58,9 @@ struct Storage {
   ParameterId parameter;  ///< for parameter, buffer, gradient, optimizer_state
   bool carries_over = false;  ///< written in a step and read in the next (parameters that train,
                               ///< state, running statistics); persistent storages only
-  bool held_to_next = false;  ///< a variable of the training script keeps the last step's result
-                              ///< alive until this step's replaces it (PyTorch's `output`, `loss`)
+  NodeId replaced_after;      ///< valid: a variable of the training script keeps it (PyTorch's
+                              ///< `output`, `loss`): to the step's end, and the last step's until
+                              ///< this node has run and the new one is assigned
 };
 
 /// A kernel argument: a storage seen as a tensor. In the `stowage` set strides are contiguous and

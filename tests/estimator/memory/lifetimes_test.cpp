@@ -25,9 +25,9 @@ std::vector<std::int64_t> naive_live(const std::vector<StorageUse>& uses, std::i
         copies = 1;
       } else if (!use.touches.empty()) {
         const bool after_first = use.from_start || t >= use.touches.front();
-        const bool before_last = use.held_to_next || t <= use.touches.back();
+        const bool before_last = use.to_end || t <= use.touches.back();
         copies = after_first && before_last ? 1 : 0;
-        if (use.held_to_next && t <= use.touches.front()) ++copies;
+        if (t < use.previous_until) ++copies;
       }
       live[static_cast<std::size_t>(t)] += copies * use.bytes.count();
     }
@@ -65,7 +65,8 @@ TEST_CASE("an input is there from step 0 to its last touch") {
 }
 
 TEST_CASE("what is held to the next step is there twice while it is replaced") {
-  const std::vector<StorageUse> uses = {{.bytes = 5_B, .touches = {1, 2}, .held_to_next = true}};
+  const std::vector<StorageUse> uses = {
+      {.bytes = 5_B, .touches = {1, 2}, .to_end = true, .previous_until = 2}};
   CHECK(counts(live_bytes(lifetimes(uses, 4), 4)) == std::vector<std::int64_t>{5, 10, 5, 5});
 }
 
@@ -98,7 +99,8 @@ TEST_CASE("lifetimes agree with the definition on random uses") {
       }
       use.whole_step = random() % 8 == 0;
       use.from_start = random() % 4 == 0;
-      use.held_to_next = random() % 4 == 0;
+      use.to_end = random() % 4 == 0;
+      if (random() % 4 == 0) use.previous_until = static_cast<std::int32_t>(random() % (steps + 1));
     }
     const auto intervals = lifetimes(uses, steps);
     CHECK(counts(live_bytes(intervals, steps)) == naive_live(uses, steps));

@@ -38,7 +38,7 @@ ModelGraph our_model(const ReferenceModel& reference) {
   if (reference.json.at("model") == "gpt2-nodropout") options.arguments["dropout"] = "0.0";
   if (reference.model == "unet") {
     options.arguments["size"] =
-        std::to_string(reference.json.at("inputs").at(0).at("shape").at(2).get<int>());
+        std::to_string(reference.json.at("inputs").at("input").at("shape").at(2).get<int>());
   }
   const std::string folder = std::string(STOWAGE_SOURCE_DIR) + "/configs/models";
   const auto source = find_model(reference.model, folder);

@@ -47,7 +47,17 @@ void give_summed(OperatorLowering& lowering, int i, const TensorView& gradient) 
   lowering.give_input_gradient(i, dx);
 }
 
-void forward_add(OperatorLowering& lowering) { combine(lowering, Kernel::add); }
+// `out += identity`: the sum takes the first operand's storage.
+void forward_add(OperatorLowering& lowering) {
+  const TensorView a = lowering.input(0);
+  const bool in_place = lowering.attributes().boolean("in_place") &&
+                        a.shape == lowering.output_type().shape &&
+                        (lowering.pytorch() || lowering.may_overwrite_input(0));
+  if (!in_place) return combine(lowering, Kernel::add);
+  lowering.set_output(0, a);
+  lowering.emit(Kernel::accumulate, "forward", {a, lowering.input(1)}, {a},
+                {.flops = element_count(a.shape)});
+}
 
 void backward_add(OperatorLowering& lowering) {
   for (int i = 0; i < 2; ++i) {
@@ -79,6 +89,10 @@ void backward_mul(OperatorLowering& lowering) {
 OperatorRow rows::add() {
   return {.name = "add",
           .doc = "sum of two tensors, broadcast",
+          .attributes = {{.name = "in_place",
+                          .type = AttributeType::boolean,
+                          .doc = "overwrite the first input",
+                          .default_value = false}},
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer,

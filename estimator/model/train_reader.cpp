@@ -17,15 +17,9 @@ struct OptimizerKind {
 
 const std::vector<OptimizerKind>& optimizer_kinds() {
   static const std::vector<OptimizerKind> kinds = {
-      {"sgd", 0.01, 0, {"learning_rate", "momentum", "nesterov", "weight_decay", "loss_in_model"}},
-      {"adam",
-       0.001,
-       0,
-       {"learning_rate", "beta1", "beta2", "epsilon", "weight_decay", "loss_in_model"}},
-      {"adamw",
-       0.001,
-       0.01,
-       {"learning_rate", "beta1", "beta2", "epsilon", "weight_decay", "loss_in_model"}}};
+      {"sgd", 0.01, 0, {"learning_rate", "momentum", "nesterov", "weight_decay"}},
+      {"adam", 0.001, 0, {"learning_rate", "beta1", "beta2", "epsilon", "weight_decay"}},
+      {"adamw", 0.001, 0.01, {"learning_rate", "beta1", "beta2", "epsilon", "weight_decay"}}};
   return kinds;
 }
 
@@ -87,7 +81,9 @@ TrainSettings read_train(const YamlNode& node, const ModelDescription& model, Mi
   for (std::size_t i = 0; i < node.entry_count(); ++i) {
     const YamlNode& key = node.key(i);
     if (key.text == "optimizer") continue;
-    if (std::find(kind.keys.begin(), kind.keys.end(), key.text) == kind.keys.end()) {
+    const bool of_optimizer =
+        std::find(kind.keys.begin(), kind.keys.end(), key.text) != kind.keys.end();
+    if (!of_optimizer && key.text != "loss_in_model") {
       std::string hint = mistakes.suggest(key.text, kind.keys);
       if (hint.empty()) hint = fmt::format("{} takes {}", kind.name, fmt::join(kind.keys, ", "));
       mistakes.error(key.mark, fmt::format("unknown setting '{}' of {}", key.text, kind.name),

@@ -95,7 +95,7 @@ TEST_CASE("shape rules refuse with the reason") {
         "groups 2 does not divide its 3 input channels");
   CHECK(refusal("conv2d", convolution(8, 1), {{{batch_symbol, 3}, DataType::float32}}) ==
         "wants [batch, channels, height, width], but its input has shape [batch, 3]");
-  CHECK(refusal("add", {}, {image(3, 8), image(4, 8)}) ==
+  CHECK(refusal("add", defaults(*find_operator("add")), {image(3, 8), image(4, 8)}) ==
         "the shapes [batch, 3, 8, 8] and [batch, 4, 8, 8] do not go together");
   Attributes shape;
   shape.set("shape", Shape{batch_symbol, 100});

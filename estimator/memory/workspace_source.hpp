@@ -1,7 +1,7 @@
 // WorkspaceSource: who says how much scratch a convolution's engines want.
 //
 // The estimator knows no cuDNN: a source is handed to it. gpu_probe/ has one that asks cuDNN for a
-// described device; rule_workspace_source() below is the documented rule that stands in.
+// described device; rule_workspace_source.hpp has the documented rule that stands in.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
     const std::string capacity_text = file.stem().extension().string();
     const std::int64_t capacity = std::stoll(capacity_text.substr(1));
     const auto start = std::chrono::steady_clock::now();
-    const ArenaPacking packing = pack_arena(requests, Bytes(1), effort);
+    const ArenaPacking packing = pack_arena(requests, {.alignment = Bytes(1), .effort = effort});
     const std::chrono::duration<double, std::milli> elapsed =
         std::chrono::steady_clock::now() - start;
     fmt::print("{:<16} {:>8} {:>10} {:>10} {:>10} {:>8.4f} {:>8.1f}\n", file.stem().string(),

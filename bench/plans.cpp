@@ -71,9 +71,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}", render(model ? card.error() : model.error()));
     return 2;
   }
-  PlanRequest request{
-      *model, *source, {}, {}, std::stoll(argv[2]), card->card, usual_host(), card->card.cuda_total,
-      {},     "bench"};
+  PlanRequest request{*model,     *source,      {}, {}, std::stoll(argv[2]),
+                      card->card, usual_host(), {}, {}, "bench"};
   request.lowering.optimizer = model->optimizer;
   auto workspaces = rule_workspace_source(8.6);
   const auto graph = lower(*model, request.lowering);
@@ -85,7 +84,7 @@ int main(int argc, char** argv) {
   const auto problem = make_problem(*step, rates, {});
   const auto start = Clock::now();
   const Plan all =
-      assemble_plan(*step, problem, all_gpu_placement(problem), {.limit = Bytes(1LL << 60)});
+      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = Bytes(1LL << 60)});
   fmt::print("{} at {}: {} nodes, arena {}, bound {}, assembled in {:.1f} ms\n", argv[1], argv[2],
              step->graph->nodes.size(), format_bytes(all.totals.arena),
              format_bytes(all.totals.arena_lower_bound), milliseconds_since(start));

@@ -58,10 +58,11 @@ class Assembly {
 
   Plan run() {
     describe();
-    schedule_ = schedule_copies(problem_, moves_, schedule_inputs());
-    plan_.gpu = place(claim_gpu(), &plan_.totals.arena, &plan_.totals.arena_lower_bound);
-    Bytes host_bound;
-    plan_.host = place(claim_host(), &plan_.totals.host_peak, &host_bound);
+    schedule_and_pack();
+    const Claims host = claim_host();
+    const ArenaPacking packed_host = pack(host, Bytes());
+    plan_.host = residences(host, packed_host);
+    plan_.totals.host_peak = packed_host.peak;
     plan_.totals.gpu_peak = gpu_peak();
     add_transfers();
     const PlanSeconds seconds = plan_seconds(problem_, placement_, plan_);
@@ -100,25 +101,85 @@ class Assembly {
     }
   }
 
-  [[nodiscard]] ScheduleInputs schedule_inputs() const {
-    ScheduleInputs inputs{node_seconds(problem_, placement_), {}, {}, options_.limit};
-    for (const Item& item : problem_.items) {
-      inputs.item_bytes.push_back(round_up(item.bytes, arena_alignment));
+  /// Copies placed by what is left of the budget, then packed. Where no packing of that is within
+  /// the budget, what the placement itself keeps is packed first, and copies take what is free at
+  /// their items' places.
+  void schedule_and_pack() {
+    const std::vector<double> seconds = node_seconds(problem_, placement_);
+    const CopyRoom room = room_by_sums(options_.budget);
+    schedule_ = schedule_copies(problem_, moves_, seconds, room);
+    Claims claims = claim_gpu();
+    ArenaPacking packing = pack(claims, options_.budget);
+    if (packing.peak > options_.budget) {
+      for (std::size_t i = 0; i < moves_.stays.size(); ++i) {
+        schedule_.stays[i] = moves_.stays[i].steps;
+      }
+      claims = claim_gpu();
+      packing = pack(claims, options_.budget);
+      schedule_ = schedule_copies(problem_, moves_, seconds, room_by_places(room, claims, packing));
+      claims = claim_gpu();
+      packing.lower_bound = live_peak(claims);
     }
-    inputs.live.resize(at(steps_));
+    plan_.gpu = residences(claims, packing);
+    for (const auto& [request, node] : claims.workspaces) {
+      plan_.nodes[at(node)].workspace_offset = packing.offsets[at(request)];
+    }
+    plan_.totals.arena = packing.peak;
+    plan_.totals.arena_lower_bound = packing.lower_bound;
+  }
+
+  [[nodiscard]] CopyRoom room_by_sums(Bytes limit) const {
+    CopyRoom room;
+    room.limit = limit;
+    for (const Item& item : problem_.items) {
+      room.item_bytes.push_back(round_up(item.bytes, arena_alignment));
+    }
+    room.live.resize(at(steps_));
     for (const GpuStay& stay : moves_.stays) {
       for (std::int32_t t = stay.steps.begin; t < stay.steps.end; ++t) {
-        inputs.live[at(t)] += inputs.item_bytes[at(stay.item)];
+        room.live[at(t)] += room.item_bytes[at(stay.item)];
       }
     }
     for (std::int32_t t = 0; t < steps_; ++t) {
       if (placement_.device[at(t)] != Device::gpu) continue;
-      inputs.live[at(t)] += round_up(workspace(t), arena_alignment);
+      room.live[at(t)] += round_up(workspace(t), arena_alignment);
       for (const StorageId id : temporaries(t)) {
-        inputs.live[at(t)] += round_up(step_.bytes(id), arena_alignment);
+        room.live[at(t)] += round_up(step_.bytes(id), arena_alignment);
       }
     }
-    return inputs;
+    return room;
+  }
+
+  [[nodiscard]] CopyRoom room_by_places(const CopyRoom& sums, const Claims& claims,
+                                        const ArenaPacking& packing) const {
+    CopyRoom room;
+    room.item_bytes = sums.item_bytes;
+    room.occupied.resize(at(steps_));
+    for (std::size_t i = 0; i < claims.requests.size(); ++i) {
+      const Bytes begin = packing.offsets[i];
+      const ArenaSpan span{begin, begin + round_up(claims.requests[i].bytes, arena_alignment)};
+      for (const StepRange& live : claims.requests[i].live) {
+        for (std::int32_t t = live.begin; t < live.end; ++t) room.occupied[at(t)].push_back(span);
+      }
+    }
+    // claim_gpu claims the stays first, in their order.
+    for (std::size_t i = 0; i < moves_.stays.size(); ++i) {
+      room.stay_offset.push_back(packing.offsets[at(claims.residences[i].first)]);
+    }
+    return room;
+  }
+
+  /// The largest live sum of what is claimed.
+  [[nodiscard]] Bytes live_peak(const Claims& claims) const {
+    std::vector<Bytes> live(at(steps_));
+    for (const ArenaRequest& request : claims.requests) {
+      for (const StepRange& range : request.live) {
+        for (std::int32_t t = range.begin; t < range.end; ++t) {
+          live[at(t)] += round_up(request.bytes, arena_alignment);
+        }
+      }
+    }
+    return live.empty() ? Bytes() : *std::max_element(live.begin(), live.end());
   }
 
   void claim_temporaries(Claims& claims, Device device) const {
@@ -206,17 +267,16 @@ class Assembly {
     }
   }
 
-  std::vector<Residence> place(const Claims& claims, Bytes* size, Bytes* bound) {
-    const ArenaPacking packing =
-        pack_arena(claims.requests, arena_alignment, options_.arena_effort);
-    *size = packing.peak;
-    *bound = packing.lower_bound;
+  [[nodiscard]] ArenaPacking pack(const Claims& claims, Bytes enough) const {
+    return pack_arena(
+        claims.requests,
+        {.alignment = arena_alignment, .effort = options_.arena_effort, .enough = enough});
+  }
+
+  static std::vector<Residence> residences(const Claims& claims, const ArenaPacking& packing) {
     std::vector<Residence> residences;
     for (const auto& [request, residence] : claims.residences) {
       residences.push_back({residence.storage, residence.steps, packing.offsets[at(request)]});
-    }
-    for (const auto& [request, node] : claims.workspaces) {
-      plan_.nodes[at(node)].workspace_offset = packing.offsets[at(request)];
     }
     std::sort(residences.begin(), residences.end(), [](const Residence& a, const Residence& b) {
       return std::tuple(a.steps.begin, a.storage, a.steps.end) <

@@ -12,10 +12,12 @@
 namespace stowage {
 
 struct AssemblyOptions {
-  Bytes limit;           ///< copies in flight may raise the live sum to this (256-byte granules)
+  Bytes budget;          ///< for the arena: copies in flight take no more than what is left of it
   int arena_effort = 1;  ///< as pack_arena's
 };
 
+/// The arena is larger than the budget only where what the placement itself keeps there is (in
+/// 256-byte granules, packed): copies then hide behind compute as far as the places allow.
 /// Fills nodes, storages, residences, transfers, and of the totals the peaks, the arena and its
 /// bound, the bytes over PCIe and step_seconds. The rest is the caller's.
 /// Preconditions: `problem` is make_problem's of `step`; evaluate() calls the placement consistent.

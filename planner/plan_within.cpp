@@ -12,22 +12,6 @@ namespace {
 
 constexpr int most_solves = 10;
 
-/// Assembles with as much room for copies in flight as leaves the arena within the budget; with
-/// none if that is not enough.
-Plan assemble_within(const SizedStep& step, const ResidencyProblem& timing,
-                     const Placement& placement, Bytes budget) {
-  Plan plan = assemble_plan(step, timing, placement, {.limit = budget});
-  for (int tries = 0; tries < 2 && plan.totals.arena > budget; ++tries) {
-    const Bytes excess = plan.totals.arena - budget;
-    plan = assemble_plan(step, timing, placement,
-                         {.limit = excess < budget ? budget - excess : Bytes()});
-  }
-  if (plan.totals.arena > budget) {
-    plan = assemble_plan(step, timing, placement, {.limit = Bytes()});
-  }
-  return plan;
-}
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -47,7 +31,7 @@ Result<FittedPlan> plan_within(const SizedStep& step, const ResidencyProblem& ob
     if (!solution) break;
     if (solves == 0) fitted.solution = *solution;
     fitted.placement = std::move(solution->placement);
-    fitted.plan = assemble_within(step, timing, fitted.placement, options.budget);
+    fitted.plan = assemble_plan(step, timing, fitted.placement, {.budget = options.budget});
     fitted.at_budget = solves == 0;
     if (fitted.plan.totals.arena <= options.budget) return fitted;
     if (solves == 0 || fitted.plan.totals.arena < smallest_arena) {

@@ -15,8 +15,8 @@ struct FittedPlan {
 };
 
 /// `objective` is what is solved, `timing` the same operations and items with the seconds that the
-/// copies are placed by. If the packed arena is larger than the budget, copies get less room, then
-/// the live sum is lowered and the problem solved again.
+/// copies are placed by. If the packed arena is larger than the budget, the live sum is lowered and
+/// the problem solved again.
 /// Errors: solve's; the arena stays above the budget.
 [[nodiscard]] Result<FittedPlan> plan_within(const SizedStep& step,
                                              const ResidencyProblem& objective,

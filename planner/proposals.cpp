@@ -99,7 +99,7 @@ class Proposals {
   /// As if the GPU had room for everything.
   Plan assemble_all_gpu(Case& of) const {
     Plan plan =
-        assemble_plan(of.step, of.all_gpu, all_gpu_placement(of.all_gpu), {.limit = no_limit});
+        assemble_plan(of.step, of.all_gpu, all_gpu_placement(of.all_gpu), {.budget = no_limit});
     of.all_gpu_step_seconds = plan.totals.step_seconds;
     return plan;
   }

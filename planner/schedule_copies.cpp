@@ -13,10 +13,11 @@ namespace {
 // nodes after it are as late as it is, so the lane counts as free again at the boundary it held up.
 class Scheduler {
  public:
-  Scheduler(const ResidencyProblem& problem, const ItemMoves& moves, ScheduleInputs inputs)
-      : problem_(problem), moves_(moves), inputs_(std::move(inputs)) {
-    start_.assign(inputs_.node_seconds.size() + 1, 0);
-    std::partial_sum(inputs_.node_seconds.begin(), inputs_.node_seconds.end(), start_.begin() + 1);
+  Scheduler(const ResidencyProblem& problem, const ItemMoves& moves,
+            std::span<const double> node_seconds, CopyRoom room)
+      : problem_(problem), moves_(moves), room_(std::move(room)) {
+    start_.assign(node_seconds.size() + 1, 0);
+    std::partial_sum(node_seconds.begin(), node_seconds.end(), start_.begin() + 1);
     result_.downloads.resize(moves.downloads.size());
     result_.uploads.resize(moves.uploads.size());
     for (const GpuStay& stay : moves.stays) result_.stays.push_back(stay.steps);
@@ -45,8 +46,22 @@ class Scheduler {
     const auto found = std::upper_bound(start_.begin(), start_.end(), seconds);
     return std::max(0, static_cast<std::int32_t>(found - start_.begin()) - 1);
   }
-  [[nodiscard]] bool room(std::int32_t step, Bytes bytes) const {
-    return inputs_.live[at(step)] + bytes <= inputs_.limit;
+  /// Takes room for a stay at one more step; false: there is none.
+  bool take(std::int32_t step, std::int32_t stay) {
+    const Bytes bytes = room_.item_bytes[at(item_of(stay))];
+    if (room_.stay_offset.empty()) {
+      Bytes& live = room_.live[at(step)];
+      if (live + bytes > room_.limit) return false;
+      live += bytes;
+      return true;
+    }
+    const Bytes begin = room_.stay_offset[at(stay)], end = begin + bytes;
+    std::vector<ArenaSpan>& occupied = room_.occupied[at(step)];
+    for (const ArenaSpan& span : occupied) {
+      if (span.begin < end && begin < span.end) return false;
+    }
+    occupied.push_back({begin, end});
+    return true;
   }
 
   /// Must be off the GPU, or on the host, by this boundary.
@@ -91,9 +106,7 @@ class Scheduler {
     const double done = std::max(lane, start_[at(begin)]) + problem_.items[at(item)].d2h_seconds;
     const std::int32_t wanted = std::min(boundary_after(done), job.latest);
     std::int32_t end = std::min(job.latest, stay.end);
-    for (; end < wanted && room(end, inputs_.item_bytes[at(item)]); ++end) {
-      inputs_.live[at(end)] += inputs_.item_bytes[at(item)];
-    }
+    while (end < wanted && take(end, job.stay)) ++end;
     stay.end = std::max(stay.end, end);
     // Nothing issued before had a later deadline, so none was written after this one's.
     assert(begin <= end);
@@ -135,9 +148,7 @@ class Scheduler {
         std::min(start_[at(job.need)], lane) - problem_.items[at(item)].h2d_seconds;
     const std::int32_t wanted = std::max(boundary_before(start), earliest);
     std::int32_t begin = job.need;
-    for (; begin > wanted && room(begin - 1, inputs_.item_bytes[at(item)]); --begin) {
-      inputs_.live[at(begin - 1)] += inputs_.item_bytes[at(item)];
-    }
+    while (begin > wanted && take(begin - 1, job.stay)) --begin;
     result_.stays[at(job.stay)].begin = begin;
     result_.uploads[at(upload)] = {begin, job.need};
     return std::max(start, start_[at(begin)]);
@@ -145,7 +156,7 @@ class Scheduler {
 
   const ResidencyProblem& problem_;
   const ItemMoves& moves_;
-  ScheduleInputs inputs_;
+  CopyRoom room_;
   std::vector<double> start_;  // by boundary
   CopySchedule result_;
 };
@@ -153,8 +164,8 @@ class Scheduler {
 }  // namespace
 
 CopySchedule schedule_copies(const ResidencyProblem& problem, const ItemMoves& moves,
-                             ScheduleInputs inputs) {
-  return Scheduler(problem, moves, std::move(inputs)).run();
+                             std::span<const double> node_seconds, CopyRoom room) {
+  return Scheduler(problem, moves, node_seconds, std::move(room)).run();
 }
 
 }  // namespace stowage

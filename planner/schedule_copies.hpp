@@ -25,15 +25,24 @@ struct CopySchedule {
   std::vector<StepRange> stays;              ///< by stay, longer where copies are in flight
 };
 
-struct ScheduleInputs {
-  std::vector<double> node_seconds;  ///< by step, on its device
-  std::vector<Bytes> item_bytes;     ///< as they count in the arena
-  std::vector<Bytes> live;           ///< by step: everything of the placement, nothing in flight
-  Bytes limit;                       ///< copies in flight may raise `live` to this
+/// Bytes [begin, end) of the arena.
+struct ArenaSpan {
+  Bytes begin, end;
+};
+
+/// What is left over for copies in flight. Either sums count, before there are offsets; or, once
+/// the stays have their offsets, what is free at a stay's own place.
+struct CopyRoom {
+  std::vector<Bytes> item_bytes;   ///< as they count in the arena
+  std::vector<Bytes> live;         ///< by step: everything of the placement, nothing in flight
+  Bytes limit;                     ///< copies in flight may raise `live` to this
+  std::vector<Bytes> stay_offset;  ///< by stay; empty: sums count
+  std::vector<std::vector<ArenaSpan>> occupied;  ///< by step; with stay_offset
 };
 
 /// Deterministic. O(copies * (steps they are in flight + log)).
+/// node_seconds: by step, on its device.
 [[nodiscard]] CopySchedule schedule_copies(const ResidencyProblem& problem, const ItemMoves& moves,
-                                           ScheduleInputs inputs);
+                                           std::span<const double> node_seconds, CopyRoom room);
 
 }  // namespace stowage

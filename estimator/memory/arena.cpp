@@ -10,7 +10,7 @@ namespace {
 
 // Above this many blocks the search's table of overlaps (a bit a pair) would be over 18 MB.
 constexpr std::size_t search_limit = 12'000;
-// Block comparisons a unit of effort; some 30 ms.
+// Block comparisons a unit of effort.
 constexpr std::int64_t work_per_effort = 20'000'000;
 
 /// Live sums by step, and the steps at which anything starts: between two of those the live set
@@ -65,8 +65,8 @@ std::int64_t largest_live_sum(const ArenaBlocks& blocks) {
 
 }  // namespace
 
-ArenaPacking pack_arena(std::span<const ArenaRequest> requests, Bytes alignment, int effort) {
-  assert(alignment.count() > 0 && effort >= 0);
+ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOptions& options) {
+  assert(options.alignment.count() > 0 && options.effort >= 0);
   ArenaPacking packing;
   packing.offsets.resize(requests.size());
   const Timeline timeline(requests);
@@ -75,7 +75,7 @@ ArenaPacking pack_arena(std::span<const ArenaRequest> requests, Bytes alignment,
   std::vector<std::size_t> request_of;
   Bytes floor, total;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const Bytes size = round_up(requests[i].bytes, alignment);
+    const Bytes size = round_up(requests[i].bytes, options.alignment);
     std::vector<StepRange> live = timeline.compress(requests[i].live);
     if (size.count() == 0 || live.empty()) continue;
     total += size;  // no offset can exceed the total: one check for all the sums below
@@ -90,9 +90,11 @@ ArenaPacking pack_arena(std::span<const ArenaRequest> requests, Bytes alignment,
     blocks.live.push_back(std::move(live));
   }
   blocks.lower_bound = largest_live_sum(blocks);
-  const BlockOffsets placed = blocks.count() > search_limit
-                                  ? sweep_packing(blocks)
-                                  : search_packing(blocks, effort * work_per_effort);
+  const std::int64_t enough = std::max<std::int64_t>(0, (options.enough - floor).count());
+  const BlockOffsets placed =
+      blocks.count() > search_limit
+          ? sweep_packing(blocks)
+          : search_packing(blocks, enough, options.effort * work_per_effort);
   for (std::size_t k = 0; k < request_of.size(); ++k) {
     packing.offsets[request_of[k]] = floor + Bytes(placed.offset[k]);
   }

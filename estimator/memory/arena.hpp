@@ -33,9 +33,14 @@ struct ArenaPacking {
 
 inline constexpr Bytes arena_alignment{256};
 
-/// Deterministic. Sizes are rounded up to `alignment`. `effort` bounds how many orders are tried
-/// (0: the best of a few greedy orders). Complexity O(orders * n * overlapping).
+struct PackingOptions {
+  Bytes alignment = arena_alignment;  ///< sizes are rounded up to it
+  int effort = 1;  ///< how long is searched: some 50 ms a unit; 0: the best of a few greedy orders
+  Bytes enough;    ///< a peak of at most this need not be bettered; 0: search for the least
+};
+
+/// Deterministic. Throws ArithmeticOverflow where the rounded sizes do not add up in 64 bits.
 [[nodiscard]] ArenaPacking pack_arena(std::span<const ArenaRequest> requests,
-                                      Bytes alignment = arena_alignment, int effort = 1);
+                                      const PackingOptions& options = {});
 
 }  // namespace stowage

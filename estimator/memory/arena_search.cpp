@@ -8,6 +8,8 @@
 #include <random>
 #include <set>
 
+#include "estimator/memory/arena_tree.hpp"
+
 namespace stowage {
 namespace {
 
@@ -154,12 +156,13 @@ class Improvement {
   Improvement(const ArenaBlocks& blocks, FirstFit& fit, BlockOffsets start)
       : blocks_(blocks), fit_(fit), best_(std::move(start)), random_(blocks.count()) {}
 
-  BlockOffsets run(std::int64_t work) {
+  BlockOffsets run(std::int64_t enough, std::int64_t work) {
+    work += fit_.work();
     current_ = best_;
     order_ = by_offset(current_.offset);
     int stuck = 0;
     const int patience = 60 + static_cast<int>(blocks_.count()) / 4;
-    while (fit_.work() < work && best_.peak > blocks_.lower_bound) {
+    while (fit_.work() < work && best_.peak > enough) {
       Order candidate = order_;
       if (stuck < patience) {
         raise(candidate);
@@ -220,18 +223,69 @@ class Improvement {
   std::mt19937 random_;
 };
 
+/// By the fullest step of a block's life, then by its duration or its area.
+std::vector<Order> tree_preferences(const ArenaBlocks& blocks) {
+  std::vector<std::int64_t> live(static_cast<std::size_t>(blocks.steps));
+  std::vector<std::int64_t> duration(blocks.count()), fullest(blocks.count());
+  const auto each_step = [&](std::size_t block, const auto& visit) {
+    for (const StepRange& range : blocks.live[block]) {
+      for (std::int32_t t = range.begin; t < range.end; ++t) visit(static_cast<std::size_t>(t));
+    }
+  };
+  for (std::size_t i = 0; i < blocks.count(); ++i) {
+    each_step(i, [&](std::size_t t) { live[t] += blocks.size[i]; });
+  }
+  for (std::size_t i = 0; i < blocks.count(); ++i) {
+    each_step(i, [&](std::size_t t) {
+      ++duration[i];
+      fullest[i] = std::max(fullest[i], live[t]);
+    });
+  }
+  const auto area = [&](std::size_t i) {
+    return static_cast<double>(blocks.size[i]) * static_cast<double>(duration[i]);
+  };
+  const std::size_t n = blocks.count();
+  return {
+      descending(n, [&](std::size_t i) { return std::tuple(fullest[i], duration[i], area(i)); }),
+      descending(n, [&](std::size_t i) { return std::tuple(fullest[i], area(i), duration[i]); }),
+      descending(n, [&](std::size_t i) { return std::tuple(area(i), fullest[i], duration[i]); }),
+  };
+}
+
+/// Capacities from `enough` upwards, each with a share of the work, until one is met or they reach
+/// what is known already.
+void search_trees(const ArenaBlocks& blocks, std::int64_t enough, std::int64_t work,
+                  BlockOffsets& best) {
+  if (work <= 0) return;
+  const std::vector<Order> preferences = tree_preferences(blocks);
+  const std::int64_t share = work / 16;
+  for (std::int64_t capacity = enough, step = enough / 512 + 1; capacity < best.peak;
+       capacity += step, step += step / 2) {
+    for (const Order& preference : preferences) {
+      std::int64_t budget = share;
+      if (auto found = tree_packing(blocks, capacity, preference, budget)) {
+        best = std::move(*found);
+        return;
+      }
+    }
+  }
+}
+
 }  // namespace
 
-BlockOffsets search_packing(const ArenaBlocks& blocks, std::int64_t work) {
+BlockOffsets search_packing(const ArenaBlocks& blocks, std::int64_t enough, std::int64_t work) {
   if (blocks.count() == 0) return {};
+  enough = std::max(enough, blocks.lower_bound);
   FirstFit fit(blocks);
   BlockOffsets best{{}, std::numeric_limits<std::int64_t>::max()};
   for (const Order& order : greedy_orders(blocks)) {
     const std::int64_t peak = fit.pack(order, best.peak - 1);
     if (peak < best.peak) best = {fit.offsets(), peak};
-    if (best.peak == blocks.lower_bound) return best;
+    if (best.peak <= enough) return best;
   }
-  return Improvement(blocks, fit, std::move(best)).run(work);
+  search_trees(blocks, enough, work / 2, best);
+  if (best.peak <= enough) return best;
+  return Improvement(blocks, fit, std::move(best)).run(enough, work / 2);
 }
 
 BlockOffsets sweep_packing(const ArenaBlocks& blocks) {

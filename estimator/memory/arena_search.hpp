@@ -26,9 +26,11 @@ struct BlockOffsets {
   std::int64_t peak = 0;
 };
 
-/// Greedy orders, then iterated re-insertion of what makes the peak until the lower bound is met
-/// or `work` block comparisons are spent. Memory: count()^2 bits.
-[[nodiscard]] BlockOffsets search_packing(const ArenaBlocks& blocks, std::int64_t work);
+/// Greedy orders, then tree search at rising capacities (arena_tree.hpp), then iterated
+/// re-insertion of what makes the peak: until the peak is at most `enough` (or the lower bound, if
+/// that is larger) or `work` block comparisons are spent. Memory: count()^2 bits.
+[[nodiscard]] BlockOffsets search_packing(const ArenaBlocks& blocks, std::int64_t enough,
+                                          std::int64_t work);
 
 /// One sweep over time, best fit among the free spans: O(n log n), for very many blocks.
 [[nodiscard]] BlockOffsets sweep_packing(const ArenaBlocks& blocks);

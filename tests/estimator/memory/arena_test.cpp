@@ -129,7 +129,7 @@ TEST_CASE("blocks that are never live together share their place") {
 
 TEST_CASE("a block with two ranges leaves its place to others in between") {
   const std::vector<ArenaRequest> requests = {{{{0, 2}, {4, 6}}, 10_B}, {{{2, 4}}, 10_B}};
-  CHECK(pack_arena(requests, 1_B).peak == 10_B);
+  CHECK(pack_arena(requests, {.alignment = 1_B}).peak == 10_B);
 }
 
 TEST_CASE("nothing to place") {
@@ -152,7 +152,8 @@ TEST_CASE("no two live blocks overlap on random requests, and the bound holds") 
     const auto steps = static_cast<std::int32_t>(2 + random() % 30);
     const auto requests = random_requests(random, 1 + random() % 60, steps, 5000);
     const Bytes alignment(round % 3 == 0 ? 1 : 256);
-    check_packing(requests, pack_arena(requests, alignment, 0), alignment, steps);
+    check_packing(requests, pack_arena(requests, {.alignment = alignment, .effort = 0}), alignment,
+                  steps);
   }
 }
 
@@ -160,7 +161,7 @@ TEST_CASE("small problems are packed optimally") {
   std::mt19937 random(5);
   for (int round = 0; round < 40; ++round) {
     const auto requests = random_requests(random, 2 + random() % 5, 8, 30);
-    const ArenaPacking packing = pack_arena(requests, 1_B);
+    const ArenaPacking packing = pack_arena(requests, {.alignment = 1_B});
     check_packing(requests, packing, 1_B, 8);
     CHECK(packing.peak.count() == optimum(requests));
   }
@@ -176,7 +177,8 @@ TEST_CASE("more effort is never worse") {
   std::mt19937 random(21);
   for (int round = 0; round < 4; ++round) {
     const auto requests = random_requests(random, 120, 60, 100'000);
-    CHECK(pack_arena(requests, 1_B, 1).peak <= pack_arena(requests, 1_B, 0).peak);
+    CHECK(pack_arena(requests, {.alignment = 1_B}).peak <=
+          pack_arena(requests, {.alignment = 1_B, .effort = 0}).peak);
   }
 }
 

@@ -1,0 +1,232 @@
+#include "estimator/memory/arena_tree.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace stowage {
+namespace {
+
+using Index = std::int32_t;
+constexpr std::int64_t infinite = std::numeric_limits<std::int64_t>::max();
+
+std::size_t at(Index index) { return static_cast<std::size_t>(index); }
+
+/// The blocks by section: the steps whose live set lies in no neighbour's.
+struct Sections {
+  std::vector<std::vector<Index>> of_block;
+  std::vector<std::vector<Index>> blocks;       // by section
+  std::vector<std::vector<Index>> overlapping;  // by block
+};
+
+Sections make_sections(const ArenaBlocks& blocks) {
+  // A step is dropped where nothing that is live then has gone at the next.
+  std::vector<bool> kept(static_cast<std::size_t>(blocks.steps), false);
+  for (const auto& live : blocks.live) {
+    for (const StepRange& range : live) kept[at(range.end - 1)] = true;
+  }
+  std::vector<Index> section_of(kept.size() + 1, 0);
+  for (std::size_t s = 0; s < kept.size(); ++s)
+    section_of[s + 1] = section_of[s] + (kept[s] ? 1 : 0);
+  Sections sections;
+  sections.of_block.resize(blocks.count());
+  sections.blocks.resize(at(section_of.back()));
+  sections.overlapping.resize(blocks.count());
+  for (std::size_t b = 0; b < blocks.count(); ++b) {
+    for (const StepRange& range : blocks.live[b]) {
+      for (Index s = section_of[at(range.begin)]; s < section_of[at(range.end)]; ++s) {
+        sections.of_block[b].push_back(s);
+        sections.blocks[at(s)].push_back(static_cast<Index>(b));
+      }
+    }
+  }
+  std::vector<std::size_t> seen(blocks.count(), blocks.count());
+  for (std::size_t b = 0; b < blocks.count(); ++b) {
+    seen[b] = b;
+    for (const Index s : sections.of_block[b]) {
+      for (const Index other : sections.blocks[at(s)]) {
+        if (seen[at(other)] == b) continue;
+        seen[at(other)] = b;
+        sections.overlapping[b].push_back(other);
+      }
+    }
+  }
+  return sections;
+}
+
+class TreeSearch {
+ public:
+  TreeSearch(const ArenaBlocks& blocks, std::int64_t capacity, const std::vector<Index>& preference,
+             std::int64_t work)
+      : blocks_(blocks),
+        sections_(make_sections(blocks)),
+        capacity_(capacity),
+        preference_(preference),
+        rank_(blocks.count()),
+        work_(work),
+        left_(blocks.count()) {
+    for (std::size_t i = 0; i < preference.size(); ++i) {
+      rank_[at(preference[i])] = static_cast<Index>(i);
+    }
+    height_.assign(blocks.count(), 0);
+    offset_.assign(blocks.count(), -1);
+    remaining_.assign(sections_.blocks.size(), 0);
+    lowest_.assign(sections_.blocks.size(), 0);
+    dirty_.assign(sections_.blocks.size(), false);
+    for (std::size_t s = 0; s < sections_.blocks.size(); ++s) {
+      for (const Index b : sections_.blocks[s]) remaining_[s] += blocks.size[at(b)];
+    }
+  }
+
+  bool run() { return descend(0, -1); }
+  [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return offset_; }
+  [[nodiscard]] std::int64_t work_left() const { return work_; }
+
+ private:
+  struct Change {
+    std::int64_t* where;
+    std::int64_t before;
+  };
+  struct Candidate {
+    std::int64_t offset;
+    Index rank;
+  };
+
+  void set(std::int64_t& where, std::int64_t value) {
+    trail_.push_back({&where, where});
+    where = value;
+  }
+  void undo(std::size_t mark) {
+    while (trail_.size() > mark) {
+      *trail_.back().where = trail_.back().before;
+      trail_.pop_back();
+    }
+  }
+
+  /// What may come next without breaking the order (height, rank) that makes packings canonical.
+  std::vector<Candidate> candidates(std::int64_t last_offset, Index last_rank) {
+    std::int64_t ceiling = infinite;  // what starts above it leaves room for another beneath
+    for (std::size_t b = 0; b < offset_.size(); ++b) {
+      if (offset_[b] < 0) ceiling = std::min(ceiling, height_[b] + blocks_.size[b]);
+    }
+    std::vector<Candidate> result;
+    for (std::size_t b = 0; b < offset_.size(); ++b) {
+      if (offset_[b] >= 0 || height_[b] >= ceiling) continue;
+      if (height_[b] < last_offset || (height_[b] == last_offset && rank_[b] < last_rank)) continue;
+      result.push_back({height_[b], rank_[b]});
+    }
+    work_ -= static_cast<std::int64_t>(offset_.size());
+    std::sort(result.begin(), result.end(), [](const Candidate& a, const Candidate& b) {
+      return std::tie(a.offset, a.rank) < std::tie(b.offset, b.rank);
+    });
+    return result;
+  }
+
+  /// Places a block; false: some step cannot hold the rest.
+  bool place(Index block, std::int64_t offset) {
+    set(offset_[at(block)], offset);
+    const std::int64_t top = offset + blocks_.size[at(block)];
+    if (top > capacity_) return false;
+    for (const Index s : sections_.of_block[at(block)]) {
+      set(remaining_[at(s)], remaining_[at(s)] - blocks_.size[at(block)]);
+      mark(s);
+    }
+    bool fits = true;
+    for (const Index other : sections_.overlapping[at(block)]) {
+      if (offset_[at(other)] >= 0 || height_[at(other)] >= top) continue;
+      set(height_[at(other)], top);
+      fits = fits && top + blocks_.size[at(other)] <= capacity_;
+      for (const Index s : sections_.of_block[at(other)]) mark(s);
+      work_ -= static_cast<std::int64_t>(sections_.of_block[at(other)].size());
+    }
+    return refresh(fits) && rest_fits(offset);
+  }
+
+  void mark(Index section) {
+    if (dirty_[at(section)]) return;
+    dirty_[at(section)] = true;
+    dirty_list_.push_back(section);
+  }
+
+  /// Recomputes how low anything to come can lie in the sections that changed.
+  bool refresh(bool fits) {
+    for (const Index s : dirty_list_) {
+      dirty_[at(s)] = false;
+      if (!fits) continue;
+      std::int64_t lowest = infinite;
+      for (const Index b : sections_.blocks[at(s)]) {
+        if (offset_[at(b)] < 0) lowest = std::min(lowest, height_[at(b)]);
+      }
+      work_ -= static_cast<std::int64_t>(sections_.blocks[at(s)].size());
+      if (lowest != lowest_[at(s)]) set(lowest_[at(s)], lowest);
+    }
+    dirty_list_.clear();
+    return fits;
+  }
+
+  /// Nothing to come lies below the last offset, nor below what it rests on.
+  bool rest_fits(std::int64_t last_offset) {
+    work_ -= static_cast<std::int64_t>(remaining_.size()) / 4;
+    for (std::size_t s = 0; s < remaining_.size(); ++s) {
+      if (remaining_[s] == 0) continue;
+      if (std::max(lowest_[s], last_offset) + remaining_[s] > capacity_) return false;
+    }
+    return true;
+  }
+
+  bool descend(std::int64_t last_offset, Index last_rank) {
+    if (left_ == 0) return true;
+    for (const Candidate& candidate : candidates(last_offset, last_rank)) {
+      if (work_ <= 0) return false;
+      const Index block = preference_[at(candidate.rank)];
+      const std::size_t mark = trail_.size();
+      --left_;
+      if (place(block, candidate.offset) && descend(candidate.offset, candidate.rank)) return true;
+      ++left_;
+      undo(mark);
+      // With nothing above it, no other choice here can do better than this one did.
+      if (hatless(block)) return false;
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool hatless(Index block) const {
+    for (const Index other : sections_.overlapping[at(block)]) {
+      if (offset_[at(other)] < 0) return false;
+    }
+    return true;
+  }
+
+  const ArenaBlocks& blocks_;
+  Sections sections_;
+  std::int64_t capacity_;
+  const std::vector<Index>& preference_;
+  std::vector<Index> rank_;
+  std::int64_t work_;
+  std::size_t left_;
+  std::vector<std::int64_t> height_;     // by block: the lowest it can lie
+  std::vector<std::int64_t> offset_;     // by block; -1: not placed
+  std::vector<std::int64_t> remaining_;  // by section: bytes not placed
+  std::vector<std::int64_t> lowest_;     // by section: least height of what is not placed
+  std::vector<bool> dirty_;
+  std::vector<Index> dirty_list_;
+  std::vector<Change> trail_;
+};
+
+}  // namespace
+
+std::optional<BlockOffsets> tree_packing(const ArenaBlocks& blocks, std::int64_t capacity,
+                                         const std::vector<std::int32_t>& preference,
+                                         std::int64_t& work) {
+  TreeSearch search(blocks, capacity, preference, work);
+  const bool found = search.run();
+  work = search.work_left();
+  if (!found) return std::nullopt;
+  BlockOffsets result{search.offsets(), 0};
+  for (std::size_t b = 0; b < blocks.count(); ++b) {
+    result.peak = std::max(result.peak, result.offset[b] + blocks.size[b]);
+  }
+  return result;
+}
+
+}  // namespace stowage

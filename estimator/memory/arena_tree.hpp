@@ -1,0 +1,22 @@
+// Tree search for a packing within a capacity: blocks are placed from the bottom up, each on what
+// lies beneath it, and a branch is left as soon as some step can no longer hold what is still to
+// come. After MiniMalloc (Moffitt, ASPLOS 2024). Internal to estimator/memory/arena_search.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "estimator/memory/arena_search.hpp"
+
+namespace stowage {
+
+/// Offsets within `capacity`, or nullopt: there are none, or `work` was spent. Of blocks at the
+/// same height the one earlier in `preference` (a permutation) is tried first. `work` is reduced by
+/// what was spent.
+[[nodiscard]] std::optional<BlockOffsets> tree_packing(const ArenaBlocks& blocks,
+                                                       std::int64_t capacity,
+                                                       const std::vector<std::int32_t>& preference,
+                                                       std::int64_t& work);
+
+}  // namespace stowage

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <optional>
 
 #include "gpu_probe/initial_values.hpp"
 #include "gpu_probe/node_call.hpp"
@@ -73,6 +75,7 @@ class Executor {
   void begin_transfer(std::size_t index);
   void end_transfers(const std::vector<std::size_t>& indices);
   void capture(std::int32_t after);
+  [[nodiscard]] std::optional<Device> side_of_result(StorageId id, bool at_end) const;
   void check_canaries(const std::string& when);
   [[nodiscard]] bool there_at_start(Device side, const Residence& residence) const;
 
@@ -342,20 +345,38 @@ void Executor::check_canaries(const std::string& when) {
   }
 }
 
-/// Reads the results that are due: from where the newest version is.
+/// Where a result is to be read: a persistent storage where the next step will look for it, which
+/// is where this one found it (of two such sides the one that a mistake left behind); anything else
+/// where its newest version is.
+std::optional<Device> Executor::side_of_result(StorageId id, bool at_end) const {
+  const std::array sides{Device::gpu, Device::cpu};
+  std::optional<Device> found;
+  for (const Device side : sides) {
+    if (at_end && book_.was_there_at_start(side, id)) {
+      if (!book_.newest(side, id)) return side;
+      found = side;
+    }
+  }
+  for (const Device side : sides) {
+    if (!found && book_.newest(side, id)) found = side;
+  }
+  return found;
+}
+
+/// Reads the results that are due.
 void Executor::capture(std::int32_t after) {
   const auto begin = std::lower_bound(
       results_.begin(), results_.end(), after,
       [](const ResultPlace& place, std::int32_t step) { return place.after < step; });
-  for (auto place_of = begin; place_of != results_.end() && place_of->after == after; ++place_of) {
-    const StorageId id = place_of->storage;
-    for (const Device side : {Device::gpu, Device::cpu}) {
-      if (!book_.newest(side, id)) continue;
-      std::vector<std::byte>& value = execution_.results[id];
-      value.resize(static_cast<std::size_t>(bytes(id).count()));
-      read(side, value.data(), place(side, *book_.residence(side, id)), bytes(id));
-      break;
-    }
+  const bool at_end = static_cast<std::size_t>(after) == graph_.nodes.size();
+  for (auto result = begin; result != results_.end() && result->after == after; ++result) {
+    const StorageId id = result->storage;
+    const auto side = side_of_result(id, at_end);
+    const auto residence = side ? book_.residence(*side, id) : std::nullopt;
+    if (!residence) continue;  // missing: a difference
+    std::vector<std::byte>& value = execution_.results[id];
+    value.resize(static_cast<std::size_t>(bytes(id).count()));
+    read(*side, value.data(), place(*side, *residence), bytes(id));
   }
 }
 

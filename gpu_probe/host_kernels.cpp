@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -20,6 +21,9 @@ Result<const HostKernelTable*> load() {
                           program.parent_path() / "lib" / "stowage" / module_name};
   for (const auto& place : places) {
     if (!std::filesystem::exists(place, ignored)) continue;
+    // GNU's OpenMP reads this when it is loaded: threads that wait should sleep, since kernels are
+    // short and the machine may be shared. A user's own choice stays.
+    setenv("OMP_WAIT_POLICY", "passive", 0);
     void* const module = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (module == nullptr) {
       return failure(fmt::format("the host kernels do not load: {}", dlerror()),

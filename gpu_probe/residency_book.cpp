@@ -68,10 +68,15 @@ bool ResidencyBook::newest(Device device, StorageId storage) const {
   return copy && copy->version != no_value && copy->version == newest_[storage.index()];
 }
 
+bool ResidencyBook::was_there_at_start(Device device, StorageId storage) const {
+  return side(device).start_offset[storage.index()].has_value();
+}
+
 void ResidencyBook::check_overlap(Device device, std::size_t index) {
   const Residence& added = residences(device)[index];
   Side& s = side(device);
   const auto end = added.offset + bytes(added.storage);
+  if (end == added.offset) return;
   // Live ones never overlap each other, so that the two neighbours are all that can.
   const auto next = s.by_offset.lower_bound(added.offset);
   const auto clash = [&](std::size_t other) {

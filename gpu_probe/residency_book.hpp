@@ -36,6 +36,7 @@ class ResidencyBook {
   [[nodiscard]] std::optional<std::size_t> residence(Device side, StorageId storage) const;
   /// Whether that residence holds the newest version.
   [[nodiscard]] bool newest(Device side, StorageId storage) const;
+  [[nodiscard]] bool was_there_at_start(Device side, StorageId storage) const;
   /// The other side's copy has just been made stale by the node.
   [[nodiscard]] std::vector<StorageId> made_stale(Device written_on, NodeId node) const;
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }

@@ -20,6 +20,7 @@ struct Wire {
 // What a layer of a scope stands for, once expanded.
 struct Outcome {
   bool ready = false;
+  bool broken = false;    // reported: nothing is known of it
   bool left_out = false;  // wires: its own inputs
   int instances = 1;
   std::vector<Wire> wires;  // instance after instance; one of output -1 for an operator
@@ -75,11 +76,10 @@ class Expansion {
       expand_layer(entry, wires_of(entry.from, instance, pending), instance, outcome);
       outcome.ready = true;
     }
-    for (const PendingLink& late : pending) {
-      if (!stopped_)
-        links_[static_cast<std::size_t>(late.link)] = select(*late.reference, instance);
-    }
     if (stopped_) return std::vector<Wire>(scope.outputs.size());
+    for (const PendingLink& late : pending) {
+      links_[static_cast<std::size_t>(late.link)] = select(*late.reference, instance);
+    }
     return wires_of(scope.outputs, instance, pending);
   }
 
@@ -113,7 +113,7 @@ class Expansion {
     const auto number = static_cast<std::size_t>(reference.index);
     const LayerEntry& entry = instance.scope->layers[number];
     const Outcome& outcome = instance.outcomes[number];
-    if (entry.broken || outcome.wires.empty()) return {};
+    if (outcome.broken || outcome.wires.empty()) return {};
     std::size_t per_instance = outcome.wires.size();
     std::size_t begin = 0;
     if (!outcome.left_out) {
@@ -173,7 +173,8 @@ class Expansion {
 
   void expand_layer(const LayerEntry& entry, std::vector<Wire> inputs, const Instance& instance,
                     Outcome& outcome) {
-    if (!count_layers(entry, 1)) return;
+    if (!has_room(entry, 1)) return;
+    ++visited_;
     bool broken = entry.broken;
     bool kept = true;
     if (entry.when) {
@@ -196,11 +197,12 @@ class Expansion {
       outcome.wires = std::move(inputs);
       return;
     }
-    repeat_layer(entry, std::move(inputs), instance, repeat, broken, outcome);
+    outcome.broken = broken;
+    repeat_layer(entry, std::move(inputs), instance, repeat, outcome);
   }
 
   void repeat_layer(const LayerEntry& entry, std::vector<Wire> inputs, const Instance& instance,
-                    std::optional<std::int64_t> repeat, bool broken, Outcome& outcome) {
+                    std::optional<std::int64_t> repeat, Outcome& outcome) {
     const std::size_t prefix = name_.size();
     outcome.instances = static_cast<int>(repeat.value_or(1));
     // A bomb is refused before it is unrolled: an instance visits at least each of its layers.
@@ -208,20 +210,18 @@ class Expansion {
         entry.block < 0
             ? 0
             : description_.blocks[static_cast<std::size_t>(entry.block)].scope.layers.size();
-    const auto least = static_cast<std::int64_t>(inner) * outcome.instances;
-    if (visited_ + least > most_operators || !count_layers(entry, outcome.instances - 1)) {
-      count_layers(entry, most_operators);
-      return;
-    }
+    const std::int64_t others = outcome.instances - 1;
+    if (!has_room(entry, others + static_cast<std::int64_t>(inner) * outcome.instances)) return;
+    visited_ += others;
     for (std::int64_t i = 0; i < outcome.instances && !stopped_; ++i) {
       Environment at = instance.at;
       if (repeat) at.index = i;
       name_ += entry.name;
       if (repeat) fmt::format_to(std::back_inserter(name_), ".{}", i);
       std::vector<Wire> outputs =
-          entry.block >= 0 && !broken
+          entry.block >= 0 && !outcome.broken
               ? instantiate(entry, inputs, at, instance.frozen)
-              : add_operator(entry, inputs, at, instance.frozen, broken, prefix);
+              : add_operator(entry, inputs, at, instance.frozen, outcome.broken, prefix);
       name_.resize(prefix);
       // The next instance takes this one's outputs in the place of its first inputs.
       for (std::size_t k = 0; k < outputs.size() && k < inputs.size(); ++k) inputs[k] = outputs[k];
@@ -230,9 +230,8 @@ class Expansion {
   }
 
   // False, and the end of the expansion, where there are too many.
-  bool count_layers(const LayerEntry& entry, std::int64_t layers) {
-    visited_ += layers;
-    if (visited_ <= most_operators) return true;
+  bool has_room(const LayerEntry& entry, std::int64_t layers) {
+    if (visited_ + layers <= most_operators) return true;
     mistakes_.error_once(entry.mark,
                          fmt::format("the model has more than {} layers", most_operators));
     stopped_ = true;

@@ -94,11 +94,21 @@ TEST_CASE("bounds that cannot be") {
   CHECK(failures(made, step()) == "");
   made = plan();
   made.totals.all_gpu_cost_seconds = 27;
-  CHECK(failures(made, step()) == "cost bound: all_gpu_cost_seconds 27 is above the cost 26.5\n");
-  made = plan();
-  made.totals.cost_lower_bound_seconds = 11;
   CHECK(failures(made, step()) ==
-        "cost bound: the bound 11 is below the all-GPU cost 12, which is a bound too\n");
+        "cost bound: all_gpu_cost_seconds 27 is above the cost 26.5; "
+        "all_gpu_cost_seconds 27 is not between 9 and 10.5\n");
+  made = plan();  // nodes alone take 9 s, with the input 10.5 s
+  made.totals.all_gpu_cost_seconds = 8.9;
+  CHECK(failures(made, step()) ==
+        "cost bound: all_gpu_cost_seconds 8.9 is not between 9 and 10.5\n");
+  made = plan();
+  made.totals.all_gpu_step_seconds = 10.6;
+  CHECK(failures(made, step()) ==
+        "step time: all_gpu_step_seconds 10.6 is not between 9 and 10.5\n");
+  made = plan();
+  made.totals.cost_lower_bound_seconds = 9;
+  CHECK(failures(made, step()) ==
+        "cost bound: the bound 9 is below the all-GPU cost 10, which is a bound too\n");
 }
 
 TEST_CASE("another step than the description's") {
@@ -186,7 +196,9 @@ TEST_CASE("tables that cannot be") {
         "another one\n");
   made = plan();
   std::swap(made.transfers[0], made.transfers[3]);
-  CHECK(failures(made, step()) == "structure: transfer 1 (storage 2, [0, 1]) is out of order\n");
+  CHECK(failures(made, step()) ==
+        "structure: transfer 1 (storage 2, [0, 1]) is out of order; transfer 3 (storage 0, [0, 0]) "
+        "is out of order\n");
   made = plan();
   made.storages[0].bytes = Bytes(-1);
   made.totals.cost_seconds = -1;

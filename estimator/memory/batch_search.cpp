@@ -18,7 +18,7 @@ class Trial {
         settings_(settings),
         source_(source),
         granularity_(runtime_granularity(settings.runtime)),
-        limit_(allocator_limit(card, settings)),
+        limit_(allocator_limit(*graph_, card, settings)),
         buffers_(runtime_buffers(*graph_, card, settings.runtime)) {}
 
   /// Live bytes by step, without workspaces; nullopt where a size overflows.

@@ -83,8 +83,17 @@ struct CheckReport {
 /// The multiple to which the runtime rounds a tensor's bytes.
 [[nodiscard]] Bytes runtime_granularity(Runtime runtime);
 
-/// What the card has for the runtime's own allocations: CUDA total - in use - reserve - context.
-[[nodiscard]] Bytes allocator_limit(const Card& card, const CheckSettings& settings);
+/// Kernels that cuBLAS and cuDNN load on first use, where the step calls them.
+[[nodiscard]] std::vector<RuntimeRow> library_rows(const StepGraph& graph, Runtime runtime);
+
+/// Context and libraries: what the process takes outside the runtime's allocator.
+[[nodiscard]] Bytes outside_allocator(const StepGraph& graph, const Card& card,
+                                      const CheckSettings& settings);
+
+/// What the card has for the runtime's own allocations:
+/// CUDA total - in use - reserve - outside_allocator.
+[[nodiscard]] Bytes allocator_limit(const StepGraph& graph, const Card& card,
+                                    const CheckSettings& settings);
 
 /// By NodeId: the first engine that fits beside what else is live within `limit`, the smallest one
 /// where none does. `live` is without workspaces.

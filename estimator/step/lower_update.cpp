@@ -71,6 +71,7 @@ std::vector<Update> updates_of(StepGraph& graph, const ModelGraph& model,
                                   .storage_class = StorageClass::optimizer_state,
                                   .persistence = Persistence::persistent,
                                   .bytes = byte_count(state),
+                                  .op = graph.storages[parameter_storage[i].index()].op,
                                   .parameter = ParameterId::of(i),
                                   .carries_over = true});
       update.state.push_back(state);

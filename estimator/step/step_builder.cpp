@@ -39,6 +39,12 @@ StepGraph StepBuilder::build() && {
 
 void StepBuilder::make_parameter_storages() {
   const bool training = graph_.settings.mode == Mode::train;
+  std::vector<OperatorId> owner(model_.parameters.size());
+  for (std::size_t i = model_.operators.size(); i-- > 0;) {
+    for (const ParameterId id : model_.operators[i].parameters) {
+      owner[id.index()] = OperatorId::of(i);
+    }
+  }
   for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
     const Parameter& parameter = model_.parameters[i];
     const TensorView view = contiguous_view(StorageId{}, parameter.type.shape, parameter.type.type);
@@ -47,6 +53,7 @@ void StepBuilder::make_parameter_storages() {
          .storage_class = parameter.is_buffer ? StorageClass::buffer : StorageClass::parameter,
          .persistence = Persistence::persistent,
          .bytes = byte_count(view),
+         .op = owner[i],
          .parameter = ParameterId::of(i),
          .carries_over = training && (parameter.trainable || parameter.is_buffer)}));
   }

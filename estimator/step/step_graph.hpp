@@ -54,7 +54,7 @@ struct Storage {
   StorageClass storage_class = StorageClass::activation;
   Persistence persistence = Persistence::transient;
   Affine bytes;
-  OperatorId op;          ///< whose result or parameter it is; none: the optimizer's, the inputs
+  OperatorId op;         ///< whose result, parameter or state it is (a tied one: the first); none: inputs
   ParameterId parameter;  ///< for parameter, buffer, gradient, optimizer_state
   bool carries_over = false;  ///< written in a step and read in the next (parameters that train,
                               ///< state, running statistics); persistent storages only
@@ -69,8 +69,8 @@ struct TensorView {
   StorageId storage;
   DataType type = DataType::float32;
   Shape shape;
-  Shape strides;      ///< in elements
-  Affine offset = 0;  ///< in elements
+  Shape strides;         ///< in elements
+  Affine offset = 0;     ///< in elements
   bool is_view = false;  ///< a view in autograd's sense: its base is kept alive beside it
 };
 

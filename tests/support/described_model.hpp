@@ -1,0 +1,34 @@
+// Models from descriptions, for tests of what comes after the reader.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "estimator/model/load_model.hpp"
+#include "estimator/step/lower.hpp"
+
+namespace stowage::testing {
+
+inline ModelGraph described(const std::string& text) {
+  auto model = load_model(std::make_shared<const SourceText>(SourceText{"test.yaml", text}));
+  if (!model) throw std::runtime_error(render(model.error()));
+  return *std::move(model);
+}
+
+inline ModelGraph shipped(const std::string& name, const ModelOptions& options = {}) {
+  const auto source = find_model(name, std::string(STOWAGE_SOURCE_DIR) + "/configs/models");
+  if (!source) throw std::runtime_error(render(source.error()));
+  auto model = load_model(*source, options);
+  if (!model) throw std::runtime_error(render(model.error()));
+  return *std::move(model);
+}
+
+inline std::shared_ptr<const StepGraph> lowered(const ModelGraph& model,
+                                                const LoweringSettings& settings) {
+  auto graph = lower(model, settings);
+  if (!graph) throw std::runtime_error(render(graph.error()));
+  return std::make_shared<const StepGraph>(*std::move(graph));
+}
+
+}  // namespace stowage::testing

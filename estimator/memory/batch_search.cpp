@@ -55,7 +55,6 @@ class Trial {
   }
 
  private:
-  // PyTorch's segments are multiples of 2 MiB, which check() counts: so must the search.
   [[nodiscard]] bool within_limit(const std::vector<Bytes>& live) const {
     if (live.empty()) return true;
     const Bytes top = *std::max_element(live.begin(), live.end());

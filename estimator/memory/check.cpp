@@ -200,8 +200,10 @@ Bytes outside_allocator(const StepGraph& graph, const Card& card, const CheckSet
 }
 
 Bytes allocator_limit(const StepGraph& graph, const Card& card, const CheckSettings& settings) {
-  return card.cuda_total - settings.in_use - settings.reserve -
-         outside_allocator(graph, card, settings);
+  const Bytes left = card.cuda_total - settings.in_use - settings.reserve -
+                     outside_allocator(graph, card, settings);
+  if (settings.runtime != Runtime::pytorch || left < Bytes()) return left;
+  return Bytes(left.count() / driver_segment.count() * driver_segment.count());
 }
 
 std::vector<int> fitting_engines(const SizedStep& step, const std::vector<Bytes>& live, Bytes limit,

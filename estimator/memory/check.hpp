@@ -91,7 +91,7 @@ struct CheckReport {
                                       const CheckSettings& settings);
 
 /// What the card has for the runtime's own allocations:
-/// CUDA total - in use - reserve - outside_allocator.
+/// CUDA total - in use - reserve - outside_allocator, for PyTorch in whole segments of 2 MiB.
 [[nodiscard]] Bytes allocator_limit(const StepGraph& graph, const Card& card,
                                     const CheckSettings& settings);
 

@@ -16,9 +16,11 @@ namespace stowage {
 
 namespace {
 
-// A step of more kernel calls than this is not lowered: a plan of a few lines must not be able to
-// ask for one (a `repeat:` times a number of micro-batches).
-constexpr std::int64_t most_calls = 4'000'000;
+// Lowering must cost no more than the plan is long: a plan of a few lines must not be able to ask
+// for a `repeat:` times a number of micro-batches. Views alone are no kernel calls, so that a step
+// has more operators than a plan has nodes, but not many times more.
+constexpr std::int64_t most_operators_a_node = 16;
+constexpr std::int64_t operators_of_any_plan = 1000;
 
 LoweredAgain refused(std::string detail) {
   return {{"description", false, std::move(detail)}, std::nullopt};
@@ -94,9 +96,11 @@ LoweredAgain lower_again(const Plan& plan, WorkspaceSource& workspaces) {
       std::make_shared<const SourceText>(SourceText{inputs.model_name, inputs.model_text});
   const Result<ModelGraph> model = load_model(source, inputs.model_options);
   if (!model) return refused("it does not load", model.error());
-  if (static_cast<std::int64_t>(model->operators.size()) > most_calls / micro_batches) {
-    return refused(fmt::format("{} micro-batches of {} operators are too many to lower",
-                               micro_batches, model->operators.size()));
+  const std::int64_t most_operators =
+      operators_of_any_plan + most_operators_a_node * static_cast<std::int64_t>(plan.nodes.size());
+  if (static_cast<std::int64_t>(model->operators.size()) > most_operators / micro_batches) {
+    return refused(fmt::format("{} micro-batches of {} operators are no step of {} nodes",
+                               micro_batches, model->operators.size(), plan.nodes.size()));
   }
   Result<StepGraph> graph = lower(*model, inputs.lowering);
   if (!graph) return refused("it cannot be lowered", graph.error());

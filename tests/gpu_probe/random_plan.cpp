@@ -187,7 +187,7 @@ class PlanMaker {
       workspaces.push_back(i);
       requests.push_back({{{step, step + 1}}, plan_.nodes[i].workspace});
     }
-    const ArenaPacking packing = pack_arena(requests, arena_alignment, 0);
+    const ArenaPacking packing = pack_arena(requests, {.effort = 0});
     plan_.totals.arena = packing.peak;
     for (std::size_t i = 0; i < plan_.gpu.size(); ++i) {
       plan_.gpu[i].offset = packing.offsets[request_of[i]];
@@ -199,7 +199,7 @@ class PlanMaker {
     for (const Residence& r : plan_.host) {
       on_host.push_back({{r.steps}, plan_.storages[r.storage.index()].bytes});
     }
-    const ArenaPacking host = pack_arena(on_host, arena_alignment, 0);
+    const ArenaPacking host = pack_arena(on_host, {.effort = 0});
     for (std::size_t i = 0; i < plan_.host.size(); ++i) plan_.host[i].offset = host.offsets[i];
     plan_.totals.host_peak = host.peak;
   }

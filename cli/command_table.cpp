@@ -37,6 +37,56 @@ const std::vector<CommandSpec>& table() {
        .examples = {"stowage batch resnet50 --gpu rtx3090",
                     "stowage batch resnet50 --gpu rtx3090 --reserve 1GiB --format json"},
        .run = run_batch},
+      {.name = "plan",
+       .summary = "where everything goes, so that it fits",
+       .details = "Makes plans of the step within the card's memory or the budget: what stays on "
+                  "the GPU, what crosses to the host and back, when, and at which addresses. Each "
+                  "is shown with the proven bound on what any plan could reach, and has passed the "
+                  "validator. With -o the chosen one is written. Exit code 1: no plan keeps within "
+                  "the budget; the operation that breaks it is named.",
+       .positionals = {model_positional},
+       .options = {"batch",
+                   "gpu",
+                   "budget",
+                   "output",
+                   "choose",
+                   "validate",
+                   "gpu-memory",
+                   "in-use",
+                   "reserve",
+                   "mode",
+                   "optimizer",
+                   "host",
+                   "format",
+                   "seq",
+                   "time-limit",
+                   "runtime",
+                   "precision",
+                   "context",
+                   "compute-capability",
+                   "set",
+                   "configs"},
+       .examples = {"stowage plan vgg16 --gpu rtx3060 --batch 256 -o vgg.yaml",
+                    "stowage plan mnist-cnn --batch 64 --budget 8MiB -o m.yaml --validate"},
+       .run = run_plan_command},
+      {.name = "validate",
+       .summary = "re-check a plan, then run it",
+       .details = "Reads a plan, lowers its model again and recounts everything by the definition; "
+                  "then runs it, on the CPU in an arena of the planned size or on a GPU, and "
+                  "compares bytes and numbers with the same step with everything resident. Exit "
+                  "code 1: a check failed, 3: --on cuda where there is no GPU to run on.",
+       .positionals = {{.name = "PLAN", .help = "a plan's file, or '-' for stdin"}},
+       .options = {"model-only", "on", "format", "configs"},
+       .examples = {"stowage validate m.yaml --on host", "stowage validate m.yaml --model-only"},
+       .run = run_validate},
+      {.name = "export",
+       .summary = "a plan or a model in another form",
+       .details = "Writes a plan or a model for other tools. dot: a drawing for graphviz; of a "
+                  "plan with devices, and what crosses the link in red.",
+       .positionals = {{.name = "PLAN", .help = "a plan's file, or a MODEL"}},
+       .options = {"to", "output", "seq", "set", "configs"},
+       .examples = {"stowage export m.yaml --to dot -o m.dot", "stowage export resnet18 --to dot"},
+       .run = run_export},
       {.name = "summary",
        .summary = "layers, output shapes, parameters",
        .details = "Prints a model's layers in the order in which they run, with their output "
@@ -46,6 +96,14 @@ const std::vector<CommandSpec>& table() {
        .options = {"batch", "seq", "set", "format", "verbose", "configs"},
        .examples = {"stowage summary resnet50", "stowage summary gpt2 --seq 512 --format json"},
        .run = run_summary},
+      {.name = "probe",
+       .summary = "this machine's GPUs",
+       .details = "Lists the GPUs with what the driver says of them, the driver, cuDNN and the "
+                  "host. Creates no CUDA context and changes no setting. That there is no GPU is "
+                  "an answer too, with the reason and exit code 0.",
+       .options = {"format"},
+       .examples = {"stowage probe", "stowage probe --format json"},
+       .run = run_probe},
       {.name = "models",
        .summary = "the catalogue of models",
        .details = "Lists the models that came with the program; every command that takes a MODEL "

@@ -7,6 +7,10 @@ namespace stowage {
 
 [[nodiscard]] Result<Answer> run_check(const Arguments& arguments);
 [[nodiscard]] Result<Answer> run_batch(const Arguments& arguments);
+[[nodiscard]] Result<Answer> run_plan_command(const Arguments& arguments);
+[[nodiscard]] Result<Answer> run_validate(const Arguments& arguments);
+[[nodiscard]] Result<Answer> run_export(const Arguments& arguments);
+[[nodiscard]] Result<Answer> run_probe(const Arguments& arguments);
 [[nodiscard]] Result<Answer> run_summary(const Arguments& arguments);
 [[nodiscard]] Result<Answer> run_models(const Arguments& arguments);
 [[nodiscard]] Result<Answer> run_gpus(const Arguments& arguments);

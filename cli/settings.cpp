@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 namespace stowage {
 
 namespace {
@@ -17,6 +19,21 @@ OptimizerSettings named_optimizer(const std::string& name) {
   }
   if (name == "adamw") settings.weight_decay = 0.01;
   return settings;
+}
+
+// The names of generic cards say all that makes them, so that a plan's validator can make them
+// again: "a generic 8.0 GiB card", "a generic 8.0 GiB card of compute capability 7.5".
+constexpr std::string_view generic_opening = "a generic ";
+constexpr std::string_view generic_capability = " card of compute capability ";
+constexpr double usual_capability = 8.6;
+
+Card named_generic_card(Bytes total, double capability) {
+  Card card = generic_card(total, capability);
+  if (capability != usual_capability) {
+    card.name = fmt::format("{}{}{}{}", generic_opening, format_bytes(total), generic_capability,
+                            capability);
+  }
+  return card;
 }
 
 }  // namespace
@@ -63,8 +80,8 @@ Result<RequestedCard> requested_card(const Arguments& arguments, const ConfigDir
     requested.notes.push_back({.severity = Severity::note, .message = std::move(text)});
   };
   if (!name) {
-    const double capability = arguments.number("compute-capability").value_or(8.6);
-    requested.card = generic_card(*total, capability);
+    const double capability = arguments.number("compute-capability").value_or(usual_capability);
+    requested.card = named_generic_card(*total, capability);
     note(
         fmt::format("taken for a generic card of {} with compute capability {:.1f}; "
                     "--gpu NAME takes a real one",
@@ -77,6 +94,22 @@ Result<RequestedCard> requested_card(const Arguments& arguments, const ConfigDir
   if (!found->note.empty()) note(std::move(found->note));
   if (total) requested.card.cuda_total = *total;
   return requested;
+}
+
+Result<Card> planned_card(const Plan& plan, const ConfigDirectory& configs) {
+  const std::string_view name = plan.inputs.card;
+  if (name.substr(0, generic_opening.size()) != generic_opening) {
+    return find_card(plan.inputs.card, configs.gpus()).map([](FoundCard found) {
+      return std::move(found.card);
+    });
+  }
+  const std::string_view rest = name.substr(generic_opening.size());
+  const auto total = parse_bytes(rest.substr(0, rest.find(" card")));
+  if (!total) return tl::unexpected(total.error());
+  const std::size_t at = rest.find(generic_capability);
+  if (at == std::string_view::npos) return named_generic_card(*total, usual_capability);
+  const std::string capability(rest.substr(at + generic_capability.size()));
+  return named_generic_card(*total, std::strtod(capability.c_str(), nullptr));
 }
 
 CheckSettings requested_check(const Arguments& arguments, Runtime fallback) {

@@ -9,6 +9,7 @@
 #include "estimator/memory/check.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/step_graph.hpp"
+#include "planner/plan.hpp"
 
 namespace stowage {
 
@@ -36,6 +37,9 @@ struct RequestedCard {
 /// Errors: neither; an unknown card; --compute-capability with --gpu.
 [[nodiscard]] Result<RequestedCard> requested_card(const Arguments& arguments,
                                                    const ConfigDirectory& configs);
+
+/// The card that a plan names: from the catalogue, else the generic one that it was made for.
+[[nodiscard]] Result<Card> planned_card(const Plan& plan, const ConfigDirectory& configs);
 
 /// --runtime (`fallback` where it is not given), --in-use, --reserve, --context.
 [[nodiscard]] CheckSettings requested_check(const Arguments& arguments, Runtime fallback);

@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "estimator/catalogue/operator_row.hpp"
-#include "estimator/model/load_model.hpp"
-#include "estimator/step/lower.hpp"
+#include "planner/plan_step.hpp"
 
 namespace stowage {
 
@@ -33,23 +32,6 @@ std::string opening(std::string_view name) {
       "  node [shape=box, style=filled, fontname=\"Helvetica\", fontsize=10];\n"
       "  edge [fontname=\"Helvetica\", fontsize=8];\n",
       quoted(name));
-}
-
-Result<StepGraph> lowered_again(const Plan& plan) {
-  const auto source = std::make_shared<const SourceText>(
-      SourceText{.name = "<the plan's model>", .text = plan.inputs.model_text});
-  const auto model = load_model(source, plan.inputs.model_options);
-  if (!model) return tl::unexpected(model.error());
-  auto graph = lower(*model, plan.inputs.lowering);
-  if (!graph) return graph;
-  const bool same = std::equal(
-      graph->nodes.begin(), graph->nodes.end(), plan.nodes.begin(), plan.nodes.end(),
-      [](const KernelNode& node, const PlannedNode& planned) { return node.name == planned.name; });
-  if (!same || graph->storages.size() != plan.storages.size()) {
-    return failure("the plan's kernels are not those that its model lowers to",
-                   "stowage validate says where they differ");
-  }
-  return graph;
 }
 
 std::string_view fill_of(const PlannedNode& planned, Phase phase) {
@@ -151,7 +133,7 @@ std::string export_dot(const ModelGraph& model) {
 }
 
 Result<std::string> export_dot(const Plan& plan) {
-  const auto graph = lowered_again(plan);
+  const auto graph = plan_step(plan);
   if (!graph) return tl::unexpected(graph.error());
   PlanWriter drawing{.plan = plan,
                      .graph = *graph,

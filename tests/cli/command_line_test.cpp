@@ -152,6 +152,11 @@ TEST_CASE("every option record is whole") {
                             std::vector<std::string>{"m", "--" + std::string(option.name) + "=" +
                                                               std::string(option.default_value)}));
     }
+    const bool taken = std::any_of(
+        command_table().begin(), command_table().end(), [&](const CommandSpec& command) {
+          return std::count(command.options.begin(), command.options.end(), option.name) > 0;
+        });
+    CHECK(taken);
   }
 }
 

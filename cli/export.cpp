@@ -1,0 +1,67 @@
+#include <filesystem>
+
+#include "cli/commands.hpp"
+#include "cli/output_file.hpp"
+#include "cli/read_source.hpp"
+#include "cli/settings.hpp"
+#include "planner/export_dot.hpp"
+#include "planner/plan_file.hpp"
+
+namespace stowage {
+
+namespace {
+
+// A plan says in its first lines what it is.
+bool is_plan(const SourceText& source) {
+  return source.text.substr(0, 1000).find("stowage_plan:") != std::string::npos;
+}
+
+// A file or stdin is read once, whatever it holds; anything else is a model's name.
+Result<SourceTextPtr> requested_source(const std::string& argument,
+                                       const ConfigDirectory& configs) {
+  std::error_code ignored;
+  const bool is_text = argument == "-" || std::filesystem::is_regular_file(argument, ignored);
+  return is_text ? read_source(argument) : find_model(argument, configs.models());
+}
+
+Result<std::string> drawing(const Arguments& arguments, const ConfigDirectory& configs) {
+  auto source = requested_source(arguments.positionals().front(), configs);
+  if (!source) return tl::unexpected(std::move(source.error()));
+  if (is_plan(**source)) {
+    const auto plan = read_plan(std::move(*source));
+    if (!plan) return tl::unexpected(plan.error());
+    return export_dot(*plan);
+  }
+  const auto model = load_model(std::move(*source), {.seq = arguments.integer("seq"),
+                                                     .arguments = arguments.assignments("set")});
+  if (!model) return tl::unexpected(model.error());
+  return export_dot(*model);
+}
+
+}  // namespace
+
+Result<Answer> run_export(const Arguments& arguments) {
+  const auto configs = find_configs(arguments);
+  if (!configs) return tl::unexpected(configs.error());
+  std::optional<OutputFile> file;
+  const auto path = arguments.text("output");
+  if (path && *path != "-") {
+    auto opened = OutputFile::open(*path);
+    if (!opened) return tl::unexpected(std::move(opened.error()));
+    file.emplace(std::move(*opened));
+  }
+  auto text = drawing(arguments, *configs);
+  if (!text) return tl::unexpected(std::move(text.error()));
+
+  Answer answer;
+  if (!file) {
+    answer.report.raw = std::move(*text);
+    return answer;
+  }
+  if (auto written = file->commit(*text); !written) {
+    return tl::unexpected(std::move(written.error()));
+  }
+  return answer;
+}
+
+}  // namespace stowage

@@ -1,0 +1,224 @@
+#include "planner/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "cli/commands.hpp"
+#include "cli/output_file.hpp"
+#include "cli/plan_report.hpp"
+#include "cli/read_source.hpp"
+#include "cli/settings.hpp"
+#include "estimator/memory/sized_step.hpp"
+#include "estimator/step/lower.hpp"
+#include "gpu_probe/cudnn_workspace_source.hpp"
+#include "gpu_probe/this_host.hpp"
+#include "planner/plan_file.hpp"
+#include "planner/proposals.hpp"
+
+namespace stowage {
+
+namespace {
+
+struct Cargo {
+  PlanRequest request;
+  Diagnostics notes;
+};
+
+// The arena's share of the card, and of that the budget.
+Result<void> set_budget(const Arguments& arguments, bool has_card, PlanRequest& request) {
+  const auto budget = arguments.size("budget");
+  if (has_card) {
+    const CheckSettings settings = requested_check(arguments, Runtime::stowage);
+    CheckSettings arena = settings;
+    arena.runtime = Runtime::stowage;
+    request.available = allocator_limit(request.card, arena);
+    if (request.available <= Bytes()) {
+      return failure(
+          fmt::format("{} has nothing left for an arena: {} of CUDA total, less the "
+                      "context, what is in use and what is to stay free",
+                      request.card.name, format_bytes(request.card.cuda_total)));
+    }
+  }
+  if (has_card && budget && *budget > request.available) {
+    return failure(command_line_error(
+        fmt::format("--budget {} is more than the {} that {} leaves for an arena",
+                    format_bytes(*budget), format_bytes(request.available), request.card.name)));
+  }
+  request.budget = budget.value_or(request.available);
+  return {};
+}
+
+Result<KernelSet> requested_kernels(const Arguments& arguments) {
+  const std::string runtime = arguments.text("runtime").value_or("stowage");
+  if (runtime == "pytorch") return KernelSet::pytorch;
+  if (runtime == "stowage") return KernelSet::stowage;
+  return failure(command_line_error(
+      fmt::format("--runtime {}: a plan is made for stowage or pytorch", runtime)));
+}
+
+Result<Host> requested_host(const Arguments& arguments) {
+  if (const auto file = arguments.text("host")) {
+    auto source = read_source(*file);
+    if (!source) return tl::unexpected(std::move(source.error()));
+    return load_host(std::move(*source));
+  }
+  return this_host();
+}
+
+Result<Cargo> requested_cargo(const Arguments& arguments, const ConfigDirectory& configs) {
+  auto model = requested_model(arguments, configs);
+  if (!model) return tl::unexpected(std::move(model.error()));
+  const bool has_card = arguments.given("gpu") || arguments.given("gpu-memory");
+  if (!has_card && !arguments.given("budget")) {
+    return failure(command_line_error("a plan needs --gpu NAME, --gpu-memory SIZE or --budget SIZE",
+                                      "stowage gpus lists the names"));
+  }
+  Cargo cargo;
+  PlanRequest& request = cargo.request;
+  cargo.notes = model->graph.warnings;
+  if (has_card) {
+    auto card = requested_card(arguments, configs);
+    if (!card) return tl::unexpected(std::move(card.error()));
+    request.card = std::move(card->card);
+    cargo.notes.insert(cargo.notes.end(), card->notes.begin(), card->notes.end());
+  } else {
+    request.card = generic_card(*arguments.size("budget"));
+    cargo.notes.push_back(
+        {.severity = Severity::note,
+         .message =
+             "no card was named: times are those of a generic card with an RTX 3090's rates"});
+  }
+  if (auto budget = set_budget(arguments, has_card, request); !budget) {
+    return tl::unexpected(std::move(budget.error()));
+  }
+  const auto kernels = requested_kernels(arguments);
+  if (!kernels) return tl::unexpected(kernels.error());
+  const auto lowering = requested_lowering(arguments, model->graph, *kernels);
+  if (!lowering) return tl::unexpected(lowering.error());
+  auto host = requested_host(arguments);
+  if (!host) return tl::unexpected(std::move(host.error()));
+
+  request.lowering = *lowering;
+  request.host = std::move(*host);
+  request.batch = arguments.integer("batch").value_or(1);
+  request.model = std::move(model->graph);
+  request.description = std::move(model->source);
+  request.model_options = std::move(model->options);
+  request.stowage_version = STOWAGE_VERSION;
+  return cargo;
+}
+
+// What is wrong with the model or the batch is the user's mistake; what is left after this and
+// still finds no plan is a budget that is too small, which is an answer.
+Result<void> check_step(const PlanRequest& request) {
+  auto graph = lower(request.model, request.lowering);
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  const auto sized =
+      size_storages(std::make_shared<const StepGraph>(*std::move(graph)), request.batch);
+  if (!sized) return tl::unexpected(sized.error());
+  return {};
+}
+
+Answer no_plan(const Cargo& cargo, const Diagnostics& why) {
+  Answer answer;
+  answer.exit_code = ExitCode::clean_no;
+  answer.report.notes = cargo.notes;
+  answer.report.json = {{"plans", Json::Array{}},
+                        {"budget_bytes", cargo.request.budget},
+                        {"culprit", why.front().message}};
+  answer.report.say(fmt::format("no plan keeps within {}", format_bytes(cargo.request.budget)),
+                    Tone::bad);
+  answer.report.say("  " + why.front().message);
+  if (!why.front().hint.empty()) answer.report.say("  " + why.front().hint);
+  return answer;
+}
+
+Result<std::size_t> chosen_plan(const Arguments& arguments, const std::vector<Plan>& plans) {
+  const auto name = arguments.text("choose");
+  if (!name) return 0;
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (plans[i].name == *name) return i;
+    names.push_back(plans[i].name);
+  }
+  std::string hint = did_you_mean(*name, names);
+  if (hint.empty()) hint = fmt::format("there are {}", fmt::join(names, ", "));
+  return failure(command_line_error(fmt::format("--choose: no proposal is called '{}'", *name),
+                                    std::move(hint)));
+}
+
+void require_valid(const Plan& plan, const PlanValidation& validation) {
+  if (validation.passed()) return;
+  std::string why = fmt::format("the planner's own plan '{}' is not valid", plan.name);
+  for (const Check& check : validation.checks) {
+    if (!check.passed) why += fmt::format("\n  {}: {}", check.name, check.detail);
+  }
+  throw std::logic_error(why);
+}
+
+}  // namespace
+
+Result<Answer> run_plan_command(const Arguments& arguments) {
+  const auto configs = find_configs(arguments);
+  if (!configs) return tl::unexpected(configs.error());
+  const auto cargo = requested_cargo(arguments, *configs);
+  if (!cargo) return tl::unexpected(cargo.error());
+  if (auto step = check_step(cargo->request); !step) return tl::unexpected(step.error());
+
+  const auto path = arguments.text("output");
+  const bool to_stdout = path == "-";
+  std::optional<OutputFile> file;
+  if (path && !to_stdout) {
+    auto opened = OutputFile::open(*path);
+    if (!opened) return tl::unexpected(std::move(opened.error()));
+    file.emplace(std::move(*opened));
+  }
+
+  CudnnWorkspaceSource workspaces(cargo->request.card);
+  poll_interrupts(true);
+  const auto plans =
+      make_plans(cargo->request, workspaces,
+                 {.time_limit_seconds = *arguments.number("time-limit"), .cancelled = interrupted});
+  poll_interrupts(false);
+  if (!plans) return no_plan(*cargo, plans.error());
+  const auto chosen = chosen_plan(arguments, *plans);
+  if (!chosen) return tl::unexpected(chosen.error());
+  const Plan& plan = (*plans)[*chosen];
+
+  std::vector<PlanProof> proofs;
+  for (const Plan& candidate : *plans) {
+    const PlanValidation validation = validate_plan(candidate, workspaces);
+    require_valid(candidate, validation);
+    proofs.push_back({.model = Proof::passed});
+  }
+  ExitCode exit_code = interrupted() ? ExitCode::interrupted : ExitCode::yes;
+  if (arguments.flag("validate")) {
+    const auto run = run_on_host(plan);
+    if (!run) return tl::unexpected(run.error());
+    proofs[*chosen].host = run->passed() ? Proof::passed : Proof::failed;
+    if (!run->passed()) exit_code = ExitCode::clean_no;
+  }
+
+  Answer answer = plan_answer(cargo->request, *plans, proofs, *chosen);
+  answer.exit_code = exit_code;
+  answer.report.notes = cargo->notes;
+  if (interrupted()) {
+    answer.report.notes.push_back(
+        {.severity = Severity::warning, .message = "interrupted: these are the best plans so far"});
+  }
+  const bool proved = exit_code != ExitCode::clean_no;
+  if (to_stdout && proved) answer.report.raw = write_plan(plan);
+  if (file && proved) {
+    if (auto written = file->commit(write_plan(plan)); !written) {
+      return tl::unexpected(std::move(written.error()));
+    }
+    answer.report.json.emplace_back("written", *path);
+    answer.report.say(fmt::format("'{}' is written to {}", plan.name, *path), Tone::good);
+  }
+  return answer;
+}
+
+}  // namespace stowage

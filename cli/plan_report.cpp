@@ -1,0 +1,139 @@
+#include "cli/plan_report.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/settings.hpp"
+#include "gpu_probe/host_backend.hpp"
+#include "planner/plan_step.hpp"
+
+namespace stowage {
+
+namespace {
+
+Bytes pcie_bytes(const Plan& plan) { return plan.totals.h2d + plan.totals.d2h; }
+
+Json plan_json(const Plan& plan, const PlanProof& proof) {
+  const PlanTotals& totals = plan.totals;
+  Json::Array remarks;
+  for (const std::string& remark : plan.remarks) remarks.emplace_back(remark);
+  return Json::Object{{"name", plan.name},
+                      {"gpu_peak_bytes", totals.gpu_peak},
+                      {"budget_bytes", plan.inputs.budget},
+                      {"host_peak_bytes", totals.host_peak},
+                      {"h2d_bytes", totals.h2d},
+                      {"d2h_bytes", totals.d2h},
+                      {"pcie_bytes", pcie_bytes(plan)},
+                      {"pcie_lower_bound_bytes", totals.pcie_lower_bound},
+                      {"cost_seconds", totals.cost_seconds},
+                      {"cost_lower_bound_seconds", totals.cost_lower_bound_seconds},
+                      {"gap", totals.gap()},
+                      {"overhead_gap", totals.overhead_gap()},
+                      {"proved_optimal", totals.proved_optimal},
+                      {"step_seconds", totals.step_seconds},
+                      {"all_gpu_step_seconds", totals.all_gpu_step_seconds},
+                      {"arena_bytes", totals.arena},
+                      {"arena_lower_bound_bytes", totals.arena_lower_bound},
+                      {"micro_batches", plan.inputs.lowering.micro_batches},
+                      {"remarks", std::move(remarks)},
+                      {"validation", Json::Object{{"model", to_string(proof.model)},
+                                                  {"host", to_string(proof.host)},
+                                                  {"cuda", to_string(proof.cuda)}}}};
+}
+
+Table proposals(const std::vector<Plan>& plans) {
+  Table table{.columns = {{"Step", "step_seconds"},
+                          {"All on GPU", "all_gpu_step_seconds"},
+                          {"PCIe", "pcie_bytes"},
+                          {"At least", "pcie_lower_bound_bytes"},
+                          {"Arena", "arena_bytes"},
+                          {"At least", "arena_lower_bound_bytes"},
+                          {"Pinned host", "host_peak_bytes"},
+                          {"Gap", "overhead_gap"},
+                          {"Plan", "name"}}};
+  for (const Plan& plan : plans) {
+    const PlanTotals& totals = plan.totals;
+    table.rows.push_back(
+        {{Duration{totals.step_seconds}, Duration{totals.all_gpu_step_seconds}, pcie_bytes(plan),
+          totals.pcie_lower_bound, totals.arena, totals.arena_lower_bound, totals.host_peak,
+          Share{totals.overhead_gap()}, plan.name}});
+  }
+  return table;
+}
+
+std::string scope(const PlanRequest& request) {
+  std::string text = fmt::format("GPU arena of at most {}", format_bytes(request.budget));
+  if (request.available > Bytes()) {
+    text += fmt::format(" of the {} that {} leaves", format_bytes(request.available),
+                        request.card.name);
+  }
+  return text + fmt::format("; host: {} ({}), link {:.1f} GB/s up, {:.1f} GB/s down",
+                            request.host.name, request.host.source,
+                            make_rates(request.card, request.host).h2d_bandwidth / 1e9,
+                            make_rates(request.card, request.host).d2h_bandwidth / 1e9);
+}
+
+}  // namespace
+
+std::string_view to_string(Proof proof) {
+  switch (proof) {
+    case Proof::not_run:
+      return "not_run";
+    case Proof::passed:
+      return "passed";
+    case Proof::failed:
+      return "failed";
+  }
+  return "not_run";
+}
+
+Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
+                   const std::vector<PlanProof>& proofs, std::size_t chosen) {
+  Answer answer;
+  Report& out = answer.report;
+  Json::Array rows;
+  for (std::size_t i = 0; i < plans.size(); ++i) rows.push_back(plan_json(plans[i], proofs[i]));
+  const std::string_view runtime = to_string(request.lowering.kernels);
+  out.json = {{"plans", std::move(rows)},
+              {"chosen", plans[chosen].name},
+              {"device", Json::Object{{"name", request.card.name},
+                                      {"total_bytes", request.card.cuda_total},
+                                      {"available_bytes", request.available}}},
+              {"host", Json::Object{{"name", request.host.name},
+                                    {"source", request.host.source},
+                                    {"memory_bytes", request.host.memory}}},
+              {"workspace_source", plans[chosen].inputs.workspace_origin},
+              {"settings", settings_json(request.model, request.lowering, request.batch,
+                                         request.model_options.seq, runtime)}};
+  out.listing = proposals(plans);
+  out.say(fmt::format("{}, {} kernels",
+                      describe_step(request.model, request.lowering, request.batch,
+                                    request.model_options.seq),
+                      runtime),
+          Tone::heading);
+  out.say(scope(request));
+  out.say("");
+  out.show(out.listing);
+  out.say(
+      "  Step: simulated, copies beside compute. Gap: of the overhead, to the proven bound, for "
+      "this order and batch.");
+  for (const Plan& plan : plans) {
+    for (const std::string& remark : plan.remarks) {
+      out.say(fmt::format("  {}: {}", plan.name, remark));
+    }
+  }
+  const PlanProof& proof = proofs[chosen];
+  out.say(fmt::format("\n'{}': model checks {}, host run {}, CUDA run {}", plans[chosen].name,
+                      to_string(proof.model), to_string(proof.host), to_string(proof.cuda)),
+          proof.host == Proof::failed ? Tone::bad : Tone::good);
+  return answer;
+}
+
+Result<RunReport> run_on_host(const Plan& plan) {
+  const auto graph = plan_step(plan);
+  if (!graph) return tl::unexpected(graph.error());
+  auto backend = open_host_backend();
+  if (!backend) return tl::unexpected(std::move(backend.error()));
+  return run_plan(plan, *graph, **backend);
+}
+
+}  // namespace stowage

@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands.hpp"
+#include "cli/plan_report.hpp"
+#include "cli/read_source.hpp"
+#include "cli/settings.hpp"
+#include "gpu_probe/cuda_backend.hpp"
+#include "gpu_probe/cudnn_workspace_source.hpp"
+#include "gpu_probe/host_backend.hpp"
+#include "planner/plan_file.hpp"
+#include "planner/plan_step.hpp"
+
+namespace stowage {
+
+namespace {
+
+// A GPU rounds in other orders than the host kernels that it is held against.
+constexpr double cuda_tolerance = 1e-3;
+
+struct Proceedings {
+  std::vector<std::pair<std::string, Check>> checks;  ///< where: "model", "host", "cuda"
+  std::vector<std::string> ran;
+  std::optional<RunReport> run;
+  std::string not_run;  ///< why the run that was asked for did not take place
+  bool needs_gpu = false;
+
+  void add(const std::string& where, const std::vector<Check>& more) {
+    ran.push_back(where);
+    for (const Check& check : more) checks.emplace_back(where, check);
+  }
+  [[nodiscard]] bool passed() const {
+    return std::all_of(checks.begin(), checks.end(),
+                       [](const auto& entry) { return entry.second.passed; });
+  }
+};
+
+Json measured_json(const Proceedings& proceedings, const Plan& plan) {
+  if (!proceedings.run) return {};
+  const MeasuredRun& measured = proceedings.run->measured;
+  Json::Array differences;
+  for (const MeasuredDifference& entry : measured.differences) {
+    differences.emplace_back(Json::Object{{"kind", plural(entry.kind)},
+                                          {"tensors", entry.difference.tensors},
+                                          {"unequal", entry.difference.unequal},
+                                          {"largest_absolute", entry.difference.absolute},
+                                          {"largest_relative", entry.difference.relative}});
+  }
+  return Json::Object{{"backend", proceedings.run->backend},
+                      {"gpu_peak_bytes", measured.gpu_peak},
+                      {"planned_gpu_peak_bytes", plan.totals.gpu_peak},
+                      {"arena_high_water_bytes", measured.gpu_high_water},
+                      {"planned_arena_bytes", plan.totals.arena},
+                      {"host_high_water_bytes", measured.host_high_water},
+                      {"planned_host_peak_bytes", plan.totals.host_peak},
+                      {"h2d_bytes", measured.h2d.bytes},
+                      {"planned_h2d_bytes", plan.totals.h2d},
+                      {"d2h_bytes", measured.d2h.bytes},
+                      {"planned_d2h_bytes", plan.totals.d2h},
+                      {"h2d_copies", measured.h2d.copies},
+                      {"d2h_copies", measured.d2h.copies},
+                      {"step_seconds", measured.step_seconds},
+                      {"planned_step_seconds", plan.totals.step_seconds},
+                      {"differences", std::move(differences)}};
+}
+
+Json::Object json_of(const Proceedings& proceedings, const Plan& plan) {
+  Json::Array checks;
+  for (const auto& [where, check] : proceedings.checks) {
+    checks.emplace_back(Json::Object{
+        {"name", check.name}, {"passed", check.passed}, {"detail", check.detail}, {"on", where}});
+  }
+  Json::Array ran;
+  for (const std::string& where : proceedings.ran) ran.emplace_back(where);
+  return {{"plan", plan.name},
+          {"checks", std::move(checks)},
+          {"ran", std::move(ran)},
+          {"not_run", proceedings.not_run.empty() ? Json() : Json(proceedings.not_run)},
+          {"measured", measured_json(proceedings, plan)}};
+}
+
+Table check_table(const Proceedings& proceedings) {
+  Table table{.columns = {{"", "passed"}, {"On", "on"}, {"Check", "name"}, {"Detail", "detail"}}};
+  for (const auto& [where, check] : proceedings.checks) {
+    table.rows.push_back(
+        {{std::string(check.passed ? "passed" : "FAILED"), where, check.name, check.detail}});
+  }
+  return table;
+}
+
+Table measured_table(const MeasuredRun& measured, const PlanTotals& totals) {
+  Table table{.columns = {{"Measured", "measured"}, {"Planned", "planned"}, {"", "what"}}};
+  const auto row = [&](Bytes actual, Bytes planned, std::string what) {
+    table.rows.push_back({{actual, planned, std::move(what)}});
+  };
+  row(measured.gpu_peak, totals.gpu_peak, "resident on the GPU at the peak");
+  row(measured.gpu_high_water, totals.arena, "of the GPU arena touched");
+  row(measured.host_high_water, totals.host_peak, "of the host arena touched");
+  row(measured.h2d.bytes, totals.h2d, "host to device");
+  row(measured.d2h.bytes, totals.d2h, "device to host");
+  return table;
+}
+
+void say_run(const RunReport& run, const Plan& plan, Report& out) {
+  out.say(fmt::format("\nMeasured on {}:", run.backend));
+  out.show(measured_table(run.measured, plan.totals));
+  for (const MeasuredDifference& entry : run.measured.differences) {
+    const Difference& difference = entry.difference;
+    out.say(fmt::format("  {}: {} of {} differ from the step with everything resident{}",
+                        plural(entry.kind), difference.unequal, difference.tensors,
+                        difference.unequal == 0
+                            ? std::string()
+                            : fmt::format(", by at most {:.2e} relative", difference.relative)));
+  }
+}
+
+Result<void> run_it(const Plan& plan, const std::string& where, Proceedings& proceedings) {
+  auto backend = where == "cuda" ? open_cuda_backend() : open_host_backend();
+  if (!backend && where == "cuda") {
+    proceedings.needs_gpu = true;
+    proceedings.not_run = backend.error().front().message;
+    return {};
+  }
+  if (!backend) return tl::unexpected(std::move(backend.error()));
+  const auto graph = plan_step(plan);
+  if (!graph) return tl::unexpected(graph.error());
+  auto run =
+      run_plan(plan, *graph, **backend, {.tolerance = where == "cuda" ? cuda_tolerance : 0.0});
+  if (!run) return tl::unexpected(std::move(run.error()));
+  proceedings.add(where, run->checks);
+  proceedings.run = std::move(*run);
+  return {};
+}
+
+ExitCode exit_code_of(const Proceedings& proceedings) {
+  if (!proceedings.passed()) return ExitCode::clean_no;
+  return proceedings.needs_gpu ? ExitCode::needs_gpu : ExitCode::yes;
+}
+
+void say_verdict(const Proceedings& proceedings, Report& out) {
+  const auto failed = std::count_if(proceedings.checks.begin(), proceedings.checks.end(),
+                                    [](const auto& entry) { return !entry.second.passed; });
+  if (failed > 0) {
+    out.say(fmt::format("not valid: {} of {} checks failed", failed, proceedings.checks.size()),
+            Tone::bad);
+    return;
+  }
+  if (!proceedings.not_run.empty()) {
+    out.say(fmt::format("valid on paper ({} checks); not run: {}", proceedings.checks.size(),
+                        proceedings.not_run),
+            proceedings.needs_gpu ? Tone::bad : Tone::plain);
+    return;
+  }
+  out.say(fmt::format("valid: {} checks passed", proceedings.checks.size()), Tone::good);
+}
+
+}  // namespace
+
+Result<Answer> run_validate(const Arguments& arguments) {
+  const auto configs = find_configs(arguments);
+  if (!configs) return tl::unexpected(configs.error());
+  auto source = read_source(arguments.positionals().front());
+  if (!source) return tl::unexpected(std::move(source.error()));
+  const auto plan = read_plan(std::move(*source));
+  if (!plan) return tl::unexpected(plan.error());
+  const auto card = planned_card(*plan, *configs);
+  if (!card) return tl::unexpected(card.error());
+
+  Proceedings proceedings;
+  CudnnWorkspaceSource workspaces(*card);
+  proceedings.add("model", validate_plan(*plan, workspaces).checks);
+
+  const bool executable = plan->inputs.lowering.kernels == KernelSet::stowage;
+  if (arguments.flag("model-only")) {
+    proceedings.not_run = "--model-only";
+  } else if (!proceedings.passed()) {
+    proceedings.not_run = "the model checks failed";
+  } else if (!executable && !arguments.given("on")) {
+    proceedings.not_run = "the plan is of another runtime's kernels, which stowage does not run";
+  } else if (auto run = run_it(*plan, *arguments.text("on"), proceedings); !run) {
+    return tl::unexpected(std::move(run.error()));
+  }
+
+  Answer answer;
+  answer.exit_code = exit_code_of(proceedings);
+  Report& out = answer.report;
+  out.json = json_of(proceedings, *plan);
+  out.listing = check_table(proceedings);
+  out.say(fmt::format("'{}' for {}, batch {}, on {}", plan->name, plan->inputs.model_name,
+                      plan->inputs.batch, plan->inputs.card),
+          Tone::heading);
+  out.show(out.listing);
+  if (proceedings.run) say_run(*proceedings.run, *plan, out);
+  out.say("");
+  say_verdict(proceedings, out);
+  return answer;
+}
+
+}  // namespace stowage

@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::size_t shown_tensors = 8;
 
-std::string spaced(std::string_view name) {
-  std::string text(name);
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
-
 // Classes at the peak, then the runtime's rows: the first total is tensor bytes, the second what
 // nvidia-smi shows.
 Table breakdown(const CheckReport& report) {
@@ -77,7 +71,8 @@ Table folded_tensors(const Table& all) {
 }
 
 Table phase_table(const CheckReport& report) {
-  Table table{.columns = {{"Tensors", "tensor_bytes"}, {"Device", "device_bytes"}, {"Phase", ""}}};
+  Table table{.one_size_scale = true,
+              .columns = {{"Tensors", "tensor_bytes"}, {"Device", "device_bytes"}, {"Phase", ""}}};
   for (const PhasePeak& phase : report.phases) {
     table.rows.push_back({{phase.tensor_bytes, phase.device_bytes, phase.name}});
   }

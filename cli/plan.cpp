@@ -136,12 +136,18 @@ Answer no_plan(const Cargo& cargo, const Diagnostics& why) {
   return answer;
 }
 
-Result<std::size_t> chosen_plan(const Arguments& arguments, const std::vector<Plan>& plans) {
+// The one that is asked for, else the first that leaves the training as it is; none of these: null.
+Result<std::optional<std::size_t>> chosen_plan(const Arguments& arguments,
+                                               const std::vector<Plan>& plans) {
   const auto name = arguments.text("choose");
-  if (!name) return 0;
+  if (!name) {
+    const auto found = std::find_if_not(plans.begin(), plans.end(), changes_training);
+    if (found == plans.end()) return std::optional<std::size_t>();
+    return std::optional(static_cast<std::size_t>(found - plans.begin()));
+  }
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (plans[i].name == *name) return i;
+    if (plans[i].name == *name) return std::optional(i);
     names.push_back(plans[i].name);
   }
   std::string hint = did_you_mean(*name, names);
@@ -186,19 +192,18 @@ Result<Answer> run_plan_command(const Arguments& arguments) {
   if (!plans) return no_plan(*cargo, plans.error());
   const auto chosen = chosen_plan(arguments, *plans);
   if (!chosen) return tl::unexpected(chosen.error());
-  const Plan& plan = (*plans)[*chosen];
 
   std::vector<PlanProof> proofs;
   for (const Plan& candidate : *plans) {
-    const PlanValidation validation = validate_plan(candidate, workspaces);
-    require_valid(candidate, validation);
+    require_valid(candidate, validate_plan(candidate, workspaces));
     proofs.push_back({.model = Proof::passed});
   }
   ExitCode exit_code = interrupted() ? ExitCode::interrupted : ExitCode::yes;
-  if (arguments.flag("validate")) {
-    const auto run = run_on_host(plan);
+  if (!*chosen) exit_code = ExitCode::clean_no;
+  if (*chosen && arguments.flag("validate")) {
+    const auto run = run_on_host((*plans)[**chosen]);
     if (!run) return tl::unexpected(run.error());
-    proofs[*chosen].host = run->passed() ? Proof::passed : Proof::failed;
+    proofs[**chosen].host = run->passed() ? Proof::passed : Proof::failed;
     if (!run->passed()) exit_code = ExitCode::clean_no;
   }
 
@@ -209,14 +214,16 @@ Result<Answer> run_plan_command(const Arguments& arguments) {
     answer.report.notes.push_back(
         {.severity = Severity::warning, .message = "interrupted: these are the best plans so far"});
   }
-  const bool proved = exit_code != ExitCode::clean_no;
-  if (to_stdout && proved) answer.report.raw = write_plan(plan);
-  if (file && proved) {
-    if (auto written = file->commit(write_plan(plan)); !written) {
+  if (exit_code == ExitCode::clean_no) return answer;
+  const std::string text = write_plan((*plans)[**chosen]);
+  if (to_stdout) answer.report.raw = text;
+  if (file) {
+    if (auto written = file->commit(text); !written) {
       return tl::unexpected(std::move(written.error()));
     }
     answer.report.json.emplace_back("written", *path);
-    answer.report.say(fmt::format("'{}' is written to {}", plan.name, *path), Tone::good);
+    answer.report.say(fmt::format("'{}' is written to {}", (*plans)[**chosen].name, *path),
+                      Tone::good);
   }
   return answer;
 }

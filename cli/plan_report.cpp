@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/settings.hpp"
 #include "gpu_probe/host_backend.hpp"
 #include "planner/plan_step.hpp"
@@ -41,7 +43,8 @@ Json plan_json(const Plan& plan, const PlanProof& proof) {
 }
 
 Table proposals(const std::vector<Plan>& plans) {
-  Table table{.columns = {{"Step", "step_seconds"},
+  Table table{.one_size_scale = true,
+              .columns = {{"Step", "step_seconds"},
                           {"All on GPU", "all_gpu_step_seconds"},
                           {"PCIe", "pcie_bytes"},
                           {"At least", "pcie_lower_bound_bytes"},
@@ -86,22 +89,28 @@ std::string_view to_string(Proof proof) {
   return "not_run";
 }
 
+bool changes_training(const Plan& plan) {
+  return std::any_of(plan.remarks.begin(), plan.remarks.end(), [](const std::string& remark) {
+    return remark.starts_with("changes the training");
+  });
+}
+
 Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
-                   const std::vector<PlanProof>& proofs, std::size_t chosen) {
+                   const std::vector<PlanProof>& proofs, std::optional<std::size_t> chosen) {
   Answer answer;
   Report& out = answer.report;
   Json::Array rows;
   for (std::size_t i = 0; i < plans.size(); ++i) rows.push_back(plan_json(plans[i], proofs[i]));
   const std::string_view runtime = to_string(request.lowering.kernels);
   out.json = {{"plans", std::move(rows)},
-              {"chosen", plans[chosen].name},
+              {"chosen", chosen ? Json(plans[*chosen].name) : Json()},
               {"device", Json::Object{{"name", request.card.name},
                                       {"total_bytes", request.card.cuda_total},
                                       {"available_bytes", request.available}}},
               {"host", Json::Object{{"name", request.host.name},
                                     {"source", request.host.source},
                                     {"memory_bytes", request.host.memory}}},
-              {"workspace_source", plans[chosen].inputs.workspace_origin},
+              {"workspace_source", plans.front().inputs.workspace_origin},
               {"settings", settings_json(request.model, request.lowering, request.batch,
                                          request.model_options.seq, runtime)}};
   out.listing = proposals(plans);
@@ -121,9 +130,17 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
       out.say(fmt::format("  {}: {}", plan.name, remark));
     }
   }
-  const PlanProof& proof = proofs[chosen];
-  out.say(fmt::format("\n'{}': model checks {}, host run {}, CUDA run {}", plans[chosen].name,
-                      to_string(proof.model), to_string(proof.host), to_string(proof.cuda)),
+  if (!chosen) {
+    out.say(fmt::format("\nevery plan within the budget changes the training; "
+                        "--choose {} takes it all the same",
+                        plans.front().name),
+            Tone::bad);
+    return answer;
+  }
+  const PlanProof& proof = proofs[*chosen];
+  out.say(fmt::format("\n'{}': model checks {}, host run {}, CUDA run {}", plans[*chosen].name,
+                      spaced(to_string(proof.model)), spaced(to_string(proof.host)),
+                      spaced(to_string(proof.cuda))),
           proof.host == Proof::failed ? Tone::bad : Tone::good);
   return answer;
 }

@@ -1,6 +1,7 @@
 // How plans and their proofs are told.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -20,9 +21,14 @@ struct PlanProof {
   Proof cuda = Proof::not_run;
 };
 
-/// The proposals side by side; `chosen` is the one that is written.
+/// Its own remarks say so: other batch statistics, for one. Never taken unless it is asked for.
+[[nodiscard]] bool changes_training(const Plan& plan);
+
+/// The proposals side by side; `chosen` is the one that is written, none where all of them change
+/// the training.
 [[nodiscard]] Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
-                                 const std::vector<PlanProof>& proofs, std::size_t chosen);
+                                 const std::vector<PlanProof>& proofs,
+                                 std::optional<std::size_t> chosen);
 
 /// Errors: as run_plan's; the host kernels do not load.
 [[nodiscard]] Result<RunReport> run_on_host(const Plan& plan);

@@ -27,10 +27,20 @@ std::vector<const Kind*> cells_of(const Table& table, std::size_t column) {
   return cells;
 }
 
-Scale size_scale(const Table& table, std::size_t column) {
+double largest_size(const Table& table, std::size_t column) {
   double largest = 0;
   for (const Bytes* bytes : cells_of<Bytes>(table, column)) {
     largest = std::max(largest, std::abs(static_cast<double>(bytes->count())));
+  }
+  return largest;
+}
+
+Scale size_scale(const Table& table, std::size_t column) {
+  double largest = largest_size(table, column);
+  if (table.one_size_scale) {
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      largest = std::max(largest, largest_size(table, c));
+    }
   }
   // A unit up only at ten thousand, so that the small rows of a column keep their digits.
   constexpr std::array<Scale, 4> scales{
@@ -181,6 +191,12 @@ std::string csv_field(const std::string& text) {
 }
 
 }  // namespace
+
+std::string spaced(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
 
 std::string grouped_digits(std::int64_t value) {
   std::string text = fmt::format("{}", value);

@@ -43,6 +43,7 @@ struct Row {
 };
 
 struct Table {
+  bool one_size_scale = false;  ///< all columns of sizes in one unit, to be compared
   std::vector<Column> columns;
   std::vector<Row> rows;
 };
@@ -56,6 +57,8 @@ struct Table {
 [[nodiscard]] std::string markdown(const Table& table);
 [[nodiscard]] std::string csv(const Table& table);
 
+/// "optimizer_state" as people read it: "optimizer state".
+[[nodiscard]] std::string spaced(std::string_view name);
 /// "25,557,032"
 [[nodiscard]] std::string grouped_digits(std::int64_t value);
 /// "1.24 s", "38.2 ms"

@@ -90,7 +90,8 @@ Table check_table(const Proceedings& proceedings) {
 }
 
 Table measured_table(const MeasuredRun& measured, const PlanTotals& totals) {
-  Table table{.columns = {{"Measured", "measured"}, {"Planned", "planned"}, {"", "what"}}};
+  Table table{.one_size_scale = true,
+              .columns = {{"Measured", "measured"}, {"Planned", "planned"}, {"", "what"}}};
   const auto row = [&](Bytes actual, Bytes planned, std::string what) {
     table.rows.push_back({{actual, planned, std::move(what)}});
   };

@@ -28,6 +28,19 @@ loss:
 train: {optimizer: adam}
 )";
 
+// Without convolutions: no workspaces to be asked for at each batch.
+constexpr const char* dense_net = R"(model: dense
+inputs:
+  image: {shape: [batch, 64]}
+  label: {shape: [batch], dtype: int64}
+layers:
+  - linear: {name: fc1, from: image, features: 256}
+  - relu
+  - linear: {name: fc2, features: 10}
+loss:
+  cross_entropy: {from: [fc2, label]}
+)";
+
 json parsed(const Outcome& outcome) {
   INFO(outcome.err);
   REQUIRE_FALSE(outcome.out.empty());
@@ -81,7 +94,7 @@ TEST_CASE("check says yes with exit code 0, and its rows add up") {
 
 TEST_CASE("check says no with exit code 1, a culprit and what would do") {
   const TemporaryFolder folder;
-  const std::string model = folder.file("small.yaml", small_net);
+  const std::string model = folder.file("dense.yaml", dense_net);
   const std::vector<std::string> words{"check",     model, "--gpu-memory", "64MiB",
                                        "--context", "0",   "--batch",      "100000"};
   const Outcome outcome = stowage_program(words);
@@ -124,7 +137,7 @@ TEST_CASE("what others hold and what is to stay free comes off the card") {
 
 TEST_CASE("batch finds what check confirms") {
   const TemporaryFolder folder;
-  const std::string model = folder.file("small.yaml", small_net);
+  const std::string model = folder.file("dense.yaml", dense_net);
   const Outcome outcome = stowage_program(
       {"batch", model, "--gpu-memory", "300MiB", "--global-batch", "1000000", "--format", "json"});
   CHECK(outcome.exit_code == 0);

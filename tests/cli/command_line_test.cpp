@@ -95,8 +95,8 @@ TEST_CASE("sizes, choices, assignments") {
   CHECK(complaint({"m", "--precision", "bf16"}) ==
         "<command line>: error: --precision bf16 is not served yet; it comes in a later version\n"
         "  --precision takes fp32\n");
-  CHECK(complaint({"m", "--precision", "fp23"}) ==
-        "<command line>: error: --precision does not know 'fp23'\n"
+  CHECK(complaint({"m", "--precision", "fp64x"}) ==
+        "<command line>: error: --precision does not know 'fp64x'\n"
         "  --precision takes fp32\n");
   CHECK(complaint({"m", "--set", "width"}) ==
         "<command line>: error: --set takes NAME=VALUE, and 'width' is not that\n");

@@ -24,7 +24,7 @@ inputs:
   label: {shape: [batch], dtype: int64}
 layers:
 )";
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 4; ++i) {
     text += "  - conv2d: {channels: 8, kernel: 3, padding: 1}\n";
     if (with_batch_norm) text += "  - batch_norm\n";
     text += "  - relu\n";
@@ -43,7 +43,7 @@ json parsed(const Outcome& outcome) {
 }
 
 std::vector<std::string> planning(const std::string& model, const std::string& budget) {
-  return {"plan", model, "--batch", "32", "--budget", budget, "--time-limit", "2"};
+  return {"plan", model, "--batch", "32", "--budget", budget, "--time-limit", "0.5"};
 }
 
 std::vector<std::string> with(std::vector<std::string> words,
@@ -139,9 +139,9 @@ TEST_CASE("a tampered plan is a clean no") {
       stowage_program({"plan", "mlp", "--batch", "4", "--budget", "64MiB", "-o", path}).exit_code ==
       0);
   std::string text = file_text(path);
-  const std::size_t at = text.find("budget:");
+  const std::size_t at = text.find("budget_bytes:");
   REQUIRE(at != std::string::npos);
-  text.replace(at, text.find('\n', at) - at, "budget: 1");
+  text.replace(at, text.find('\n', at) - at, "budget_bytes: 1");
   const Outcome outcome =
       stowage_program({"validate", folder.file("small.yaml", text), "--format", "json"});
   CHECK(outcome.exit_code == 1);

@@ -11,7 +11,7 @@ namespace stowage {
 
 struct BranchOptions {
   int most_cuts = 0;  ///< over all branches
-  int most_cuts_a_branch = 8;
+  int most_cuts_a_branch = 20;
   double tolerance = 0;  ///< seconds, for each branch's dual
   /// The least cost known and its placement; asked again after every branch.
   std::function<double()> upper_bound;

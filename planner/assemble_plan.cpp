@@ -106,10 +106,18 @@ class Assembly {
   /// their items' places.
   void schedule_and_pack() {
     const std::vector<double> seconds = node_seconds(problem_, placement_);
-    const CopyRoom room = room_by_sums(options_.budget);
-    schedule_ = schedule_copies(problem_, moves_, seconds, room);
-    Claims claims = claim_gpu();
-    ArenaPacking packing = pack(claims, options_.budget);
+    const CopyRoom room = room_by_sums();
+    Claims claims;
+    ArenaPacking packing;
+    // What the sums allow may not pack: then with a little less.
+    for (const std::int64_t part : {std::int64_t{0}, options_.budget.count() / 64}) {
+      CopyRoom less = room;
+      less.limit = options_.budget - Bytes(part);
+      schedule_ = schedule_copies(problem_, moves_, seconds, std::move(less));
+      claims = claim_gpu();
+      packing = pack(claims, options_.budget);
+      if (packing.peak <= options_.budget) break;
+    }
     if (packing.peak > options_.budget) {
       for (std::size_t i = 0; i < moves_.stays.size(); ++i) {
         schedule_.stays[i] = moves_.stays[i].steps;
@@ -128,9 +136,8 @@ class Assembly {
     plan_.totals.arena_lower_bound = packing.lower_bound;
   }
 
-  [[nodiscard]] CopyRoom room_by_sums(Bytes limit) const {
+  [[nodiscard]] CopyRoom room_by_sums() const {
     CopyRoom room;
-    room.limit = limit;
     for (const Item& item : problem_.items) {
       room.item_bytes.push_back(round_up(item.bytes, arena_alignment));
     }

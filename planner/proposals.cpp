@@ -74,6 +74,10 @@ class Proposals {
     }
     if (!cheapest_plan || all_gpu.totals.arena > request_.budget) add_micro_batch();
     if (plans_.empty()) return tl::unexpected(cheapest_plan.error());
+    if (!cheapest_plan) {
+      plans_.back().remarks.push_back("without micro-batches there is no plan: " +
+                                      cheapest_plan.error().front().message);
+    }
     return std::move(plans_);
   }
 

@@ -252,18 +252,26 @@ std::vector<Order> tree_preferences(const ArenaBlocks& blocks) {
   };
 }
 
-/// Capacities from `enough` upwards, each with a share of the work, until one is met or they reach
-/// what is known already.
+/// Capacities from `enough` upwards, each with a share of the work, until one is met, they reach
+/// what is known already, or the work is spent.
 void search_trees(const ArenaBlocks& blocks, std::int64_t enough, std::int64_t work,
                   BlockOffsets& best) {
-  if (work <= 0) return;
+  const BlockSections sections = make_sections(blocks);
   const std::vector<Order> preferences = tree_preferences(blocks);
-  const std::int64_t share = work / 16;
+  // One way down without a step back costs a few comparisons a pair of blocks.
+  const auto n = static_cast<std::int64_t>(blocks.count());
+  const std::int64_t all = work;
   for (std::int64_t capacity = enough, step = enough / 512 + 1; capacity < best.peak;
-       capacity += step, step += step / 2) {
+       capacity += step, step += step) {
+    // The least capacity is the one that is wanted most.
+    const std::int64_t share = std::max(all / (capacity == enough ? 10 : 30), 4 * n * n);
     for (const Order& preference : preferences) {
-      std::int64_t budget = share;
-      if (auto found = tree_packing(blocks, capacity, preference, budget)) {
+      if (work <= 0) return;
+      std::int64_t left = std::min(share, work);
+      work -= left;
+      auto found = tree_packing(blocks, sections, capacity, preference, left);
+      work += std::max<std::int64_t>(left, 0);
+      if (found) {
         best = std::move(*found);
         return;
       }
@@ -283,7 +291,7 @@ BlockOffsets search_packing(const ArenaBlocks& blocks, std::int64_t enough, std:
     if (peak < best.peak) best = {fit.offsets(), peak};
     if (best.peak <= enough) return best;
   }
-  search_trees(blocks, enough, work / 2, best);
+  if (work > 0) search_trees(blocks, enough, work, best);
   if (best.peak <= enough) return best;
   return Improvement(blocks, fit, std::move(best)).run(enough, work / 2);
 }

@@ -10,56 +10,14 @@ namespace {
 using Index = std::int32_t;
 constexpr std::int64_t infinite = std::numeric_limits<std::int64_t>::max();
 
-std::size_t at(Index index) { return static_cast<std::size_t>(index); }
-
-/// The blocks by section: the steps whose live set lies in no neighbour's.
-struct Sections {
-  std::vector<std::vector<Index>> of_block;
-  std::vector<std::vector<Index>> blocks;       // by section
-  std::vector<std::vector<Index>> overlapping;  // by block
-};
-
-Sections make_sections(const ArenaBlocks& blocks) {
-  // A step is dropped where nothing that is live then has gone at the next.
-  std::vector<bool> kept(static_cast<std::size_t>(blocks.steps), false);
-  for (const auto& live : blocks.live) {
-    for (const StepRange& range : live) kept[at(range.end - 1)] = true;
-  }
-  std::vector<Index> section_of(kept.size() + 1, 0);
-  for (std::size_t s = 0; s < kept.size(); ++s)
-    section_of[s + 1] = section_of[s] + (kept[s] ? 1 : 0);
-  Sections sections;
-  sections.of_block.resize(blocks.count());
-  sections.blocks.resize(at(section_of.back()));
-  sections.overlapping.resize(blocks.count());
-  for (std::size_t b = 0; b < blocks.count(); ++b) {
-    for (const StepRange& range : blocks.live[b]) {
-      for (Index s = section_of[at(range.begin)]; s < section_of[at(range.end)]; ++s) {
-        sections.of_block[b].push_back(s);
-        sections.blocks[at(s)].push_back(static_cast<Index>(b));
-      }
-    }
-  }
-  std::vector<std::size_t> seen(blocks.count(), blocks.count());
-  for (std::size_t b = 0; b < blocks.count(); ++b) {
-    seen[b] = b;
-    for (const Index s : sections.of_block[b]) {
-      for (const Index other : sections.blocks[at(s)]) {
-        if (seen[at(other)] == b) continue;
-        seen[at(other)] = b;
-        sections.overlapping[b].push_back(other);
-      }
-    }
-  }
-  return sections;
-}
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 class TreeSearch {
  public:
-  TreeSearch(const ArenaBlocks& blocks, std::int64_t capacity, const std::vector<Index>& preference,
-             std::int64_t work)
+  TreeSearch(const ArenaBlocks& blocks, const BlockSections& sections, std::int64_t capacity,
+             const std::vector<Index>& preference, std::int64_t work)
       : blocks_(blocks),
-        sections_(make_sections(blocks)),
+        sections_(sections),
         capacity_(capacity),
         preference_(preference),
         rank_(blocks.count()),
@@ -71,9 +29,9 @@ class TreeSearch {
     height_.assign(blocks.count(), 0);
     offset_.assign(blocks.count(), -1);
     remaining_.assign(sections_.blocks.size(), 0);
-    lowest_.assign(sections_.blocks.size(), 0);
-    dirty_.assign(sections_.blocks.size(), false);
+    lowest_height_.assign(sections_.blocks.size(), 0);
     for (std::size_t s = 0; s < sections_.blocks.size(); ++s) {
+      lowest_.push_back(sections_.blocks[s].front());
       for (const Index b : sections_.blocks[s]) remaining_[s] += blocks.size[at(b)];
     }
   }
@@ -127,51 +85,42 @@ class TreeSearch {
     set(offset_[at(block)], offset);
     const std::int64_t top = offset + blocks_.size[at(block)];
     if (top > capacity_) return false;
+    if (top > highest_) set(highest_, top);
     for (const Index s : sections_.of_block[at(block)]) {
       set(remaining_[at(s)], remaining_[at(s)] - blocks_.size[at(block)]);
-      mark(s);
     }
-    bool fits = true;
+    work_ -= static_cast<std::int64_t>(sections_.overlapping[at(block)].size());
     for (const Index other : sections_.overlapping[at(block)]) {
       if (offset_[at(other)] >= 0 || height_[at(other)] >= top) continue;
+      if (top + blocks_.size[at(other)] > capacity_) return false;
       set(height_[at(other)], top);
-      fits = fits && top + blocks_.size[at(other)] <= capacity_;
-      for (const Index s : sections_.of_block[at(other)]) mark(s);
-      work_ -= static_cast<std::int64_t>(sections_.of_block[at(other)].size());
     }
-    return refresh(fits) && rest_fits(offset);
-  }
-
-  void mark(Index section) {
-    if (dirty_[at(section)]) return;
-    dirty_[at(section)] = true;
-    dirty_list_.push_back(section);
-  }
-
-  /// Recomputes how low anything to come can lie in the sections that changed.
-  bool refresh(bool fits) {
-    for (const Index s : dirty_list_) {
-      dirty_[at(s)] = false;
-      if (!fits) continue;
-      std::int64_t lowest = infinite;
-      for (const Index b : sections_.blocks[at(s)]) {
-        if (offset_[at(b)] < 0) lowest = std::min(lowest, height_[at(b)]);
-      }
-      work_ -= static_cast<std::int64_t>(sections_.blocks[at(s)].size());
-      if (lowest != lowest_[at(s)]) set(lowest_[at(s)], lowest);
-    }
-    dirty_list_.clear();
-    return fits;
+    return rest_fits(offset);
   }
 
   /// Nothing to come lies below the last offset, nor below what it rests on.
   bool rest_fits(std::int64_t last_offset) {
-    work_ -= static_cast<std::int64_t>(remaining_.size()) / 4;
+    work_ -= static_cast<std::int64_t>(remaining_.size());
     for (std::size_t s = 0; s < remaining_.size(); ++s) {
-      if (remaining_[s] == 0) continue;
-      if (std::max(lowest_[s], last_offset) + remaining_[s] > capacity_) return false;
+      // Nothing lies higher than the highest top: with that much room there is nothing to look at.
+      if (remaining_[s] == 0 || highest_ + remaining_[s] <= capacity_) continue;
+      refresh_lowest(s);
+      if (std::max(height_[at(lowest_[s])], last_offset) + remaining_[s] > capacity_) return false;
     }
     return true;
+  }
+
+  /// Heights only rise on the way down, so the lowest stays the lowest until it is placed or rises.
+  void refresh_lowest(std::size_t section) {
+    const auto known = at(lowest_[section]);
+    if (offset_[known] < 0 && height_[known] == lowest_height_[section]) return;
+    std::int64_t lowest = -1;
+    for (const Index b : sections_.blocks[section]) {
+      if (offset_[at(b)] < 0 && (lowest < 0 || height_[at(b)] < height_[at(lowest)])) lowest = b;
+    }
+    work_ -= static_cast<std::int64_t>(sections_.blocks[section].size());
+    set(lowest_[section], lowest);
+    set(lowest_height_[section], height_[at(lowest)]);
   }
 
   bool descend(std::int64_t last_offset, Index last_rank) {
@@ -198,27 +147,63 @@ class TreeSearch {
   }
 
   const ArenaBlocks& blocks_;
-  Sections sections_;
+  const BlockSections& sections_;
   std::int64_t capacity_;
   const std::vector<Index>& preference_;
   std::vector<Index> rank_;
   std::int64_t work_;
   std::size_t left_;
-  std::vector<std::int64_t> height_;     // by block: the lowest it can lie
-  std::vector<std::int64_t> offset_;     // by block; -1: not placed
-  std::vector<std::int64_t> remaining_;  // by section: bytes not placed
-  std::vector<std::int64_t> lowest_;     // by section: least height of what is not placed
-  std::vector<bool> dirty_;
-  std::vector<Index> dirty_list_;
+  std::int64_t highest_ = 0;                 // top of what is placed
+  std::vector<std::int64_t> height_;         // by block: the lowest it can lie
+  std::vector<std::int64_t> offset_;         // by block; -1: not placed
+  std::vector<std::int64_t> remaining_;      // by section: bytes not placed
+  std::vector<std::int64_t> lowest_;         // by section: of what is not placed, the lowest block
+  std::vector<std::int64_t> lowest_height_;  // by section: its height when it was found
   std::vector<Change> trail_;
 };
 
 }  // namespace
 
-std::optional<BlockOffsets> tree_packing(const ArenaBlocks& blocks, std::int64_t capacity,
+BlockSections make_sections(const ArenaBlocks& blocks) {
+  // A step is dropped where nothing that is live then has gone at the next.
+  std::vector<bool> kept(static_cast<std::size_t>(blocks.steps), false);
+  for (const auto& live : blocks.live) {
+    for (const StepRange& range : live) kept[at(range.end - 1)] = true;
+  }
+  std::vector<Index> section_of(kept.size() + 1, 0);
+  for (std::size_t s = 0; s < kept.size(); ++s)
+    section_of[s + 1] = section_of[s] + (kept[s] ? 1 : 0);
+  BlockSections sections;
+  sections.of_block.resize(blocks.count());
+  sections.blocks.resize(at(section_of.back()));
+  sections.overlapping.resize(blocks.count());
+  for (std::size_t b = 0; b < blocks.count(); ++b) {
+    for (const StepRange& range : blocks.live[b]) {
+      for (Index s = section_of[at(range.begin)]; s < section_of[at(range.end)]; ++s) {
+        sections.of_block[b].push_back(s);
+        sections.blocks[at(s)].push_back(static_cast<Index>(b));
+      }
+    }
+  }
+  std::vector<std::size_t> seen(blocks.count(), blocks.count());
+  for (std::size_t b = 0; b < blocks.count(); ++b) {
+    seen[b] = b;
+    for (const Index s : sections.of_block[b]) {
+      for (const Index other : sections.blocks[at(s)]) {
+        if (seen[at(other)] == b) continue;
+        seen[at(other)] = b;
+        sections.overlapping[b].push_back(other);
+      }
+    }
+  }
+  return sections;
+}
+
+std::optional<BlockOffsets> tree_packing(const ArenaBlocks& blocks, const BlockSections& sections,
+                                         std::int64_t capacity,
                                          const std::vector<std::int32_t>& preference,
                                          std::int64_t& work) {
-  TreeSearch search(blocks, capacity, preference, work);
+  TreeSearch search(blocks, sections, capacity, preference, work);
   const bool found = search.run();
   work = search.work_left();
   if (!found) return std::nullopt;

@@ -34,7 +34,9 @@ Result<void> set_budget(const Arguments& arguments, bool has_card, PlanRequest& 
     const CheckSettings settings = requested_check(arguments, Runtime::stowage);
     CheckSettings arena = settings;
     arena.runtime = Runtime::stowage;
-    request.available = allocator_limit(request.card, arena);
+    const auto graph = lower(request.model, request.lowering);
+    if (!graph) return tl::unexpected(graph.error());
+    request.available = allocator_limit(*graph, request.card, arena);
     if (request.available <= Bytes()) {
       return failure(
           fmt::format("{} has nothing left for an arena: {} of CUDA total, less the "
@@ -91,9 +93,6 @@ Result<Cargo> requested_cargo(const Arguments& arguments, const ConfigDirectory&
          .message =
              "no card was named: times are those of a generic card with an RTX 3090's rates"});
   }
-  if (auto budget = set_budget(arguments, has_card, request); !budget) {
-    return tl::unexpected(std::move(budget.error()));
-  }
   const auto kernels = requested_kernels(arguments);
   if (!kernels) return tl::unexpected(kernels.error());
   const auto lowering = requested_lowering(arguments, model->graph, *kernels);
@@ -108,6 +107,9 @@ Result<Cargo> requested_cargo(const Arguments& arguments, const ConfigDirectory&
   request.description = std::move(model->source);
   request.model_options = std::move(model->options);
   request.stowage_version = STOWAGE_VERSION;
+  if (auto budget = set_budget(arguments, has_card, request); !budget) {
+    return tl::unexpected(std::move(budget.error()));
+  }
   return cargo;
 }
 

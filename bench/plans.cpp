@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   const auto problem = make_problem(*step, rates, {});
   const auto start = Clock::now();
   const Plan all =
-      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = Bytes(1LL << 60)});
+      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
   fmt::print("{} at {}: {} nodes, arena {}, bound {}, assembled in {:.1f} ms\n", argv[1], argv[2],
              step->graph->nodes.size(), format_bytes(all.totals.arena),
              format_bytes(all.totals.arena_lower_bound), milliseconds_since(start));

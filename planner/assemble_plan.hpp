@@ -11,6 +11,8 @@
 
 namespace stowage {
 
+inline constexpr Bytes unlimited_arena{std::int64_t{1} << 62};
+
 struct AssemblyOptions {
   Bytes budget;          ///< for the arena: copies in flight take no more than what is left of it
   int arena_effort = 1;  ///< as pack_arena's

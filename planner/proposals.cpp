@@ -16,7 +16,6 @@
 namespace stowage {
 namespace {
 
-constexpr Bytes no_limit{std::int64_t{1} << 62};
 // A micro-batch's step repeats forward and backward: past this many nodes none is tried.
 constexpr std::size_t most_nodes = 30'000;
 constexpr int most_swapping_trials = 4;
@@ -69,8 +68,10 @@ class Proposals {
       if (all_gpu.totals.arena <= request_.budget) {
         plans_.push_back(finish(*whole, "all-gpu", all_gpu, *cheapest_plan));
       }
-      plans_.push_back(*cheapest_plan);
-      add_min_pcie(*whole, *cheapest_plan);
+      auto fewest_bytes = min_pcie(*whole, *cheapest_plan);
+      plans_.push_back(fewest_bytes ? cheaper(*cheapest_plan, *fewest_bytes) : *cheapest_plan);
+      // Without it the updates alone break the budget: they have to run on the CPU.
+      if (fewest_bytes) plans_.push_back(std::move(*fewest_bytes));
     }
     if (!cheapest_plan || all_gpu.totals.arena > request_.budget) add_micro_batch();
     if (plans_.empty()) return tl::unexpected(cheapest_plan.error());
@@ -102,8 +103,8 @@ class Proposals {
 
   /// As if the GPU had room for everything.
   Plan assemble_all_gpu(Case& of) const {
-    Plan plan =
-        assemble_plan(of.step, of.all_gpu, all_gpu_placement(of.all_gpu), {.budget = no_limit});
+    Plan plan = assemble_plan(of.step, of.all_gpu, all_gpu_placement(of.all_gpu),
+                              {.budget = unlimited_arena});
     of.all_gpu_step_seconds = plan.totals.step_seconds;
     return plan;
   }
@@ -140,16 +141,27 @@ class Proposals {
                         {.compute_on_gpu = true, .all_on_gpu = !updates_are_free});
   }
 
-  void add_min_pcie(const Case& of, const Plan& cheapest_plan) {
+  [[nodiscard]] Result<Plan> min_pcie(const Case& of, const Plan& cheapest_plan) const {
     auto fitted = plan_within(of.step, byte_problem(of, false), of.all_gpu, solve_options_);
-    if (!fitted) return;  // the updates alone break the budget: they have to run on the CPU
+    if (!fitted) return tl::unexpected(fitted.error());
     Plan plan = std::move(fitted->plan);
     plan.totals.cost_seconds = evaluate(of.all_gpu, fitted->placement).cost_seconds;
     plan = finish(of, "min-pcie", std::move(plan), cheapest_plan);
     plan.totals.pcie_lower_bound =
         std::min(pcie(plan), bytes_of_bound(fitted->solution.cost_lower_bound_seconds));
     plan.totals.proved_optimal = plan.totals.pcie_lower_bound == pcie(plan);
-    plans_.push_back(std::move(plan));
+    return plan;
+  }
+
+  /// The cheapest plan, or the one of fewest bytes where that has turned out to cost less.
+  [[nodiscard]] static Plan cheaper(const Plan& cheapest_plan, const Plan& fewest_bytes) {
+    if (fewest_bytes.totals.cost_seconds >= cheapest_plan.totals.cost_seconds) {
+      return cheapest_plan;
+    }
+    Plan plan = fewest_bytes;
+    plan.name = cheapest_plan.name;
+    plan.totals.proved_optimal = false;
+    return plan;
   }
 
   /// Bounds that the cheapest plan's solve proved for every plan of this step.

@@ -261,10 +261,17 @@ void search_trees(const ArenaBlocks& blocks, std::int64_t enough, std::int64_t w
   // One way down without a step back costs a few comparisons a pair of blocks.
   const auto n = static_cast<std::int64_t>(blocks.count());
   const std::int64_t all = work;
+  const std::int64_t dive = 4 * n * n;
+  if (best.peak <= enough) {  // good enough; the bound for the price of one way down is better
+    std::int64_t left = std::min(dive, work);
+    auto found = tree_packing(blocks, sections, blocks.lower_bound, preferences.front(), left);
+    if (found) best = std::move(*found);
+    return;
+  }
   for (std::int64_t capacity = enough, step = enough / 512 + 1; capacity < best.peak;
        capacity += step, step += step) {
     // The least capacity is the one that is wanted most.
-    const std::int64_t share = std::max(all / (capacity == enough ? 10 : 30), 4 * n * n);
+    const std::int64_t share = std::max(all / (capacity == enough ? 10 : 30), dive);
     for (const Order& preference : preferences) {
       if (work <= 0) return;
       std::int64_t left = std::min(share, work);
@@ -289,9 +296,10 @@ BlockOffsets search_packing(const ArenaBlocks& blocks, std::int64_t enough, std:
   for (const Order& order : greedy_orders(blocks)) {
     const std::int64_t peak = fit.pack(order, best.peak - 1);
     if (peak < best.peak) best = {fit.offsets(), peak};
-    if (best.peak <= enough) return best;
+    if (best.peak == blocks.lower_bound) return best;
   }
-  if (work > 0) search_trees(blocks, enough, work, best);
+  if (work <= 0) return best;
+  search_trees(blocks, enough, work, best);
   if (best.peak <= enough) return best;
   return Improvement(blocks, fit, std::move(best)).run(enough, work / 2);
 }

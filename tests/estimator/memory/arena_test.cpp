@@ -8,6 +8,7 @@
 #include <random>
 
 #include "estimator/memory/arena_search.hpp"
+#include "estimator/memory/arena_tree.hpp"
 
 using namespace stowage;
 
@@ -196,6 +197,42 @@ TEST_CASE("the shape of a training step is packed to its lower bound") {
   const ArenaPacking packing = pack_arena(requests);
   check_packing(requests, packing, arena_alignment, steps);
   CHECK(packing.peak == packing.lower_bound);
+}
+
+TEST_CASE("the tree search finds a packing exactly where there is one") {
+  std::mt19937 random(29);
+  for (int round = 0; round < 150; ++round) {
+    ArenaBlocks blocks;
+    blocks.steps = 8;
+    std::vector<ArenaRequest> requests;
+    for (const ArenaRequest& request : random_requests(random, 2 + random() % 5, 8, 12)) {
+      ArenaRequest kept{{}, request.bytes + 1_B};
+      for (const StepRange& range : request.live) {
+        if (range.begin < range.end) kept.live.push_back(range);
+      }
+      if (kept.live.empty()) continue;
+      requests.push_back(kept);
+      blocks.size.push_back(kept.bytes.count());
+      blocks.live.push_back(kept.live);
+    }
+    if (requests.empty()) continue;
+    std::vector<std::int32_t> preference(requests.size());
+    std::iota(preference.begin(), preference.end(), 0);
+    std::shuffle(preference.begin(), preference.end(), random);
+    const BlockSections sections = make_sections(blocks);
+    const std::int64_t least = optimum(requests);
+    for (const std::int64_t capacity : {least - 1, least, least + 3}) {
+      std::int64_t work = 10'000'000;
+      const auto found = tree_packing(blocks, sections, capacity, preference, work);
+      CHECK(work > 0);
+      CHECK(found.has_value() == (capacity >= least));
+      if (!found) continue;
+      CHECK(found->peak <= capacity);
+      ArenaPacking packing{{}, Bytes(found->peak), Bytes(naive_bound(requests, 1_B, 8))};
+      for (const std::int64_t offset : found->offset) packing.offsets.push_back(Bytes(offset));
+      check_packing(requests, packing, 1_B, 8);
+    }
+  }
 }
 
 TEST_CASE("the sweep for very many blocks keeps live blocks apart") {

@@ -20,9 +20,9 @@ namespace {
 
 // Effort, in moves looked at and in cuts: counted, so that the same problem gives the same plan on
 // any machine. All of it is at most about half a second on a thousand storages.
-constexpr std::int64_t search_effort = 400'000;
+constexpr std::int64_t search_effort = 200'000;
 constexpr int root_cuts = 60;
-constexpr int branch_cuts = 300;
+constexpr int branch_cuts = 250;
 constexpr std::size_t improved_starts = 3;
 
 std::string share(const std::string& name, Bytes bytes) {

@@ -138,7 +138,7 @@ const std::vector<OptionSpec>& table() {
        .group = planning,
        .value = "NAME",
        .help = "which proposal to write",
-       .default_note = "the first listed"},
+       .default_note = "the fastest that changes nothing"},
       {.name = "output",
        .type = text,
        .group = planning,

@@ -138,14 +138,18 @@ Answer no_plan(const Cargo& cargo, const Diagnostics& why) {
   return answer;
 }
 
-// The one that is asked for, else the first that leaves the training as it is; none of these: null.
-Result<std::optional<std::size_t>> chosen_plan(const Arguments& arguments,
+// The one that is asked for, else the fastest step of those that leave the training as it is and
+// that the host can hold; none of these: null.
+Result<std::optional<std::size_t>> chosen_plan(const Arguments& arguments, const Host& host,
                                                const std::vector<Plan>& plans) {
   const auto name = arguments.text("choose");
   if (!name) {
-    const auto found = std::find_if_not(plans.begin(), plans.end(), changes_training);
-    if (found == plans.end()) return std::optional<std::size_t>();
-    return std::optional(static_cast<std::size_t>(found - plans.begin()));
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if (!why_not_taken(plans[i], host).empty()) continue;
+      if (!best || plans[i].totals.step_seconds < plans[*best].totals.step_seconds) best = i;
+    }
+    return best;
   }
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -192,7 +196,7 @@ Result<Answer> run_plan_command(const Arguments& arguments) {
                  {.time_limit_seconds = *arguments.number("time-limit"), .cancelled = interrupted});
   poll_interrupts(false);
   if (!plans) return no_plan(*cargo, plans.error());
-  const auto chosen = chosen_plan(arguments, *plans);
+  const auto chosen = chosen_plan(arguments, cargo->request.host, *plans);
   if (!chosen) return tl::unexpected(chosen.error());
 
   std::vector<PlanProof> proofs;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cli/settings.hpp"
 #include "gpu_probe/host_backend.hpp"
 #include "planner/plan_step.hpp"
@@ -89,10 +87,14 @@ std::string_view to_string(Proof proof) {
   return "not_run";
 }
 
-bool changes_training(const Plan& plan) {
-  return std::any_of(plan.remarks.begin(), plan.remarks.end(), [](const std::string& remark) {
-    return remark.starts_with("changes the training");
-  });
+std::string why_not_taken(const Plan& plan, const Host& host) {
+  for (const std::string& remark : plan.remarks) {
+    if (remark.starts_with("changes the training")) return "it changes the training";
+  }
+  if (host.pinned_limit > Bytes() && plan.totals.host_peak > host.pinned_limit) {
+    return "it needs more pinned memory than the host allows";
+  }
+  return {};
 }
 
 Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
@@ -131,10 +133,12 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
     }
   }
   if (!chosen) {
-    out.say(fmt::format("\nevery plan within the budget changes the training; "
-                        "--choose {} takes it all the same",
-                        plans.front().name),
-            Tone::bad);
+    out.say("");
+    for (const Plan& plan : plans) {
+      out.say(fmt::format("'{}' is not taken unasked: {}; --choose {} takes it", plan.name,
+                          why_not_taken(plan, request.host), plan.name),
+              Tone::bad);
+    }
     return answer;
   }
   const PlanProof& proof = proofs[*chosen];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -21,11 +22,12 @@ struct PlanProof {
   Proof cuda = Proof::not_run;
 };
 
-/// Its own remarks say so: other batch statistics, for one. Never taken unless it is asked for.
-[[nodiscard]] bool changes_training(const Plan& plan);
+/// Why the plan is not taken unless it is asked for: it changes the training (its own remarks say
+/// so), or wants more pinned memory than the host allows. "" where nothing speaks against it.
+[[nodiscard]] std::string why_not_taken(const Plan& plan, const Host& host);
 
-/// The proposals side by side; `chosen` is the one that is written, none where all of them change
-/// the training.
+/// The proposals side by side; `chosen` is the one that is written, none where none may be
+/// taken unasked.
 [[nodiscard]] Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
                                  const std::vector<PlanProof>& proofs,
                                  std::optional<std::size_t> chosen);

@@ -95,14 +95,14 @@ TEST_CASE("check says yes with exit code 0, and its rows add up") {
 TEST_CASE("check says no with exit code 1, a culprit and what would do") {
   const TemporaryFolder folder;
   const std::string model = folder.file("dense.yaml", dense_net);
-  const std::vector<std::string> words{"check",     model, "--gpu-memory", "64MiB",
-                                       "--context", "0",   "--batch",      "100000"};
+  const std::vector<std::string> words{"check", model,     "--gpu-memory",
+                                       "1GiB",  "--batch", "1000000"};
   const Outcome outcome = stowage_program(words);
   CHECK(outcome.exit_code == 1);
   CHECK(outcome.out.find("\ndoes not fit: ") != std::string::npos);
   CHECK(outcome.out.find("\n  the largest batch that fits is ") != std::string::npos);
   CHECK(outcome.err ==
-        "note: taken for a generic card of 64.0 MiB with compute capability 8.6; --gpu NAME takes "
+        "note: taken for a generic card of 1.0 GiB with compute capability 8.6; --gpu NAME takes "
         "a real one\n");
 
   std::vector<std::string> as_json = words;
@@ -139,13 +139,15 @@ TEST_CASE("batch finds what check confirms") {
   const TemporaryFolder folder;
   const std::string model = folder.file("dense.yaml", dense_net);
   const Outcome outcome = stowage_program(
-      {"batch", model, "--gpu-memory", "300MiB", "--global-batch", "1000000", "--format", "json"});
+      {"batch", model, "--gpu-memory", "1GiB", "--global-batch", "1000000", "--format", "json"});
   CHECK(outcome.exit_code == 0);
   const json answer = parsed(outcome);
   const std::int64_t largest = answer["largest"];
   CHECK(answer["largest_safe"] <= largest);
   CHECK(answer["recommended"] <= answer["largest_safe"]);
   CHECK(answer["recommended"].get<std::int64_t>() % 8 == 0);
+  REQUIRE_FALSE(answer["curve"].empty());
+  REQUIRE(answer["accumulation"].is_object());
   CHECK(answer["curve"].back()["batch"] == largest);
   for (const json& point : answer["curve"]) {
     CHECK(point["device_bytes"] <= answer["device"]["available_bytes"]);
@@ -155,7 +157,7 @@ TEST_CASE("batch finds what check confirms") {
         1000000);
   for (const std::int64_t more : {0, 1}) {
     CHECK(stowage_program(
-              {"check", model, "--gpu-memory", "300MiB", "--batch", std::to_string(largest + more)})
+              {"check", model, "--gpu-memory", "1GiB", "--batch", std::to_string(largest + more)})
               .exit_code == more);
   }
 }

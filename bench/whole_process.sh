@@ -37,4 +37,5 @@ printf '%10s %10s %10s  %s\n' 'median ms' 'least' 'most' 'command'
 scenario check gpt2 --gpu rtx3090 --batch 8
 scenario check resnet50 --gpu rtx3090 --batch 64
 scenario check vgg16 --gpu rtx3090 --batch 64
-scenario plan gpt2 --gpu rtx3060 --batch 32
+scenario plan gpt2 --gpu rtx3060 --batch 8
+scenario plan vgg16 --gpu rtx3060 --batch 256

@@ -37,6 +37,11 @@ Bytes bytes_of_bound(double seconds) {
 
 Bytes pcie(const Plan& plan) { return plan.totals.h2d + plan.totals.d2h; }
 
+bool computes_on_cpu(const Plan& plan) {
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(),
+                     [](const PlannedNode& node) { return node.device == Device::cpu; });
+}
+
 /// The step at one number of micro-batches and what the proposals for it share.
 struct Case {
   SizedStep step;
@@ -69,6 +74,7 @@ class Proposals {
         plans_.push_back(finish(*whole, "all-gpu", all_gpu, *cheapest_plan));
       }
       auto fewest_bytes = min_pcie(*whole, *cheapest_plan);
+      if (fewest_bytes) fewest_bytes = fewer_bytes(std::move(*fewest_bytes), *cheapest_plan);
       plans_.push_back(fewest_bytes ? cheaper(*cheapest_plan, *fewest_bytes) : *cheapest_plan);
       // Without it the updates alone break the budget: they have to run on the CPU.
       if (fewest_bytes) plans_.push_back(std::move(*fewest_bytes));
@@ -121,10 +127,7 @@ class Proposals {
         std::min(totals.cost_seconds, fitted->solution.cost_lower_bound_seconds);
     totals.all_gpu_cost_seconds = fitted->solution.all_gpu_cost_seconds;
     totals.proved_optimal = fitted->at_budget && fitted->solution.proved_optimal;
-    const bool computes_on_cpu =
-        std::any_of(plan.nodes.begin(), plan.nodes.end(),
-                    [](const PlannedNode& node) { return node.device == Device::cpu; });
-    totals.pcie_lower_bound = pcie_bound(of, computes_on_cpu);
+    totals.pcie_lower_bound = pcie_bound(of, computes_on_cpu(plan));
     return plan;
   }
 
@@ -161,6 +164,18 @@ class Proposals {
     Plan plan = fewest_bytes;
     plan.name = cheapest_plan.name;
     plan.totals.proved_optimal = false;
+    return plan;
+  }
+
+  /// The plan of fewest bytes, or the cheapest one where that computes on the GPU alone and has
+  /// turned out to move fewer. The bound on bytes is that of the solve which minimised them.
+  [[nodiscard]] static Plan fewer_bytes(Plan fewest_bytes, const Plan& cheapest_plan) {
+    if (computes_on_cpu(cheapest_plan) || pcie(cheapest_plan) >= pcie(fewest_bytes)) {
+      return fewest_bytes;
+    }
+    Plan plan = cheapest_plan;
+    plan.name = fewest_bytes.name;
+    plan.totals.pcie_lower_bound = fewest_bytes.totals.pcie_lower_bound;
     return plan;
   }
 

@@ -339,20 +339,28 @@ Plan assemble_plan(const SizedStep& step, const ResidencyProblem& problem,
   return Assembly(step, problem, placement, options).run();
 }
 
-Placement all_gpu_placement(const ResidencyProblem& problem) {
+Placement all_gpu_placement(const ResidencyProblem& problem, Bytes budget) {
   Placement placement;
   placement.device.assign(problem.operations.size(), Device::gpu);
-  for (const Operation& operation : problem.operations) {
-    const auto best = std::min_element(operation.engines.begin(), operation.engines.end(),
-                                       [](const EngineCost& a, const EngineCost& b) {
-                                         return std::pair(a.seconds, a.workspace) <
-                                                std::pair(b.seconds, b.workspace);
-                                       });
-    placement.engine.push_back(static_cast<std::int32_t>(best - operation.engines.begin()));
-  }
+  placement.engine.assign(problem.operations.size(), 0);
   for (const Item& item : problem.items) {
     placement.on_gpu.emplace_back(item.touches.size(), true);
     placement.resident.emplace_back(item.touches.size() - (item.wraps ? 0 : 1), true);
+  }
+  const std::vector<Bytes> memory = evaluate(problem, placement).memory;
+  for (std::size_t i = 0; i < problem.operations.size(); ++i) {
+    const std::vector<EngineCost>& engines = problem.operations[i].engines;
+    if (memory[i] <= budget) continue;
+    const Bytes others = memory[i] - engines.front().workspace;
+    auto taken = std::find_if(engines.begin(), engines.end(), [&](const EngineCost& engine) {
+      return others + engine.workspace <= budget;
+    });
+    if (taken == engines.end()) {
+      taken = std::min_element(
+          engines.begin(), engines.end(),
+          [](const EngineCost& a, const EngineCost& b) { return a.workspace < b.workspace; });
+    }
+    placement.engine[i] = static_cast<std::int32_t>(taken - engines.begin());
   }
   return placement;
 }

@@ -109,7 +109,7 @@ class Proposals {
 
   /// As if the GPU had room for everything.
   Plan assemble_all_gpu(Case& of) const {
-    Plan plan = assemble_plan(of.step, of.all_gpu, all_gpu_placement(of.all_gpu),
+    Plan plan = assemble_plan(of.step, of.all_gpu, all_gpu_placement(of.all_gpu, request_.budget),
                               {.budget = unlimited_arena});
     of.all_gpu_step_seconds = plan.totals.step_seconds;
     return plan;
@@ -186,7 +186,8 @@ class Proposals {
     plan.name = name;
     PlanTotals& totals = plan.totals;
     if (totals.cost_seconds == 0) {
-      totals.cost_seconds = evaluate(of.all_gpu, all_gpu_placement(of.all_gpu)).cost_seconds;
+      totals.cost_seconds =
+          evaluate(of.all_gpu, all_gpu_placement(of.all_gpu, request_.budget)).cost_seconds;
       totals.pcie_lower_bound = pcie(plan);  // the inputs, which any plan uploads
       totals.proved_optimal = true;
     }
@@ -230,7 +231,8 @@ class Proposals {
       if (options_.cancelled && options_.cancelled()) break;
       auto part = make_case(static_cast<int>(parts));
       if (!part || part->step.graph->nodes.size() > most_nodes) break;
-      const Bytes all_gpu = evaluate(part->all_gpu, all_gpu_placement(part->all_gpu)).peak;
+      const Bytes all_gpu =
+          evaluate(part->all_gpu, all_gpu_placement(part->all_gpu, request_.budget)).peak;
       if (memory_floor(part->free_updates).bytes > request_.budget) continue;
       const bool fits = all_gpu <= request_.budget;
       // Swapping is a last resort: look at a few, and further only for one that needs none.

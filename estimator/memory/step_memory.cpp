@@ -62,7 +62,9 @@ StepMemory step_memory(const SizedStep& step, const MemoryRules& rules) {
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
     const Storage& storage = graph.storages[i];
     StorageUse use = use_of(storage, rules);
-    if (touches[i].empty() && !use.whole_step) continue;
+    // PyTorch loads every buffer; our executor only what a kernel touches (not batch counters).
+    const bool loaded = use.whole_step && graph.settings.kernels == KernelSet::pytorch;
+    if (touches[i].empty() && !loaded) continue;
     use.bytes = round_up(step.storage_bytes[i], rules.granularity);
     use.touches = std::move(touches[i]);
     memory.entries.push_back({.name = storage.name,

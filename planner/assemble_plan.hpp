@@ -27,8 +27,8 @@ struct AssemblyOptions {
                                  const Placement& placement, const AssemblyOptions& options);
 
 /// The placement that keeps everything on the GPU that may be there: fetches are the inputs' alone.
-/// Every operation runs on the GPU with its first engine that fits in the budget beside what else is
-/// live, the smallest where none does: the same choice as check's for the `stowage` runtime.
+/// Every operation runs on the GPU with its first engine that fits in the budget beside what else
+/// is live, the smallest where none does: the same choice as check's for the `stowage` runtime.
 [[nodiscard]] Placement all_gpu_placement(const ResidencyProblem& problem,
                                           Bytes budget = unlimited_arena);
 

@@ -10,15 +10,15 @@ namespace stowage {
 
 struct Host {
   std::string name;
-  Bytes memory;            ///< physical
-  Bytes pinned_limit;      ///< how much of it may be page-locked (half by default)
-  double cpu_flops = 0;    ///< fp32, sustained, all cores, a second
-  double memory_bandwidth = 0;   ///< bytes a second
-  double kernel_latency = 0;     ///< seconds a kernel call
-  double h2d_bandwidth = 0;      ///< 0: the card's own figure
+  Bytes memory;                 ///< physical
+  Bytes pinned_limit;           ///< how much of it may be page-locked (half by default)
+  double cpu_flops = 0;         ///< fp32, sustained, all cores, a second
+  double memory_bandwidth = 0;  ///< bytes a second
+  double kernel_latency = 0;    ///< seconds a kernel call
+  double h2d_bandwidth = 0;     ///< 0: the card's own figure
   double d2h_bandwidth = 0;
-  double link_latency = 0;       ///< seconds a transfer
-  std::string source;            ///< "configs/hosts/generic.yaml", "this machine"
+  double link_latency = 0;  ///< seconds a transfer
+  std::string source;       ///< "configs/hosts/generic.yaml", "this machine"
 };
 
 /// A host file; errors with their places.

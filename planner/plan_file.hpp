@@ -10,7 +10,8 @@ namespace stowage {
 
 [[nodiscard]] std::string write_plan(const Plan& plan);
 /// Errors with their places: not a plan, another format version, wrong types, ids out of range,
-/// begin >= end (of a residence; > of a transfer). What it accepts need not be valid: validate_plan says.
+/// begin >= end (of a residence; > of a transfer). What it accepts need not be valid: validate_plan
+/// says.
 [[nodiscard]] Result<Plan> read_plan(SourceTextPtr source);
 
 }  // namespace stowage

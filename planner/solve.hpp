@@ -15,9 +15,9 @@
 namespace stowage {
 
 struct SolveOptions {
-  Bytes budget;                    ///< memory at every step
-  double time_limit_seconds = 10;  ///< the best so far is returned with its gap
-  double target_gap = 0.01;        ///< of the overhead: stop refining below it
+  Bytes budget;                          ///< memory at every step
+  double time_limit_seconds = 10;        ///< the best so far is returned with its gap
+  double target_gap = 0.01;              ///< of the overhead: stop refining below it
   std::function<bool()> cancelled = {};  ///< polled; SIGINT
 };
 

@@ -9,8 +9,8 @@ namespace stowage {
 
 enum class DataType { float32, float64, float16, bfloat16, int64, int32, uint8, boolean };
 
-[[nodiscard]] std::int64_t element_size(DataType type);      ///< bytes an element
-[[nodiscard]] std::string_view to_string(DataType type);     ///< "float32", ...
+[[nodiscard]] std::int64_t element_size(DataType type);   ///< bytes an element
+[[nodiscard]] std::string_view to_string(DataType type);  ///< "float32", ...
 [[nodiscard]] std::optional<DataType> parse_data_type(std::string_view text);
 [[nodiscard]] bool is_floating_point(DataType type);
 

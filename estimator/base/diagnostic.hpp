@@ -39,10 +39,10 @@ enum class Severity { error, warning, note };
 
 struct Diagnostic {
   Severity severity = Severity::error;
-  std::string message;                      ///< one sentence, no full stop, names quoted with ''
-  SourceSpan span = {};                     ///< where
-  std::string hint = {};                    ///< "did you mean 'channels'?" or what would cure it
-  std::vector<Diagnostic> notes = {};       ///< other places that take part, severity note
+  std::string message;                 ///< one sentence, no full stop, names quoted with ''
+  SourceSpan span = {};                ///< where
+  std::string hint = {};               ///< "did you mean 'channels'?" or what would cure it
+  std::vector<Diagnostic> notes = {};  ///< other places that take part, severity note
 };
 using Diagnostics = std::vector<Diagnostic>;
 

@@ -55,16 +55,8 @@ std::optional<InferenceError> check_same_padding(const Attributes& attributes) {
 tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
                                               std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
-  if (auto error = want_rank(x, 4, "[batch, channels, height, width]")) {
-    return tl::unexpected(*error);
-  }
-  if (auto error = want_floating(x)) return tl::unexpected(*error);
+  if (auto error = want_image(x, true)) return tl::unexpected(*error);
   if (auto error = check_same_padding(attributes)) return tl::unexpected(*error);
-  for (std::size_t axis = 1; axis < 4; ++axis) {
-    if (auto error = want_constant(x.shape[axis], "channels, height and width")) {
-      return tl::unexpected(*error);
-    }
-  }
   const std::int64_t in = x.shape[1].constant;
   const std::int64_t out = attributes.integer("channels");
   const std::int64_t groups = attributes.integer("groups");

@@ -22,11 +22,7 @@ namespace {
 
 tl::expected<Inference, InferenceError> infer(const Attributes&,
                                               std::span<const TensorType> inputs) {
-  if (auto error = want_floating(inputs[0])) return tl::unexpected(*error);
-  Inference result;
-  result.outputs = {inputs[0]};
-  result.flops = element_count(inputs[0].shape);
-  return result;
+  return infer_elementwise(inputs, 1);
 }
 
 bool is_identity(const OperatorLowering& lowering) {

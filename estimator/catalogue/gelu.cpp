@@ -18,11 +18,7 @@ bool composite(const OperatorLowering& lowering) {
 
 tl::expected<Inference, InferenceError> infer(const Attributes&,
                                               std::span<const TensorType> inputs) {
-  if (auto error = want_floating(inputs[0])) return tl::unexpected(*error);
-  Inference result;
-  result.outputs = {inputs[0]};
-  result.flops = element_count(inputs[0].shape) * Affine(gelu_flops);
-  return result;
+  return infer_elementwise(inputs, gelu_flops);
 }
 
 void forward_composite(OperatorLowering& lowering) {
@@ -75,7 +71,8 @@ void backward_composite(OperatorLowering& lowering) {
   const TensorView d_cube = step(Kernel::multiply, "backward.scaled_cube", {d_sum});
   const TensorView square = step(Kernel::multiply, "backward.square", {x});
   const TensorView slope = step(Kernel::multiply, "backward.slope", {square}, {d_cube.storage});
-  const TensorView d_power = step(Kernel::multiply, "backward.power", {d_cube, slope}, {x.storage, square.storage});
+  const TensorView d_power =
+      step(Kernel::multiply, "backward.power", {d_cube, slope}, {x.storage, square.storage});
   accumulate("backward.sum", d_sum, d_power);
   const TensorView d_scaled = step(Kernel::multiply, "backward.scaled", {d_half});
   accumulate("backward.total", d_sum, d_scaled);

@@ -20,19 +20,10 @@ std::vector<std::int64_t> resolved_stride(const Attributes& attributes) {
   return stride;
 }
 
-std::optional<InferenceError> check_input(const TensorType& x) {
-  if (auto error = want_rank(x, 4, "[batch, channels, height, width]")) return error;
-  if (auto error = want_floating(x)) return error;
-  for (std::size_t axis = 2; axis < 4; ++axis) {
-    if (auto error = want_constant(x.shape[axis], "height and width")) return error;
-  }
-  return std::nullopt;
-}
-
 tl::expected<Inference, InferenceError> infer_window(const Attributes& attributes,
                                                      std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
-  if (auto error = check_input(x)) return tl::unexpected(*error);
+  if (auto error = want_image(x, false)) return tl::unexpected(*error);
   const auto& kernel = attributes.integers("kernel");
   const auto& padding = attributes.integers("padding");
   const std::vector<std::int64_t> stride = resolved_stride(attributes);
@@ -119,7 +110,7 @@ void backward_average(OperatorLowering& lowering) {
 tl::expected<Inference, InferenceError> infer_adaptive(const Attributes& attributes,
                                                        std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
-  if (auto error = check_input(x)) return tl::unexpected(*error);
+  if (auto error = want_image(x, false)) return tl::unexpected(*error);
   const auto& size = attributes.integers("size");
   Inference result;
   result.outputs = {{{x.shape[0], x.shape[1], size[0], size[1]}, x.type}};

@@ -37,6 +37,26 @@ std::optional<InferenceError> want_constant(const Affine& dimension, std::string
                         .input = index};
 }
 
+std::optional<InferenceError> want_image(const TensorType& input, bool constant_channels) {
+  if (auto error = want_rank(input, 4, "[batch, channels, height, width]")) return error;
+  if (auto error = want_floating(input)) return error;
+  for (std::size_t axis = constant_channels ? 1 : 2; axis < 4; ++axis) {
+    const std::string_view what =
+        constant_channels ? "channels, height and width" : "height and width";
+    if (auto error = want_constant(input.shape[axis], what)) return error;
+  }
+  return std::nullopt;
+}
+
+tl::expected<Inference, InferenceError> infer_elementwise(std::span<const TensorType> inputs,
+                                                          std::int64_t flops) {
+  if (auto error = want_floating(inputs[0])) return tl::unexpected(*error);
+  Inference result;
+  result.outputs = {inputs[0]};
+  result.flops = element_count(inputs[0].shape) * Affine(flops);
+  return result;
+}
+
 std::optional<std::int64_t> window_count(std::int64_t in, const Window& window) {
   const std::int64_t padded = in + window.padding_before + window.padding_after;
   const std::int64_t extent = window.dilation * (window.kernel - 1) + 1;

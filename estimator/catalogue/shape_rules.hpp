@@ -25,6 +25,14 @@ namespace stowage {
 [[nodiscard]] std::optional<InferenceError> want_constant(const Affine& dimension,
                                                           std::string_view what, int index = 0);
 
+/// Refuses what is not [batch, channels, height, width] of floating-point values with constant
+/// height and width, and, if `constant_channels`, channels.
+[[nodiscard]] std::optional<InferenceError> want_image(const TensorType& input,
+                                                       bool constant_channels);
+/// The shape rule of an operator that works element by element: the input's type, `flops` each.
+[[nodiscard]] tl::expected<Inference, InferenceError> infer_elementwise(
+    std::span<const TensorType> inputs, std::int64_t flops);
+
 /// One axis of a sliding window.
 struct Window {
   std::int64_t kernel = 1, stride = 1, padding_before = 0, padding_after = 0, dilation = 1;

@@ -11,8 +11,8 @@
 namespace stowage {
 
 struct Card {
-  std::string name;          ///< "GeForce RTX 3090"
-  std::string architecture;  ///< "Ampere"
+  std::string name;               ///< "GeForce RTX 3090"
+  std::string architecture;       ///< "Ampere"
   double compute_capability = 0;  ///< 8.6
   int sm_count = 0;
   Bytes nvml_total;          ///< what nvidia-smi prints
@@ -20,17 +20,18 @@ struct Card {
   std::string total_source;  ///< where the totals come from, and whether cuda_total was derived
   Bytes context;             ///< CUDA context with lazily loaded kernels, outside any allocator
   std::string context_source;
-  double memory_bandwidth = 0;   ///< bytes a second
-  double fp32_flops = 0;         ///< a second, vector units
-  double tf32_flops = 0;         ///< dense tensor cores; 0: none
-  double fp16_flops = 0;         ///< dense tensor cores, fp32 accumulation; else vector
-  double h2d_bandwidth = 0;      ///< bytes a second, pinned
+  double memory_bandwidth = 0;  ///< bytes a second
+  double fp32_flops = 0;        ///< a second, vector units
+  double tf32_flops = 0;        ///< dense tensor cores; 0: none
+  double fp16_flops = 0;        ///< dense tensor cores, fp32 accumulation; else vector
+  double h2d_bandwidth = 0;     ///< bytes a second, pinned
   double d2h_bandwidth = 0;
   double pageable_bandwidth = 0;
-  std::string pcie;              ///< "gen4 x16"
+  std::string pcie;  ///< "gen4 x16"
   std::string rate_source;
   std::string confidence;
-  std::string cudnn_device_json;  ///< what cuDNN is told about the card; empty: not served (cc < 7.5)
+  std::string
+      cudnn_device_json;  ///< what cuDNN is told about the card; empty: not served (cc < 7.5)
 };
 
 /// A card by name: "rtx3090", "RTX 3090", "GeForce RTX 3090" and "NVIDIA GeForce RTX 3090" are one.

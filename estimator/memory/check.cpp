@@ -15,9 +15,9 @@ constexpr Bytes driver_segment{2 << 20};
 constexpr Bytes cublas_workspace{8'519'680};
 constexpr Bytes cublas_workspace_hopper{33'554'432};
 
-// Kernels that the libraries load on first use, outside any allocator. Public reports put the growth
-// of the first iterations at 50 to 200 MiB for both together (facts gathered in docs/accounting.md);
-// the middle of that, until a calibration measures it.
+// Kernels that the libraries load on first use, outside any allocator. Public reports put the
+// growth of the first iterations at 50 to 200 MiB for both together (facts gathered in
+// docs/accounting.md); the middle of that, until a calibration measures it.
 constexpr Bytes library_kernels{64 << 20};
 
 bool calls_cudnn(const KernelNode& node) {

@@ -5,8 +5,8 @@
 //
 // From 8.0 on cuDNN runs fp32 convolutions on tensor cores (TF32) in channels-last layout, so its
 // workspace is converted copies of the operands: w and x, or x and y as well. Before 8.0 the 3x3
-// convolutions of stride 1 run as Winograd F(3x3), which keeps transformed 5x5 filters; wide ones of
-// stride 1 convert their operands; the others need index tables of some kilobytes.
+// convolutions of stride 1 run as Winograd F(3x3), which keeps transformed 5x5 filters; wide ones
+// of stride 1 convert their operands; the others need index tables of some kilobytes.
 #pragma once
 
 #include <memory>

@@ -4,10 +4,14 @@ namespace stowage {
 
 std::string_view to_string(WorkspaceOrigin origin) {
   switch (origin) {
-    case WorkspaceOrigin::none: return "none";
-    case WorkspaceOrigin::cudnn: return "cudnn";
-    case WorkspaceOrigin::rule: return "rule";
-    case WorkspaceOrigin::mixed: return "mixed";
+    case WorkspaceOrigin::none:
+      return "none";
+    case WorkspaceOrigin::cudnn:
+      return "cudnn";
+    case WorkspaceOrigin::rule:
+      return "rule";
+    case WorkspaceOrigin::mixed:
+      return "mixed";
   }
   return "none";
 }

@@ -29,34 +29,35 @@ struct TensorType {
 
 /// An activation: a model input or one output of an operator.
 struct ModelTensor {
-  std::string name;     ///< "image", "conv1", "qkv.0"
+  std::string name;  ///< "image", "conv1", "qkv.0"
   TensorType type;
   OperatorId producer;  ///< none: a model input
   int output_index = 0;
 };
 
 struct Parameter {
-  std::string name;      ///< "conv1.weight"; of a tied parameter the first owner's name
-  TensorType type;       ///< shape is constant
+  std::string name;  ///< "conv1.weight"; of a tied parameter the first owner's name
+  TensorType type;   ///< shape is constant
   bool trainable = true;
   bool is_buffer = false;  ///< running statistics: kept, never trained, no gradient
 };
 
 struct Operator {
-  std::string name;              ///< unique: "layer1.0.conv1"
+  std::string name;  ///< unique: "layer1.0.conv1"
   const OperatorRow* row = nullptr;
   Attributes attributes;
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
-  std::vector<ParameterId> parameters;  ///< in the row's order, then buffers; tied ones repeat an id
+  std::vector<ParameterId>
+      parameters;  ///< in the row's order, then buffers; tied ones repeat an id
   SourceSpan span;
 };
 
 /// What training adds: defaults of the description's `train:` (the command line overrides them).
 struct OptimizerSettings {
-  std::string name = "sgd";    ///< sgd, adam, adamw
+  std::string name = "sgd";  ///< sgd, adam, adamw
   double learning_rate = 0.01;
-  double momentum = 0;         ///< sgd: > 0 keeps a momentum buffer
+  double momentum = 0;  ///< sgd: > 0 keeps a momentum buffer
   bool nesterov = false;
   double weight_decay = 0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
@@ -65,17 +66,17 @@ struct OptimizerSettings {
 
 struct ModelGraph {
   std::string name;
-  std::string source;                ///< whose implementation it describes: "torchvision resnet18"
+  std::string source;  ///< whose implementation it describes: "torchvision resnet18"
   std::vector<ModelTensor> tensors;
   std::vector<Parameter> parameters;  ///< trainable ones, frozen ones and buffers
   std::vector<Operator> operators;    ///< execution order; the loss, if any, is the last
   std::vector<TensorId> inputs;
-  TensorId output;                    ///< what the model returns (the loss's first input)
-  TensorId loss;                      ///< none: inference only
-  bool loss_in_model = false;         ///< the module computes its loss itself, as transformers' do
-  OptimizerSettings optimizer;        ///< of `train:`
-  std::int64_t default_seq = 0;       ///< 0: the model has no symbol `seq`
-  std::vector<Diagnostic> warnings;   ///< unused layers and the like
+  TensorId output;                   ///< what the model returns (the loss's first input)
+  TensorId loss;                     ///< none: inference only
+  bool loss_in_model = false;        ///< the module computes its loss itself, as transformers' do
+  OptimizerSettings optimizer;       ///< of `train:`
+  std::int64_t default_seq = 0;      ///< 0: the model has no symbol `seq`
+  std::vector<Diagnostic> warnings;  ///< unused layers and the like
 
   [[nodiscard]] const ModelTensor& tensor(TensorId id) const { return tensors[id.index()]; }
   [[nodiscard]] const Parameter& parameter(ParameterId id) const { return parameters[id.index()]; }

@@ -23,7 +23,7 @@ class StepBuilder;  // step_builder.hpp
 struct NodeExtras {
   Attributes attributes;  ///< added to the operator's own
   std::vector<StorageId> temporaries = {};
-  std::vector<StorageId> holds = {};    ///< see KernelNode::holds
+  std::vector<StorageId> holds = {};  ///< see KernelNode::holds
   Affine flops = 0;
   int convolution = -1;  ///< from add_convolution
 };

@@ -54,8 +54,8 @@ struct Storage {
   StorageClass storage_class = StorageClass::activation;
   Persistence persistence = Persistence::transient;
   Affine bytes;
-  OperatorId op;         ///< whose result, parameter or state it is (a tied one: the first); none: inputs
-  ParameterId parameter;  ///< for parameter, buffer, gradient, optimizer_state
+  OperatorId op;  ///< whose result, parameter or state it is (a tied one: the first); none: inputs
+  ParameterId parameter;      ///< for parameter, buffer, gradient, optimizer_state
   bool carries_over = false;  ///< written in a step and read in the next (parameters that train,
                               ///< state, running statistics); persistent storages only
   NodeId replaced_after;      ///< valid: a variable of the training script keeps it (PyTorch's

@@ -2,9 +2,9 @@
 // pass included, on a machine without a driver or a GPU.
 //
 // PyTorch's autograd engine asks the CUDA hooks, for each device index of the (no-op) device guard
-// that FakeTensorMode installs, whether a primary context exists. That check first compares the index
-// with the number of visible devices, which is 0 here, and throws. This library answers for the
-// driver and for c10: many devices while `stowage_show_devices(n)` says so, none of them with a
+// that FakeTensorMode installs, whether a primary context exists. That check first compares the
+// index with the number of visible devices, which is 0 here, and throws. This library answers for
+// the driver and for c10: many devices while `stowage_show_devices(n)` says so, none of them with a
 // context. Nothing else of CUDA is provided, so any attempt to run a kernel still fails.
 //
 // Built and preloaded by fake_cuda.py; its soname is libcuda.so.1.
@@ -14,13 +14,13 @@ signed char visible_devices = 0;
 }
 
 extern "C" void stowage_show_devices(int count) {
-    visible_devices = static_cast<signed char>(count);
+  visible_devices = static_cast<signed char>(count);
 }
 
 extern "C" int cuDevicePrimaryCtxGetState(int /*device*/, unsigned* flags, int* active) {
-    *flags = 0;
-    *active = 0;
-    return 0;
+  *flags = 0;
+  *active = 0;
+  return 0;
 }
 
 namespace c10::cuda {

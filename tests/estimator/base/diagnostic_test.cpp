@@ -9,11 +9,11 @@ namespace stowage {
 TEST_CASE("a diagnostic shows its line with a caret") {
   const auto source = std::make_shared<const SourceText>(
       SourceText{"net.yaml", "layers:\n\t- conv2d: {chanels: 64}\n"});
-  const Diagnostic diagnostic{.message = "unknown attribute 'chanels' of conv2d",
-                              .span = {source, 2, 13, 7},
-                              .hint = "did you mean 'channels'?",
-                              .notes = {{.severity = Severity::note,
-                                         .message = "conv2d wants 'channels'"}}};
+  const Diagnostic diagnostic{
+      .message = "unknown attribute 'chanels' of conv2d",
+      .span = {source, 2, 13, 7},
+      .hint = "did you mean 'channels'?",
+      .notes = {{.severity = Severity::note, .message = "conv2d wants 'channels'"}}};
   CHECK(render(std::array{diagnostic}) ==
         "net.yaml:2:13: error: unknown attribute 'chanels' of conv2d\n"
         "   - conv2d: {chanels: 64}\n"

@@ -65,8 +65,8 @@ TEST_CASE("a window is counted as PyTorch counts it") {
   CHECK(window_count(6, {.kernel = 3, .stride = 2}) == 2);
   CHECK(window_count(6, {.kernel = 3, .stride = 2, .ceil_mode = true}) == 3);
   // The last window would start in the right padding: not counted.
-  const Window window{.kernel = 2, .stride = 3, .padding_before = 1, .padding_after = 1,
-                      .ceil_mode = true};
+  const Window window{
+      .kernel = 2, .stride = 3, .padding_before = 1, .padding_after = 1, .ceil_mode = true};
   CHECK(window_count(5, window) == 2);
 }
 

@@ -19,8 +19,7 @@ std::vector<ReferenceModel> reference_models() {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;
     std::ifstream file(entry.path());
-    ReferenceModel model{.file = entry.path().stem().string(),
-                         .json = nlohmann::json::parse(file)};
+    ReferenceModel model{.file = entry.path().stem().string(), .json = nlohmann::json::parse(file)};
     model.batch = model.json.at("batch").get<std::int64_t>();
     const auto name = model.json.at("model").get<std::string>();
     model.model = name == "gpt2-nodropout" ? "gpt2" : name;
@@ -52,8 +51,7 @@ SizedStep our_step(const ModelGraph& model, const ReferenceModel& reference,
                    const OptimizerSettings& optimizer) {
   auto graph = lower(model, {.kernels = KernelSet::pytorch, .optimizer = optimizer});
   if (!graph) throw std::runtime_error(render(graph.error()));
-  auto sized = size_storages(std::make_shared<const StepGraph>(*std::move(graph)),
-                             reference.batch);
+  auto sized = size_storages(std::make_shared<const StepGraph>(*std::move(graph)), reference.batch);
   if (!sized) throw std::runtime_error(render(sized.error()));
   return *std::move(sized);
 }

@@ -21,14 +21,17 @@ std::int64_t bytes_of(const ModelGraph& model, bool buffers) {
 
 std::string kind_of(const Storage& storage, const ModelGraph& model) {
   switch (storage.storage_class) {
-    case StorageClass::parameter: return "parameter";
-    case StorageClass::buffer: return "buffer";
+    case StorageClass::parameter:
+      return "parameter";
+    case StorageClass::buffer:
+      return "buffer";
     // The reference calls the last input, the one that the loss compares with, the target.
     case StorageClass::input:
       return storage.name == model.tensor(model.inputs.back()).name && model.inputs.size() > 1
                  ? "target"
                  : "input";
-    default: return "other";
+    default:
+      return "other";
   }
 }
 
@@ -43,7 +46,8 @@ std::map<std::string, Multiset> ours_by_kind(const ModelGraph& model, const Size
   return result;
 }
 
-/// cuDNN batch norm's reserve space: its size is not known without a GPU, the reference has 0 bytes.
+/// cuDNN batch norm's reserve space: its size is not known without a GPU, the reference has 0
+/// bytes.
 bool is_batch_norm_reserve(const nlohmann::json& saved) {
   return saved.at("storage_bytes") == 0 &&
          saved.at("saved_by").at(0).at("node") == "CudnnBatchNormBackward0" &&
@@ -111,10 +115,10 @@ TEST_CASE("what is saved for backward is what PyTorch saves on CUDA, storage by 
 TEST_CASE("output shapes are PyTorch's, module by module") {
   // Modules of PyTorch and the operators that stand for them here.
   const std::map<std::string, std::string> operators{
-      {"Conv2d", "conv2d"},           {"ConvTranspose2d", "conv_transpose2d"},
-      {"Linear", "linear"},           {"Conv1D", "linear"},
-      {"BatchNorm2d", "batch_norm"},  {"LayerNorm", "layer_norm"},
-      {"MaxPool2d", "max_pool2d"},    {"AdaptiveAvgPool2d", "adaptive_avg_pool2d"},
+      {"Conv2d", "conv2d"},          {"ConvTranspose2d", "conv_transpose2d"},
+      {"Linear", "linear"},          {"Conv1D", "linear"},
+      {"BatchNorm2d", "batch_norm"}, {"LayerNorm", "layer_norm"},
+      {"MaxPool2d", "max_pool2d"},   {"AdaptiveAvgPool2d", "adaptive_avg_pool2d"},
       {"Embedding", "embedding"}};
   for (const ReferenceModel& reference : reference_models()) {
     CAPTURE(reference.file);
@@ -128,8 +132,7 @@ TEST_CASE("output shapes are PyTorch's, module by module") {
     for (const nlohmann::json& layer : reference.json.at("layers")) {
       const auto found = operators.find(layer.at("type").get<std::string>());
       if (found == operators.end()) continue;
-      theirs[found->second].push_back(
-          layer.at("output_shape").get<std::vector<std::int64_t>>());
+      theirs[found->second].push_back(layer.at("output_shape").get<std::vector<std::int64_t>>());
     }
     CHECK(theirs.size() >= 1);
     for (auto& [name, shapes] : theirs) {

@@ -1,5 +1,6 @@
-// Live bytes over whole training steps, phase by phase, against a trace of PyTorch's CUDA path: every
-// storage that an operator returned, from there to its last release (tests/reference/README.md).
+// Live bytes over whole training steps, phase by phase, against a trace of PyTorch's CUDA path:
+// every storage that an operator returned, from there to its last release
+// (tests/reference/README.md).
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -30,9 +31,9 @@ std::int64_t phase_peak(const SizedStep& step, const std::vector<Bytes>& live,
   return top;
 }
 
-/// transformers' loss shifts the labels by padding them by one, [batch, seq + 1], and flattening the
-/// shifted part, which copies it unless the batch is 1. Both live while the loss is computed; our
-/// description compares with labels that are shifted already.
+/// transformers' loss shifts the labels by padding them by one, [batch, seq + 1], and flattening
+/// the shifted part, which copies it unless the batch is 1. Both live while the loss is computed;
+/// our description compares with labels that are shifted already.
 std::int64_t shifted_labels(const ReferenceModel& reference, const std::string& phase) {
   if (reference.model != "gpt2" || phase != "forward") return 0;
   const auto seq = reference.json.at("settings").at("seq").get<std::int64_t>();

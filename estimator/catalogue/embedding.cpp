@@ -58,8 +58,15 @@ void backward_embedding(OperatorLowering& lowering) {
 
 tl::expected<Inference, InferenceError> infer_positions(const Attributes& attributes,
                                                         std::span<const TensorType>) {
+  const std::int64_t length = attributes.integer("length");
+  const std::int64_t at_most = attributes.integer("at_most");
+  if (at_most > 0 && length > at_most) {
+    return refuse(
+        fmt::format("a length of {} is more than the {} positions there are", length, at_most),
+        "length");
+  }
   Inference result;
-  result.outputs = {{{1, attributes.integer("length")}, DataType::int64}};
+  result.outputs = {{{1, length}, DataType::int64}};
   return result;
 }
 
@@ -94,7 +101,12 @@ OperatorRow rows::positions() {
   return {.name = "positions",
           .doc = "0, 1, 2, ... as an int64 tensor [1, length]",
           .attributes =
-              {{.name = "length", .type = AttributeType::integer, .doc = "how many", .minimum = 1}},
+              {{.name = "length", .type = AttributeType::integer, .doc = "how many", .minimum = 1},
+               {.name = "at_most",
+                .type = AttributeType::integer,
+                .doc = "the longest length allowed, as rows of the table they index; 0: any",
+                .default_value = std::int64_t{0},
+                .minimum = 0}},
           .min_inputs = 0,
           .max_inputs = 0,
           .infer = infer_positions,

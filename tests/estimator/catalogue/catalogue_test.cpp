@@ -109,6 +109,12 @@ TEST_CASE("shape rules refuse with the reason") {
   table.set("features", std::int64_t{4});
   CHECK(refusal("embedding", table, {image(1, 1)}) ==
         "wants integer indices, but its input is float32");
+  Attributes positions = defaults(*find_operator("positions"));
+  positions.set("length", std::int64_t{1025});
+  CHECK(find_operator("positions")->infer(positions, {}).has_value());
+  positions.set("at_most", std::int64_t{1024});
+  CHECK(refusal("positions", positions, {}) ==
+        "a length of 1025 is more than the 1024 positions there are");
 }
 
 TEST_CASE("reshape finds the rest, also along the batch") {

@@ -55,6 +55,9 @@ Result<SourceTextPtr> find_model(const std::string& argument, const std::string&
   std::error_code code;
   if (fs::exists(argument, code) && !fs::is_directory(argument, code)) return read_file(argument);
   const bool is_path = argument.find('/') != std::string::npos || argument.ends_with(".yaml");
+  if (is_path && fs::is_directory(argument, code)) {
+    return failure(fmt::format("'{}' is a folder", argument));
+  }
   if (is_path) return failure(fmt::format("there is no file '{}'", argument));
   const fs::path shipped = fs::path(directory) / (argument + ".yaml");
   if (fs::exists(shipped, code)) return read_file(shipped);

@@ -28,7 +28,7 @@ TEST_CASE("a model is a file, else a shipped name") {
         "error: there is no model 'something-else'\n"
         "  a model is a file, '-' or one that 'stowage models' lists\n");
   CHECK(outcome("nets/none.yaml") == "error: there is no file 'nets/none.yaml'\n");
-  CHECK(outcome(shipped) == "error: there is no file '" + shipped + "'\n");
+  CHECK(outcome(shipped) == "error: '" + shipped + "' is a folder\n");
   CHECK(outcome("") == "error: the model's name is empty\n");
 }
 

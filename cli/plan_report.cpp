@@ -104,17 +104,20 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
   Json::Array rows;
   for (std::size_t i = 0; i < plans.size(); ++i) rows.push_back(plan_json(plans[i], proofs[i]));
   const std::string_view runtime = to_string(request.lowering.kernels);
-  out.json = {{"plans", std::move(rows)},
-              {"chosen", chosen ? Json(plans[*chosen].name) : Json()},
-              {"device", Json::Object{{"name", request.card.name},
-                                      {"total_bytes", request.card.cuda_total},
-                                      {"available_bytes", request.available}}},
-              {"host", Json::Object{{"name", request.host.name},
-                                    {"source", request.host.source},
-                                    {"memory_bytes", request.host.memory}}},
-              {"workspace_source", plans.front().inputs.workspace_origin},
-              {"settings", settings_json(request.model, request.lowering, request.batch,
-                                         request.model_options.seq, runtime)}};
+  // A budget alone is the arena's size and says nothing of a card's.
+  const bool has_card = request.available > Bytes();
+  out.json = {
+      {"plans", std::move(rows)},
+      {"chosen", chosen ? Json(plans[*chosen].name) : Json()},
+      {"device", Json::Object{{"name", request.card.name},
+                              {"total_bytes", has_card ? Json(request.card.cuda_total) : Json()},
+                              {"available_bytes", has_card ? Json(request.available) : Json()}}},
+      {"host", Json::Object{{"name", request.host.name},
+                            {"source", request.host.source},
+                            {"memory_bytes", request.host.memory}}},
+      {"workspace_source", plans.front().inputs.workspace_origin},
+      {"settings", settings_json(request.model, request.lowering, request.batch,
+                                 request.model_options.seq, runtime)}};
   out.listing = proposals(plans);
   out.say(fmt::format("{}, {} kernels",
                       describe_step(request.model, request.lowering, request.batch,

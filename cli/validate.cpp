@@ -159,6 +159,9 @@ void say_verdict(const Proceedings& proceedings, Report& out) {
 }  // namespace
 
 Result<Answer> run_validate(const Arguments& arguments) {
+  if (arguments.flag("model-only") && arguments.given("on")) {
+    return failure(command_line_error("--model-only runs nothing, but --on asks for a run"));
+  }
   const auto configs = find_configs(arguments);
   if (!configs) return tl::unexpected(configs.error());
   auto source = read_source(arguments.positionals().front());

@@ -226,6 +226,24 @@ TEST_CASE("a plan on stdout is the plan alone, and goes on from there") {
   CHECK(stowage_program({"validate", "-", "--model-only"}, {.input = older.out}).exit_code == 0);
 }
 
+TEST_CASE("checks on paper alone and a run exclude each other") {
+  const Outcome both = stowage_program({"validate", "-", "--model-only", "--on", "host"});
+  CHECK(both.exit_code == 2);
+  CHECK(both.out.empty());
+  CHECK(both.err == "<command line>: error: --model-only runs nothing, but --on asks for a run\n");
+}
+
+TEST_CASE("a budget alone is no card's size") {
+  const auto device = [](const std::string& option) {
+    return parsed(stowage_program({"plan", "-", "--batch", "2", option, "2GiB", "--format", "json"},
+                                  {.input = deep_net(false)}))["device"];
+  };
+  CHECK(device("--budget")["total_bytes"].is_null());
+  CHECK(device("--budget")["available_bytes"].is_null());
+  CHECK(device("--gpu-memory")["total_bytes"] == std::int64_t{2} << 30);
+  CHECK(device("--gpu-memory")["available_bytes"] > 0);
+}
+
 TEST_CASE("what is no plan is bad input") {
   CHECK(stowage_program({"validate", "/nonexistent.yaml"}).err ==
         "error: cannot open '/nonexistent.yaml': No such file or directory\n");

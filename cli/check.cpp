@@ -142,8 +142,8 @@ std::string what_would_do(const BatchReport& batches, std::string_view model) {
     return fmt::format("the largest batch that fits is {} (stowage batch {})",
                        grouped_digits(batches.largest), model);
   }
-  return fmt::format("not even a batch of 1 fits; stowage plan {} keeps part of it on the host",
-                     model);
+  return fmt::format(
+      "not even a batch of 1 fits; stowage plan {} tries it with part of it on the host", model);
 }
 
 void say_verdict(const CheckReport& report, const Card& card, Report& out) {

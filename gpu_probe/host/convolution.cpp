@@ -96,19 +96,37 @@ void execute_into(const dnnl::primitive& primitive, std::unordered_map<int, memo
   lane().wait();
 }
 
+// oneDNN 3 (Ubuntu 24.04) describes a primitive in one step, oneDNN 2 (Debian 12) in two.
+template <typename Primitive, typename... Arguments>
+typename Primitive::primitive_desc describe(const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpu(), arguments...};
+#else
+  return {typename Primitive::desc(arguments...), cpu()};
+#endif
+}
+
+template <typename Primitive, typename... Arguments>
+typename Primitive::primitive_desc describe_backward(
+    const dnnl::convolution_forward::primitive_desc& hint, const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpu(), arguments..., hint};
+#else
+  return {typename Primitive::desc(arguments...), cpu(), hint};
+#endif
+}
+
 dnnl::convolution_forward::primitive_desc forward_description(const Geometry& g, bool bias) {
   using Forward = dnnl::convolution_forward;
   const auto kind = dnnl::prop_kind::forward_training;
   const auto direct = dnnl::algorithm::convolution_direct;
   if (bias) {
     const Sizes channels{g.y[1]};
-    return {Forward::desc(kind, direct, preferred(g.x), preferred(g.w), plain(channels),
-                          preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after),
-            cpu()};
+    return describe<Forward>(kind, direct, preferred(g.x), preferred(g.w), plain(channels),
+                             preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
   }
-  return {Forward::desc(kind, direct, preferred(g.x), preferred(g.w), preferred(g.y), g.stride,
-                        g.dilation, g.pad_before, g.pad_after),
-          cpu()};
+  return describe<Forward>(kind, direct, preferred(g.x), preferred(g.w), preferred(g.y), g.stride,
+                           g.dilation, g.pad_before, g.pad_after);
 }
 
 void forward(const Geometry& g, const float* x, const float* w, const float* bias, float* y) {
@@ -125,10 +143,9 @@ void forward(const Geometry& g, const float* x, const float* w, const float* bia
 
 void backward_data(const Geometry& g, const float* dy, const float* w, float* dx) {
   using Backward = dnnl::convolution_backward_data;
-  const Backward::primitive_desc description(
-      Backward::desc(dnnl::algorithm::convolution_direct, preferred(g.x), preferred(g.w),
-                     preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after),
-      cpu(), forward_description(g, false));
+  const auto description = describe_backward<Backward>(
+      forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),
+      preferred(g.w), preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
   execute_into(Backward(description),
                {{DNNL_ARG_DIFF_DST, laid_out(g.y, dy, description.diff_dst_desc())},
                 {DNNL_ARG_WEIGHTS, laid_out(g.w, w, description.weights_desc())}},
@@ -137,10 +154,9 @@ void backward_data(const Geometry& g, const float* dy, const float* w, float* dx
 
 void backward_filter(const Geometry& g, const float* x, const float* dy, float* dw) {
   using Backward = dnnl::convolution_backward_weights;
-  const Backward::primitive_desc description(
-      Backward::desc(dnnl::algorithm::convolution_direct, preferred(g.x), preferred(g.w),
-                     preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after),
-      cpu(), forward_description(g, false));
+  const auto description = describe_backward<Backward>(
+      forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),
+      preferred(g.w), preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
   execute_into(Backward(description),
                {{DNNL_ARG_SRC, laid_out(g.x, x, description.src_desc())},
                 {DNNL_ARG_DIFF_DST, laid_out(g.y, dy, description.diff_dst_desc())}},

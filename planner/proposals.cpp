@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "estimator/base/hash.hpp"
 #include "estimator/memory/step_hash.hpp"
@@ -36,6 +37,13 @@ Bytes bytes_of_bound(double seconds) {
 }
 
 Bytes pcie(const Plan& plan) { return plan.totals.h2d + plan.totals.d2h; }
+
+/// The inputs of all micro-batches, which every plan that computes on the GPU uploads.
+Bytes input_bytes(const SizedStep& step) {
+  Bytes bytes;
+  for (const TensorView& input : step.graph->inputs) bytes += step.bytes(input.storage);
+  return bytes;
+}
 
 bool computes_on_cpu(const Plan& plan) {
   return std::any_of(plan.nodes.begin(), plan.nodes.end(),
@@ -73,7 +81,9 @@ class Proposals {
       if (all_gpu.totals.arena <= request_.budget) {
         plans_.push_back(finish(*whole, "all-gpu", all_gpu, *cheapest_plan));
       }
-      auto fewest_bytes = min_pcie(*whole, *cheapest_plan);
+      std::optional<Bytes> all_gpu_bound;
+      auto fewest_bytes = min_pcie(*whole, *cheapest_plan, all_gpu_bound);
+      set_pcie_bound(*whole, *cheapest_plan, all_gpu_bound);
       if (fewest_bytes) fewest_bytes = fewer_bytes(std::move(*fewest_bytes), *cheapest_plan);
       plans_.push_back(fewest_bytes ? cheaper(*cheapest_plan, *fewest_bytes) : *cheapest_plan);
       // Without it the updates alone break the budget: they have to run on the CPU.
@@ -127,8 +137,19 @@ class Proposals {
         std::min(totals.cost_seconds, fitted->solution.cost_lower_bound_seconds);
     totals.all_gpu_cost_seconds = fitted->solution.all_gpu_cost_seconds;
     totals.proved_optimal = fitted->at_budget && fitted->solution.proved_optimal;
-    totals.pcie_lower_bound = pcie_bound(of, computes_on_cpu(plan));
     return plan;
+  }
+
+  /// `all_gpu_bound`, if known, is of plans that compute on the GPU alone.
+  void set_pcie_bound(const Case& of, Plan& plan, std::optional<Bytes> all_gpu_bound) const {
+    const bool updates_are_free = computes_on_cpu(plan);
+    if (!updates_are_free && pcie(plan) == input_bytes(of.step)) {
+      plan.totals.pcie_lower_bound = pcie(plan);  // any plan uploads the inputs
+      return;
+    }
+    const bool known = all_gpu_bound.has_value() && !updates_are_free;
+    plan.totals.pcie_lower_bound =
+        std::min(pcie(plan), known ? *all_gpu_bound : pcie_bound(of, updates_are_free));
   }
 
   /// No plan within the budget that computes on the GPU (updates too, or where they like) moves
@@ -144,14 +165,16 @@ class Proposals {
                         {.compute_on_gpu = true, .all_on_gpu = !updates_are_free});
   }
 
-  [[nodiscard]] Result<Plan> min_pcie(const Case& of, const Plan& cheapest_plan) const {
+  /// Also says below which bytes no plan that computes on the GPU alone can go.
+  [[nodiscard]] Result<Plan> min_pcie(const Case& of, const Plan& cheapest_plan,
+                                      std::optional<Bytes>& all_gpu_bound) const {
     auto fitted = plan_within(of.step, byte_problem(of, false), of.all_gpu, solve_options_);
     if (!fitted) return tl::unexpected(fitted.error());
     Plan plan = std::move(fitted->plan);
     plan.totals.cost_seconds = evaluate(of.all_gpu, fitted->placement).cost_seconds;
     plan = finish(of, "min-pcie", std::move(plan), cheapest_plan);
-    plan.totals.pcie_lower_bound =
-        std::min(pcie(plan), bytes_of_bound(fitted->solution.cost_lower_bound_seconds));
+    all_gpu_bound = bytes_of_bound(fitted->solution.cost_lower_bound_seconds);
+    plan.totals.pcie_lower_bound = std::min(pcie(plan), *all_gpu_bound);
     plan.totals.proved_optimal = plan.totals.pcie_lower_bound == pcie(plan);
     return plan;
   }
@@ -248,6 +271,7 @@ class Proposals {
     (void)assemble_all_gpu(part);
     auto plan = cheapest(part);
     if (!plan) return plan;
+    set_pcie_bound(part, *plan, std::nullopt);
     plan->name = fmt::format("micro-batch-{}", parts);
     const auto& nodes = part.step.graph->nodes;
     if (std::any_of(nodes.begin(), nodes.end(), [](const KernelNode& node) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+
 #include "cli/settings.hpp"
 #include "gpu_probe/host_backend.hpp"
 #include "planner/plan_step.hpp"
@@ -11,6 +14,11 @@ namespace stowage {
 namespace {
 
 Bytes pcie_bytes(const Plan& plan) { return plan.totals.h2d + plan.totals.d2h; }
+
+std::int64_t nodes_on_cpu(const Plan& plan) {
+  return std::count_if(plan.nodes.begin(), plan.nodes.end(),
+                       [](const PlannedNode& node) { return node.device != Device::gpu; });
+}
 
 Json plan_json(const Plan& plan, const PlanProof& proof) {
   const PlanTotals& totals = plan.totals;
@@ -34,6 +42,7 @@ Json plan_json(const Plan& plan, const PlanProof& proof) {
                       {"arena_bytes", totals.arena},
                       {"arena_lower_bound_bytes", totals.arena_lower_bound},
                       {"micro_batches", plan.inputs.lowering.micro_batches},
+                      {"nodes_on_cpu", nodes_on_cpu(plan)},
                       {"remarks", std::move(remarks)},
                       {"validation", Json::Object{{"model", to_string(proof.model)},
                                                   {"host", to_string(proof.host)},
@@ -131,6 +140,11 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
       "  Step: simulated, copies beside compute. Gap: of the overhead, to the proven bound, for "
       "this order and batch.");
   for (const Plan& plan : plans) {
+    // Its bytes are then not to be held against those of a plan that computes on the GPU alone.
+    if (const std::int64_t on_cpu = nodes_on_cpu(plan); on_cpu > 0) {
+      out.say(fmt::format("  {}: {} of {} kernels run on the CPU", plan.name, on_cpu,
+                          plan.nodes.size()));
+    }
     for (const std::string& remark : plan.remarks) {
       out.say(fmt::format("  {}: {}", plan.name, remark));
     }

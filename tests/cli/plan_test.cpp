@@ -1,5 +1,6 @@
 // plan, validate, export and probe as a user runs them.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
@@ -242,6 +243,21 @@ TEST_CASE("a budget alone is no card's size") {
   CHECK(device("--budget")["available_bytes"].is_null());
   CHECK(device("--gpu-memory")["total_bytes"] == std::int64_t{2} << 30);
   CHECK(device("--gpu-memory")["available_bytes"] > 0);
+}
+
+TEST_CASE("a plan says how much of it runs on the CPU") {
+  const std::vector<std::string> words{"plan",        "keras-deep-16x16", "--gpu",
+                                       "gtx-960-2gb", "--in-use",         "233MiB"};
+  const json plans = parsed(stowage_program(with(words, {"--format", "json"})))["plans"];
+  REQUIRE(plans.size() == 2);
+  CHECK(plans[0]["name"] == "cheapest");
+  CHECK(plans[0]["nodes_on_cpu"] > 0);
+  CHECK(plans[1]["name"] == "min-pcie");
+  CHECK(plans[1]["nodes_on_cpu"] == 0);
+  const std::string told = stowage_program(words).out;
+  CHECK(told.find(fmt::format("\n  cheapest: {} of ", plans[0]["nodes_on_cpu"].get<int>())) !=
+        std::string::npos);
+  CHECK(told.find("kernels run on the CPU\n") == told.rfind("kernels run on the CPU\n"));
 }
 
 TEST_CASE("what is no plan is bad input") {

@@ -8,6 +8,7 @@ namespace stowage {
 namespace {
 
 constexpr std::int64_t assumed_workspace_factor = 8;
+constexpr std::size_t most_remembered = 4096;  // answers; a sweep over batches asks each but once
 
 /// Sizes a graph at one batch after another, asking about each distinct convolution once.
 class Trial {
@@ -19,7 +20,11 @@ class Trial {
         source_(source),
         granularity_(runtime_granularity(settings.runtime)),
         limit_(allocator_limit(*graph_, card, settings)),
-        buffers_(runtime_buffers(*graph_, card, settings.runtime)) {}
+        buffers_(runtime_buffers(*graph_, card, settings.runtime)) {
+    for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
+      if (graph_->nodes[i].convolution >= 0) convolutions_.push_back(i);
+    }
+  }
 
   /// Live bytes by step, without workspaces; nullopt where a size overflows.
   [[nodiscard]] std::optional<std::vector<Bytes>> live_without_workspaces(std::int64_t batch) {
@@ -40,10 +45,7 @@ class Trial {
   [[nodiscard]] bool completes(std::int64_t batch, bool assume) {
     const auto live = live_without_workspaces(batch);
     if (!live || !within_limit(*live)) return false;
-    std::vector<std::size_t> nodes;
-    for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
-      if (graph_->nodes[i].convolution >= 0) nodes.push_back(i);
-    }
+    std::vector<std::size_t> nodes = convolutions_;
     std::stable_sort(nodes.begin(), nodes.end(),
                      [&](std::size_t a, std::size_t b) { return (*live)[a] > (*live)[b]; });
     return std::all_of(nodes.begin(), nodes.end(), [&](std::size_t node) {
@@ -52,6 +54,33 @@ class Trial {
       if (assume && room >= assumed_workspace_factor * operand_bytes(query)) return true;
       return round_up(least_workspace(query), granularity_) <= room;
     });
+  }
+
+  /// Whether every convolution has so much to spare that `completes` would ask about none.
+  [[nodiscard]] bool completes_unasked(std::int64_t batch) {
+    const auto live = live_without_workspaces(batch);
+    if (!live || !within_limit(*live)) return false;
+    return std::all_of(convolutions_.begin(), convolutions_.end(), [&](std::size_t node) {
+      const ConvolutionQuery query = convolution_query(*graph_, graph_->nodes[node], batch);
+      return limit_ - (*live)[node] >= assumed_workspace_factor * operand_bytes(query);
+    });
+  }
+
+  /// What is left for each convolution's workspace; nullopt where a size overflows.
+  [[nodiscard]] std::optional<std::vector<Bytes>> rooms(std::int64_t batch) {
+    const auto live = live_without_workspaces(batch);
+    if (!live) return std::nullopt;
+    std::vector<Bytes> rooms;
+    for (const std::size_t node : convolutions_) rooms.push_back(limit_ - (*live)[node]);
+    return rooms;
+  }
+
+  [[nodiscard]] bool engines_fit(std::int64_t batch, const std::vector<Bytes>& rooms) {
+    for (std::size_t i = 0; i < convolutions_.size(); ++i) {
+      const auto query = convolution_query(*graph_, graph_->nodes[convolutions_[i]], batch);
+      if (round_up(least_workspace(query), granularity_) > rooms[i]) return false;
+    }
+    return true;
   }
 
  private:
@@ -79,6 +108,7 @@ class Trial {
         std::min_element(answer.engines.begin(), answer.engines.end(),
                          [](const Engine& a, const Engine& b) { return a.workspace < b.workspace; })
             ->workspace;
+    if (asked_.size() >= most_remembered) asked_.clear();
     asked_.emplace(query, least);
     return least;
   }
@@ -89,6 +119,7 @@ class Trial {
   Bytes granularity_;
   Bytes limit_;
   std::vector<RuntimeBuffer> buffers_;
+  std::vector<std::size_t> convolutions_;  // the nodes
   std::map<ConvolutionQuery, Bytes> asked_;
 };
 
@@ -116,8 +147,18 @@ std::int64_t walk_down(Trial& trial, std::int64_t from) {
 }
 
 std::int64_t safe_below(Trial& trial, std::int64_t largest) {
-  // The largest batch below which nothing fails: fall to just below each failure found.
-  for (std::int64_t batch = 1; batch < largest; ++batch) {
+  // Live bytes and operands grow with the batch: what completes unasked, all smaller ones do too.
+  std::int64_t unasked = 0;
+  std::int64_t end = largest + 1;
+  while (end - unasked > 1) {
+    const std::int64_t middle = unasked + (end - unasked) / 2;
+    (trial.completes_unasked(middle) ? unasked : end) = middle;
+  }
+  // For the same reason what fits beside the largest batch's tensors fits beside a smaller one's,
+  // which need not be sized then.
+  const auto rooms = trial.rooms(largest);
+  for (std::int64_t batch = unasked + 1; batch < largest; ++batch) {
+    if (rooms && trial.engines_fit(batch, *rooms)) continue;
     if (!trial.completes(batch, true)) return batch - 1;
   }
   return largest;

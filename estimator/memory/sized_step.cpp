@@ -60,6 +60,11 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
   for (const Storage& storage : graph->storages) {
     try {
       const std::int64_t bytes = storage.bytes.at(batch);
+      if (bytes < 0) {
+        return failure(fmt::format("batch {} makes '{}' ({}) smaller than nothing", batch,
+                                   storage.name, to_string(storage.storage_class)),
+                       "give a larger --batch");
+      }
       total = checked_add(total, bytes);
       if (total > largest_size) return too_large(storage, batch);
       sized.storage_bytes.emplace_back(bytes);

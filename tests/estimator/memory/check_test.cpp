@@ -148,6 +148,20 @@ TEST_CASE("cuBLAS keeps one workspace for forward and one for autograd's thread"
   CHECK(runtime_buffers(*training, hopper, Runtime::ideal).empty());
 }
 
+TEST_CASE("a batch that makes a dimension negative is refused with the layer") {
+  const auto graph = testing::lowered(testing::described(R"(
+model: m
+inputs: {x: {shape: [batch - 5, 8]}}
+layers:
+  - linear: {from: x, features: 8}
+)"),
+                                      {.mode = Mode::inference});
+  CHECK(size_storages(graph, 6).has_value());
+  const auto step = size_storages(graph, 2);
+  REQUIRE_FALSE(step.has_value());
+  CHECK(step.error().front().message == "batch 2 makes 'x' (input) smaller than nothing");
+}
+
 TEST_CASE("a batch whose sizes leave 64 bits is refused with the layer") {
   TwoEngines source(Bytes(0));
   const auto graph = testing::lowered(testing::shipped("vgg16"), {.kernels = KernelSet::pytorch});

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/base/bytes.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -22,7 +23,7 @@ std::vector<std::int64_t> resolved_padding(const Attributes& attributes) {
   const auto& kernel = attributes.integers("kernel");
   const auto& dilation = attributes.integers("dilation");
   for (std::size_t i = 0; i < kernel.size(); ++i) {
-    padding.push_back(dilation[i] * (kernel[i] - 1) / 2);
+    padding.push_back(checked_multiply(dilation[i], kernel[i] - 1) / 2);
   }
   return padding;
 }
@@ -93,7 +94,8 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
   if (attributes.boolean("bias")) {
     result.parameters.push_back({.name = "bias", .shape = {out}, .type = x.type});
   }
-  result.flops = element_count(y) * Affine(2) * Affine(in / groups * kernel[0] * kernel[1]);
+  result.flops =
+      element_count(y) * Affine(2) * Affine(in / groups) * Affine(kernel[0]) * Affine(kernel[1]);
   return result;
 }
 

@@ -29,7 +29,7 @@ tl::expected<Inference, InferenceError> infer_window(const Attributes& attribute
   const std::vector<std::int64_t> stride = resolved_stride(attributes);
   Shape y = x.shape;
   for (std::size_t i = 0; i < 2; ++i) {
-    if (2 * padding[i] > kernel[i]) {
+    if (padding[i] > kernel[i] / 2) {
       return refuse(
           fmt::format("padding {} is more than half the kernel {}", padding[i], kernel[i]),
           "padding");
@@ -49,7 +49,7 @@ tl::expected<Inference, InferenceError> infer_window(const Attributes& attribute
   }
   Inference result;
   result.outputs = {{y, x.type}};
-  result.flops = element_count(y) * Affine(kernel[0] * kernel[1]);
+  result.flops = element_count(y) * Affine(kernel[0]) * Affine(kernel[1]);
   return result;
 }
 
@@ -61,7 +61,7 @@ Attributes window_attributes(const OperatorLowering& lowering) {
 
 Affine window_flops(const OperatorLowering& lowering) {
   const auto& kernel = lowering.attributes().integers("kernel");
-  return element_count(lowering.output_type().shape) * Affine(kernel[0] * kernel[1]);
+  return element_count(lowering.output_type().shape) * Affine(kernel[0]) * Affine(kernel[1]);
 }
 
 void forward_max(OperatorLowering& lowering) {

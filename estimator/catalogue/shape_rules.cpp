@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "estimator/base/bytes.hpp"
+
 namespace stowage {
 
 tl::unexpected<InferenceError> refuse(std::string message, std::string_view attribute, int input,
@@ -58,12 +60,13 @@ tl::expected<Inference, InferenceError> infer_elementwise(std::span<const Tensor
 }
 
 std::optional<std::int64_t> window_count(std::int64_t in, const Window& window) {
-  const std::int64_t padded = in + window.padding_before + window.padding_after;
-  const std::int64_t extent = window.dilation * (window.kernel - 1) + 1;
+  const std::int64_t padded =
+      checked_add(checked_add(in, window.padding_before), window.padding_after);
+  const std::int64_t extent = checked_add(checked_multiply(window.dilation, window.kernel - 1), 1);
   if (extent > padded) return std::nullopt;
   const std::int64_t slack = padded - extent;
   if (!window.ceil_mode) return slack / window.stride + 1;
-  std::int64_t count = (slack + window.stride - 1) / window.stride + 1;
+  std::int64_t count = slack / window.stride + (slack % window.stride != 0 ? 1 : 0) + 1;
   if ((count - 1) * window.stride >= in + window.padding_before) --count;
   return count;
 }

@@ -32,8 +32,10 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
       return refuse(fmt::format("output_padding {} is not less than the stride {}", extra, stride),
                     "output_padding");
     }
-    const std::int64_t size = (x.shape[2 + i].constant - 1) * stride -
-                              2 * attributes.integers("padding")[i] + kernel[i] + extra;
+    const Affine whole =
+        Affine(x.shape[2 + i].constant - 1) * Affine(stride) + Affine(kernel[i]) + Affine(extra);
+    const Affine cut = Affine(2) * Affine(attributes.integers("padding")[i]);
+    const std::int64_t size = (whole - cut).constant;
     if (size < 1) return refuse(fmt::format("its output would have size {}", size), "padding", 0);
     y[2 + i] = size;
   }
@@ -44,7 +46,8 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
   if (attributes.boolean("bias")) {
     result.parameters.push_back({.name = "bias", .shape = {out}, .type = x.type});
   }
-  result.flops = element_count(x.shape) * Affine(2) * Affine(out / groups * kernel[0] * kernel[1]);
+  result.flops = element_count(x.shape) * Affine(2) * Affine(out / groups) * Affine(kernel[0]) *
+                 Affine(kernel[1]);
   return result;
 }
 

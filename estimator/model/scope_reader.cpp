@@ -90,6 +90,11 @@ class ScopeReader {
     LayerEntry entry{.mark = head->mark};
     entry.row = find_operator(head->text);
     if (entry.row == nullptr) find_block(head->text, entry);
+    if (entry.row != nullptr && entry.row->is_loss && default_name.empty()) {
+      mistakes_.error(head->mark, fmt::format("{} is a loss, not a layer", head->text),
+                      "put it under 'loss:'");
+      entry.broken = true;
+    }
     if (body != nullptr && !body->is_mapping()) {
       if (body->kind != YamlNode::Kind::null) {
         mistakes_.error(

@@ -4,6 +4,9 @@
 // one log-sum-exp a target.
 #include <fmt/format.h>
 
+#include <array>
+#include <optional>
+
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -131,14 +134,23 @@ void forward_mse(OperatorLowering& lowering) {
   lowering.save("target", target);
 }
 
+// The mean of (x - target)^2 is symmetric: the target's gradient, where it has one, is the input's
+// with the two exchanged.
 void backward_mse(OperatorLowering& lowering) {
-  std::vector<TensorView> reads{lowering.saved("input"), lowering.saved("target")};
-  if (lowering.pytorch()) reads.push_back(emit_first_gradient(lowering));
-  const TensorView dx = lowering.new_input_gradient(0);
-  lowering.emit(
-      Kernel::mse_backward, "backward", reads, {dx},
-      {.attributes = gradient_scale(lowering), .flops = element_count(dx.shape) * Affine(3)});
-  lowering.give_input_gradient(0, dx);
+  const std::array<TensorView, 2> values{lowering.saved("input"), lowering.saved("target")};
+  std::optional<TensorView> one;
+  if (lowering.pytorch()) one = emit_first_gradient(lowering);
+  for (int i = 0; i < 2; ++i) {
+    if (!lowering.input_needs_gradient(i)) continue;
+    std::vector<TensorView> reads{values[static_cast<std::size_t>(i)],
+                                  values[static_cast<std::size_t>(1 - i)]};
+    if (one) reads.push_back(*one);
+    const TensorView dx = lowering.new_input_gradient(i);
+    lowering.emit(
+        Kernel::mse_backward, i == 0 ? "backward" : "backward.target", reads, {dx},
+        {.attributes = gradient_scale(lowering), .flops = element_count(dx.shape) * Affine(3)});
+    lowering.give_input_gradient(i, dx);
+  }
 }
 
 }  // namespace

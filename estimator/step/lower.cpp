@@ -25,7 +25,14 @@ Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& setting
   }
   if (!diagnostics.empty()) return tl::unexpected(std::move(diagnostics));
   try {
-    return StepBuilder(model, settings).build();
+    StepGraph graph = StepBuilder(model, settings).build();
+    if (graph.nodes.empty()) {
+      return failure(
+          fmt::format("model '{}' computes nothing in {}: all its layers are views of "
+                      "their inputs",
+                      model.name, to_string(settings.mode)));
+    }
+    return graph;
   } catch (const ArithmeticOverflow& overflow) {
     return failure(
         fmt::format("model '{}' has a size past 64 bits: {}", model.name, overflow.what()));

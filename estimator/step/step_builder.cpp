@@ -163,13 +163,15 @@ void StepBuilder::deliver(OperatorId op, int micro_batch) {
 void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, OperatorId op,
                                int micro_batch) {
   if (!slot.present) {
-    slot = {gradient, true};
+    slot = {gradient, true, micro_batch};
     ++holders_[gradient.storage.index()];
     return;
   }
   const std::string name = fmt::format("{}.sum_gradients", model_.op(op).name);
-  // A view keeps its base alive, so that its storage has two holders (can_accumulate_inplace).
-  const bool own = graph_.settings.kernels == KernelSet::stowage || !slot.view.is_view;
+  // A view keeps its base alive, so that its storage has two holders (can_accumulate_inplace). What
+  // an earlier micro-batch left in .grad is added to in place whatever it is (accumulate_grad.h).
+  const bool own = graph_.settings.kernels == KernelSet::stowage || !slot.view.is_view ||
+                   slot.micro_batch != micro_batch;
   if (own && holders_[slot.view.storage.index()] == 1 && is_contiguous(slot.view)) {
     add_node({.name = suffixed(name, micro_batch),
               .kernel = Kernel::accumulate,
@@ -195,7 +197,7 @@ void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, Opera
             .writes = {sum},
             .flops = element_count(gradient.shape)});
   release(slot);
-  slot = {sum, true};
+  slot = {sum, true, micro_batch};
   ++holders_[sum.storage.index()];
 }
 

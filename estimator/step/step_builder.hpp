@@ -30,6 +30,7 @@ class StepBuilder {
   struct Gradient {
     TensorView view;
     bool present = false;
+    int micro_batch = 0;  // that gave it
   };
   struct Saved {
     std::string role;

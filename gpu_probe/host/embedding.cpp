@@ -39,7 +39,7 @@ void embedding_backward(const KernelCall& call) {
   require_arity(call, 2, 2, 1);
   const auto &indices = call.reads[0], &dy = call.reads[1], &dw = call.writes[0];
   const std::int64_t width = row_width(indices, dw, dy);
-  const std::int64_t padding = integer(call, "padding_idx", -1);
+  const std::int64_t padding = integer(call, "padding_index", -1);
   const std::int64_t* row = integers(indices);
   const float* gradient = floats(dy);
   float* table = mutable_floats(dw);

@@ -46,7 +46,8 @@ AttributeValue attribute_of(const json& value) {
 Attributes attributes_of(const json& object) {
   Attributes attributes;
   for (const auto& [name, value] : object.items()) {
-    if (!value.is_null()) attributes.set(name, attribute_of(value));
+    if (value.is_null()) continue;
+    attributes.set(name == "padding_idx" ? "padding_index" : name, attribute_of(value));
   }
   return attributes;
 }

@@ -21,13 +21,13 @@ std::vector<std::int32_t> last_writers(const StepGraph& graph, bool updates_too)
   return last;
 }
 
-DataType type_of(const StepGraph& graph, StorageId storage) {
+/// By StorageId; float32 of what no node writes.
+std::vector<DataType> written_types(const StepGraph& graph) {
+  std::vector<DataType> types(graph.storages.size(), DataType::float32);
   for (const KernelNode& node : graph.nodes) {
-    for (const TensorView& view : node.writes) {
-      if (view.storage == storage) return view.type;
-    }
+    for (const TensorView& view : node.writes) types[view.storage.index()] = view.type;
   }
-  return DataType::float32;
+  return types;
 }
 
 ResultKind kind_of(StorageClass storage_class) {
@@ -49,11 +49,12 @@ std::vector<ResultPlace> results_of(const StepGraph& graph) {
   for (const TensorView& loss : graph.losses) add(loss, ResultKind::loss);
   for (const TensorView& gradient : graph.gradients) add(gradient, ResultKind::gradient);
   const auto end = static_cast<std::int32_t>(graph.nodes.size());
+  const std::vector<DataType> types = written_types(graph);
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
     const Storage& storage = graph.storages[i];
     if (storage.persistence != Persistence::persistent || written[i] < 0) continue;
     const StorageId id = StorageId::of(i);
-    places.push_back({id, kind_of(storage.storage_class), type_of(graph, id), end});
+    places.push_back({id, kind_of(storage.storage_class), types[i], end});
   }
   std::sort(places.begin(), places.end(), [](const ResultPlace& a, const ResultPlace& b) {
     return std::tuple(a.after, a.storage) < std::tuple(b.after, b.storage);

@@ -6,70 +6,74 @@
 // argument under "in place" is the same storage on both sides. Attributes are those of the
 // operator's catalogue row plus the ones named here.
 //
-//   kernel                          reads                          writes
-//   convolution_forward             x, w, [b]                      y            (any spatial rank
-//   2) convolution_backward_data       dy, w                          dx
-//   convolution_backward_filter     x, dy                          dw
-//   transposed_convolution_forward          x, w, [b]              y            (w: [in,
-//   out/groups, kh, kw]) transposed_convolution_backward_data    dy, w                  dx
-//   transposed_convolution_backward_filter  x, dy                  dw
-//   channel_sum                     dy                             db           sum over all axes
-//   but `axis` linear_forward                  x, w, [b]                      y            x: [...,
-//   in], w: [out, in] linear_backward_data            dy, w                          dx
-//   linear_backward_filter          x, dy                          dw
-//   matmul                          a, b                           y            attributes
-//   transpose_a, transpose_b
-//                                   (last two axes), alpha; leading axes broadcast; where y lacks a
-//                                   leading axis that a and b have, it is summed over
-//   batch_norm_forward              x, w, b, mean, var             y, save_mean, save_invstd, mean,
-//   var
-//                                   (training; running mean and var in place; attributes eps,
-//                                   momentum)
-//   batch_norm_inference            x, w, b, mean, var             y
-//   batch_norm_backward             x, dy, w, save_mean, save_invstd   dx, dw, db
-//   layer_norm_forward              x, [w, b]                      y, mean, rstd   attributes axes
-//   (how many trailing), eps layer_norm_backward             x, dy, [w], mean, rstd         dx,
-//   [dw, db] relu_forward                    x                              y            y may be x
-//   (in place) relu_backward                   y, dy                          dx gelu_forward x y
-//   approximate: none | tanh | tanh_composite gelu_backward                   x, dy dx
-//   max_pool_forward                x                              y, [indices]
-//   max_pool_backward               x, y, dy                       dx           the first maximum
-//   of a window gets it avg_pool_forward                x                              y
-//   avg_pool_backward               dy                             dx
-//   adaptive_avg_pool_forward       x                              y
-//   adaptive_avg_pool_backward      dy                             dx
-//   dropout_forward                 x                              y, mask      attributes p, seed
-//   (integer) dropout_backward                dy, mask                       dx add a, b y
-//   broadcasts multiply                        a, b                           y broadcasts
-//   sum_to_shape                    x                              y            sums the broadcast
-//   axes accumulate                      a, b                           a            a += b, in
-//   place concatenate                     x0, x1, ...                    y            attribute
-//   axis (>= 0) slice                           x                              y attributes axis,
-//   start permute                         x                              y            attribute
-//   axes copy                            x                              y fill - y attribute value
-//   iota                            -                              y            int64 0, 1, 2, ...
-//   along the last axis embedding_forward               indices, w                     y
-//   embedding_backward              indices, dy                    dw           zeroes dw first;
-//   padding_idx -1: none softmax_forward                 x                              y
-//   attributes axis, causal (mask above the
-//                                   diagonal of the last two axes, aligned as PyTorch's is_causal)
-//   softmax_backward                y, dy                          dx
-//   attention_forward               q, k, v                        out, logsumexp, [rng]
-//   attention_backward              dout, q, k, v, out, logsumexp, [rng]   dq, dk, dv
-//   log_softmax_forward             x                              y
-//   log_softmax_backward            y, dy                          dx
-//   nll_loss_forward                logp, target                   loss, total_weight
-//   nll_loss_backward               dloss, logp, target, total_weight      dlogp
-//   cross_entropy_forward           logits, target                 loss, logsumexp    mean over
-//   targets that
-//                                   are not ignore_index; class axis 1 (or the last of a 2-D input)
-//   cross_entropy_backward          logits, target, logsumexp      dlogits      attribute scale
-//   mse_forward                     x, target                      loss         mean
-//   mse_backward                    x, target                      dx           attribute scale
-//   sgd_update                      p, g, [m]                      p, [m]       in place
-//   adam_update                     p, g, m, v                     p, m, v      in place; attribute
-//   decoupled foreach_update                  p..., g..., [state...]         p..., [state...]
-//   pytorch only
+// clang-format off
+//   convolution_forward        x, w, [b] -> y                       any spatial rank
+//   convolution_backward_data  dy, w -> dx
+//   convolution_backward_filter
+//                              x, dy -> dw
+//   transposed_convolution_forward
+//                              x, w, [b] -> y                       w: [in, out/groups, kh, kw]
+//   transposed_convolution_backward_data
+//                              dy, w -> dx
+//   transposed_convolution_backward_filter
+//                              x, dy -> dw
+//   channel_sum                dy -> db                             sums all axes but `axis`
+//   linear_forward             x, w, [b] -> y                       x: [..., in], w: [out, in]
+//   linear_backward_data       dy, w -> dx
+//   linear_backward_filter     x, dy -> dw
+//   matmul                     a, b -> y                            (1)
+//   batch_norm_forward         x, [w, b], mean, var -> y, save_mean, save_invstd, mean, var  (2)
+//   batch_norm_inference       x, [w, b], mean, var -> y
+//   batch_norm_backward        x, dy, [w], save_mean, save_invstd -> dx, [dw, db]
+//   layer_norm_forward         x, [w, b] -> y, mean, rstd           axes (how many trailing), eps
+//   layer_norm_backward        x, dy, [w], mean, rstd -> dx, [dw, db]
+//   relu_forward               x -> y                               y may be x
+//   relu_backward              y, dy -> dx
+//   gelu_forward               x -> y                               approximate
+//   gelu_backward              x, dy -> dx                          approximate
+//   max_pool_forward           x -> y, [indices]
+//   max_pool_backward          x, y, dy -> dx                       a window's first maximum gets it
+//   avg_pool_forward           x -> y
+//   avg_pool_backward          dy -> dx
+//   adaptive_avg_pool_forward  x -> y
+//   adaptive_avg_pool_backward dy -> dx
+//   dropout_forward            x -> y, mask                         p, seed (integer)
+//   dropout_backward           dy, mask -> dx
+//   add                        a, b -> y                            broadcasts
+//   multiply                   a, b -> y                            broadcasts
+//   sum_to_shape               x -> y                               sums the broadcast axes
+//   accumulate                 a, b -> a                            a += b, in place
+//   concatenate                x0, x1, ... -> y                     axis (>= 0)
+//   slice                      x -> y                               axis (>= 0), start
+//   permute                    x -> y                               axes
+//   copy                       x -> y
+//   fill                       - -> y                               value
+//   iota                       - -> y                               int64 0, 1, ... on the last axis
+//   embedding_forward          indices, w -> y
+//   embedding_backward         indices, dy -> dw                    (3)
+//   softmax_forward            x -> y                               axis (>= 0), causal (4)
+//   softmax_backward           y, dy -> dx
+//   attention_forward          q, k, v -> out, logsumexp, [rng]     pytorch only
+//   attention_backward         dout, q, k, v, out, logsumexp, [rng] -> dq, dk, dv  pytorch only
+//   log_softmax_forward        x -> y                               pytorch only
+//   log_softmax_backward       y, dy -> dx                          pytorch only
+//   nll_loss_forward           logp, target -> loss, total_weight   pytorch only
+//   nll_loss_backward          dloss, logp, target, total_weight -> dlogp  pytorch only
+//   cross_entropy_forward      logits, target -> loss, logsumexp    (5)
+//   cross_entropy_backward     logits, target, logsumexp -> dlogits scale
+//   mse_forward                x, target -> loss                    mean
+//   mse_backward               x, target -> dx                      scale
+//   sgd_update                 p, g, [m] -> p, [m]                  in place
+//   adam_update                p, g, m, v -> p, m, v                in place; decoupled
+//   foreach_update             p..., g..., [state...] -> p..., [state...]  pytorch only
+//
+// (1) transpose_a, transpose_b (last two axes), alpha; leading axes broadcast; where y lacks a
+//     leading axis that a and b have, or has it as 1, it is summed over
+// (2) training; running mean and var in place; eps, momentum
+// (3) zeroes dw first; the row `padding_index` gets nothing, -1: none
+// (4) masks above the diagonal of the last two axes, aligned as PyTorch's is_causal
+// (5) mean over the targets that are not ignore_index; class axis 1
+// clang-format on
 #pragma once
 
 #include <string_view>

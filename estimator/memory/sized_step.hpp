@@ -38,8 +38,8 @@ struct SizedStep {
                                               std::int64_t batch);
 
 /// size_storages, and asks `source` once for each distinct convolution.
-/// Errors: batch < 1; a size below 0 (a dimension of `batch - 5`) or past 2^62 bytes, naming the layer ("batch 1000000000 makes layer
-/// ...").
+/// Errors: batch < 1; a size below 0 (a dimension of `batch - 5`) or past 2^62 bytes, naming the
+/// layer ("batch 1000000000 makes layer ...").
 [[nodiscard]] Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph,
                                           std::int64_t batch, WorkspaceSource& source);
 

@@ -50,9 +50,10 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
   if (report.largest == 0) {
     out.say(fmt::format("not even one sample fits {}", card.name), Tone::bad);
     if (report.at_one) {
-      out.say(fmt::format("  {} wanted, {} available\n  {}",
-                          format_bytes(report.at_one->device_bytes),
-                          format_bytes(report.at_one->available_bytes), report.at_one->culprit));
+      const auto [wanted, available] =
+          format_apart(report.at_one->device_bytes, report.at_one->available_bytes);
+      out.say(fmt::format("  {} wanted, {} available\n  {}", wanted, available,
+                          report.at_one->culprit));
     }
     return;
   }
@@ -74,9 +75,9 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
   }
   std::string use = fmt::format("use --batch {}", report.recommended);
   if (report.at_recommended) {
-    use += fmt::format(": {} of the {} available on {}",
-                       format_bytes(report.at_recommended->device_bytes),
-                       format_bytes(report.at_recommended->available_bytes), card.name);
+    const auto [wanted, available] =
+        format_apart(report.at_recommended->device_bytes, report.at_recommended->available_bytes);
+    use += fmt::format(": {} of the {} available on {}", wanted, available, card.name);
   }
   out.say(use, Tone::good);
 }

@@ -147,15 +147,14 @@ std::string what_would_do(const BatchReport& batches, std::string_view model) {
 }
 
 void say_verdict(const CheckReport& report, const Card& card, Report& out) {
+  const auto [wanted, available] = format_apart(report.device_bytes, report.available_bytes);
   if (report.fits) {
-    out.say(fmt::format("fits: {} of the {} that {} has available, {} to spare",
-                        format_bytes(report.device_bytes), format_bytes(report.available_bytes),
+    out.say(fmt::format("fits: {} of the {} that {} has available, {} to spare", wanted, available,
                         card.name, format_bytes(report.headroom)),
             Tone::good);
     return;
   }
-  out.say(fmt::format("does not fit: {} wanted, {} available on {}, {} too much",
-                      format_bytes(report.device_bytes), format_bytes(report.available_bytes),
+  out.say(fmt::format("does not fit: {} wanted, {} available on {}, {} too much", wanted, available,
                       card.name, format_bytes(Bytes() - report.headroom)),
           Tone::bad);
   out.say("  " + report.culprit);

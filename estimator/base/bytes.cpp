@@ -54,6 +54,19 @@ std::string format_bytes(Bytes bytes) {
   return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
+std::pair<std::string, std::string> format_apart(Bytes a, Bytes b) {
+  std::pair<std::string, std::string> shown{format_bytes(a), format_bytes(b)};
+  if (a == b || shown.first != shown.second) return shown;
+  constexpr std::array<std::pair<double, std::string_view>, 2> finer{
+      {{1048576.0, "MiB"}, {1024.0, "KiB"}}};
+  for (const auto& [size, unit] : finer) {
+    shown = {fmt::format("{:.1f} {}", static_cast<double>(a.count()) / size, unit),
+             fmt::format("{:.1f} {}", static_cast<double>(b.count()) / size, unit)};
+    if (shown.first != shown.second) return shown;
+  }
+  return {fmt::format("{} B", a.count()), fmt::format("{} B", b.count())};
+}
+
 namespace {
 
 struct Unit {

@@ -37,6 +37,15 @@ TEST_CASE("sizes print in IEC units") {
   CHECK(format_bytes(24_GiB) == "24.0 GiB");
 }
 
+TEST_CASE("two amounts that differ never print alike") {
+  using Pair = std::pair<std::string, std::string>;
+  CHECK(format_apart(2_GiB, 3_GiB) == Pair{"2.0 GiB", "3.0 GiB"});
+  CHECK(format_apart(1783_MiB, 1764_MiB) == Pair{"1783.0 MiB", "1764.0 MiB"});
+  CHECK(format_apart(Bytes((1LL << 30) + 4096), 1_GiB) == Pair{"1048580.0 KiB", "1048576.0 KiB"});
+  CHECK(format_apart(Bytes((1LL << 30) + 1), 1_GiB) == Pair{"1073741825 B", "1073741824 B"});
+  CHECK(format_apart(1_GiB, 1_GiB) == Pair{"1.0 GiB", "1.0 GiB"});
+}
+
 TEST_CASE("arithmetic past 64 bits throws instead of wrapping") {
   const Bytes huge(std::numeric_limits<std::int64_t>::max());
   CHECK_THROWS_AS(huge + Bytes(1), ArithmeticOverflow);

@@ -58,11 +58,9 @@ Item item_of(const SizedStep& step, const Rates& rates, StorageId id, std::vecto
   item.bytes = step.bytes(id);
   item.touches = std::move(touches);
   // What is there for the whole step and is not made anew in it is there in the next one too.
-  // Inputs are made anew on the host for every step, however long a runtime keeps the last ones.
-  const bool input = storage.storage_class == StorageClass::input;
-  item.wraps = !input && storage.persistence == Persistence::persistent &&
+  item.wraps = storage.persistence == Persistence::persistent &&
                (!written || storage.carries_over || item.touches.front().reads);
-  item.host_at_start = input || (item.wraps && !written);
+  item.host_at_start = item.wraps ? !written : storage.persistence == Persistence::from_host;
   item.h2d_seconds = h2d_seconds(rates, item.bytes);
   item.d2h_seconds = d2h_seconds(rates, item.bytes);
   return item;

@@ -16,8 +16,8 @@ StorageUse use_of(const Storage& storage, const MemoryRules& rules) {
       rules.step == StepNumber::first && storage.storage_class == StorageClass::optimizer_state;
   use.whole_step = storage.persistence == Persistence::persistent && !not_yet;
   use.from_start = storage.persistence == Persistence::from_host;
-  use.to_end = storage.replaced_after.valid();
-  if (use.to_end && rules.step == StepNumber::steady) {
+  use.to_end = storage.held_to_end || storage.replaced_after.valid();
+  if (storage.replaced_after.valid() && rules.step == StepNumber::steady) {
     use.previous_until = storage.replaced_after.value + 1;
   }
   return use;

@@ -234,7 +234,7 @@ void StepBuilder::mark_held_results() {
   keep(graph_.output.storage, model_.loss_in_model && last_loss.valid() ? last_loss : last_forward);
   for (const TensorView& loss : graph_.losses) keep(loss.storage, last_loss);
   for (const TensorView& input : graph_.inputs) {
-    graph_.storages[input.storage.index()].persistence = Persistence::persistent;
+    graph_.storages[input.storage.index()].held_to_end = true;
   }
   if (last_backward.valid()) {
     std::vector<StorageId>& holds = graph_.nodes[last_backward.index()].holds;

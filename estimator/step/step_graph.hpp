@@ -58,6 +58,7 @@ struct Storage {
   ParameterId parameter;      ///< for parameter, buffer, gradient, optimizer_state
   bool carries_over = false;  ///< written in a step and read in the next (parameters that train,
                               ///< state, running statistics); persistent storages only
+  bool held_to_end = false;   ///< a variable of the training script keeps it to the step's end
   NodeId replaced_after;      ///< valid: a variable of the training script keeps it (PyTorch's
                               ///< `output`, `loss`): to the step's end, and the last step's until
                               ///< this node has run and the new one is assigned

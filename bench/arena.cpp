@@ -59,7 +59,8 @@ int main(int argc, char** argv) {
   }
   const int effort = argc > 2 ? std::stoi(argv[2]) : 1;
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
+  std::error_code unreadable;
+  for (const auto& entry : std::filesystem::directory_iterator(argv[1], unreadable)) {
     if (entry.path().extension() == ".csv") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

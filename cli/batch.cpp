@@ -3,7 +3,6 @@
 #include "cli/commands.hpp"
 #include "cli/settings.hpp"
 #include "estimator/memory/batch_search.hpp"
-#include "estimator/step/lower.hpp"
 #include "gpu_probe/cudnn_workspace_source.hpp"
 
 namespace stowage {
@@ -85,42 +84,35 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
 }  // namespace
 
 Result<Answer> run_batch(const Arguments& arguments) {
-  const auto configs = find_configs(arguments);
-  if (!configs) return tl::unexpected(configs.error());
-  auto requested = requested_model(arguments, *configs);
-  if (!requested) return tl::unexpected(std::move(requested.error()));
-  auto card = requested_card(arguments, *configs);
-  if (!card) return tl::unexpected(std::move(card.error()));
-  const ModelGraph& model = requested->graph;
-  const CheckSettings settings = requested_check(arguments, Runtime::pytorch);
-  const auto lowering = requested_lowering(arguments, model, kernel_set_of(settings.runtime));
-  if (!lowering) return tl::unexpected(lowering.error());
-
-  auto graph = lower(model, *lowering);
-  if (!graph) return tl::unexpected(std::move(graph.error()));
-  CudnnWorkspaceSource workspaces(card->card);
+  const auto request = requested_step(arguments, Runtime::pytorch);
+  if (!request) return tl::unexpected(request.error());
+  const ModelGraph& model = request->model.graph;
+  const CheckSettings& settings = request->settings;
+  const Card& card = request->card.card;
+  CudnnWorkspaceSource workspaces(card);
   const auto report = find_batch(
-      std::make_shared<const StepGraph>(*std::move(graph)), card->card,
-      {.check = settings, .global_batch = arguments.integer("global-batch")}, workspaces);
+      request->graph, card, {.check = settings, .global_batch = arguments.integer("global-batch")},
+      workspaces);
   if (!report) return tl::unexpected(report.error());
 
   Answer answer;
   answer.exit_code = report->largest > 0 ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
   out.notes = model.warnings;
-  out.notes.insert(out.notes.end(), card->notes.begin(), card->notes.end());
-  out.json = json_of(*report, card->card, settings);
+  out.notes.insert(out.notes.end(), request->card.notes.begin(), request->card.notes.end());
+  out.json = json_of(*report, card, settings);
   out.json.emplace_back("settings",
-                        settings_json(model, *lowering, report->recommended, requested->options.seq,
-                                      to_string(settings.runtime)));
+                        settings_json(model, request->lowering, report->recommended,
+                                      request->model.options.seq, to_string(settings.runtime)));
   out.listing = curve_table(*report);
 
-  out.say(fmt::format("{}, {} runtime, {}",
-                      describe_step(model, *lowering, std::nullopt, requested->options.seq),
-                      to_string(settings.runtime), card->card.name),
-          Tone::heading);
+  out.say(
+      fmt::format("{}, {} runtime, {}",
+                  describe_step(model, request->lowering, std::nullopt, request->model.options.seq),
+                  to_string(settings.runtime), card.name),
+      Tone::heading);
   if (!report->curve.empty()) out.show(out.listing);
-  say_verdict(*report, card->card, out);
+  say_verdict(*report, card, out);
   return answer;
 }
 

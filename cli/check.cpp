@@ -7,7 +7,6 @@
 #include "cli/commands.hpp"
 #include "cli/settings.hpp"
 #include "estimator/memory/batch_search.hpp"
-#include "estimator/step/lower.hpp"
 #include "gpu_probe/cudnn_workspace_source.hpp"
 
 namespace stowage {
@@ -163,40 +162,32 @@ void say_verdict(const CheckReport& report, const Card& card, Report& out) {
 }  // namespace
 
 Result<Answer> run_check(const Arguments& arguments) {
-  const auto configs = find_configs(arguments);
-  if (!configs) return tl::unexpected(configs.error());
-  auto requested = requested_model(arguments, *configs);
-  if (!requested) return tl::unexpected(std::move(requested.error()));
-  auto card = requested_card(arguments, *configs);
-  if (!card) return tl::unexpected(std::move(card.error()));
-  const ModelGraph& model = requested->graph;
-  const CheckSettings settings = requested_check(arguments, Runtime::pytorch);
-  const auto lowering = requested_lowering(arguments, model, kernel_set_of(settings.runtime));
-  if (!lowering) return tl::unexpected(lowering.error());
+  const auto request = requested_step(arguments, Runtime::pytorch);
+  if (!request) return tl::unexpected(request.error());
+  const ModelGraph& model = request->model.graph;
+  const CheckSettings& settings = request->settings;
+  const Card& card = request->card.card;
   const std::int64_t batch = arguments.integer("batch").value_or(1);
-
-  auto graph = lower(model, *lowering);
-  if (!graph) return tl::unexpected(std::move(graph.error()));
-  CudnnWorkspaceSource workspaces(card->card);
-  const auto shared_graph = std::make_shared<const StepGraph>(*std::move(graph));
-  const auto step = size_step(shared_graph, batch, workspaces);
+  CudnnWorkspaceSource workspaces(card);
+  const auto step = size_step(request->graph, batch, workspaces);
   if (!step) return tl::unexpected(step.error());
-  const CheckReport report = check(*step, card->card, settings);
+  const CheckReport report = check(*step, card, settings);
 
   Answer answer;
   answer.exit_code = report.fits ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
   out.notes = model.warnings;
-  out.notes.insert(out.notes.end(), card->notes.begin(), card->notes.end());
-  out.json = json_of(report, card->card);
-  out.json.emplace_back("settings", settings_json(model, *lowering, batch, requested->options.seq,
-                                                  to_string(settings.runtime)));
+  out.notes.insert(out.notes.end(), request->card.notes.begin(), request->card.notes.end());
+  out.json = json_of(report, card);
+  out.json.emplace_back("settings",
+                        settings_json(model, request->lowering, batch, request->model.options.seq,
+                                      to_string(settings.runtime)));
   out.listing = largest_tensors(report, model);
 
-  out.say(
-      fmt::format("{}, {} runtime", describe_step(model, *lowering, batch, requested->options.seq),
-                  to_string(settings.runtime)),
-      Tone::heading);
+  out.say(fmt::format("{}, {} runtime",
+                      describe_step(model, request->lowering, batch, request->model.options.seq),
+                      to_string(settings.runtime)),
+          Tone::heading);
   out.say(fmt::format("\nThe peak, while {} runs (workspaces: {}):", report.peak_at,
                       to_string(report.workspace_origin)));
   out.show(breakdown(report));
@@ -213,9 +204,9 @@ Result<Answer> run_check(const Arguments& arguments) {
   out.say("");
   out.show(room(report, settings));
   out.say("");
-  say_verdict(report, card->card, out);
+  say_verdict(report, card, out);
   if (!report.fits) {
-    const auto batches = find_batch(shared_graph, card->card, {.check = settings}, workspaces);
+    const auto batches = find_batch(request->graph, card, {.check = settings}, workspaces);
     if (!batches) return tl::unexpected(batches.error());
     out.say("  " + what_would_do(*batches, model.name));
     out.json.emplace_back("largest_batch", batches->largest);

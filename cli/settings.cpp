@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "estimator/step/lower.hpp"
+
 namespace stowage {
 
 namespace {
@@ -127,6 +129,22 @@ CheckSettings requested_check(const Arguments& arguments, Runtime fallback) {
 std::string optimizer_text(const OptimizerSettings& optimizer) {
   if (optimizer.name == "sgd" && optimizer.momentum > 0) return "sgd with momentum";
   return optimizer.name;
+}
+
+Result<RequestedStep> requested_step(const Arguments& arguments, Runtime fallback) {
+  const auto configs = find_configs(arguments);
+  if (!configs) return tl::unexpected(configs.error());
+  auto model = requested_model(arguments, *configs);
+  if (!model) return tl::unexpected(std::move(model.error()));
+  auto card = requested_card(arguments, *configs);
+  if (!card) return tl::unexpected(std::move(card.error()));
+  const CheckSettings settings = requested_check(arguments, fallback);
+  auto lowering = requested_lowering(arguments, model->graph, kernel_set_of(settings.runtime));
+  if (!lowering) return tl::unexpected(std::move(lowering.error()));
+  auto graph = lower(model->graph, *lowering);
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  return RequestedStep{*std::move(model), *std::move(card), settings, *std::move(lowering),
+                       std::make_shared<const StepGraph>(*std::move(graph))};
 }
 
 std::string describe_step(const ModelGraph& model, const LoweringSettings& lowering,

@@ -1,6 +1,7 @@
 // What several commands read from the command line in the same way.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "cli/arguments.hpp"
@@ -43,6 +44,16 @@ struct RequestedCard {
 
 /// --runtime (`fallback` where it is not given), --in-use, --reserve, --context.
 [[nodiscard]] CheckSettings requested_check(const Arguments& arguments, Runtime fallback);
+
+/// All that check and batch ask of the command line, and the step that follows from it.
+struct RequestedStep {
+  RequestedModel model;
+  RequestedCard card;
+  CheckSettings settings;
+  LoweringSettings lowering;
+  std::shared_ptr<const StepGraph> graph;
+};
+[[nodiscard]] Result<RequestedStep> requested_step(const Arguments& arguments, Runtime fallback);
 
 /// "vgg16, batch 64, training with sgd, fp32"
 [[nodiscard]] std::string describe_step(const ModelGraph& model, const LoweringSettings& lowering,

@@ -60,6 +60,14 @@ def backward_possible():
         show_devices(0)
 
 
+def no_packed_sequences():
+    """While active, transformers does not look for packed sequences in the position ids."""
+    import transformers.masking_utils as masking_utils
+
+    return mock.patch.object(masking_utils, "find_packed_sequence_indices",
+                             lambda position_ids: None)
+
+
 @contextlib.contextmanager
 def fake_cuda():
     """FakeTensorMode plus the repairs 2 to 4; make models under `torch.device("cuda")` inside."""
@@ -68,7 +76,6 @@ def fake_cuda():
     from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
     import torch.optim.optimizer as optimizer_module
     import torch.utils._foreach_utils as foreach_utils
-    import transformers.masking_utils as masking_utils
 
     with contextlib.ExitStack() as stack:
         for module in (optimizer_module, foreach_utils):
@@ -76,6 +83,5 @@ def fake_cuda():
             stack.enter_context(mock.patch.object(module, "_foreach_supported_types", types))
         stack.enter_context(mock.patch.object(
             functional, "scaled_dot_product_attention", efficient_attention))
-        stack.enter_context(mock.patch.object(
-            masking_utils, "find_packed_sequence_indices", lambda position_ids: None))
+        stack.enter_context(no_packed_sequences())
         yield stack.enter_context(FakeTensorMode())

@@ -110,6 +110,46 @@ def keras_deep(_seq):
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(32, 4), nn.Linear(4, 1))
 
 
+class WordLanguageModel(nn.Module):
+    """pytorch/examples' word_language_model: an LSTM of two layers between an embedding and a
+    decoder, not tied, with dropout after the embedding, between the layers and before the decoder.
+    The sequence is the first axis. The hidden state starts at zero."""
+
+    def __init__(self, vocabulary=33278, embedding=650, hidden=650, layers=2, dropout=0.5):
+        super().__init__()
+        self.drop = nn.Dropout(dropout)
+        self.encoder = nn.Embedding(vocabulary, embedding)
+        self.rnn = nn.LSTM(embedding, hidden, layers, dropout=dropout)
+        self.decoder = nn.Linear(hidden, vocabulary)
+
+    def forward(self, tokens):
+        output, _ = self.rnn(self.drop(self.encoder(tokens)))
+        decoded = self.decoder(self.drop(output))
+        return functional.log_softmax(decoded.flatten(0, 1), dim=1)
+
+
+def dcgan_generator(_seq, noise=100, width=64, channels=3):
+    """The generator of pytorch/examples' dcgan: noise [n, 100, 1, 1] to images of 64x64."""
+    layers, previous = [], noise
+    for index, factor in enumerate((8, 4, 2, 1)):
+        step = dict(stride=1, padding=0) if index == 0 else dict(stride=2, padding=1)
+        layers += [nn.ConvTranspose2d(previous, factor * width, 4, bias=False, **step),
+                   nn.BatchNorm2d(factor * width), nn.ReLU(True)]
+        previous = factor * width
+    return nn.Sequential(*layers, nn.ConvTranspose2d(previous, channels, 4, 2, 1, bias=False),
+                         nn.Tanh())
+
+
+def dcgan_discriminator(_seq, width=64, channels=3):
+    """The discriminator of pytorch/examples' dcgan: images of 64x64 to one probability each."""
+    layers = [nn.Conv2d(channels, width, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True)]
+    for factor in (2, 4, 8):
+        layers += [nn.Conv2d(factor * width // 2, factor * width, 4, 2, 1, bias=False),
+                   nn.BatchNorm2d(factor * width), nn.LeakyReLU(0.2, inplace=True)]
+    return nn.Sequential(*layers, nn.Conv2d(8 * width, 1, 4, 1, 0, bias=False), nn.Sigmoid(),
+                         nn.Flatten(0))
+
+
 def gpt2(dropout):
     def build(_seq):
         import transformers

@@ -1,0 +1,237 @@
+"""The catalogue of models beyond those of models.py: whose implementation each is, under which
+arguments, and what it is fed. Nothing is downloaded: the configurations of the Hugging Face models
+are written out here from their published config.json, where they differ from the library's defaults.
+"""
+
+import dataclasses
+
+import torch
+import torch.nn.functional as functional
+
+import models
+from models import Reference, cross_entropy, language_model
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A model of the catalogue: its Reference and the arguments that set it apart from the plain
+    model of that name (`inception_v3` with {"aux": True})."""
+
+    model: str
+    reference: Reference
+    arguments: dict = dataclasses.field(default_factory=dict)
+
+
+def reals(reference, batch, _seq):
+    """DCGAN's inputs: noise or images, and one label of 0 or 1 an image."""
+    return torch.rand(batch, *reference.input_shape), torch.ones(batch)
+
+
+def sequence_first(_reference, batch, seq):
+    """Tokens as word_language_model's `get_batch` has them: [seq, batch], targets flattened."""
+    return (torch.zeros(seq, batch, dtype=torch.int64),
+            torch.zeros(seq * batch, dtype=torch.int64))
+
+
+def with_auxiliaries(weight):
+    """torchvision's reference training adds 0.4 of the auxiliary loss to Inception's; the GoogLeNet
+    paper adds 0.3 of each of the two."""
+    def loss(model, inputs, target):
+        outputs = model(inputs)
+        total = functional.cross_entropy(outputs[0], target)
+        for auxiliary in outputs[1:]:
+            total = total + weight * functional.cross_entropy(auxiliary, target)
+        return outputs, total
+
+    loss.__name__ = f"cross_entropy + {weight} * cross_entropy of each auxiliary output"
+    return loss
+
+
+def binary_cross_entropy(model, inputs, target):
+    """DCGAN's discriminator ends in a sigmoid; the example's criterion is nn.BCELoss."""
+    output = model(inputs)
+    return output, functional.binary_cross_entropy(output, target)
+
+
+def generator_loss(model, inputs, _target):
+    """The generator alone, without the discriminator that would judge it: the mean of its images."""
+    output = model(inputs)
+    return output, output.mean()
+
+
+def negative_log_likelihood(model, inputs, target):
+    output = model(inputs)
+    return output, functional.nll_loss(output, target)
+
+
+def sequence_to_sequence(model, inputs, target):
+    output = model(input_ids=inputs, labels=target, use_cache=False)
+    return output, output.loss
+
+
+def masked_language_model(model, inputs, target):
+    output = model(input_ids=inputs, labels=target)
+    return output, output.loss
+
+
+def without_loss(model, inputs, _target):
+    return model(input_ids=inputs), None
+
+
+def torchvision_model(name, size=224, **options):
+    def build(_seq):
+        import torchvision
+
+        return getattr(torchvision.models, name)(weights=None, **options)
+
+    written = "".join(f", {key}={value}" for key, value in options.items() if key != "init_weights")
+    return Reference(f"torchvision.models.{name}(weights=None{written})", None, build,
+                     models.images(1000), cross_entropy, (3, size, size))
+
+
+def timm_model(name, size=224):
+    def build(_seq):
+        import timm
+
+        return timm.create_model(name, pretrained=False)
+
+    return Reference(f"timm.create_model({name!r})", None, build, models.images(1000),
+                     cross_entropy, (3, size, size))
+
+
+def hugging_face(class_name, loss=language_model, seq=128, **config):
+    """`class_name` with its configuration class's defaults, but for `config`."""
+    def build(_seq):
+        import transformers
+
+        model_class = getattr(transformers, class_name)
+        settings = model_class.config_class(**config)
+        settings._attn_implementation = "sdpa"
+        return model_class(settings)
+
+    written = ", ".join(f"{key}={value}" for key, value in config.items())
+    return Reference(f"transformers.{class_name}({written})", None, build, models.tokens, loss,
+                     seq=seq)
+
+
+def with_auxiliary_heads(name, weight, size):
+    """Torchvision's network with its auxiliary classifiers and without them."""
+    heads = torchvision_model(name, size, aux_logits=True, init_weights=False)
+    bare = torchvision_model(name, size, aux_logits=False, init_weights=False)
+    return {name: Entry(name, dataclasses.replace(heads, loss=with_auxiliaries(weight)),
+                        {"aux": True}),
+            f"{name}-noaux": Entry(name, bare, {"aux": False})}
+
+
+BERT = {
+    "bert-base": dict(vocab_size=30522, hidden_size=768, num_hidden_layers=12,
+                      num_attention_heads=12, intermediate_size=3072,
+                      max_position_embeddings=512, type_vocab_size=2),
+    "bert-large": dict(vocab_size=30522, hidden_size=1024, num_hidden_layers=24,
+                       num_attention_heads=16, intermediate_size=4096,
+                       max_position_embeddings=512, type_vocab_size=2),
+}
+GPT2 = {
+    "gpt2": dict(n_embd=768, n_layer=12, n_head=12),
+    "gpt2-medium": dict(n_embd=1024, n_layer=24, n_head=16),
+    "gpt2-large": dict(n_embd=1280, n_layer=36, n_head=20),
+    "gpt2-xl": dict(n_embd=1600, n_layer=48, n_head=25),
+}
+LLAMA = {
+    "llama-2-7b": dict(vocab_size=32000, hidden_size=4096, intermediate_size=11008,
+                       num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=32,
+                       max_position_embeddings=4096, rms_norm_eps=1e-5,
+                       tie_word_embeddings=False),
+    "llama-3-8b": dict(vocab_size=128256, hidden_size=4096, intermediate_size=14336,
+                       num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8,
+                       max_position_embeddings=8192, rms_norm_eps=1e-5,
+                       rope_parameters={"rope_type": "default", "rope_theta": 500000.0},
+                       tie_word_embeddings=False),
+    "llama-3.2-1b": dict(vocab_size=128256, hidden_size=2048, intermediate_size=8192,
+                         num_hidden_layers=16, num_attention_heads=32, num_key_value_heads=8,
+                         head_dim=64, max_position_embeddings=131072, rms_norm_eps=1e-5,
+                         rope_parameters={"rope_type": "llama3", "rope_theta": 500000.0,
+                                          "factor": 32.0, "low_freq_factor": 1.0,
+                                          "high_freq_factor": 4.0,
+                                          "original_max_position_embeddings": 8192},
+                         tie_word_embeddings=True),
+}
+MISTRAL_7B = dict(vocab_size=32000, hidden_size=4096, intermediate_size=14336,
+                  num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8,
+                  max_position_embeddings=32768, rms_norm_eps=1e-5, sliding_window=4096,
+                  tie_word_embeddings=False)
+T5_SMALL = dict(vocab_size=32128, d_model=512, d_kv=64, d_ff=2048, num_layers=6, num_heads=8,
+                feed_forward_proj="relu", tie_word_embeddings=True, decoder_start_token_id=0)
+
+
+def convolutional():
+    plain = ["alexnet", *(f"vgg{n}{bn}" for n in (11, 13, 16, 19) for bn in ("", "_bn")),
+             *(f"resnet{n}" for n in (18, 34, 50, 101, 152)), "resnext50_32x4d",
+             "wide_resnet50_2", "densenet121", "densenet169", "densenet201", "mobilenet_v2",
+             "squeezenet1_0", "convnext_tiny", "swin_t"]
+    result = {name: Entry(name, torchvision_model(name)) for name in plain}
+    for width in ("050", "140"):
+        name = f"mobilenetv2_{width}"
+        result[name] = Entry(name, timm_model(name))
+    result |= with_auxiliary_heads("inception_v3", 0.4, 299)
+    result |= with_auxiliary_heads("googlenet", 0.3, 224)
+    result["xception"] = Entry("xception", timm_model("legacy_xception", 299))
+    for name, size in zip(("b0", "b1", "b2", "b3", "b4"), (224, 240, 260, 300, 380)):
+        name = f"efficientnet_{name}"
+        result[name] = Entry(name, torchvision_model(name, size))
+    return result
+
+
+def transformers_of_images():
+    result = {f"vit_{size}_patch16_224": Entry(f"vit_{size}_patch16_224",
+                                               timm_model(f"vit_{size}_patch16_224"))
+              for size in ("tiny", "small", "base")}
+    result["vit_b_16"] = Entry("vit_b_16", torchvision_model("vit_b_16"))
+    result["mixer_b16"] = Entry("mixer_b16", timm_model("mixer_b16_224"))
+    return result
+
+
+def language_models():
+    result = {}
+    for name, config in BERT.items():
+        result[name] = Entry(name, hugging_face("BertForMaskedLM", masked_language_model,
+                                                **config))
+    for name, config in GPT2.items():
+        result[name] = Entry(name, hugging_face("GPT2LMHeadModel", **config))
+    for name, config in LLAMA.items():
+        result[name] = Entry(name, hugging_face("LlamaForCausalLM", **config))
+    result["mistral-7b"] = Entry("mistral-7b", hugging_face("MistralForCausalLM", **MISTRAL_7B))
+    result["t5-small"] = Entry("t5-small", hugging_face("T5ForConditionalGeneration",
+                                                        sequence_to_sequence, **T5_SMALL))
+    result["lstm-lm"] = Entry("lstm-lm", Reference(
+        "tests/reference/models.py: WordLanguageModel", None,
+        lambda _seq: models.WordLanguageModel(), sequence_first, negative_log_likelihood, seq=35))
+    return result
+
+
+def adversarial():
+    return {
+        "dcgan-generator": Entry("dcgan-generator", Reference(
+            "tests/reference/models.py: dcgan_generator", None, models.dcgan_generator, reals,
+            generator_loss, (100, 1, 1))),
+        "dcgan-discriminator": Entry("dcgan-discriminator", Reference(
+            "tests/reference/models.py: dcgan_discriminator", None, models.dcgan_discriminator,
+            reals, binary_cross_entropy, (3, 64, 64))),
+    }
+
+
+def heads_of_bert():
+    """BERT under its other heads, for the counts."""
+    result = {}
+    for name, config in BERT.items():
+        for head in ("Model", "ForPreTraining", "ForSequenceClassification"):
+            result[f"{name}-{head}"] = Entry(name, hugging_face(
+                f"Bert{head}", without_loss, **config), {"head": head})
+    return result
+
+
+ENTRIES = {
+    **{name: Entry(name, models.MODELS[name])
+       for name in ("mlp", "mnist-cnn", "keras-deep-16x16", "unet")},
+    **convolutional(), **transformers_of_images(), **language_models(), **adversarial(),
+}

@@ -256,7 +256,8 @@ OperatorRow rows::softmax() {
                           .default_value = std::int64_t{-1}}},
           .infer = infer_softmax,
           .lowering = {LoweringRules{forward_softmax, backward_softmax},
-                       LoweringRules{forward_softmax, backward_softmax}}};
+                       LoweringRules{forward_softmax, backward_softmax}},
+          .autocast = AutocastClass::float32};
 }
 
 OperatorRow rows::scaled_dot_product_attention() {
@@ -276,7 +277,8 @@ OperatorRow rows::scaled_dot_product_attention() {
           .max_inputs = 3,
           .infer = infer_attention,
           .lowering = {LoweringRules{forward_efficient, backward_efficient},
-                       LoweringRules{forward_products, backward_products}}};
+                       LoweringRules{forward_products, backward_products}},
+          .autocast = AutocastClass::lower};
 }
 
 }  // namespace stowage

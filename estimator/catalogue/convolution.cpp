@@ -219,7 +219,8 @@ OperatorRow rows::conv2d() {
                          window_attribute("dilation", "spacing of the taps", 1, 1),
                          groups_attribute(), bias_attribute()},
           .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
+          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .autocast = AutocastClass::lower};
 }
 
 }  // namespace stowage

@@ -28,7 +28,7 @@ tl::expected<Inference, InferenceError> infer_embedding(const Attributes& attrib
   Shape y = indices.shape;
   y.push_back(attributes.integer("features"));
   Inference result;
-  result.outputs = {{y, DataType::float32}};
+  result.outputs = {{y, DataType::float32}};  // the model's format: makes_floats
   result.parameters.push_back(
       {.name = "weight", .shape = {attributes.integer("count"), attributes.integer("features")}});
   return result;
@@ -94,7 +94,8 @@ OperatorRow rows::embedding() {
                           .minimum = -1}},
           .infer = infer_embedding,
           .lowering = {LoweringRules{forward_embedding, backward_embedding},
-                       LoweringRules{forward_embedding, backward_embedding}}};
+                       LoweringRules{forward_embedding, backward_embedding}},
+          .makes_floats = true};
 }
 
 OperatorRow rows::positions() {

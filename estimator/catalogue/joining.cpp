@@ -153,7 +153,8 @@ OperatorRow rows::concat() {
           .max_inputs = -1,
           .infer = infer_concat,
           .lowering = {LoweringRules{forward_concat, backward_concat},
-                       LoweringRules{forward_concat, backward_concat}}};
+                       LoweringRules{forward_concat, backward_concat}},
+          .autocast = AutocastClass::widest};
 }
 
 OperatorRow rows::split() {

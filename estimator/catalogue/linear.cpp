@@ -183,7 +183,8 @@ OperatorRow rows::linear() {
                          bias_attribute()},
           .infer = infer_linear,
           .lowering = {LoweringRules{forward_linear, backward_linear},
-                       LoweringRules{forward_linear, backward_linear}}};
+                       LoweringRules{forward_linear, backward_linear}},
+          .autocast = AutocastClass::lower};
 }
 
 OperatorRow rows::matmul() {
@@ -195,7 +196,8 @@ OperatorRow rows::matmul() {
           .max_inputs = 2,
           .infer = infer_matmul,
           .lowering = {LoweringRules{forward_matmul, backward_matmul},
-                       LoweringRules{forward_matmul, backward_matmul}}};
+                       LoweringRules{forward_matmul, backward_matmul}},
+          .autocast = AutocastClass::lower};
 }
 
 }  // namespace stowage

@@ -167,7 +167,8 @@ OperatorRow rows::cross_entropy() {
           .infer = infer_cross_entropy,
           .lowering = {LoweringRules{forward_two_kernels, backward_two_kernels},
                        LoweringRules{forward_fused, backward_fused}},
-          .is_loss = true};
+          .is_loss = true,
+          .autocast = AutocastClass::float32};
 }
 
 OperatorRow rows::mse() {
@@ -178,7 +179,8 @@ OperatorRow rows::mse() {
           .infer = infer_mse,
           .lowering = {LoweringRules{forward_mse, backward_mse},
                        LoweringRules{forward_mse, backward_mse}},
-          .is_loss = true};
+          .is_loss = true,
+          .autocast = AutocastClass::float32};
 }
 
 }  // namespace stowage

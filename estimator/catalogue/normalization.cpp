@@ -221,7 +221,8 @@ OperatorRow rows::layer_norm() {
                          affine_attribute()},
           .infer = infer_layer_norm,
           .lowering = {LoweringRules{forward_layer_norm, backward_layer_norm},
-                       LoweringRules{forward_layer_norm, backward_layer_norm}}};
+                       LoweringRules{forward_layer_norm, backward_layer_norm}},
+          .autocast = AutocastClass::float32};
 }
 
 }  // namespace stowage

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "estimator/base/affine.hpp"
+#include "estimator/base/precision.hpp"
 #include "estimator/catalogue/attributes.hpp"
 #include "estimator/model/model_graph.hpp"
 #include "estimator/step/kernel_set.hpp"
@@ -19,7 +20,8 @@ namespace stowage {
 
 class OperatorLowering;  // step/operator_lowering.hpp
 
-/// A parameter or buffer that an operator owns.
+/// A parameter or buffer that an operator owns. Floating-point ones get the model's own format
+/// (float_type of its precision) whatever the rule says here.
 struct ParameterSpec {
   std::string_view name;  ///< "weight", "bias", "running_mean"
   Shape shape;            ///< constant
@@ -42,6 +44,7 @@ struct InferenceError {
   std::string hint = {};
 };
 
+/// Sees the inputs' formats as autocast leaves them.
 using InferRule = tl::expected<Inference, InferenceError> (*)(const Attributes& attributes,
                                                               std::span<const TensorType> inputs);
 using LowerRule = void (*)(OperatorLowering& lowering);
@@ -61,6 +64,11 @@ struct OperatorRow {
   InferRule infer = nullptr;
   std::array<LoweringRules, kernel_set_count> lowering = {};  ///< by KernelSet
   bool is_loss = false;
+  /// What autocast does to its inputs and parameters: the rules below see the formats after it.
+  AutocastClass autocast = AutocastClass::as_is;
+  /// Its floating-point outputs follow from no floating-point input (an embedding, a constant), so
+  /// that they have the model's own format whatever the shape rule says.
+  bool makes_floats = false;
 };
 
 /// All rows, in the order of the documentation.

@@ -105,7 +105,8 @@ OperatorRow rows::conv_transpose2d() {
                          window_attribute("output_padding", "rows added on one side", 0, 0),
                          groups_attribute(), bias_attribute()},
           .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
+          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .autocast = AutocastClass::lower};
 }
 
 }  // namespace stowage

@@ -14,6 +14,15 @@ namespace {
 
 using Kind = TensorSource::Kind;
 
+DataType widest_float(const std::vector<TensorType>& types) {
+  std::optional<DataType> widest;
+  for (const TensorType& type : types) {
+    if (!is_floating_point(type.type)) continue;
+    widest = widest ? promoted(*widest, type.type) : type.type;
+  }
+  return widest.value_or(DataType::float32);
+}
+
 class ModelBuilder {
  public:
   ModelBuilder(const ModelDescription& description, ExpandedModel expanded, Mistakes& mistakes)
@@ -22,6 +31,7 @@ class ModelBuilder {
   ModelGraph build() {
     model_.name = description_.name;
     model_.source = description_.source;
+    model_.precision = description_.train.precision;
     model_.optimizer = description_.train.optimizer;
     model_.loss_in_model = description_.train.loss_in_model;
     model_.default_seq = description_.default_seq;
@@ -47,7 +57,9 @@ class ModelBuilder {
   void add_inputs() {
     for (const InputDeclaration& input : description_.inputs) {
       model_.inputs.push_back(TensorId::of(model_.tensors.size()));
-      model_.tensors.push_back({.name = input.name, .type = input.type, .producer = {}});
+      TensorType type = input.type;
+      if (type.type == DataType::float32) type.type = float_type(model_.precision);
+      model_.tensors.push_back({.name = input.name, .type = std::move(type), .producer = {}});
     }
   }
 
@@ -130,11 +142,9 @@ class ModelBuilder {
       known = known && op.inputs.back().valid();
     }
     if (!known || !has_right_inputs(source)) return;
-    std::vector<TensorType> types;
-    types.reserve(op.inputs.size());
-    for (const TensorId input : op.inputs) types.push_back(model_.tensor(input).type);
-    const std::optional<Inference> inference = infer(source, op, types);
+    std::optional<Inference> inference = infer(source, op, types_after_autocast(op));
     if (!inference) return;
+    give_model_format(*op.row, *inference);
     add_outputs(id, *inference, op);
     for (const ParameterSpec& spec : inference->parameters) {
       op.parameters.push_back(ParameterId::of(model_.parameters.size()));
@@ -146,6 +156,30 @@ class ModelBuilder {
     if (static_cast<int>(id.index()) == expanded_.loss) loss_inputs_ = op.inputs;
     sources_.push_back(&source);
     model_.operators.push_back(std::move(op));
+  }
+
+  std::vector<TensorType> types_after_autocast(const Operator& op) const {
+    std::vector<TensorType> types;
+    types.reserve(op.inputs.size());
+    for (const TensorId input : op.inputs) types.push_back(model_.tensor(input).type);
+    const std::optional<DataType> lower = autocast_type(model_.precision);
+    if (!lower) return types;
+    const DataType widest = widest_float(types);
+    for (TensorType& type : types) {
+      type.type = autocast_input(op.row->autocast, *lower, type.type, widest);
+    }
+    return types;
+  }
+
+  void give_model_format(const OperatorRow& row, Inference& inference) const {
+    const DataType format = float_type(model_.precision);
+    for (ParameterSpec& parameter : inference.parameters) {
+      if (is_floating_point(parameter.type)) parameter.type = format;
+    }
+    if (!row.makes_floats) return;
+    for (TensorType& output : inference.outputs) {
+      if (is_floating_point(output.type)) output.type = format;
+    }
   }
 
   void add_outputs(OperatorId id, const Inference& inference, Operator& op) {

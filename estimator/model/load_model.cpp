@@ -12,7 +12,8 @@ Result<ModelGraph> load_model(SourceTextPtr source, const ModelOptions& options)
   if (!document) return tl::unexpected(std::move(document.error()));
   Mistakes mistakes(source);
   for (Diagnostic& mistake : document->mistakes) mistakes.add(std::move(mistake));
-  const ModelDescription description = read_description(*document, options, mistakes);
+  ModelDescription description = read_description(*document, options, mistakes);
+  if (options.precision) description.train.precision = *options.precision;
   ModelGraph model = build_model(description, expand(description, mistakes), mistakes);
   if (!mistakes.any_errors() && !model.output.valid()) {
     mistakes.error({}, "the description gives no output");

@@ -17,6 +17,7 @@ namespace stowage {
 struct ModelOptions {
   std::optional<std::int64_t> seq;               ///< --seq; else the description's default
   std::map<std::string, std::string> arguments;  ///< --set name=value: the model's own arguments
+  std::optional<Precision> precision = {};       ///< --precision; else the description's, else fp32
 };
 
 /// All of the text's mistakes (up to 20) as diagnostics with their places.

@@ -95,6 +95,7 @@ struct InputDeclaration {
 struct TrainSettings {
   OptimizerSettings optimizer;
   bool loss_in_model = false;
+  Precision precision = Precision::fp32;
 };
 
 struct ModelDescription {

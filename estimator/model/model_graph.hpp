@@ -15,6 +15,7 @@
 #include "estimator/base/data_type.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/base/id.hpp"
+#include "estimator/base/precision.hpp"
 #include "estimator/catalogue/attributes.hpp"
 
 namespace stowage {
@@ -71,12 +72,13 @@ struct ModelGraph {
   std::vector<Parameter> parameters;  ///< trainable ones, frozen ones and buffers
   std::vector<Operator> operators;    ///< execution order; the loss, if any, is the last
   std::vector<TensorId> inputs;
-  TensorId output;                   ///< what the model returns (the loss's first input)
-  TensorId loss;                     ///< none: inference only
-  bool loss_in_model = false;        ///< the module computes its loss itself, as transformers' do
-  OptimizerSettings optimizer;       ///< of `train:`
-  std::int64_t default_seq = 0;      ///< 0: the model has no symbol `seq`
-  std::vector<Diagnostic> warnings;  ///< unused layers and the like
+  TensorId output;             ///< what the model returns (the loss's first input)
+  TensorId loss;               ///< none: inference only
+  bool loss_in_model = false;  ///< the module computes its loss itself, as transformers' do
+  Precision precision = Precision::fp32;  ///< in which its types were inferred
+  OptimizerSettings optimizer;            ///< of `train:`
+  std::int64_t default_seq = 0;           ///< 0: the model has no symbol `seq`
+  std::vector<Diagnostic> warnings;       ///< unused layers and the like
 
   [[nodiscard]] const ModelTensor& tensor(TensorId id) const { return tensors[id.index()]; }
   [[nodiscard]] const Parameter& parameter(ParameterId id) const { return parameters[id.index()]; }

@@ -65,6 +65,46 @@
 //   mse_backward               x, target -> dx                      scale
 //   sgd_update                 p, g, [m] -> p, [m]                  in place
 //   adam_update                p, g, m, v -> p, m, v                in place; decoupled
+//   unary_forward              x -> y                               function (6); y may be x
+//   unary_backward             s, dy -> dx                          function; s: x or y, by (6)
+//   prelu_forward              x, w -> y                            w: one, or one a channel (axis 1)
+//   prelu_backward             x, w, dy -> dx, dw
+//   glu_forward                x -> y                               axis (>= 0), gate (7)
+//   glu_backward               x, dy -> dx
+//   subtract                   a, b -> y                            broadcasts
+//   divide                     a, b -> y                            broadcasts
+//   scale                      x -> y                               factor, offset: y = factor x + offset
+//   reduce                     x -> y                               axes, operation: sum | mean
+//   expand                     x -> y                               factor: y = factor x, broadcast to y
+//   pad                        x -> y                               before, after (one an axis), mode (8), value
+//   pad_backward               dy -> dx                             before, after, mode
+//   roll                       x -> y                               shifts, axes
+//   upsample_forward           x -> y                               mode: nearest | linear | cubic, align_corners
+//   upsample_backward          dy -> dx                             mode, align_corners
+//   adaptive_max_pool_forward  x -> y, [indices]
+//   adaptive_max_pool_backward x, y, dy -> dx                       a window's first maximum gets it
+//   group_norm_forward         x, [w, b] -> y, mean, rstd           groups, eps; mean: [batch, groups]
+//   group_norm_backward        x, dy, [w], mean, rstd -> dx, [dw, db]
+//   rms_norm_forward           x, [w] -> y, rstd                    axes (how many trailing), eps
+//   rms_norm_backward          x, dy, [w], rstd -> dx, [dw]
+//   local_response_norm_forward  x -> y, scale                      size, alpha, beta, k; scale: k + alpha/size sum x^2
+//   local_response_norm_backward x, y, scale, dy -> dx
+//   feature_dropout_forward    x -> y, mask                         p, seed; mask: x's shape with trailing ones
+//   feature_dropout_backward   dy, mask -> dx
+//   rotary_forward             x, cos, sin -> y                     layout: halves | pairs (9)
+//   rotary_backward            dy, cos, sin -> dx
+//   rnn_forward                x, h0, [c0], w... -> y, hn, [cn], reserve   (10)
+//   rnn_backward               x, h0, [c0], w..., y, reserve, dy, [dhn, [dcn]] -> dx, dh0, [dc0], dw...
+//   l1_forward                 x, target -> loss                    mean
+//   l1_backward                x, target -> dx                      scale
+//   bce_forward                x, target -> loss                    mean; logits: x are logits
+//   bce_backward               x, target -> dx                      scale; logits
+//   kl_div_forward             logp, target -> loss                 reduction: mean | batchmean
+//   kl_div_backward            logp, target -> dlogp                scale
+//   optimizer_update           p, g, [state...] -> p, [state...]    optimizer, in place
+//   cast                       x -> y
+//   custom_forward             x... -> y..., saved...               what the user states; runs nowhere
+//   custom_backward            saved..., dy... -> dx..., dw...
 //   foreach_update             p..., g..., [state...] -> p..., [state...]  pytorch only
 //
 // (1) transpose_a, transpose_b (last two axes), alpha; leading axes broadcast; where y lacks a
@@ -73,6 +113,17 @@
 // (3) zeroes dw first; the row `padding_index` gets nothing, -1: none
 // (4) masks above the diagonal of the last two axes, aligned as PyTorch's is_causal
 // (5) mean over the targets that are not ignore_index; class axis 1
+// (6) s is y for sigmoid and tanh; x for relu6, leaky_relu (negative_slope), elu
+//     (alpha), silu, mish, hardswish, hardsigmoid, softplus (beta, threshold), exp is y, log x,
+//     sqrt y, power (exponent) x, clamp (minimum, maximum) x; unary_function.hpp lists them
+// (7) y = a gate(b) of the two halves along the axis; gate: sigmoid (glu), or silu on the first
+//     half with first_is_gate (swiglu: y = silu(a) b)
+// (8) constant | reflect | replicate | circular
+// (9) halves: y = x cos + rotate_half(x) sin (GPT-NeoX, LLaMA); pairs: neighbours are rotated
+//     (GPT-J); cos, sin: [..., positions, features], broadcast over the leading axes
+// (10) cell: lstm | gru | tanh | relu; layers, bidirectional, dropout, seed; x: [seq, batch, in] or
+//     batch_first [batch, seq, in]; weights in PyTorch's order: for each layer and direction w_ih,
+//     w_hh, [b_ih, b_hh]; h0: [layers * directions, batch, hidden]; reserve: bytes for backward
 // clang-format on
 #pragma once
 
@@ -136,8 +187,48 @@ enum class Kernel {
   sgd_update,
   adam_update,
   foreach_update,
+  unary_forward,
+  unary_backward,
+  prelu_forward,
+  prelu_backward,
+  glu_forward,
+  glu_backward,
+  subtract,
+  divide,
+  scale,
+  reduce,
+  expand,
+  pad,
+  pad_backward,
+  roll,
+  upsample_forward,
+  upsample_backward,
+  adaptive_max_pool_forward,
+  adaptive_max_pool_backward,
+  group_norm_forward,
+  group_norm_backward,
+  rms_norm_forward,
+  rms_norm_backward,
+  local_response_norm_forward,
+  local_response_norm_backward,
+  feature_dropout_forward,
+  feature_dropout_backward,
+  rotary_forward,
+  rotary_backward,
+  rnn_forward,
+  rnn_backward,
+  l1_forward,
+  l1_backward,
+  bce_forward,
+  bce_backward,
+  kl_div_forward,
+  kl_div_backward,
+  optimizer_update,
+  cast,
+  custom_forward,
+  custom_backward,
 };
-inline constexpr int kernel_count = static_cast<int>(Kernel::foreach_update) + 1;
+inline constexpr int kernel_count = static_cast<int>(Kernel::custom_backward) + 1;
 
 /// The enumerator's own name: "convolution_forward".
 [[nodiscard]] std::string_view to_string(Kernel kernel);

@@ -110,16 +110,9 @@ KernelFunction function_of(Kernel kernel) {
       return sgd_update;
     case Kernel::adam_update:
       return adam_update;
-    case Kernel::attention_forward:
-    case Kernel::attention_backward:
-    case Kernel::log_softmax_forward:
-    case Kernel::log_softmax_backward:
-    case Kernel::nll_loss_forward:
-    case Kernel::nll_loss_backward:
-    case Kernel::foreach_update:
-      return nullptr;  // PyTorch's own; not of the `stowage` set
+    default:
+      return nullptr;  // PyTorch's own, or without a host kernel yet
   }
-  return nullptr;
 }
 
 bool run(const KernelCall& call, std::string& error) {

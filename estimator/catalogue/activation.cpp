@@ -1,46 +1,247 @@
-// relu. In place, output and input share a storage; the result is what backward needs either way.
+// Activations with more than one tensor: prelu, whose slope is learned; glu and swiglu, where one
+// tensor gates another.
+//
+// PyTorch's prelu makes a gradient of the slope for every element, which the engine then sums.
+// swiglu is what transformers' LlamaMLP writes, act(gate) * up: two autograd nodes, which save the
+// gate, its activation and the other factor; our executor keeps gate and factor only where both
+// come in one tensor.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "estimator/catalogue/elementwise.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
-#include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
 
 namespace {
 
-tl::expected<Inference, InferenceError> infer(const Attributes&,
-                                              std::span<const TensorType> inputs) {
-  return infer_elementwise(inputs, 1);
+tl::expected<Inference, InferenceError> infer_prelu(const Attributes& attributes,
+                                                    std::span<const TensorType> inputs) {
+  auto result = infer_elementwise(inputs, 2);
+  if (!result) return result;
+  const std::int64_t count = attributes.integer("parameters");
+  const Shape& x = inputs[0].shape;
+  if (count != 1 && (x.size() < 2 || x[1] != Affine(count))) {
+    return refuse(
+        fmt::format("has {} slopes, but axis 1 of {} is not {} wide", count, to_string(x), count),
+        "parameters", 0);
+  }
+  result->parameters.push_back({.name = "weight", .shape = {count}});
+  return result;
 }
 
-void forward(OperatorLowering& lowering) {
+void forward_prelu(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
-  const bool in_place = lowering.attributes().boolean("in_place") &&
-                        (lowering.pytorch() || lowering.may_overwrite_input());
-  if (in_place) lowering.set_output(0, x);
-  const TensorView y = in_place ? x : lowering.new_output();
-  lowering.emit(Kernel::relu_forward, "forward", {x}, {y}, {.flops = element_count(x.shape)});
-  lowering.save("result", y);
+  const TensorView w = lowering.parameter(0);
+  lowering.emit(Kernel::prelu_forward, "forward", {x, w}, {new_output_like(lowering, x)},
+                {.flops = element_count(x.shape) * Affine(2)});
+  lowering.save("input", x);
+  lowering.save("weight", w);
 }
 
-void backward(OperatorLowering& lowering) {
+void backward_prelu(OperatorLowering& lowering) {
+  const TensorView x = lowering.saved("input");
+  const TensorView w = lowering.saved("weight");
+  const TensorView dy = lowering.output_gradient();
+  const TensorView dx = new_input_gradient_like(lowering, dy);
+  const NodeExtras work{.flops = element_count(x.shape) * Affine(3)};
+  const bool trains = lowering.parameter_needs_gradient(0);
+  TensorView dw = lowering.pytorch() || !trains
+                      ? lowering.new_tensor("grad_slopes", lowering.pytorch() ? x.shape : w.shape,
+                                            x.type, StorageClass::activation_gradient)
+                      : lowering.new_parameter_gradient(0);
+  lowering.emit(Kernel::prelu_backward, "backward", {x, w, dy}, {dx, dw}, work);
+  if (trains && lowering.pytorch()) {
+    const TensorView each = dw;
+    dw = lowering.new_parameter_gradient(0);
+    lowering.emit(Kernel::sum_to_shape, "backward.sum", {each}, {dw},
+                  {.flops = element_count(x.shape)});
+  }
+  if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
+  if (trains) lowering.give_parameter_gradient(0, dw);
+}
+
+// Half of the input along the axis.
+tl::expected<Inference, InferenceError> infer_halves(const Attributes& attributes,
+                                                     const TensorType& x, std::int64_t flops) {
+  if (auto error = want_floating(x)) return tl::unexpected(*error);
+  const auto axis = resolve_axis(attributes.integer("axis"), x.shape.size());
+  if (!axis) {
+    return refuse(fmt::format("axis {} is outside its input's shape {}", attributes.integer("axis"),
+                              to_string(x.shape)),
+                  "axis", 0);
+  }
+  if (auto error = want_constant(x.shape[*axis], "halved axis")) return tl::unexpected(*error);
+  if (x.shape[*axis].constant % 2 != 0) {
+    return refuse(fmt::format("axis {} of {} has no two halves", *axis, to_string(x.shape)), "axis",
+                  0);
+  }
+  Shape y = x.shape;
+  y[*axis] = x.shape[*axis].constant / 2;
+  Inference result;
+  result.outputs = {{y, x.type}};
+  result.flops = element_count(y) * Affine(flops);
+  return result;
+}
+
+constexpr std::int64_t gate_flops = 6;  // an element of the result
+
+tl::expected<Inference, InferenceError> infer_glu(const Attributes& attributes,
+                                                  std::span<const TensorType> inputs) {
+  return infer_halves(attributes, inputs[0], gate_flops);
+}
+
+tl::expected<Inference, InferenceError> infer_swiglu(const Attributes& attributes,
+                                                     std::span<const TensorType> inputs) {
+  if (inputs.size() == 1) return infer_halves(attributes, inputs[0], gate_flops);
+  if (auto error = want_floating(inputs[0])) return tl::unexpected(*error);
+  if (inputs[0] != inputs[1]) {
+    return refuse(fmt::format("its inputs are {} {} and {} {}", to_string(inputs[0].type),
+                              to_string(inputs[0].shape), to_string(inputs[1].type),
+                              to_string(inputs[1].shape)),
+                  {}, 1);
+  }
+  return infer_elementwise(inputs, gate_flops);
+}
+
+Attributes gate_attributes(const OperatorLowering& lowering, const TensorView& x, bool swiglu) {
+  Attributes attributes;
+  const std::int64_t axis = lowering.attributes().integer("axis");
+  attributes.set("axis", axis < 0 ? axis + std::ssize(x.shape) : axis);
+  attributes.set("gate", std::string(swiglu ? "silu" : "sigmoid"));
+  attributes.set("first_is_gate", swiglu);
+  return attributes;
+}
+
+bool is_swiglu(const OperatorLowering& lowering) { return lowering.op().row->name == "swiglu"; }
+
+// One kernel over both halves.
+void forward_glu(OperatorLowering& lowering) {
+  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView y = lowering.new_output();
+  lowering.emit(Kernel::glu_forward, "forward", {x}, {y},
+                {.attributes = gate_attributes(lowering, x, is_swiglu(lowering)),
+                 .flops = element_count(y.shape) * Affine(gate_flops)});
+  lowering.save("input", x);
+}
+
+void backward_glu(OperatorLowering& lowering) {
+  const TensorView x = lowering.saved("input");
+  const TensorView dy = lowering.output_gradient();
   const TensorView dx = lowering.new_input_gradient();
-  lowering.emit(Kernel::relu_backward, "backward",
-                {lowering.saved("result"), lowering.output_gradient()}, {dx},
-                {.flops = element_count(dx.shape)});
+  lowering.emit(Kernel::glu_backward, "backward", {x, dy}, {dx},
+                {.attributes = gate_attributes(lowering, x, is_swiglu(lowering)),
+                 .flops = element_count(dy.shape) * Affine(2 * gate_flops)});
   lowering.give_input_gradient(0, dx);
+}
+
+Attributes silu() {
+  Attributes attributes;
+  attributes.set("function", std::string("silu"));
+  return attributes;
+}
+
+// The gate and the other factor: two inputs, or the two halves of one.
+std::array<TensorView, 2> factors(const OperatorLowering& lowering) {
+  const TensorView x = lowering.input(0);
+  if (lowering.input_count() == 2) return {x, lowering.input(1)};
+  const std::size_t axis = *resolve_axis(lowering.attributes().integer("axis"), x.shape.size());
+  const Affine half = lowering.output_type().shape[axis];
+  return {sliced(x, axis, 0, half), sliced(x, axis, half, half)};
+}
+
+void forward_swiglu(OperatorLowering& lowering) {
+  if (!lowering.pytorch() && lowering.input_count() == 1) return forward_glu(lowering);
+  const auto [gate, up] = factors(lowering);
+  const Affine elements = element_count(gate.shape);
+  const TensorView activated = ordered_like(
+      lowering.new_tensor("activated", gate.shape, gate.type, StorageClass::activation), gate);
+  lowering.emit(Kernel::unary_forward, "silu", {gate}, {activated},
+                {.attributes = silu(), .flops = elements * Affine(gate_flops - 1)});
+  lowering.emit(Kernel::multiply, "forward", {activated, up}, {new_output_like(lowering, up)},
+                {.flops = elements});
+  lowering.save("gate", gate);
+  lowering.save("activated", activated);
+  lowering.save("up", up);
+}
+
+// Two autograd nodes: the product lets go of its factors before the gate's gradient is made.
+void backward_swiglu(OperatorLowering& lowering) {
+  if (!lowering.pytorch() && lowering.input_count() == 1) return backward_glu(lowering);
+  lowering.hold_by_hand();
+  const TensorView gate = lowering.saved("gate");
+  const TensorView up = lowering.saved("up");
+  const TensorView dy = lowering.output_gradient();
+  const Affine elements = element_count(gate.shape);
+  const bool one_input = lowering.input_count() == 1;
+  const auto gradient = [&](int i, std::string_view name) {
+    return one_input
+               ? lowering.new_tensor(name, gate.shape, gate.type, StorageClass::activation_gradient)
+               : lowering.new_input_gradient(i);
+  };
+  const TensorView d_activated = lowering.new_tensor("grad_activated", gate.shape, gate.type,
+                                                     StorageClass::activation_gradient);
+  lowering.emit(Kernel::multiply, "backward.activated", {dy, up}, {d_activated},
+                {.flops = elements});
+  const TensorView d_up = gradient(1, "grad_up");
+  lowering.emit(Kernel::multiply, "backward.up", {dy, lowering.saved("activated")}, {d_up},
+                {.holds = {up.storage}, .flops = elements});
+  const TensorView d_gate = gradient(0, "grad_gate");
+  lowering.emit(Kernel::unary_backward, "backward.silu", {gate, d_activated}, {d_gate},
+                {.attributes = silu(), .flops = elements * Affine(gate_flops)});
+  if (!one_input) {
+    lowering.give_input_gradient(0, d_gate);
+    lowering.give_input_gradient(1, d_up);
+    return;
+  }
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(Kernel::concatenate, "backward", {d_gate, d_up}, {dx},
+                {.attributes = gate_attributes(lowering, dx, true)});
+  lowering.give_input_gradient(0, dx);
+}
+
+AttributeSpec halved_axis() {
+  return {.name = "axis",
+          .type = AttributeType::integer,
+          .doc = "the axis that is halved; negative counts from the last",
+          .default_value = std::int64_t{-1}};
 }
 
 }  // namespace
 
-OperatorRow rows::relu() {
-  return {.name = "relu",
-          .doc = "max(x, 0)",
-          .attributes = {{.name = "in_place",
-                          .type = AttributeType::boolean,
-                          .doc = "overwrite the input",
-                          .default_value = false}},
-          .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
+OperatorRow rows::prelu() {
+  return {.name = "prelu",
+          .doc = "x, scaled by a learned slope where it is negative",
+          .attributes = {{.name = "parameters",
+                          .type = AttributeType::integer,
+                          .doc = "slopes: one, or one a channel (axis 1)",
+                          .default_value = std::int64_t{1},
+                          .minimum = 1}},
+          .infer = infer_prelu,
+          .lowering = {LoweringRules{forward_prelu, backward_prelu},
+                       LoweringRules{forward_prelu, backward_prelu}},
+          .autocast = AutocastClass::lower};
+}
+
+OperatorRow rows::glu() {
+  return {.name = "glu",
+          .doc = "the first half of a tensor times the sigmoid of the second",
+          .attributes = {halved_axis()},
+          .infer = infer_glu,
+          .lowering = {LoweringRules{forward_glu, backward_glu},
+                       LoweringRules{forward_glu, backward_glu}}};
+}
+
+OperatorRow rows::swiglu() {
+  return {.name = "swiglu",
+          .doc = "silu(gate) * up: inputs [gate, up], or one tensor of both halves",
+          .attributes = {halved_axis()},
+          .max_inputs = 2,
+          .infer = infer_swiglu,
+          .lowering = {LoweringRules{forward_swiglu, backward_swiglu},
+                       LoweringRules{forward_swiglu, backward_swiglu}}};
 }
 
 }  // namespace stowage

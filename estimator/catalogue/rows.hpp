@@ -14,8 +14,11 @@ namespace stowage::rows {
 // normalization.cpp
 [[nodiscard]] OperatorRow batch_norm();
 [[nodiscard]] OperatorRow layer_norm();
-// activation.cpp, gelu.cpp
-[[nodiscard]] OperatorRow relu();
+// unary_function.cpp: the row of a name in its table; activation.cpp, gelu.cpp
+[[nodiscard]] OperatorRow unary(std::string_view name);
+[[nodiscard]] OperatorRow prelu();
+[[nodiscard]] OperatorRow glu();
+[[nodiscard]] OperatorRow swiglu();
 [[nodiscard]] OperatorRow gelu();
 // pooling.cpp
 [[nodiscard]] OperatorRow max_pool2d();

@@ -1,0 +1,31 @@
+// What operators that work element by element share.
+//
+// PyTorch's TensorIterator gives a new result the memory order of its operand where that is dense,
+// so that the result of a permuted tensor is permuted as well (ATen/TensorIterator.cpp,
+// reorder_dimensions); our executor's tensors are contiguous.
+#pragma once
+
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+/// A new storage for output i, in the memory order of `like` where that has its shape.
+TensorView new_output_like(OperatorLowering& lowering, const TensorView& like, int i = 0);
+/// A new storage for the gradient of input i, in the memory order of `like` (the output's
+/// gradient).
+[[nodiscard]] TensorView new_input_gradient_like(OperatorLowering& lowering, const TensorView& like,
+                                                 int i = 0);
+/// The contiguous view `made` under the memory order of `like`: as it is, unless `like` is a
+/// permutation of dense memory of the same shape.
+[[nodiscard]] TensorView ordered_like(const TensorView& made, const TensorView& like);
+
+/// `gradient` summed over the axes along which input i was repeated (broadcast), then given away.
+void give_broadcast_gradient(OperatorLowering& lowering, int i, const TensorView& gradient);
+
+/// Whether `in_place` was asked for and the result may take the input's storage: in PyTorch the
+/// script's word counts, our executor overwrites only what nobody reads again.
+[[nodiscard]] bool works_in_place(const OperatorLowering& lowering, int i = 0);
+
+[[nodiscard]] AttributeSpec in_place_attribute(std::string_view doc = "overwrite the input");
+
+}  // namespace stowage

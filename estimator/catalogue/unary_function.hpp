@@ -1,0 +1,42 @@
+// The functions of one tensor that work element by element, as a table: what each keeps for the
+// backward pass, and what its in-place form does. Rows of the catalogue are made from it.
+//
+// The table says what PyTorch 2.15 does (tools/autograd/derivatives.yaml; measured by
+// tests/reference/activation_saved.py). Our executor saves the same side, input or result, and
+// works in place where that is the result.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/step/kernel.hpp"
+
+namespace stowage {
+
+struct UnaryFunction {
+  enum class Saves { input, result };
+  /// What autograd saves when it works in place. Where its derivative asks for the input, PyTorch
+  /// saves a copy of it, so that nothing is won.
+  enum class InPlace { none, result, copy_of_input };
+
+  std::string_view name;  ///< the operator's: "silu"
+  std::string_view doc;
+  Saves saves = Saves::input;
+  InPlace in_place = InPlace::none;
+  std::int64_t flops = 1;  ///< an element
+  AutocastClass autocast = AutocastClass::as_is;
+  std::vector<AttributeSpec> attributes = {};
+  /// What PyTorch's backward makes and drops on the way where it is written in operators: tensors
+  /// of the result's type, masks of a byte an element, and scalars.
+  std::int64_t backward_tensors = 0, backward_masks = 0, backward_scalars = 0;
+  std::string_view function = {};  ///< what the kernels call it; empty: `name`
+  Kernel forward = Kernel::unary_forward;
+  Kernel backward = Kernel::unary_backward;
+};
+
+/// In the order of the documentation.
+[[nodiscard]] const std::vector<UnaryFunction>& unary_functions();
+
+}  // namespace stowage

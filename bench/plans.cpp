@@ -65,7 +65,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto source = find_model(argv[1], STOWAGE_SOURCE_DIR "/configs/models");
-  const auto model = source ? load_model(*source) : tl::unexpected(source.error());
+  const auto model =
+      source ? load_model(source->source, source->options) : tl::unexpected(source.error());
   const auto card = find_card("rtx3060", STOWAGE_SOURCE_DIR "/configs/gpus");
   if (!model || !card) {
     fmt::print(stderr, "{}", render(model ? card.error() : model.error()));

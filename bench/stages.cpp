@@ -27,22 +27,24 @@ T value_of(Result<T> result) {
   return std::move(*result);
 }
 
-SourceTextPtr text_of(const std::string& model) {
+FoundModel found(const std::string& model) {
   return value_of(find_model(model, STOWAGE_SOURCE_DIR "/configs/models"));
 }
 
+Result<ModelGraph> read(const FoundModel& model) { return load_model(model.source, model.options); }
+
 std::shared_ptr<const StepGraph> graph_of(const std::string& model) {
   return std::make_shared<const StepGraph>(
-      value_of(lower(value_of(load_model(text_of(model))), {.kernels = KernelSet::pytorch})));
+      value_of(lower(value_of(read(found(model))), {.kernels = KernelSet::pytorch})));
 }
 
 void read_description(benchmark::State& state, const std::string& model) {
-  const SourceTextPtr text = text_of(model);
-  for (auto _ : state) benchmark::DoNotOptimize(value_of(load_model(text)));
+  const FoundModel text = found(model);
+  for (auto _ : state) benchmark::DoNotOptimize(value_of(read(text)));
 }
 
 void lower_model(benchmark::State& state, const std::string& model) {
-  const ModelGraph graph = value_of(load_model(text_of(model)));
+  const ModelGraph graph = value_of(read(found(model)));
   for (auto _ : state) {
     benchmark::DoNotOptimize(value_of(lower(graph, {.kernels = KernelSet::pytorch})));
   }

@@ -16,24 +16,29 @@ bool is_plan(const SourceText& source) {
   return source.text.substr(0, 1000).find("stowage_plan:") != std::string::npos;
 }
 
-// A file or stdin is read once, whatever it holds; anything else is a model's name.
-Result<SourceTextPtr> requested_source(const std::string& argument,
-                                       const ConfigDirectory& configs) {
+// A plan is a file or stdin, which is read once; anything else is a model.
+Result<FoundModel> requested_source(const std::string& argument, const ConfigDirectory& configs) {
   std::error_code ignored;
-  const bool is_text = argument == "-" || std::filesystem::is_regular_file(argument, ignored);
-  return is_text ? read_source(argument) : find_model(argument, configs.models());
+  if (argument == "-" || std::filesystem::is_regular_file(argument, ignored)) {
+    auto source = read_source(argument);
+    if (!source) return tl::unexpected(std::move(source.error()));
+    if (argument == "-" || is_plan(**source)) return FoundModel{.source = *std::move(source)};
+  }
+  return find_model(argument, configs.models());
 }
 
 Result<std::string> drawing(const Arguments& arguments, const ConfigDirectory& configs) {
   auto source = requested_source(arguments.positionals().front(), configs);
   if (!source) return tl::unexpected(std::move(source.error()));
-  if (is_plan(**source)) {
-    const auto plan = read_plan(std::move(*source));
+  if (is_plan(*source->source)) {
+    const auto plan = read_plan(std::move(source->source));
     if (!plan) return tl::unexpected(plan.error());
     return export_dot(*plan);
   }
-  const auto model = load_model(std::move(*source), {.seq = arguments.integer("seq"),
-                                                     .arguments = arguments.assignments("set")});
+  const auto model = load_model(
+      std::move(source->source),
+      overridden(std::move(source->options),
+                 {.seq = arguments.integer("seq"), .arguments = arguments.assignments("set")}));
   if (!model) return tl::unexpected(model.error());
   return export_dot(*model);
 }

@@ -15,9 +15,9 @@ Result<Answer> run_models(const Arguments& arguments) {
                           {"As in", "source"}}};
   Json::Array rows;
   for (const std::string& name : model_names(configs->models())) {
-    const auto source = find_model(name, configs->models());
-    if (!source) return tl::unexpected(source.error());
-    const auto model = load_model(*source);
+    const auto found = find_model(name, configs->models());
+    if (!found) return tl::unexpected(found.error());
+    const auto model = load_model(found->source, found->options);
     if (!model) return tl::unexpected(model.error());
     const std::int64_t parameters = parameter_count(*model);
     const auto operators = static_cast<std::int64_t>(model->operators.size());

@@ -41,12 +41,14 @@ Card named_generic_card(Bytes total, double capability) {
 }  // namespace
 
 Result<RequestedModel> requested_model(const Arguments& arguments, const ConfigDirectory& configs) {
-  auto source = find_model(arguments.positionals().front(), configs.models());
-  if (!source) return tl::unexpected(std::move(source.error()));
-  ModelOptions options{.seq = arguments.integer("seq"), .arguments = arguments.assignments("set")};
-  auto graph = load_model(*source, options);
+  auto found = find_model(arguments.positionals().front(), configs.models());
+  if (!found) return tl::unexpected(std::move(found.error()));
+  ModelOptions options =
+      overridden(std::move(found->options),
+                 {.seq = arguments.integer("seq"), .arguments = arguments.assignments("set")});
+  auto graph = load_model(found->source, options);
   if (!graph) return tl::unexpected(std::move(graph.error()));
-  return RequestedModel{std::move(*source), std::move(options), std::move(*graph)};
+  return RequestedModel{std::move(found->source), std::move(options), std::move(*graph)};
 }
 
 Result<LoweringSettings> requested_lowering(const Arguments& arguments, const ModelGraph& model,

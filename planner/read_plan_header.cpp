@@ -162,6 +162,7 @@ void read_model_options(Section& section, Mistakes& mistakes, ModelOptions& opti
     section.integer("seq", 1, most_bytes, seq);
     options.seq = seq;
   }
+  if (section.find("variant", false) != nullptr) section.text("variant", options.name);
   const YamlNode* set = section.find("set", false);
   if (set == nullptr) return;
   if (!set->is_mapping()) {

@@ -32,6 +32,7 @@ class DescriptionReader {
     read_texts();
     read_arguments();
     read_symbols();
+    refuse_unknown_options();
     read_inputs();
     declare_blocks();
     read_defaults_section();
@@ -123,6 +124,9 @@ class DescriptionReader {
         bind(key.text, override_of(key.text, value.value_or(Value{Affine(1)})));
       }
     }
+  }
+
+  void refuse_unknown_options() {
     std::vector<std::string_view> names(model_.value_names.begin(), model_.value_names.end());
     for (const auto& [name, text] : options_.arguments) {
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
@@ -130,16 +134,18 @@ class DescriptionReader {
       if (hint.empty() && !names.empty()) {
         hint = fmt::format("its arguments are {}", fmt::join(names, ", "));
       }
-      mistakes_.add({.message = fmt::format("the model has no argument '{}'", name),
-                     .span = option_span(name, text, 0, static_cast<int>(name.size())),
+      mistakes_.add({.message = fmt::format("the model has no argument or symbol '{}'", name),
+                     .span = option_span(name, 0, static_cast<int>(name.size())),
                      .hint = std::move(hint)});
     }
   }
 
-  static SourceSpan option_span(const std::string& name, const std::string& text, int offset,
-                                int length) {
-    auto source = std::make_shared<const SourceText>(
-        SourceText{"<option --set>", fmt::format("{}={}", name, text)});
+  SourceSpan option_span(const std::string& name, int offset, int length) const {
+    if (const auto place = options_.places.find(name); place != options_.places.end()) {
+      return place->second;
+    }
+    auto source = std::make_shared<const SourceText>(SourceText{
+        "<option --set>", fmt::format("{}={}", name, options_.arguments.find(name)->second)});
     return {std::move(source), 1, offset + 1, length};
   }
 
@@ -161,7 +167,7 @@ class DescriptionReader {
     if (value && value->of.index() == declared.of.index()) return *value;
     mistakes_.add({.message = fmt::format("'{}' takes a value like its default, {}, not '{}'", name,
                                           describe(declared), text),
-                   .span = option_span(name, text, static_cast<int>(name.size()) + 1,
+                   .span = option_span(name, static_cast<int>(name.size()) + 1,
                                        std::max(static_cast<int>(text.size()), 1))});
     return declared;
   }
@@ -175,7 +181,14 @@ class DescriptionReader {
         const auto size =
             value ? to_integer(key.text, 1, largest_symbol, *value, node->value(i).mark, mistakes_)
                   : std::nullopt;
-        std::int64_t bound = size.value_or(1);
+        const Value chosen = override_of(key.text, {Affine(size.value_or(1))});
+        std::int64_t bound = chosen.affine() != nullptr ? chosen.affine()->constant : 1;
+        if (bound < 1 || bound > largest_symbol) {
+          mistakes_.add({.message = fmt::format("'{}' takes an integer between 1 and {}", key.text,
+                                                largest_symbol),
+                         .span = option_span(key.text, static_cast<int>(key.text.size()) + 1, 1)});
+          bound = 1;
+        }
         if (key.text == "seq") model_.default_seq = bound;
         if (key.text == "seq" && options_.seq) bound = *options_.seq;
         bind(key.text, {Affine(bound)});

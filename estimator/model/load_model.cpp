@@ -13,6 +13,8 @@ Result<ModelGraph> load_model(SourceTextPtr source, const ModelOptions& options)
   Mistakes mistakes(source);
   for (Diagnostic& mistake : document->mistakes) mistakes.add(std::move(mistake));
   ModelDescription description = read_description(*document, options, mistakes);
+  if (!options.name.empty()) description.name = options.name;
+  if (!options.source.empty()) description.source = options.source;
   if (options.precision) description.train.precision = *options.precision;
   ModelGraph model = build_model(description, expand(description, mistakes), mistakes);
   if (!mistakes.any_errors() && !model.output.valid()) {

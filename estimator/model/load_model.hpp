@@ -3,31 +3,31 @@
 //   SourceText -> (yaml_document) -> ModelDescription -> expand -> ModelGraph
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/model/model_graph.hpp"
+#include "estimator/model/model_options.hpp"
 
 namespace stowage {
-
-struct ModelOptions {
-  std::optional<std::int64_t> seq;               ///< --seq; else the description's default
-  std::map<std::string, std::string> arguments;  ///< --set name=value: the model's own arguments
-  std::optional<Precision> precision = {};       ///< --precision; else the description's, else fp32
-};
 
 /// All of the text's mistakes (up to 20) as diagnostics with their places.
 /// Linear in the expanded graph; refuses one of more than 2,000,000 operators.
 [[nodiscard]] Result<ModelGraph> load_model(SourceTextPtr source, const ModelOptions& options = {});
 
+struct FoundModel {
+  SourceTextPtr source;  ///< a description; of a variant, its base's
+  ModelOptions options;  ///< what a variant says; empty where it is none
+};
 /// MODEL as typed: "-" (stdin), a path that exists, else a name from `directory` (configs/models),
-/// with a suggestion where there is none.
-[[nodiscard]] Result<SourceTextPtr> find_model(const std::string& argument,
-                                               const std::string& directory);
+/// however it is spelt ("ResNet_50"), with a suggestion where there is none. Variants
+/// (variant.hpp) are followed to their base; errors: a base that is not there, that leads back to
+/// itself, or more than longest_variant_chain of them.
+[[nodiscard]] Result<FoundModel> find_model(const std::string& argument,
+                                            const std::string& directory);
+/// What the command line says, over what a variant says.
+[[nodiscard]] ModelOptions overridden(ModelOptions variant, const ModelOptions& command_line);
 /// The names in `directory`, sorted.
 [[nodiscard]] std::vector<std::string> model_names(const std::string& directory);
 

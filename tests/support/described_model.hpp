@@ -19,7 +19,7 @@ inline ModelGraph described(const std::string& text) {
 inline ModelGraph shipped(const std::string& name, const ModelOptions& options = {}) {
   const auto source = find_model(name, std::string(STOWAGE_SOURCE_DIR) + "/configs/models");
   if (!source) throw std::runtime_error(render(source.error()));
-  auto model = load_model(*source, options);
+  auto model = load_model(source->source, overridden(source->options, options));
   if (!model) throw std::runtime_error(render(model.error()));
   return *std::move(model);
 }

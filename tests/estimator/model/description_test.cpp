@@ -217,7 +217,7 @@ layers: [linear: {features: width, bias: bias}, dropout: {p: rate}, gelu: {appro
   CHECK(model.default_seq == 16);
   CHECK(parameter_count(model) == 36);
   CHECK(refusal(text, {.arguments = {{"widht", "3"}}}) ==
-        "<option --set>:1:1: error: the model has no argument 'widht'\n"
+        "<option --set>:1:1: error: the model has no argument or symbol 'widht'\n"
         "  widht=3\n"
         "  ^~~~~\n"
         "  did you mean 'width'?\n");

@@ -15,7 +15,8 @@ const std::string shipped = STOWAGE_SOURCE_DIR "/configs/models";
 std::string outcome(const std::string& argument) {
   const auto source = find_model(argument, shipped);
   if (!source) return render(source.error());
-  return (*source)->text.find("\nmodel: ") == std::string::npos ? "another text" : (*source)->name;
+  const SourceText& text = *source->source;
+  return text.text.find("\nmodel: ") == std::string::npos ? "another text" : text.name;
 }
 
 }  // namespace
@@ -23,6 +24,8 @@ std::string outcome(const std::string& argument) {
 TEST_CASE("a model is a file, else a shipped name") {
   CHECK(outcome("gpt2") == shipped + "/gpt2.yaml");
   CHECK(outcome(shipped + "/mlp.yaml") == shipped + "/mlp.yaml");
+  CHECK(outcome("GPT_2") == shipped + "/gpt2.yaml");
+  CHECK(outcome("ResNet-50") == shipped + "/resnet50.yaml");
   CHECK(outcome("gtp2") == "error: there is no model 'gtp2'\n  did you mean 'gpt2'?\n");
   CHECK(outcome("something-else") ==
         "error: there is no model 'something-else'\n"

@@ -16,7 +16,7 @@ constexpr unsigned seed = 20260;
 std::string text_of(const std::string& name) {
   const auto source = find_model(name, STOWAGE_SOURCE_DIR "/configs/models");
   REQUIRE(source.has_value());
-  return (*source)->text;
+  return source->source->text;
 }
 
 // True where the text gave a model, or complaints that can be shown.

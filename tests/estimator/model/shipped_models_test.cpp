@@ -15,7 +15,7 @@ const std::string models_directory = STOWAGE_SOURCE_DIR "/configs/models";
 ModelGraph load_shipped(const std::string& name, const ModelOptions& options = {}) {
   const auto text = find_model(name, models_directory);
   REQUIRE(text.has_value());
-  auto model = load_model(*text, options);
+  auto model = load_model(text->source, overridden(text->options, options));
   if (!model) FAIL(render(model.error()));
   return std::move(*model);
 }

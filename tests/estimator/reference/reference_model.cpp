@@ -42,7 +42,7 @@ ModelGraph our_model(const ReferenceModel& reference) {
   const std::string folder = std::string(STOWAGE_SOURCE_DIR) + "/configs/models";
   const auto source = find_model(reference.model, folder);
   if (!source) throw std::runtime_error(render(source.error()));
-  auto model = load_model(*source, options);
+  auto model = load_model(source->source, overridden(source->options, options));
   if (!model) throw std::runtime_error(render(model.error()));
   return *std::move(model);
 }

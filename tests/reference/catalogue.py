@@ -34,8 +34,8 @@ def sequence_first(_reference, batch, seq):
 
 
 def with_auxiliaries(weight):
-    """torchvision's reference training adds 0.4 of the auxiliary loss to Inception's; the GoogLeNet
-    paper adds 0.3 of each of the two."""
+    """PyTorch's finetuning tutorial adds 0.4 of the auxiliary loss to Inception's; the GoogLeNet
+    paper adds 0.3 of each of the two. The memory is the same whatever the weight."""
     def loss(model, inputs, target):
         outputs = model(inputs)
         total = functional.cross_entropy(outputs[0], target)
@@ -230,8 +230,31 @@ def heads_of_bert():
     return result
 
 
+def few_layers():
+    """The large language models cut to two layers: every layer is like the others."""
+    result = {}
+    for name in ("gpt2-large", "gpt2-xl"):
+        result[name] = hugging_face("GPT2LMHeadModel", **{**GPT2[name], "n_layer": 2})
+    for name, config in LLAMA.items():
+        result[name] = hugging_face("LlamaForCausalLM", **{**config, "num_hidden_layers": 2})
+    result["mistral-7b"] = hugging_face("MistralForCausalLM",
+                                        **{**MISTRAL_7B, "num_hidden_layers": 2})
+    result["bert-large"] = hugging_face("BertForMaskedLM", masked_language_model,
+                                        **{**BERT["bert-large"], "num_hidden_layers": 2})
+    return {f"{name}-2layers": Entry(name, reference, {"layers": 2})
+            for name, reference in result.items()}
+
+
 ENTRIES = {
     **{name: Entry(name, models.MODELS[name])
        for name in ("mlp", "mnist-cnn", "keras-deep-16x16", "unet")},
     **convolutional(), **transformers_of_images(), **language_models(), **adversarial(),
 }
+
+
+def cases():
+    """Everything that a training step is measured of, by name."""
+    large = {"gpt2-large", "gpt2-xl", "bert-large", "llama-2-7b", "llama-3-8b", "llama-3.2-1b",
+             "mistral-7b"}
+    return {**{name: entry for name, entry in ENTRIES.items() if name not in large},
+            **few_layers()}

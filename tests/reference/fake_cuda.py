@@ -1,18 +1,22 @@
 """Run PyTorch programs on "cuda" tensors that hold no data, on a machine without a GPU.
 
 FakeTensorMode dispatches every operator as CUDA would (cudnn_batch_norm, native_dropout with a
-bool mask, foreach optimizers, ...) but allocates nothing. Four things keep it from being what
+bool mask, foreach optimizers, ...) but allocates nothing. Six things keep it from being what
 CUDA does; each is repaired here and nowhere else:
 
 1. The autograd engine needs a driver (see fake_cuda_shim.cpp): `relaunch_with_shim`.
 2. Optimizers pick foreach only for the exact types Tensor and Parameter: FakeTensor is added.
-3. scaled_dot_product_attention asks the device for its kernels; without one it takes the math
-   path. Float32 on CUDA takes the memory-efficient kernel, so that operator is called directly.
+3. scaled_dot_product_attention asks the device which kernels it has; the shim answers as an A100
+   does, and PyTorch then chooses (flash for bf16 and fp16 without a mask, else memory-efficient).
 4. transformers looks at the *values* of the position ids to find packed sequences; there are none.
+5. nn.LSTM puts its weights into one buffer and calls cuDNN's operator, neither without a driver:
+   `moved_to_fake`, `cudnn_lstm`. The gradients are views of one buffer, as cuDNN's.
+6. torch.autocast switches itself off without a device: `autocast`.
 """
 
 import contextlib
 import ctypes
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -25,39 +29,130 @@ SHIM_VARIABLE = "STOWAGE_FAKE_CUDA_SHIM"
 MORE_DEVICES_THAN_THE_GUARD_HAS = 127
 
 
+def cuda_headers():
+    """The folder with CUDA's headers among the packages that torch brings along."""
+    for folder in importlib.util.find_spec("nvidia").submodule_search_locations:
+        for header in sorted(pathlib.Path(folder).glob("*/include/driver_types.h")):
+            return header.parent
+    raise FileNotFoundError("driver_types.h in the nvidia packages")
+
+
 def relaunch_with_shim():
     """Build the shim and start this program again with it preloaded (returns in the second run)."""
     if os.environ.get(SHIM_VARIABLE):
         return
     library = pathlib.Path(tempfile.mkdtemp(prefix="stowage-shim-")) / "libcuda.so.1"
-    command = ["g++", "-O1", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"]
-    subprocess.run([*command, "-o", str(library), str(SHIM_SOURCE)], check=True)
+    command = ["g++", "-O1", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1",
+               f"-I{cuda_headers()}", "-o", str(library), str(SHIM_SOURCE)]
+    subprocess.run(command, check=True)
     environment = dict(os.environ, LD_PRELOAD=str(library))
     environment[SHIM_VARIABLE] = str(library)
     os.execve(sys.executable, [sys.executable, *sys.argv], environment)
 
 
-def efficient_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
-                        scale=None, enable_gqa=False):
-    """What scaled_dot_product_attention calls for float32 CUDA tensors without a mask."""
-    import torch
-
-    if attn_mask is not None or enable_gqa:
-        raise NotImplementedError("the reference models use neither masks nor grouped queries")
-    keep_logsumexp = any(t.requires_grad for t in (query, key, value)) and torch.is_grad_enabled()
-    return torch.ops.aten._scaled_dot_product_efficient_attention(
-        query, key, value, None, keep_logsumexp, dropout_p, is_causal, scale=scale)[0]
-
-
 @contextlib.contextmanager
 def backward_possible():
-    """While active, the autograd engine believes in CUDA devices; wrap only `backward()` in it."""
-    show_devices = ctypes.CDLL(None).stowage_show_devices
-    show_devices(MORE_DEVICES_THAN_THE_GUARD_HAS)
+    """While active, the autograd engine believes in CUDA devices; wrap only `backward()` in it. It
+    nests: a checkpointed region runs its attention again within backward."""
+    before = ctypes.CDLL(None).stowage_show_devices(MORE_DEVICES_THAN_THE_GUARD_HAS)
     try:
         yield
     finally:
-        show_devices(0)
+        ctypes.CDLL(None).stowage_show_devices(before)
+
+
+def choosing_attention_by_device(attention):
+    """scaled_dot_product_attention, which may see the device while it chooses its kernel."""
+    def attend(*arguments, **options):
+        with backward_possible():
+            return attention(*arguments, **options)
+
+    return attend
+
+
+def cudnn_lstm(inputs, hidden, weights, _has_biases, layers, dropout, train, bidirectional,
+               batch_first):
+    """What _VF.lstm calls on CUDA. The size of cuDNN's reserve is not known without a GPU: it has 0
+    bytes here."""
+    import torch
+
+    weights_per_layer, lstm_mode, no_projection = 4, 2, 0
+    storage = weights[0].untyped_storage()
+    buffer = weights[0].detach().as_strided((storage.nbytes() // weights[0].element_size(),), (1,), 0)
+    output, h, c, _, _ = torch.ops.aten._cudnn_rnn(
+        inputs, weights, weights_per_layer, buffer, hidden[0], hidden[1], lstm_mode,
+        hidden[0].shape[2], no_projection, layers, batch_first, dropout, train, bidirectional, [],
+        None)
+    return output, h, c
+
+
+def cudnn_rnn_backward(inputs, weight, _stride, buffer, hx, cx, *rest):
+    """The shapes of _cudnn_rnn_backward, for which PyTorch has none: gradients of the weights are
+    views of one buffer of zeros, as in RNN.cpp."""
+    wanted = rest[-1]
+    gradients, offset = buffer.new_zeros(buffer.shape), 0
+    views = []
+    for tensor in weight:
+        views.append(gradients[offset:offset + tensor.numel()].view(tensor.shape))
+        offset += tensor.numel()
+    return (inputs.new_empty(inputs.shape), hx.new_empty(hx.shape) if wanted[1] else None,
+            cx.new_empty(cx.shape) if wanted[2] else None, views)
+
+
+def flatten_recurrent_weights(module):
+    """Let the weights of an nn.LSTM be views of one buffer, as flatten_parameters does."""
+    import torch
+
+    weights, offset = [getattr(module, name) for name in module._flat_weights_names], 0
+    buffer = torch.empty(sum(w.numel() for w in weights), device=weights[0].device)
+    for weight in weights:
+        weight.data = buffer[offset:offset + weight.numel()].view(weight.shape)
+        offset += weight.numel()
+    module._flat_weights = weights
+
+
+def moved_to_fake(model, dtype=None):
+    """The model, made on the device "meta", with fake CUDA tensors; floating point ones in `dtype`
+    if given. Making a model there lets it look at values while it is made, which fake tensors lack.
+    """
+    import torch
+
+    def fake(tensor):
+        kept = dtype if dtype and tensor.is_floating_point() else tensor.dtype
+        return torch.empty(tensor.shape, dtype=kept, device="cuda")
+
+    parameters = {}
+    for module in model.modules():
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                if parameter not in parameters:
+                    parameters[parameter] = torch.nn.Parameter(fake(parameter),
+                                                               parameter.requires_grad)
+                module._parameters[name] = parameters[parameter]
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = fake(buffer)
+        if isinstance(module, torch.nn.LSTM):
+            flatten_recurrent_weights(module)
+    return model
+
+
+@contextlib.contextmanager
+def autocast(dtype):
+    """torch.autocast("cuda", dtype), which without a device would switch itself off."""
+    import torch
+
+    before = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    torch.set_autocast_enabled("cuda", True)
+    torch.set_autocast_dtype("cuda", dtype)
+    torch.autocast_increment_nesting()
+    try:
+        yield
+    finally:
+        if torch.autocast_decrement_nesting() == 0:
+            torch.clear_autocast_cache()
+        torch.set_autocast_enabled("cuda", before[0])
+        torch.set_autocast_dtype("cuda", before[1])
 
 
 def no_packed_sequences():
@@ -70,9 +165,10 @@ def no_packed_sequences():
 
 @contextlib.contextmanager
 def fake_cuda():
-    """FakeTensorMode plus the repairs 2 to 4; make models under `torch.device("cuda")` inside."""
+    """FakeTensorMode plus the repairs 2 to 5; make models under `torch.device("cuda")` inside."""
     import torch
     import torch.nn.functional as functional
+    import torch.nn.modules.rnn as rnn_module
     from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
     import torch.optim.optimizer as optimizer_module
     import torch.utils._foreach_utils as foreach_utils
@@ -82,6 +178,10 @@ def fake_cuda():
             types = [*module._foreach_supported_types, FakeTensor]
             stack.enter_context(mock.patch.object(module, "_foreach_supported_types", types))
         stack.enter_context(mock.patch.object(
-            functional, "scaled_dot_product_attention", efficient_attention))
+            functional, "scaled_dot_product_attention",
+            choosing_attention_by_device(functional.scaled_dot_product_attention)))
+        stack.enter_context(mock.patch.object(rnn_module._VF, "lstm", cudnn_lstm))
+        library = stack.enter_context(torch.library._scoped_library("aten", "IMPL"))
+        library.impl("_cudnn_rnn_backward", cudnn_rnn_backward, "Meta")
         stack.enter_context(no_packed_sequences())
         yield stack.enter_context(FakeTensorMode())

@@ -5,16 +5,33 @@
 // that FakeTensorMode installs, whether a primary context exists. That check first compares the
 // index with the number of visible devices, which is 0 here, and throws. This library answers for
 // the driver and for c10: many devices while `stowage_show_devices(n)` says so, none of them with a
-// context. Nothing else of CUDA is provided, so any attempt to run a kernel still fails.
+// context. Attention asks for the device's properties before it chooses a kernel; they are those of
+// an A100 as far as that choice needs them. Nothing else of CUDA is provided, so any attempt to run
+// a kernel still fails.
 //
 // Built and preloaded by fake_cuda.py; its soname is libcuda.so.1.
 
+#include <driver_types.h>
+
 namespace {
 signed char visible_devices = 0;
+
+cudaDeviceProp a100() {
+  cudaDeviceProp properties{};
+  properties.major = 8;
+  properties.minor = 0;
+  properties.multiProcessorCount = 108;
+  properties.warpSize = 32;
+  return properties;
 }
 
-extern "C" void stowage_show_devices(int count) {
+cudaDeviceProp device_properties = a100();
+}  // namespace
+
+extern "C" int stowage_show_devices(int count) {
+  const int before = visible_devices;
   visible_devices = static_cast<signed char>(count);
+  return before;
 }
 
 extern "C" int cuDevicePrimaryCtxGetState(int /*device*/, unsigned* flags, int* active) {
@@ -27,3 +44,8 @@ namespace c10::cuda {
 signed char device_count() noexcept { return visible_devices; }
 bool hasPrimaryContext(signed char /*device*/) { return false; }
 }  // namespace c10::cuda
+
+namespace at::cuda {
+cudaDeviceProp* getCurrentDeviceProperties() { return &device_properties; }
+cudaDeviceProp* getDeviceProperties(signed char /*device*/) { return &device_properties; }
+}  // namespace at::cuda

@@ -151,7 +151,7 @@ def layer_table(reference, model, inputs, target):
             hooks.append(module.register_forward_hook(
                 lambda module, _, output, name=name: rows.append(
                     {"name": name, "type": type(module).__name__,
-                     "output_shape": list(output.shape)})))
+                     "output_shape": list(tensors_in(output)[0].shape)})))
     with torch.no_grad():
         reference.loss(model, inputs, target)
     for hook in hooks:

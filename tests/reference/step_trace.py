@@ -12,6 +12,7 @@ GPT-2's tied embedding, whose first gradients are views.
 """
 
 import contextlib
+import dataclasses
 import gc
 import weakref
 
@@ -22,11 +23,21 @@ from torch.utils._pytree import tree_iter
 ALLOCATION_UNIT = 512
 
 OPTIMIZERS = {
-    "sgd": lambda p: torch.optim.SGD(p, lr=1e-3),
-    "sgd-momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9),
-    "adam": lambda p: torch.optim.Adam(p, lr=1e-3),
-    "adamw": lambda p: torch.optim.AdamW(p, lr=1e-3),
+    "sgd": lambda p, **options: torch.optim.SGD(p, lr=1e-3, **options),
+    "sgd-momentum": lambda p, **options: torch.optim.SGD(p, lr=1e-3, momentum=0.9, **options),
+    "adam": lambda p, **options: torch.optim.Adam(p, lr=1e-3, **options),
+    "adamw": lambda p, **options: torch.optim.AdamW(p, lr=1e-3, **options),
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Loop:
+    """How the training loop is written. `micro_batches` forward and backward passes, all on the
+    same inputs, come before each update; each adds its share of the loss to the gradients."""
+
+    micro_batches: int = 1
+    set_to_none: bool = True
+    optimizer_options: dict = dataclasses.field(default_factory=dict)
 
 
 USES_OF_AN_UNSHARED_STORAGE = 2  # the tensor's own and the one of its Python wrapper
@@ -98,7 +109,9 @@ class StorageTrace(TorchDispatchMode):
         if func.namespace in ("prim", "profiler"):
             return func(*args, **(kwargs or {}))
         self.settle()
-        if self.phase == "backward" and func is torch.ops.aten.add.Tensor:
+        # A checkpointed region that runs again within backward has gradients enabled.
+        engine = self.phase == "backward" and not torch.is_grad_enabled()
+        if engine and func is torch.ops.aten.add.Tensor:
             result, operator = engine_sum(*args)
         else:
             result, operator = func(*args, **(kwargs or {})), str(func).removesuffix(".default")
@@ -112,33 +125,36 @@ class StorageTrace(TorchDispatchMode):
         self.observe(f"[{phase}]", [])
 
 
-def train(reference, model, inputs, target, optimizer, trace, backward_context):
+def train(reference, model, inputs, target, optimizer, trace, backward_context, loop):
     """Two steps of the usual loop: as in a script, `output` and `loss` live until overwritten."""
     for step in (1, 2):
-        trace.enter_phase(step, "forward")
-        output, loss = reference.loss(model, inputs, target)
-        trace.enter_phase(step, "backward")
-        with backward_context():
-            loss.backward()
+        for _ in range(loop.micro_batches):
+            trace.enter_phase(step, "forward")
+            output, loss = reference.loss(model, inputs, target)
+            if loop.micro_batches > 1:
+                loss = loss / loop.micro_batches
+            trace.enter_phase(step, "backward")
+            with backward_context():
+                loss.backward()
         trace.enter_phase(step, "optimizer")
         optimizer.step()
         trace.enter_phase(step, "zero_grad")
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=loop.set_to_none)
     trace.settle()
 
 
 def run(reference, model, inputs, target, optimizer_name,
-        backward_context=contextlib.nullcontext):
+        backward_context=contextlib.nullcontext, loop=Loop()):
     """Trace two steps; returns the finished StorageTrace."""
     gc.collect()
     trace = StorageTrace(inputs.device.type)
-    optimizer = OPTIMIZERS[optimizer_name](model.parameters())
+    optimizer = OPTIMIZERS[optimizer_name](model.parameters(), **loop.optimizer_options)
     trace.observe("[parameters and buffers]", [*model.parameters(), *model.buffers()])
     trace.observe("[input and target]", [inputs, target])
     gc.disable()
     try:
         with trace:
-            train(reference, model, inputs, target, optimizer, trace, backward_context)
+            train(reference, model, inputs, target, optimizer, trace, backward_context, loop)
     finally:
         gc.enable()
     return trace

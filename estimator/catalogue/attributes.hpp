@@ -35,6 +35,7 @@ struct AttributeSpec {
   std::optional<double> maximum = {};           ///< inclusive
   int length = 0;                               ///< integers: the list's length; 0: any
   std::vector<std::string_view> choices = {};   ///< choice: the words
+  int other_length = 0;                         ///< integers: another length that will do; 0: none
 };
 
 class Attributes {

@@ -7,8 +7,12 @@ namespace stowage {
 
 std::span<const OperatorRow> operator_catalogue() {
   static const std::array catalogue{
+      rows::conv1d(),
       rows::conv2d(),
+      rows::conv3d(),
+      rows::conv_transpose1d(),
       rows::conv_transpose2d(),
+      rows::conv_transpose3d(),
       rows::linear(),
       rows::matmul(),
       rows::batch_norm(),

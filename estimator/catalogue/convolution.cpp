@@ -1,119 +1,72 @@
-// conv2d. Formulas: output size as in torch.nn.Conv2d's documentation; a multiply-add is two flops.
-// Lowering: PyTorch's convolution_backward computes the data gradient, then the filter's, then the
-// bias's (ATen/native/Convolution.cpp); our own executor computes the filter's first, so that the
-// saved input is gone before the data gradient is made.
+// conv1d, conv2d and conv3d: rows and lowering.
+//
+// PyTorch's convolution_backward computes the data gradient, then the filter's, then the bias's
+// (ATen/native/Convolution.cpp); our own executor computes the filter's first, so that the saved
+// input is gone before the data gradient is made. Padding that is not the same on both sides of an
+// axis takes a padded copy of the input first (_convolution_same, ibid.), which is what is saved.
 #include "estimator/catalogue/convolution.hpp"
 
-#include <fmt/format.h>
-
-#include "estimator/base/bytes.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
-#include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
 
-std::vector<std::int64_t> resolved_padding(const Attributes& attributes) {
-  for (const auto& [name, value] : attributes.entries()) {
-    if (name != "padding") continue;
-    if (const auto* numbers = std::get_if<std::vector<std::int64_t>>(&value)) return *numbers;
-  }
-  // same: half of what the dilated kernel overhangs (odd kernels, checked by the shape rule)
-  std::vector<std::int64_t> padding;
-  const auto& kernel = attributes.integers("kernel");
-  const auto& dilation = attributes.integers("dilation");
-  for (std::size_t i = 0; i < kernel.size(); ++i) {
-    padding.push_back(checked_multiply(dilation[i], kernel[i] - 1) / 2);
-  }
-  return padding;
-}
-
 namespace {
 
-bool is_same_padding(const Attributes& attributes) {
-  for (const auto& [name, value] : attributes.entries()) {
-    if (name == "padding") return std::holds_alternative<std::string>(value);
-  }
-  return false;
-}
-
-std::optional<InferenceError> check_same_padding(const Attributes& attributes) {
-  if (!is_same_padding(attributes)) return std::nullopt;
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (attributes.integers("stride")[i] != 1) {
-      return InferenceError{.message = "padding 'same' goes with stride 1 only",
-                            .attribute = "padding"};
-    }
-    if (attributes.integers("kernel")[i] % 2 == 0) {
-      return InferenceError{.message = "padding 'same' of an even kernel is not symmetric",
-                            .attribute = "padding",
-                            .hint = "give the padding as numbers"};
-    }
-  }
-  return std::nullopt;
-}
-
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
-  const TensorType& x = inputs[0];
-  if (auto error = want_image(x, true)) return tl::unexpected(*error);
-  if (auto error = check_same_padding(attributes)) return tl::unexpected(*error);
-  const std::int64_t in = x.shape[1].constant;
-  const std::int64_t out = attributes.integer("channels");
-  const std::int64_t groups = attributes.integer("groups");
-  if (in % groups != 0) {
-    return refuse(fmt::format("groups {} does not divide its {} input channels", groups, in),
-                  "groups", 0);
-  }
-  if (out % groups != 0) {
-    return refuse(fmt::format("groups {} does not divide its {} output channels", groups, out),
-                  "groups");
-  }
-  const auto padding = resolved_padding(attributes);
-  Shape y{x.shape[0], out, 0, 0};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const Window window{.kernel = attributes.integers("kernel")[i],
-                        .stride = attributes.integers("stride")[i],
-                        .padding_before = padding[i],
-                        .padding_after = padding[i],
-                        .dilation = attributes.integers("dilation")[i]};
-    const auto count = window_count(x.shape[2 + i].constant, window);
-    if (!count) {
-      return refuse(fmt::format("kernel {} is larger than the padded input {}",
-                                window.dilation * (window.kernel - 1) + 1,
-                                x.shape[2 + i].constant + 2 * padding[i]),
-                    "kernel", 0);
-    }
-    y[2 + i] = *count;
-  }
-  const auto& kernel = attributes.integers("kernel");
-  const Shape w{out, in / groups, kernel[0], kernel[1]};
-  Inference result;
-  result.outputs = {{y, x.type}};
-  result.parameters.push_back({.name = "weight", .shape = w, .type = x.type});
-  if (attributes.boolean("bias")) {
-    result.parameters.push_back({.name = "bias", .shape = {out}, .type = x.type});
-  }
-  result.flops =
-      element_count(y) * Affine(2) * Affine(in / groups) * Affine(kernel[0]) * Affine(kernel[1]);
-  return result;
-}
-
-Attributes with_padding(const OperatorLowering& lowering) {
+Attributes convolution_attributes(const OperatorLowering& lowering) {
   Attributes attributes;
-  attributes.set("padding", resolved_padding(lowering.attributes()));
+  attributes.set("padding", symmetric_padding(resolved_padding(lowering.attributes())));
   return attributes;
+}
+
+/// What the longer side of each axis has beyond the other, as the `pad` kernel's attributes; none:
+/// the padding is symmetric.
+std::optional<Attributes> excess_padding(const OperatorLowering& lowering) {
+  const Padding padding = resolved_padding(lowering.attributes());
+  if (padding.before == padding.after) return std::nullopt;
+  const std::vector<std::int64_t> both = symmetric_padding(padding);
+  std::vector<std::int64_t> before(2, 0);
+  std::vector<std::int64_t> after(2, 0);
+  for (std::size_t i = 0; i < both.size(); ++i) {
+    before.push_back(padding.before[i] - both[i]);
+    after.push_back(padding.after[i] - both[i]);
+  }
+  Attributes attributes;
+  attributes.set("before", before);
+  attributes.set("after", after);
+  attributes.set("mode", std::string("constant"));
+  attributes.set("value", 0.0);
+  return attributes;
+}
+
+TensorView padded_input(OperatorLowering& lowering, const TensorView& x, const Attributes& excess) {
+  Shape shape = x.shape;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    shape[i] =
+        shape[i] + Affine(excess.integers("before")[i]) + Affine(excess.integers("after")[i]);
+  }
+  const TensorView padded =
+      lowering.new_tensor("input.padded", std::move(shape), x.type, StorageClass::activation);
+  lowering.emit(Kernel::pad, "pad", {x}, {padded}, {.attributes = excess});
+  return padded;
 }
 
 void forward(OperatorLowering& lowering) {
   const bool bias = lowering.parameter_count() > 1;
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  std::vector<StorageId> holds;
+  if (const auto excess = excess_padding(lowering)) {
+    // Whoever called PyTorch's convolution holds its argument until it returns.
+    if (lowering.pytorch()) holds.push_back(x.storage);
+    x = padded_input(lowering, x, *excess);
+  }
   const TensorView w = lowering.parameter(0);
   const TensorView y = lowering.new_output();
   std::vector<TensorView> reads{x, w};
   if (bias) reads.push_back(lowering.parameter(1));
   lowering.emit(Kernel::convolution_forward, "forward", reads, {y},
-                {.attributes = with_padding(lowering),
+                {.attributes = convolution_attributes(lowering),
+                 .holds = std::move(holds),
                  .flops = convolution_flops(w, y),
                  .convolution = lowering.add_convolution(
                      convolution_call(lowering, ConvolutionCall::Direction::forward, x, w, y))});
@@ -121,34 +74,92 @@ void forward(OperatorLowering& lowering) {
   lowering.save("weight", w);
 }
 
-void backward(OperatorLowering& lowering) {
+/// The gradient of the input that was padded; null: nothing asks for it.
+KernelNode* emit_data_gradient(OperatorLowering& lowering, const TensorView& dy,
+                               const TensorView& dx) {
   const TensorView x = lowering.saved("input");
   const TensorView w = lowering.parameter(0);
+  return &lowering.emit(Kernel::convolution_backward_data, "backward.data", {dy, w}, {dx},
+                        {.attributes = convolution_attributes(lowering),
+                         .flops = convolution_flops(w, dy),
+                         .convolution = lowering.add_convolution(convolution_call(
+                             lowering, ConvolutionCall::Direction::backward_data, x, w, dy))});
+}
+
+KernelNode* emit_filter_gradient(OperatorLowering& lowering, const TensorView& dy) {
+  if (!lowering.parameter_needs_gradient(0)) return nullptr;
+  const TensorView x = lowering.saved("input");
+  const TensorView w = lowering.parameter(0);
+  const TensorView dw = lowering.new_parameter_gradient(0);
+  KernelNode& node =
+      lowering.emit(Kernel::convolution_backward_filter, "backward.filter", {x, dy}, {dw},
+                    {.attributes = convolution_attributes(lowering),
+                     .flops = convolution_flops(w, dy),
+                     .convolution = lowering.add_convolution(convolution_call(
+                         lowering, ConvolutionCall::Direction::backward_filter, x, w, dy))});
+  lowering.give_parameter_gradient(0, dw);
+  return &node;
+}
+
+/// The convolution's own gradients, in the runtime's order. `dx`: of its (padded) input, if wanted.
+/// The last kernel call, or null.
+KernelNode* emit_gradients(OperatorLowering& lowering, const TensorView& dy,
+                           const std::optional<TensorView>& dx) {
+  KernelNode* last = nullptr;
+  if (dx && lowering.pytorch()) last = emit_data_gradient(lowering, dy, *dx);
+  if (KernelNode* node = emit_filter_gradient(lowering, dy)) last = node;
+  if (KernelNode* node = emit_bias_gradient(lowering, dy, 1)) last = node;
+  if (dx && !lowering.pytorch()) last = emit_data_gradient(lowering, dy, *dx);
+  return last;
+}
+
+void backward(OperatorLowering& lowering) {
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
-  const auto data = [&] {
-    if (!lowering.input_needs_gradient()) return;
-    const TensorView dx = lowering.new_input_gradient();
-    lowering.emit(Kernel::convolution_backward_data, "backward.data", {dy, w}, {dx},
-                  {.attributes = with_padding(lowering),
-                   .flops = convolution_flops(w, dy),
-                   .convolution = lowering.add_convolution(convolution_call(
-                       lowering, ConvolutionCall::Direction::backward_data, x, w, dy))});
-    lowering.give_input_gradient(0, dx);
-  };
-  const auto filter = [&] {
-    if (!lowering.parameter_needs_gradient(0)) return;
-    const TensorView dw = lowering.new_parameter_gradient(0);
-    lowering.emit(Kernel::convolution_backward_filter, "backward.filter", {x, dy}, {dw},
-                  {.attributes = with_padding(lowering),
-                   .flops = convolution_flops(w, dy),
-                   .convolution = lowering.add_convolution(convolution_call(
-                       lowering, ConvolutionCall::Direction::backward_filter, x, w, dy))});
-    lowering.give_parameter_gradient(0, dw);
-  };
-  if (lowering.pytorch()) data();
-  filter();
-  emit_bias_gradient(lowering, dy, 1);
-  if (!lowering.pytorch()) data();
+  const bool wanted = lowering.input_needs_gradient();
+  const auto excess = excess_padding(lowering);
+  if (!wanted || !excess) {
+    std::optional<TensorView> dx;
+    if (wanted) dx = lowering.new_input_gradient();
+    emit_gradients(lowering, dy, dx);
+    if (dx) lowering.give_input_gradient(0, *dx);
+    return;
+  }
+  // Two autograd nodes: the convolution's lets go of what it saved before the padding's runs.
+  lowering.hold_by_hand();
+  const TensorView x = lowering.saved("input");
+  const TensorView padded =
+      lowering.new_tensor("grad_input.padded", x.shape, x.type, StorageClass::activation_gradient);
+  KernelNode* last = emit_gradients(lowering, dy, padded);
+  if (lowering.pytorch()) {
+    last->holds = {x.storage, lowering.parameter(0).storage, lowering.output_gradient().storage};
+  }
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(Kernel::pad_backward, "backward.pad", {padded}, {dx}, {.attributes = *excess});
+  lowering.give_input_gradient(0, dx);
+}
+
+OperatorRow row(std::string_view name, std::string_view doc, int spatial) {
+  AttributeSpec padding = window_attribute(
+      "padding", "zeros on each side, one number an axis or before and after of each; same, valid",
+      0, 0, spatial);
+  padding.choices = {"same", "valid"};
+  padding.other_length = 2 * spatial;
+  return {.name = name,
+          .doc = doc,
+          .attributes = {channels_attribute(), window_attribute("kernel", "extent", {}, 1, spatial),
+                         window_attribute("stride", "step", 1, 1, spatial), padding,
+                         window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
+                         groups_attribute(), bias_attribute()},
+          .infer = infer_convolution,
+          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .autocast = AutocastClass::lower};
+}
+
+/// [n, c, length] as [n, c, 1, length].
+TensorView with_height(TensorView view) {
+  view.shape.insert(view.shape.begin() + 2, Affine(1));
+  view.strides.insert(view.strides.begin() + 2, view.strides[1]);
+  return view;
 }
 
 }  // namespace
@@ -157,15 +168,20 @@ ConvolutionCall convolution_call(const OperatorLowering& lowering,
                                  ConvolutionCall::Direction direction, const TensorView& x,
                                  const TensorView& w, const TensorView& y) {
   const Attributes& attributes = lowering.attributes();
-  return {.direction = direction,
-          .x = x,
-          .w = w,
-          .y = y,
-          .stride = attributes.integers("stride"),
-          .padding = resolved_padding(attributes),
-          .dilation = attributes.has("dilation") ? attributes.integers("dilation")
-                                                 : std::vector<std::int64_t>{1, 1},
-          .groups = attributes.integer("groups")};
+  ConvolutionCall call{.direction = direction,
+                       .x = x,
+                       .w = w,
+                       .y = y,
+                       .stride = attributes.integers("stride"),
+                       .padding = symmetric_padding(resolved_padding(attributes)),
+                       .dilation = attributes.integers("dilation"),
+                       .groups = attributes.integer("groups")};
+  if (call.stride.size() > 1) return call;
+  for (TensorView* view : {&call.x, &call.w, &call.y}) *view = with_height(std::move(*view));
+  call.stride.insert(call.stride.begin(), 1);
+  call.padding.insert(call.padding.begin(), 0);
+  call.dilation.insert(call.dilation.begin(), 1);
+  return call;
 }
 
 Affine convolution_flops(const TensorView& w, const TensorView& y) {
@@ -173,54 +189,26 @@ Affine convolution_flops(const TensorView& w, const TensorView& y) {
   return element_count(y.shape) * Affine(2) * element_count(taps);
 }
 
-void emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy, std::int64_t axis) {
-  if (lowering.parameter_count() < 2 || !lowering.parameter_needs_gradient(1)) return;
+KernelNode* emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy,
+                               std::int64_t axis) {
+  if (lowering.parameter_count() < 2 || !lowering.parameter_needs_gradient(1)) return nullptr;
   const TensorView db = lowering.new_parameter_gradient(1);
   Attributes attributes;
   attributes.set("axis", axis);
-  lowering.emit(Kernel::channel_sum, "backward.bias", {dy}, {db},
-                {.attributes = attributes, .flops = element_count(dy.shape)});
+  KernelNode& node = lowering.emit(Kernel::channel_sum, "backward.bias", {dy}, {db},
+                                   {.attributes = attributes, .flops = element_count(dy.shape)});
   lowering.give_parameter_gradient(1, db);
+  return &node;
 }
 
-AttributeSpec channels_attribute() {
-  return {
-      .name = "channels", .type = AttributeType::integer, .doc = "output channels", .minimum = 1};
+OperatorRow rows::conv1d() {
+  return row("conv1d", "1-D convolution over [batch, channels, length]", 1);
 }
-AttributeSpec window_attribute(std::string_view name, std::string_view doc,
-                               std::optional<std::int64_t> value, double minimum) {
-  AttributeSpec spec{.name = name, .type = AttributeType::integers, .doc = doc};
-  if (value) spec.default_value = std::vector<std::int64_t>{*value, *value};
-  spec.minimum = minimum;
-  spec.length = 2;
-  return spec;
-}
-AttributeSpec groups_attribute() {
-  return {.name = "groups",
-          .type = AttributeType::integer,
-          .doc = "groups of channels convolved apart",
-          .default_value = std::int64_t{1},
-          .minimum = 1};
-}
-AttributeSpec bias_attribute() {
-  return {.name = "bias",
-          .type = AttributeType::boolean,
-          .doc = "add a learned bias",
-          .default_value = true};
-}
-
 OperatorRow rows::conv2d() {
-  AttributeSpec padding = window_attribute("padding", "zeros on each side, or same", 0, 0);
-  padding.choices = {"same"};
-  return {.name = "conv2d",
-          .doc = "2-D convolution over [batch, channels, height, width]",
-          .attributes = {channels_attribute(), window_attribute("kernel", "extent", {}, 1),
-                         window_attribute("stride", "step", 1, 1), padding,
-                         window_attribute("dilation", "spacing of the taps", 1, 1),
-                         groups_attribute(), bias_attribute()},
-          .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
-          .autocast = AutocastClass::lower};
+  return row("conv2d", "2-D convolution over [batch, channels, height, width]", 2);
+}
+OperatorRow rows::conv3d() {
+  return row("conv3d", "3-D convolution over [batch, channels, depth, height, width]", 3);
 }
 
 }  // namespace stowage

@@ -1,8 +1,12 @@
-// What the convolutions' rows and, for the bias, the linear row share.
+// What the convolutions' rows share with each other, and parts of it with the pooling and linear
+// rows.
+//
+// A rule finds how many spatial axes its operator has from the length of `kernel`.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "estimator/catalogue/operator_row.hpp"
@@ -10,10 +14,29 @@
 
 namespace stowage {
 
-/// Padding per spatial axis as numbers, `same` resolved.
-[[nodiscard]] std::vector<std::int64_t> resolved_padding(const Attributes& attributes);
+// Shape rules (convolution_shapes.cpp).
+[[nodiscard]] tl::expected<Inference, InferenceError> infer_convolution(
+    const Attributes& attributes, std::span<const TensorType> inputs);
+/// Output size: (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1
+/// (torch.nn.ConvTranspose2d).
+[[nodiscard]] tl::expected<Inference, InferenceError> infer_transposed_convolution(
+    const Attributes& attributes, std::span<const TensorType> inputs);
 
+/// Zeros on the two sides of each spatial axis.
+struct Padding {
+  std::vector<std::int64_t> before, after;
+};
+/// As numbers: `same` is half of what the dilated kernel overhangs, the odd one after; `valid`
+/// none.
+[[nodiscard]] Padding resolved_padding(const Attributes& attributes);
+/// What both sides of each axis have: the padding of the convolution itself. What one side has
+/// beyond it, the lowering adds in a copy, as PyTorch does for `same`.
+[[nodiscard]] std::vector<std::int64_t> symmetric_padding(const Padding& padding);
+
+// Lowering (convolution.cpp).
 /// The question for a WorkspaceSource, with the operator's stride, padding, dilation and groups.
+/// Over one spatial axis it is that of a 2-D convolution of height 1, as which PyTorch runs it
+/// (view4d in ATen/native/Convolution.cpp).
 [[nodiscard]] ConvolutionCall convolution_call(const OperatorLowering& lowering,
                                                ConvolutionCall::Direction direction,
                                                const TensorView& x, const TensorView& w,
@@ -21,13 +44,15 @@ namespace stowage {
 /// 2 * elements of y * taps of a filter.
 [[nodiscard]] Affine convolution_flops(const TensorView& w, const TensorView& y);
 
-/// Sums `dy` over all axes but `axis` into the gradient of parameter 1, if there is one.
-void emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy, std::int64_t axis);
+/// Sums `dy` over all axes but `axis` into the gradient of parameter 1, if there is one; null: not.
+KernelNode* emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy, std::int64_t axis);
 
+// Attributes (convolution_shapes.cpp).
 [[nodiscard]] AttributeSpec channels_attribute();
-/// A [height, width] pair; `value` none: required.
+/// One integer a spatial axis; `value` none: required.
 [[nodiscard]] AttributeSpec window_attribute(std::string_view name, std::string_view doc,
-                                             std::optional<std::int64_t> value, double minimum);
+                                             std::optional<std::int64_t> value, double minimum,
+                                             int spatial);
 [[nodiscard]] AttributeSpec groups_attribute();
 [[nodiscard]] AttributeSpec bias_attribute();
 

@@ -139,7 +139,7 @@ void backward_adaptive(OperatorLowering& lowering) {
 }
 
 AttributeSpec pool_stride() {
-  AttributeSpec spec = window_attribute("stride", "step; 0: the kernel's extent", 0, 0);
+  AttributeSpec spec = window_attribute("stride", "step; 0: the kernel's extent", 0, 0, 2);
   return spec;
 }
 AttributeSpec ceil_mode() {
@@ -154,8 +154,8 @@ AttributeSpec ceil_mode() {
 OperatorRow rows::max_pool2d() {
   return {.name = "max_pool2d",
           .doc = "2-D maximum pooling",
-          .attributes = {window_attribute("kernel", "extent", {}, 1), pool_stride(),
-                         window_attribute("padding", "on each side", 0, 0), ceil_mode()},
+          .attributes = {window_attribute("kernel", "extent", {}, 1, 2), pool_stride(),
+                         window_attribute("padding", "on each side", 0, 0, 2), ceil_mode()},
           .infer = infer_window,
           .lowering = {LoweringRules{forward_max, backward_max},
                        LoweringRules{forward_max, backward_max}}};
@@ -164,9 +164,9 @@ OperatorRow rows::max_pool2d() {
 OperatorRow rows::avg_pool2d() {
   return {.name = "avg_pool2d",
           .doc = "2-D average pooling",
-          .attributes = {window_attribute("kernel", "extent", {}, 1),
+          .attributes = {window_attribute("kernel", "extent", {}, 1, 2),
                          pool_stride(),
-                         window_attribute("padding", "on each side", 0, 0),
+                         window_attribute("padding", "on each side", 0, 0, 2),
                          ceil_mode(),
                          {.name = "count_include_pad",
                           .type = AttributeType::boolean,
@@ -180,7 +180,7 @@ OperatorRow rows::avg_pool2d() {
 OperatorRow rows::adaptive_avg_pool2d() {
   return {.name = "adaptive_avg_pool2d",
           .doc = "2-D average pooling to a given output size",
-          .attributes = {window_attribute("size", "output height and width", {}, 1)},
+          .attributes = {window_attribute("size", "output height and width", {}, 1, 2)},
           .infer = infer_adaptive,
           .lowering = {LoweringRules{forward_adaptive, backward_adaptive},
                        LoweringRules{forward_adaptive, backward_adaptive}}};

@@ -6,8 +6,12 @@
 namespace stowage::rows {
 
 // convolution.cpp, transposed_convolution.cpp
+[[nodiscard]] OperatorRow conv1d();
 [[nodiscard]] OperatorRow conv2d();
+[[nodiscard]] OperatorRow conv3d();
+[[nodiscard]] OperatorRow conv_transpose1d();
 [[nodiscard]] OperatorRow conv_transpose2d();
+[[nodiscard]] OperatorRow conv_transpose3d();
 // linear.cpp
 [[nodiscard]] OperatorRow linear();
 [[nodiscard]] OperatorRow matmul();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "estimator/base/bytes.hpp"
 
@@ -39,12 +40,21 @@ std::optional<InferenceError> want_constant(const Affine& dimension, std::string
                         .input = index};
 }
 
-std::optional<InferenceError> want_image(const TensorType& input, bool constant_channels) {
-  if (auto error = want_rank(input, 4, "[batch, channels, height, width]")) return error;
+std::optional<InferenceError> want_image(const TensorType& input, bool constant_channels,
+                                         std::size_t spatial) {
+  static constexpr std::array<std::string_view, 3> shapes{
+      "[batch, channels, length]", "[batch, channels, height, width]",
+      "[batch, channels, depth, height, width]"};
+  static constexpr std::array<std::string_view, 3> extents{"length", "height and width",
+                                                           "depth, height and width"};
+  if (auto error = want_rank(input, spatial + 2, shapes[spatial - 1])) return error;
   if (auto error = want_floating(input)) return error;
-  for (std::size_t axis = constant_channels ? 1 : 2; axis < 4; ++axis) {
-    const std::string_view what =
-        constant_channels ? "channels, height and width" : "height and width";
+  const std::string what = fmt::format("{}{}",
+                                       !constant_channels ? ""
+                                       : spatial == 1     ? "channels and "
+                                                          : "channels, ",
+                                       extents[spatial - 1]);
+  for (std::size_t axis = constant_channels ? 1 : 2; axis < spatial + 2; ++axis) {
     if (auto error = want_constant(input.shape[axis], what)) return error;
   }
   return std::nullopt;

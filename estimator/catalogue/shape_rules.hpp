@@ -26,9 +26,11 @@ namespace stowage {
                                                           std::string_view what, int index = 0);
 
 /// Refuses what is not [batch, channels, height, width] of floating-point values with constant
-/// height and width, and, if `constant_channels`, channels.
+/// height and width, and, if `constant_channels`, channels. With 1 or 3 spatial axes: [batch,
+/// channels, length], [batch, channels, depth, height, width].
 [[nodiscard]] std::optional<InferenceError> want_image(const TensorType& input,
-                                                       bool constant_channels);
+                                                       bool constant_channels,
+                                                       std::size_t spatial = 2);
 /// The shape rule of an operator that works element by element: the input's type, `flops` each.
 [[nodiscard]] tl::expected<Inference, InferenceError> infer_elementwise(
     std::span<const TensorType> inputs, std::int64_t flops);

@@ -1,55 +1,11 @@
-// conv_transpose2d: the data gradient of a convolution, run forward. In terms of that convolution
-// its input is y and its output is x, which is how its workspaces are asked for. Output size:
-// (in - 1) * stride - 2 * padding + kernel + output_padding (torch.nn.ConvTranspose2d).
-#include <fmt/format.h>
-
+// conv_transpose1d, 2d and 3d: the data gradient of a convolution, run forward. In terms of that
+// convolution its input is y and its output is x, which is how its workspaces are asked for.
 #include "estimator/catalogue/convolution.hpp"
 #include "estimator/catalogue/rows.hpp"
-#include "estimator/catalogue/shape_rules.hpp"
 
 namespace stowage {
 
 namespace {
-
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
-  const TensorType& x = inputs[0];
-  if (auto error = want_image(x, true)) return tl::unexpected(*error);
-  const std::int64_t in = x.shape[1].constant;
-  const std::int64_t out = attributes.integer("channels");
-  const std::int64_t groups = attributes.integer("groups");
-  if (in % groups != 0 || out % groups != 0) {
-    return refuse(fmt::format("groups {} does not divide its {} input and {} output channels",
-                              groups, in, out),
-                  "groups");
-  }
-  const auto& kernel = attributes.integers("kernel");
-  Shape y{x.shape[0], out, 0, 0};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::int64_t stride = attributes.integers("stride")[i];
-    const std::int64_t extra = attributes.integers("output_padding")[i];
-    if (extra >= stride) {
-      return refuse(fmt::format("output_padding {} is not less than the stride {}", extra, stride),
-                    "output_padding");
-    }
-    const Affine whole =
-        Affine(x.shape[2 + i].constant - 1) * Affine(stride) + Affine(kernel[i]) + Affine(extra);
-    const Affine cut = Affine(2) * Affine(attributes.integers("padding")[i]);
-    const std::int64_t size = (whole - cut).constant;
-    if (size < 1) return refuse(fmt::format("its output would have size {}", size), "padding", 0);
-    y[2 + i] = size;
-  }
-  Inference result;
-  result.outputs = {{y, x.type}};
-  result.parameters.push_back(
-      {.name = "weight", .shape = {in, out / groups, kernel[0], kernel[1]}, .type = x.type});
-  if (attributes.boolean("bias")) {
-    result.parameters.push_back({.name = "bias", .shape = {out}, .type = x.type});
-  }
-  result.flops = element_count(x.shape) * Affine(2) * Affine(out / groups) * Affine(kernel[0]) *
-                 Affine(kernel[1]);
-  return result;
-}
 
 void forward(OperatorLowering& lowering) {
   const bool bias = lowering.parameter_count() > 1;
@@ -94,19 +50,33 @@ void backward(OperatorLowering& lowering) {
   if (!lowering.pytorch()) data();
 }
 
+OperatorRow row(std::string_view name, std::string_view doc, int spatial) {
+  return {
+      .name = name,
+      .doc = doc,
+      .attributes = {channels_attribute(), window_attribute("kernel", "extent", {}, 1, spatial),
+                     window_attribute("stride", "step", 1, 1, spatial),
+                     window_attribute("padding", "rows cut off each side", 0, 0, spatial),
+                     window_attribute("output_padding", "rows added on one side", 0, 0, spatial),
+                     window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
+                     groups_attribute(), bias_attribute()},
+      .infer = infer_transposed_convolution,
+      .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+      .autocast = AutocastClass::lower};
+}
+
 }  // namespace
 
+OperatorRow rows::conv_transpose1d() {
+  return row("conv_transpose1d", "1-D transposed convolution over [batch, channels, length]", 1);
+}
 OperatorRow rows::conv_transpose2d() {
-  return {.name = "conv_transpose2d",
-          .doc = "2-D transposed convolution over [batch, channels, height, width]",
-          .attributes = {channels_attribute(), window_attribute("kernel", "extent", {}, 1),
-                         window_attribute("stride", "step", 1, 1),
-                         window_attribute("padding", "rows cut off each side", 0, 0),
-                         window_attribute("output_padding", "rows added on one side", 0, 0),
-                         groups_attribute(), bias_attribute()},
-          .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
-          .autocast = AutocastClass::lower};
+  return row("conv_transpose2d", "2-D transposed convolution over [batch, channels, height, width]",
+             2);
+}
+OperatorRow rows::conv_transpose3d() {
+  return row("conv_transpose3d",
+             "3-D transposed convolution over [batch, channels, depth, height, width]", 3);
 }
 
 }  // namespace stowage

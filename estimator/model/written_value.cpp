@@ -63,6 +63,7 @@ std::string expectation(const AttributeSpec& spec) {
       std::string text =
           spec.length == 0 ? fmt::format("a list of integers{}", bounds(spec))
                            : fmt::format("an integer{} or a list of {}", bounds(spec), spec.length);
+      if (spec.other_length != 0) text += fmt::format(" or {}", spec.other_length);
       if (!spec.choices.empty()) text += fmt::format(" or {}", alternatives(spec.choices));
       return text;
     }
@@ -147,9 +148,10 @@ class AttributeConversion {
                                        *number);
     }
     const std::vector<Value>& items = *value.list();
-    if (spec_.length != 0 && items.size() != static_cast<std::size_t>(spec_.length)) {
-      return std::nullopt;
-    }
+    const auto count = static_cast<int>(items.size());
+    const bool suits =
+        count == spec_.length || (spec_.other_length != 0 && count == spec_.other_length);
+    if (spec_.length != 0 && !suits) return std::nullopt;
     std::vector<std::int64_t> numbers;
     numbers.reserve(items.size());
     for (std::size_t i = 0; i < items.size(); ++i) {

@@ -100,7 +100,8 @@ def named_storages(model, inputs, target):
         named[tensor.untyped_storage()._cdata] = ("parameter", name)
     for name, tensor in model.named_buffers():
         named[tensor.untyped_storage()._cdata] = ("buffer", name)
-    named[inputs.untyped_storage()._cdata] = ("input", "input")
+    for tensor in tensors_in(inputs):
+        named[tensor.untyped_storage()._cdata] = ("input", "input")
     named[target.untyped_storage()._cdata] = ("target", "target")
     return named
 

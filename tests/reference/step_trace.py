@@ -147,10 +147,10 @@ def run(reference, model, inputs, target, optimizer_name,
         backward_context=contextlib.nullcontext, loop=Loop()):
     """Trace two steps; returns the finished StorageTrace."""
     gc.collect()
-    trace = StorageTrace(inputs.device.type)
+    trace = StorageTrace(target.device.type)
     optimizer = OPTIMIZERS[optimizer_name](model.parameters(), **loop.optimizer_options)
     trace.observe("[parameters and buffers]", [*model.parameters(), *model.buffers()])
-    trace.observe("[input and target]", [inputs, target])
+    trace.observe("[input and target]", [*tree_iter(inputs), target])
     gc.disable()
     try:
         with trace:

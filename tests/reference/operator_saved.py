@@ -1,0 +1,214 @@
+"""What PyTorch's CUDA path does with one operator in a small network: shapes, parameters, what is
+saved for the backward pass, and the live bytes at the peak of each phase.
+
+A family's script lists Cases and calls `main("convolution", CASES)`, which writes
+operators/convolution.json; tests/estimator/catalogue/operator_reference.cpp builds the same network
+from the description in each row and holds ours against it, to the byte.
+
+    venv/bin/python tests/reference/convolution_saved.py
+
+A row: {name, description, batch, mode, precision, output_shape, parameters, buffers, saved, peaks}.
+`parameters` and `buffers` are [shape, dtype], sorted; `saved` is [kind, bytes, count] of the storages
+that autograd keeps; `peaks` are the live bytes of the second step with plain SGD, phase by phase.
+Batch norm's reserve space counts 0 bytes: its size is not known without a GPU.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import gc
+import pathlib
+import platform
+import sys
+from typing import Callable
+
+import fake_cuda
+
+HERE = pathlib.Path(__file__).parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """`inputs`: name -> shape as the description has it ("[batch, 3, 8, 8]"), or (shape, dtype), in
+    the order of the module's arguments. `layers`: YAML, one layer each. `module` builds the same
+    network, whose output is compared with a target by `loss(output, target)`; `loss_layer` is the
+    description's. `target`: as an input; None: as the output, whose first axis is the batch.
+    `precision`: fp32, amp-bf16 or amp-fp16. `extra`: other keys of the description, such as
+    blocks."""
+
+    name: str
+    inputs: dict
+    layers: list
+    module: Callable
+    target: object = None
+    loss: Callable | None = None
+    loss_layer: str = "mse"
+    batch: int = 2
+    mode: str = "train"
+    precision: str = "fp32"
+    extra: dict = dataclasses.field(default_factory=dict)
+
+
+def mean_square(output, target):
+    import torch
+
+    return torch.nn.functional.mse_loss(output, target)
+
+
+def make_tensor(spec, batch):
+    """A tensor of a description's input."""
+    import torch
+
+    shape, dtype = spec if isinstance(spec, tuple) else (spec, "float32")
+    sizes = eval(shape, {"batch": batch})  # the shapes written in these scripts
+    dtype = {"boolean": "bool"}.get(dtype, dtype)
+    return torch.zeros(sizes, dtype=getattr(torch, dtype))
+
+
+def input_entry(spec):
+    shape, dtype = spec if isinstance(spec, tuple) else (spec, "float32")
+    entry = {"shape": [word.strip() for word in shape.strip("[]").split(",") if word.strip()]}
+    entry["shape"] = [int(word) if word.isdigit() else word for word in entry["shape"]]
+    return entry if dtype == "float32" else {**entry, "dtype": dtype}
+
+
+def described(case, target):
+    """The description's text."""
+    import yaml
+
+    layers = [yaml.safe_load(layer) for layer in case.layers]
+    if isinstance(layers[-1], str):
+        layers[-1] = {layers[-1]: {}}
+    attributes = next(iter(layers[-1].values()))
+    last = attributes.setdefault("name", "last")
+    inputs = {name: input_entry(spec) for name, spec in case.inputs.items()}
+    inputs["target"] = input_entry(target)
+    loss, *settings = yaml.safe_load(case.loss_layer).items() if ":" in case.loss_layer else (
+        (case.loss_layer, {}),)
+    assert not settings
+    description = {"model": "case", **case.extra, "inputs": inputs, "layers": layers,
+                   "loss": {loss[0]: {"from": [last, "target"], **loss[1]}}}
+    return yaml.safe_dump(description, sort_keys=False, default_flow_style=None, width=200)
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A case as step_trace and saved_tensors want it."""
+
+    case: Case
+
+    def autocast(self):
+        import torch
+
+        lower = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(self.case.precision)
+        return torch.autocast("cuda", dtype=lower) if lower else contextlib.nullcontext()
+
+    def output(self, model, inputs):
+        with self.autocast():
+            return model(*inputs)
+
+    def loss(self, model, inputs, target):
+        with self.autocast():
+            output = model(*inputs)
+            return output, (self.case.loss or mean_square)(output, target)
+
+
+def inference_peaks(run, model, inputs, _target):
+    """Two forward passes as in a script, without gradients, loss and target."""
+    import step_trace
+    import torch
+
+    trace = step_trace.StorageTrace("cuda")
+    trace.observe("[load]", [*model.parameters(), *model.buffers(), *inputs])
+    with trace, torch.no_grad():
+        for step in (1, 2):
+            trace.enter_phase(step, "forward")
+            output = run.output(model, inputs)
+        trace.settle()
+    del output
+    return {"forward": trace.peaks[2, "forward"]["bytes"]}
+
+
+def training_peaks(run, model, inputs, target):
+    import step_trace
+
+    trace = step_trace.run(run, model, inputs, target, "sgd", fake_cuda.backward_possible)
+    return {phase: trace.peaks[2, phase]["bytes"] for phase in ("forward", "backward", "optimizer")}
+
+
+def saved_totals(run, model, inputs, target):
+    """[kind, bytes, count] of the saved storages."""
+    import saved_tensors
+
+    entries, unseen = saved_tensors.collect(run, model, inputs, target)
+    if unseen:
+        raise AssertionError(f"{run.case.name}: {unseen} saved tensors passed no hook")
+    counts = collections.Counter((e["kind"], e["storage_bytes"]) for e in entries
+                                 if e["storage_bytes"])
+    return [[kind, size, count] for (kind, size), count in sorted(counts.items())]
+
+
+def described_tensors(tensors):
+    names = {"bool": "boolean"}
+    types = [(list(t.shape), str(t.dtype).removeprefix("torch.")) for t in tensors]
+    return sorted([shape, names.get(dtype, dtype)] for shape, dtype in types)
+
+
+def record(case):
+    """The row of a case; call it inside fake_cuda()."""
+    import torch
+
+    run = Run(case)
+    training = case.mode == "train"
+    with torch.device("cuda"):
+        model = case.module().train(training)
+        inputs = [make_tensor(spec, case.batch) for spec in case.inputs.values()]
+        with torch.no_grad():
+            output = run.output(model, inputs)
+        target = case.target or "[" + ", ".join(["batch", *map(str, output.shape[1:])]) + "]"
+        made = make_tensor(target, case.batch)
+    if case.target is None and output.shape != made.shape:
+        raise AssertionError(f"{case.name}: output {list(output.shape)} wants a target of its own")
+    row = {"name": case.name, "description": described(case, target), "batch": case.batch,
+           "mode": case.mode, "precision": case.precision, "output_shape": list(output.shape),
+           "parameters": described_tensors(model.parameters()),
+           "buffers": described_tensors(model.buffers())}
+    del output
+    gc.collect()
+    row["saved"] = saved_totals(run, model, inputs, made) if training else []
+    row["peaks"] = (training_peaks if training else inference_peaks)(run, model, inputs, made)
+    return row
+
+
+def main(family, cases):
+    """Write operators/<family>.json. `cases` is called under the shim, with torch imported.
+    With a word as argument: print the rows whose name contains it, and write nothing."""
+    fake_cuda.relaunch_with_shim()
+
+    import torch
+
+    import json_format
+
+    torch.set_num_threads(1)
+    wanted = sys.argv[1] if len(sys.argv) > 1 else None
+    rows = []
+    for case in cases():
+        if wanted and wanted not in case.name:
+            continue
+        with fake_cuda.fake_cuda():
+            rows.append(record(case))
+        gc.collect()
+    if wanted:
+        for row in rows:
+            print(row.pop("description"))
+            print(json_format.render(row))
+        return
+    names = [row["name"] for row in rows]
+    if len(set(names)) != len(names):
+        raise AssertionError("case names must be unique")
+    path = HERE / "operators" / f"{family}.json"
+    json_format.write(path, {
+        "schema_version": 1,
+        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "rows": rows})
+    print(f"{path.name}: {len(rows)} rows", flush=True)

@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/settings.hpp"
 #include "estimator/memory/batch_search.hpp"
+#include "estimator/step/lower.hpp"
 #include "gpu_probe/cudnn_workspace_source.hpp"
 
 namespace stowage {
@@ -90,9 +91,15 @@ Result<Answer> run_batch(const Arguments& arguments) {
   const CheckSettings& settings = request->settings;
   const Card& card = request->card.card;
   CudnnWorkspaceSource workspaces(card);
-  const auto report = find_batch(
-      request->graph, card, {.check = settings, .global_batch = arguments.integer("global-batch")},
-      workspaces);
+  BatchSettings search{.check = settings, .global_batch = arguments.integer("global-batch")};
+  if (search.global_batch) {
+    LoweringSettings accumulating = request->lowering;
+    accumulating.micro_batches = 2;
+    auto graph = lower(model, accumulating);
+    if (!graph) return tl::unexpected(std::move(graph.error()));
+    search.accumulating = std::make_shared<const StepGraph>(*std::move(graph));
+  }
+  const auto report = find_batch(request->graph, card, search, workspaces);
   if (!report) return tl::unexpected(report.error());
 
   Answer answer;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cli/option.hpp"
+#include "estimator/base/precision.hpp"
 
 namespace stowage {
 
@@ -68,10 +69,22 @@ const std::vector<OptionSpec>& table() {
        .type = choice,
        .group = training,
        .value = "NAME",
-       .help = "the number format of parameters and activations",
-       .default_value = "fp32",
-       .choices = {"fp32"},
-       .later = {"fp64", "fp16", "bf16", "amp-fp16", "amp-bf16"}},
+       .help = "number formats: of everything, amp- (autocast), mixed- (fp32 master weights)",
+       .default_note = "the description's, else fp32",
+       .choices = {precision_names().begin(), precision_names().end()}},
+      {.name = "eval-batch",
+       .type = integer,
+       .group = training,
+       .value = "N",
+       .help = "also an evaluation of N samples between two training steps, in one process",
+       .default_note = "no evaluation",
+       .unit = "samples",
+       .minimum = 1,
+       .maximum = most},
+      {.name = "rule-of-thumb",
+       .type = flag,
+       .group = output,
+       .help = "print beside it what the rule of thumb gives that people work out by hand"},
       {.name = "gpu",
        .type = text,
        .group = device,

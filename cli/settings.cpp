@@ -40,12 +40,18 @@ Card named_generic_card(Bytes total, double capability) {
 
 }  // namespace
 
+std::optional<Precision> requested_precision(const Arguments& arguments) {
+  const auto name = arguments.text("precision");
+  return name ? parse_precision(*name) : std::nullopt;
+}
+
 Result<RequestedModel> requested_model(const Arguments& arguments, const ConfigDirectory& configs) {
   auto found = find_model(arguments.positionals().front(), configs.models());
   if (!found) return tl::unexpected(std::move(found.error()));
   ModelOptions options =
-      overridden(std::move(found->options),
-                 {.seq = arguments.integer("seq"), .arguments = arguments.assignments("set")});
+      overridden(std::move(found->options), {.seq = arguments.integer("seq"),
+                                             .arguments = arguments.assignments("set"),
+                                             .precision = requested_precision(arguments)});
   auto graph = load_model(found->source, options);
   if (!graph) return tl::unexpected(std::move(graph.error()));
   return RequestedModel{std::move(found->source), std::move(options), std::move(*graph)};
@@ -157,7 +163,7 @@ std::string describe_step(const ModelGraph& model, const LoweringSettings& lower
   text += lowering.mode == Mode::train
               ? fmt::format(", training with {}", optimizer_text(lowering.optimizer))
               : std::string(", inference");
-  return text + ", fp32";
+  return fmt::format("{}, {}", text, to_string(model.precision));
 }
 
 Json settings_json(const ModelGraph& model, const LoweringSettings& lowering, std::int64_t batch,
@@ -170,7 +176,7 @@ Json settings_json(const ModelGraph& model, const LoweringSettings& lowering, st
                       {"mode", to_string(lowering.mode)},
                       {"optimizer", trains ? Json(lowering.optimizer.name) : Json()},
                       {"momentum", trains ? Json(lowering.optimizer.momentum) : Json()},
-                      {"precision", "fp32"},
+                      {"precision", to_string(model.precision)},
                       {"runtime", runtime}};
 }
 

@@ -24,6 +24,9 @@ struct RequestedModel {
 [[nodiscard]] Result<RequestedModel> requested_model(const Arguments& arguments,
                                                      const ConfigDirectory& configs);
 
+/// --precision; nullopt: not given.
+[[nodiscard]] std::optional<Precision> requested_precision(const Arguments& arguments);
+
 /// --mode and --optimizer over the description's own. Errors: training a model without a loss.
 [[nodiscard]] Result<LoweringSettings> requested_lowering(const Arguments& arguments,
                                                           const ModelGraph& model,

@@ -1,6 +1,7 @@
 #include "estimator/memory/batch_search.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 
 namespace stowage {
@@ -20,7 +21,7 @@ class Trial {
         source_(source),
         granularity_(runtime_granularity(settings.runtime)),
         limit_(allocator_limit(*graph_, card, settings)),
-        buffers_(runtime_buffers(*graph_, card, settings.runtime)) {
+        buffers_(runtime_buffers(*graph_, card, settings)) {
     for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
       if (graph_->nodes[i].convolution >= 0) convolutions_.push_back(i);
     }
@@ -164,11 +165,20 @@ std::int64_t safe_below(Trial& trial, std::int64_t largest) {
   return largest;
 }
 
-std::optional<Accumulation> accumulate(std::int64_t global_batch, std::int64_t largest_safe) {
+/// The largest micro-batch that divides the global one and completes; nullopt: not even one sample.
+Result<std::optional<Accumulation>> accumulate(std::int64_t global_batch, std::int64_t largest_safe,
+                                               const BatchSettings& settings, const Card& card,
+                                               WorkspaceSource& source) {
+  assert(settings.accumulating != nullptr);
   for (std::int64_t micro = std::min(global_batch, largest_safe); micro > 0; --micro) {
-    if (global_batch % micro == 0) return Accumulation{global_batch, micro, global_batch / micro};
+    if (global_batch % micro != 0) continue;
+    const Accumulation found{global_batch, micro, global_batch / micro};
+    if (found.steps == 1) return found;
+    const Result<SizedStep> sized = size_step(settings.accumulating, micro, source);
+    if (!sized) return tl::unexpected(sized.error());
+    if (check(*sized, card, settings.check).fits) return found;
   }
-  return std::nullopt;
+  return std::optional<Accumulation>();
 }
 
 }  // namespace
@@ -196,7 +206,10 @@ Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Car
   report.recommended = report.largest_safe / settings.multiple * settings.multiple;
   if (report.recommended == 0) report.recommended = report.largest_safe;
   if (settings.global_batch && report.largest_safe > 0) {
-    report.accumulation = accumulate(*settings.global_batch, report.largest_safe);
+    auto accumulation =
+        accumulate(*settings.global_batch, report.largest_safe, settings, card, source);
+    if (!accumulation) return tl::unexpected(accumulation.error());
+    report.accumulation = *accumulation;
   }
   for (std::int64_t batch = 1; batch < report.largest; batch *= 2) {
     const Result<CheckReport> point = checked(batch);

@@ -20,6 +20,10 @@ struct BatchSettings {
   CheckSettings check;
   std::int64_t multiple = 8;                      ///< recommend a multiple of it where there is one
   std::optional<std::int64_t> global_batch = {};  ///< to be reached by accumulation
+  /// The step with two micro-batches, whose second forward runs beside the first one's gradients:
+  /// how a micro-batch of an accumulated step is sized, however many there are. Wanted with
+  /// global_batch.
+  std::shared_ptr<const StepGraph> accumulating = {};
 };
 
 struct CurvePoint {

@@ -163,8 +163,9 @@ Bytes runtime_granularity(Runtime runtime) {
 }
 
 std::vector<RuntimeBuffer> runtime_buffers(const StepGraph& graph, const Card& card,
-                                           Runtime runtime) {
-  if (runtime != Runtime::pytorch) return {};
+                                           const CheckSettings& settings) {
+  std::vector<RuntimeBuffer> buffers = settings.resident;
+  if (settings.runtime != Runtime::pytorch) return buffers;
   const Bytes each = card.compute_capability >= 9 && card.compute_capability < 10
                          ? cublas_workspace_hopper
                          : cublas_workspace;
@@ -174,7 +175,6 @@ std::vector<RuntimeBuffer> runtime_buffers(const StepGraph& graph, const Card& c
     if (!calls_cublas(node)) continue;
     (node.phase == Phase::backward ? backward : forward) = true;
   }
-  std::vector<RuntimeBuffer> buffers;
   if (forward) buffers.push_back({"cuBLAS workspace", each});
   if (backward) buffers.push_back({"cuBLAS workspace of autograd's thread", each});
   return buffers;
@@ -230,7 +230,7 @@ CheckReport check(const SizedStep& step, const Card& card, const CheckSettings& 
   CheckReport report;
   const Bytes granularity = runtime_granularity(settings.runtime);
   MemoryRules rules{.granularity = granularity,
-                    .buffers = runtime_buffers(*step.graph, card, settings.runtime),
+                    .buffers = runtime_buffers(*step.graph, card, settings),
                     .with_workspaces = false};
   const Bytes limit = allocator_limit(*step.graph, card, settings);
   const StepMemory bare = step_memory(step, rules);

@@ -33,6 +33,8 @@ struct CheckSettings {
   Bytes in_use;                  ///< held by others on the card
   Bytes reserve;                 ///< to be left free
   std::optional<Bytes> context;  ///< instead of the card's own figure
+  /// What the same process keeps beside the step (evaluation.hpp); counted as tensors.
+  std::vector<RuntimeBuffer> resident = {};
 };
 
 /// A row that carries tensor bytes on to device bytes.
@@ -75,11 +77,12 @@ struct CheckReport {
 [[nodiscard]] CheckReport check(const SizedStep& step, const Card& card,
                                 const CheckSettings& settings);
 
-/// Buffers that the runtime keeps beside the step's tensors: cuBLAS's workspaces, one for each
-/// thread that calls it (forward's, and autograd's when training). 8,519,680 bytes each, and
-/// 33,554,432 from compute capability 9.0 (ATen/cuda/CublasHandlePool.cpp, PyTorch 2.11).
+/// settings.resident, and the buffers that the runtime keeps beside the step's tensors: cuBLAS's
+/// workspaces, one for each thread that calls it (forward's, and autograd's when training).
+/// 8,519,680 bytes each, and 33,554,432 from compute capability 9.0
+/// (ATen/cuda/CublasHandlePool.cpp, PyTorch 2.11).
 [[nodiscard]] std::vector<RuntimeBuffer> runtime_buffers(const StepGraph& graph, const Card& card,
-                                                         Runtime runtime);
+                                                         const CheckSettings& settings);
 /// The multiple to which the runtime rounds a tensor's bytes.
 [[nodiscard]] Bytes runtime_granularity(Runtime runtime);
 

@@ -77,7 +77,7 @@ StepMemory step_memory(const SizedStep& step, const MemoryRules& rules) {
   if (rules.with_workspaces) add_workspaces(memory, step, rules);
   for (const RuntimeBuffer& buffer : rules.buffers) {
     memory.entries.push_back(
-        {.name = buffer.name, .storage_class = StorageClass::workspace, .exact = buffer.bytes});
+        {.name = buffer.name, .storage_class = buffer.storage_class, .exact = buffer.bytes});
     memory.uses.push_back({.bytes = round_up(buffer.bytes, rules.granularity), .whole_step = true});
   }
   return memory;

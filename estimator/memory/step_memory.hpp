@@ -18,17 +18,19 @@ namespace stowage {
 /// Which execution of the step: optimizer state appears at the first one's update.
 enum class StepNumber { first, steady };
 
-/// A buffer that the runtime keeps for the whole step.
+/// What is there for the whole step though none of its kernels names it: the runtime's own buffers,
+/// and what else the process keeps (an evaluation's optimizer state).
 struct RuntimeBuffer {
   std::string name;
   Bytes bytes;
+  StorageClass storage_class = StorageClass::workspace;
 };
 
 struct MemoryRules {
   StepNumber step = StepNumber::steady;
-  Bytes granularity{1};                ///< sizes are rounded up to multiples of it
-  std::vector<int> engine;             ///< by NodeId: which engine; empty: the first everywhere
-  std::vector<RuntimeBuffer> buffers;  ///< counted as workspace
+  Bytes granularity{1};     ///< sizes are rounded up to multiples of it
+  std::vector<int> engine;  ///< by NodeId: which engine; empty: the first everywhere
+  std::vector<RuntimeBuffer> buffers;
   bool with_workspaces = true;
 };
 

@@ -77,6 +77,8 @@ TEST_CASE("accumulation reaches the global batch exactly") {
   Capricious source;
   BatchSettings settings;
   settings.global_batch = 96;
+  settings.accumulating = testing::lowered(testing::shipped("mnist-cnn"),
+                                           {.kernels = KernelSet::pytorch, .micro_batches = 2});
   const auto report = find_batch(step_of("mnist-cnn"), generic_card(440_MiB), settings, source);
   REQUIRE(report.has_value());
   REQUIRE(report->accumulation.has_value());

@@ -141,11 +141,11 @@ TEST_CASE("cuBLAS keeps one workspace for forward and one for autograd's thread"
                                           {.kernels = KernelSet::pytorch, .mode = Mode::inference});
   Card hopper = generic_card(80_GiB, 9.0);
   Card ampere = generic_card(80_GiB, 8.6);
-  CHECK(runtime_buffers(*training, ampere, Runtime::pytorch).size() == 2);
-  CHECK(runtime_buffers(*inference, ampere, Runtime::pytorch).size() == 1);
-  CHECK(runtime_buffers(*training, ampere, Runtime::pytorch)[0].bytes == Bytes(8'519'680));
-  CHECK(runtime_buffers(*training, hopper, Runtime::pytorch)[0].bytes == 32_MiB);
-  CHECK(runtime_buffers(*training, hopper, Runtime::ideal).empty());
+  CHECK(runtime_buffers(*training, ampere, {.runtime = Runtime::pytorch}).size() == 2);
+  CHECK(runtime_buffers(*inference, ampere, {.runtime = Runtime::pytorch}).size() == 1);
+  CHECK(runtime_buffers(*training, ampere, {.runtime = Runtime::pytorch})[0].bytes == Bytes(8'519'680));
+  CHECK(runtime_buffers(*training, hopper, {.runtime = Runtime::pytorch})[0].bytes == 32_MiB);
+  CHECK(runtime_buffers(*training, hopper, {.runtime = Runtime::ideal}).empty());
 }
 
 TEST_CASE("a batch that makes a dimension negative is refused with the layer") {

@@ -1,0 +1,187 @@
+#include "cli/check_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stowage {
+
+namespace {
+
+constexpr std::size_t shown_tensors = 8;
+
+}  // namespace
+
+Table breakdown_table(const CheckReport& report) {
+  Table table{.columns = {{"", "bytes"}, {"", "name"}, {"", "source"}}};
+  for (int c = 0; c < storage_class_count; ++c) {
+    const Bytes bytes = report.footprint.by_class[static_cast<std::size_t>(c)];
+    if (bytes == Bytes()) continue;
+    table.rows.push_back({{bytes, spaced(to_string(static_cast<StorageClass>(c))), std::string()}});
+  }
+  table.rows.push_back({{report.tensor_bytes, std::string("tensors"), std::string()}, true});
+  for (const RuntimeRow& row : report.runtime_rows) {
+    table.rows.push_back({{row.bytes, row.name, row.source}});
+  }
+  table.rows.push_back({{report.device_bytes, std::string("on the device"), std::string()}, true});
+  return table;
+}
+
+Table room_table(const CheckReport& report, const CheckSettings& settings) {
+  Table table{.columns = {{"", "bytes"}, {"", "name"}}};
+  table.rows.push_back({{report.total_bytes, std::string("the card's CUDA total")}});
+  if (settings.in_use > Bytes()) {
+    table.rows.push_back({{Bytes() - settings.in_use, std::string("in use by others")}});
+  }
+  if (settings.reserve > Bytes()) {
+    table.rows.push_back({{Bytes() - settings.reserve, std::string("to stay free")}});
+  }
+  table.rows.push_back({{report.available_bytes, std::string("available")}, true});
+  return table;
+}
+
+Table largest_tensors(const CheckReport& report, const ModelGraph& model) {
+  Table table{.columns = {{"Size", "bytes"},
+                          {"So far", "cumulative_share"},
+                          {"Class", "class"},
+                          {"Layer", "layer"},
+                          {"Tensor", "name"}}};
+  double sum = 0;
+  const auto total = static_cast<double>(std::max<std::int64_t>(report.tensor_bytes.count(), 1));
+  for (const FootprintRow& row : report.footprint.rows) {
+    sum += static_cast<double>(row.bytes.count());
+    const std::string layer = row.op.valid() ? model.op(row.op).name : std::string();
+    table.rows.push_back(
+        {{row.bytes, Share{sum / total}, spaced(to_string(row.storage_class)), layer, row.name}});
+  }
+  return table;
+}
+
+// "So far" is cumulative: of the folded row it is the whole, not a sum of shares.
+Table folded_tensors(const Table& all) {
+  Table table = folded(all, shown_tensors);
+  if (table.rows.size() < all.rows.size()) table.rows.back().cells[1] = Share{1};
+  return table;
+}
+
+Table phase_table(const CheckReport& report) {
+  Table table{.one_size_scale = true,
+              .columns = {{"Tensors", "tensor_bytes"}, {"Device", "device_bytes"}, {"Phase", ""}}};
+  for (const PhasePeak& phase : report.phases) {
+    table.rows.push_back({{phase.tensor_bytes, phase.device_bytes, phase.name}});
+  }
+  return table;
+}
+
+Table fallback_table(const CheckReport& report, bool all) {
+  Table table{.columns = {{"Wanted", ""}, {"Taken", ""}, {"Engine", ""}, {"Kernel", ""}}};
+  for (const EngineFallback& fallback : report.fallbacks) {
+    table.rows.push_back(
+        {{fallback.first.workspace, fallback.taken.workspace, fallback.taken.name, fallback.node}});
+  }
+  return all ? table : folded(table, shown_tensors);
+}
+
+Json::Object check_json(const CheckReport& report, const Card& card) {
+  Json::Array phases;
+  for (const PhasePeak& phase : report.phases) {
+    phases.emplace_back(Json::Object{{"name", phase.name},
+                                     {"tensor_bytes", phase.tensor_bytes},
+                                     {"device_bytes", phase.device_bytes}});
+  }
+  Json::Object footprint;
+  for (int c = 0; c < storage_class_count; ++c) {
+    footprint.emplace_back(to_string(static_cast<StorageClass>(c)),
+                           report.footprint.by_class[static_cast<std::size_t>(c)]);
+  }
+  Json::Array runtime_rows;
+  for (const RuntimeRow& row : report.runtime_rows) {
+    runtime_rows.emplace_back(
+        Json::Object{{"name", row.name}, {"bytes", row.bytes}, {"source", row.source}});
+  }
+  Json::Array tensors;
+  for (const FootprintRow& row : report.footprint.rows) {
+    tensors.emplace_back(Json::Object{
+        {"name", row.name}, {"class", to_string(row.storage_class)}, {"bytes", row.bytes}});
+  }
+  Json::Array fallbacks;
+  for (const EngineFallback& fallback : report.fallbacks) {
+    fallbacks.emplace_back(Json::Object{{"kernel", fallback.node},
+                                        {"wanted_engine", fallback.first.name},
+                                        {"wanted_bytes", fallback.first.workspace},
+                                        {"taken_engine", fallback.taken.name},
+                                        {"taken_bytes", fallback.taken.workspace}});
+  }
+  return {{"device", Json::Object{{"name", card.name},
+                                  {"total_bytes", report.total_bytes},
+                                  {"available_bytes", report.available_bytes}}},
+          {"verdict", report.fits ? "fits" : "does_not_fit"},
+          {"peak", Json::Object{{"tensor_bytes", report.tensor_bytes},
+                                {"reserved_bytes", report.reserved_bytes},
+                                {"device_bytes", report.device_bytes},
+                                {"at", report.peak_at}}},
+          {"footprint", std::move(footprint)},
+          {"runtime_rows", std::move(runtime_rows)},
+          {"phases", std::move(phases)},
+          {"host_bytes", report.host_bytes},
+          {"headroom_bytes", report.headroom},
+          {"workspace_source", to_string(report.workspace_origin)},
+          {"fallbacks", std::move(fallbacks)},
+          {"culprit", report.culprit.empty() ? Json() : Json(report.culprit)},
+          {"tensors", std::move(tensors)}};
+}
+
+Table rule_table(const RuleOfThumb& rule, const CheckReport& report) {
+  const Footprint& footprint = report.footprint;
+  const auto of = [&](StorageClass storage_class) {
+    return footprint.by_class[static_cast<std::size_t>(storage_class)];
+  };
+  const Bytes parameters = of(StorageClass::parameter) + of(StorageClass::buffer) +
+                           of(StorageClass::gradient) + of(StorageClass::optimizer_state);
+  const Bytes inputs = of(StorageClass::input);
+  Table table{.one_size_scale = true,
+              .columns = {{"By the rule", "rule_bytes"}, {"Here", "bytes"}, {"", "name"}}};
+  const auto row = [&](Bytes by_rule, Bytes here, std::string name, bool is_total = false) {
+    table.rows.push_back({{by_rule, here, std::move(name)}, is_total});
+  };
+  row(rule.activations, report.tensor_bytes - parameters - inputs,
+      "activations, their gradients, workspaces");
+  row(rule.parameters, parameters, "parameters, their gradients, optimizer state");
+  row(rule.miscellaneous, inputs, "inputs");
+  row(rule.total(), report.tensor_bytes, "tensors", true);
+  row(Bytes(), report.device_bytes - report.tensor_bytes, "allocator, context, libraries");
+  row(rule.total(), report.device_bytes, "on the device", true);
+  return table;
+}
+
+Json rule_json(const RuleOfThumb& rule) {
+  return Json::Object{{"activation_bytes", rule.activations},
+                      {"parameter_bytes", rule.parameters},
+                      {"miscellaneous_bytes", rule.miscellaneous},
+                      {"total_bytes", rule.total()}};
+}
+
+Json evaluation_json(const EvaluationReport& evaluation) {
+  return Json::Object{{"batch", evaluation.batch},
+                      {"fits", evaluation.step.fits},
+                      {"tensor_bytes", evaluation.step.tensor_bytes},
+                      {"device_bytes", evaluation.step.device_bytes},
+                      {"at", evaluation.step.peak_at},
+                      {"largest_chunk", evaluation.largest_chunk}};
+}
+
+void say_verdict(const CheckReport& report, const Card& card, Report& out) {
+  const auto [wanted, available] = format_apart(report.device_bytes, report.available_bytes);
+  if (report.fits) {
+    out.say(fmt::format("fits: {} of the {} that {} has available, {} to spare", wanted, available,
+                        card.name, format_bytes(report.headroom)),
+            Tone::good);
+    return;
+  }
+  out.say(fmt::format("does not fit: {} wanted, {} available on {}, {} too much", wanted, available,
+                      card.name, format_bytes(Bytes() - report.headroom)),
+          Tone::bad);
+  out.say("  " + report.culprit);
+}
+
+}  // namespace stowage

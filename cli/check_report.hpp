@@ -1,0 +1,32 @@
+// How a check is shown: its tables, its verdict, its JSON.
+#pragma once
+
+#include "cli/report.hpp"
+#include "cli/table.hpp"
+#include "estimator/memory/check.hpp"
+#include "estimator/memory/evaluation.hpp"
+#include "estimator/memory/rule_of_thumb.hpp"
+
+namespace stowage {
+
+/// Classes at the peak, then the runtime's rows: the first total is tensor bytes, the second what
+/// nvidia-smi shows.
+[[nodiscard]] Table breakdown_table(const CheckReport& report);
+/// The card's CUDA total, less what is in use and what is to stay free.
+[[nodiscard]] Table room_table(const CheckReport& report, const CheckSettings& settings);
+[[nodiscard]] Table largest_tensors(const CheckReport& report, const ModelGraph& model);
+/// The largest few, the rest as one row.
+[[nodiscard]] Table folded_tensors(const Table& all);
+[[nodiscard]] Table phase_table(const CheckReport& report);
+[[nodiscard]] Table fallback_table(const CheckReport& report, bool all);
+/// The rule of thumb's rows, with the step's own figures beside them.
+[[nodiscard]] Table rule_table(const RuleOfThumb& rule, const CheckReport& report);
+
+[[nodiscard]] Json::Object check_json(const CheckReport& report, const Card& card);
+[[nodiscard]] Json rule_json(const RuleOfThumb& rule);
+[[nodiscard]] Json evaluation_json(const EvaluationReport& evaluation);
+
+/// Fits or not, by how much, and the culprit.
+void say_verdict(const CheckReport& report, const Card& card, Report& out);
+
+}  // namespace stowage

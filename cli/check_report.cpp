@@ -149,7 +149,8 @@ Table rule_table(const RuleOfThumb& rule, const CheckReport& report) {
   row(rule.parameters, parameters, "parameters, their gradients, optimizer state");
   row(rule.miscellaneous, inputs, "inputs");
   row(rule.total(), report.tensor_bytes, "tensors", true);
-  row(Bytes(), report.device_bytes - report.tensor_bytes, "allocator, context, libraries");
+  table.rows.push_back({{std::monostate(), report.device_bytes - report.tensor_bytes,
+                         std::string("allocator, context, libraries")}});
   row(rule.total(), report.device_bytes, "on the device", true);
   return table;
 }

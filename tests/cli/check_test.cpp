@@ -209,9 +209,47 @@ TEST_CASE("a model comes from stdin, from a file, or by name; mistakes have thei
                           "                            ^~~~~~~\n"
                           "  did you mean 'channels'?\n") != std::string::npos);
 
-  const Outcome unknown = stowage_program({"summary", "vgg17"});
+  const Outcome unknown = stowage_program({"summary", "unett"});
   CHECK(unknown.exit_code == 2);
-  CHECK(unknown.err == "error: there is no model 'vgg17'\n  did you mean 'vgg16'?\n");
+  CHECK(unknown.err == "error: there is no model 'unett'\n  did you mean 'unet'?\n");
+}
+
+TEST_CASE("an evaluation beside training, in chunks where it does not fit") {
+  const Outcome both = stowage_program({"check", "mnist-cnn", "--gpu-memory", "2GiB", "--batch",
+                                        "64", "--eval-batch", "28000", "--format", "json"});
+  CHECK(both.exit_code == 1);
+  const auto json = nlohmann::json::parse(both.out);
+  CHECK(json.at("verdict") == "does_not_fit");
+  CHECK(json.at("phases").back().at("name") == "evaluation of 28000");
+  CHECK(json.at("evaluation").at("fits") == false);
+  CHECK(json.at("peak").at("device_bytes") == json.at("evaluation").at("device_bytes"));
+  CHECK_FALSE(json.contains("largest_batch"));  // training fits
+  const auto chunk = json.at("evaluation").at("largest_chunk").get<std::int64_t>();
+  CHECK(chunk > 64);
+  CHECK(chunk < 28'000);
+  const Outcome chunked = stowage_program({"check", "mnist-cnn", "--gpu-memory", "2GiB", "--batch",
+                                           "64", "--eval-batch", std::to_string(chunk)});
+  CHECK(chunked.exit_code == 0);
+  CHECK(chunked.out.find("fits at once; up to") != std::string::npos);
+
+  const Outcome alone = stowage_program(
+      {"check", "mlp", "--gpu-memory", "2GiB", "--mode", "inference", "--eval-batch", "3"});
+  CHECK(alone.exit_code == 2);
+  CHECK(alone.err.find("--eval-batch is an evaluation beside training") != std::string::npos);
+}
+
+TEST_CASE("the rule of thumb stands beside the step's figures") {
+  const Outcome json_form = stowage_program(
+      {"check", "vgg16", "--gpu", "rtx3090", "--rule-of-thumb", "--format", "json"});
+  CHECK(json_form.exit_code == 0);
+  const auto rule = nlohmann::json::parse(json_form.out).at("rule_of_thumb");
+  CHECK(rule.at("parameter_bytes") == 3 * 4 * std::int64_t{138'357'544});
+  CHECK(rule.at("total_bytes").get<std::int64_t>() ==
+        rule.at("activation_bytes").get<std::int64_t>() +
+            rule.at("parameter_bytes").get<std::int64_t>() +
+            rule.at("miscellaneous_bytes").get<std::int64_t>());
+  const Outcome table = stowage_program({"check", "vgg16", "--gpu", "rtx3090", "--rule-of-thumb"});
+  CHECK(table.out.find("By the rule") != std::string::npos);
 }
 
 TEST_CASE("a batch whose bytes leave 64 bits is a mistake that names the layer") {

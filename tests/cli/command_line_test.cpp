@@ -53,8 +53,9 @@ TEST_CASE("values are read with either spelling, defaults come from the table") 
     CHECK(arguments->integer("batch") == 64);
     CHECK(arguments->size("in-use") == Bytes(233 << 20));
     CHECK(arguments->flag("verbose"));
-    CHECK(arguments->text("precision") == "fp32");
-    CHECK_FALSE(arguments->given("precision"));
+    CHECK(arguments->text("format") == "table");
+    CHECK_FALSE(arguments->given("format"));
+    CHECK_FALSE(arguments->text("precision").has_value());
     CHECK_FALSE(arguments->text("output").has_value());
   }
 }

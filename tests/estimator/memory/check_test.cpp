@@ -143,7 +143,8 @@ TEST_CASE("cuBLAS keeps one workspace for forward and one for autograd's thread"
   Card ampere = generic_card(80_GiB, 8.6);
   CHECK(runtime_buffers(*training, ampere, {.runtime = Runtime::pytorch}).size() == 2);
   CHECK(runtime_buffers(*inference, ampere, {.runtime = Runtime::pytorch}).size() == 1);
-  CHECK(runtime_buffers(*training, ampere, {.runtime = Runtime::pytorch})[0].bytes == Bytes(8'519'680));
+  CHECK(runtime_buffers(*training, ampere, {.runtime = Runtime::pytorch})[0].bytes ==
+        Bytes(8'519'680));
   CHECK(runtime_buffers(*training, hopper, {.runtime = Runtime::pytorch})[0].bytes == 32_MiB);
   CHECK(runtime_buffers(*training, hopper, {.runtime = Runtime::ideal}).empty());
 }

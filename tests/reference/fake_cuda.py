@@ -22,6 +22,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import weakref
 from unittest import mock
 
 SHIM_SOURCE = pathlib.Path(__file__).with_name("fake_cuda_shim.cpp")
@@ -109,6 +110,7 @@ def flatten_recurrent_weights(module):
         weight.data = buffer[offset:offset + weight.numel()].view(weight.shape)
         offset += weight.numel()
     module._flat_weights = weights
+    module._flat_weight_refs = [weakref.ref(w) for w in weights]  # else it would flatten again
 
 
 def moved_to_fake(model, dtype=None):

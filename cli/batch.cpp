@@ -90,7 +90,7 @@ Result<Answer> run_batch(const Arguments& arguments) {
   const ModelGraph& model = request->model.graph;
   const CheckSettings& settings = request->settings;
   const Card& card = request->card.card;
-  CudnnWorkspaceSource workspaces(card);
+  CudnnWorkspaceSource workspaces(card, answer_folder(arguments));
   BatchSettings search{.check = settings, .global_batch = arguments.integer("global-batch")};
   if (search.global_batch) {
     LoweringSettings accumulating = request->lowering;

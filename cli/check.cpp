@@ -67,7 +67,7 @@ Result<Answer> run_check(const Arguments& arguments) {
   const CheckSettings& settings = request->settings;
   const Card& card = request->card.card;
   const std::int64_t batch = arguments.integer("batch").value_or(1);
-  CudnnWorkspaceSource workspaces(card);
+  CudnnWorkspaceSource workspaces(card, answer_folder(arguments));
   const auto step = size_step(request->graph, batch, workspaces);
   if (!step) return tl::unexpected(step.error());
   const auto evaluation = evaluate(arguments, *request, *step, workspaces);

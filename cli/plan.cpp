@@ -189,7 +189,7 @@ Result<Answer> run_plan_command(const Arguments& arguments) {
     file.emplace(std::move(*opened));
   }
 
-  CudnnWorkspaceSource workspaces(cargo->request.card);
+  CudnnWorkspaceSource workspaces(cargo->request.card, answer_folder(arguments));
   poll_interrupts(true);
   const auto plans =
       make_plans(cargo->request, workspaces,

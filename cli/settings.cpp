@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "estimator/step/lower.hpp"
+#include "gpu_probe/cudnn_answer_cache.hpp"
 
 namespace stowage {
 
@@ -132,6 +133,10 @@ CheckSettings requested_check(const Arguments& arguments, Runtime fallback) {
   settings.reserve = arguments.size("reserve").value_or(Bytes());
   settings.context = arguments.size("context");
   return settings;
+}
+
+std::string answer_folder(const Arguments& arguments) {
+  return arguments.flag("no-cache") ? "" : default_answer_folder();
 }
 
 std::string optimizer_text(const OptimizerSettings& optimizer) {

@@ -48,6 +48,9 @@ struct RequestedCard {
 /// --runtime (`fallback` where it is not given), --in-use, --reserve, --context.
 [[nodiscard]] CheckSettings requested_check(const Arguments& arguments, Runtime fallback);
 
+/// Where cuDNN's answers are kept; "" with --no-cache or STOWAGE_NO_CACHE.
+[[nodiscard]] std::string answer_folder(const Arguments& arguments);
+
 /// All that check and batch ask of the command line, and the step that follows from it.
 struct RequestedStep {
   RequestedModel model;

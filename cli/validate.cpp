@@ -172,7 +172,7 @@ Result<Answer> run_validate(const Arguments& arguments) {
   if (!card) return tl::unexpected(card.error());
 
   Proceedings proceedings;
-  CudnnWorkspaceSource workspaces(*card);
+  CudnnWorkspaceSource workspaces(*card, answer_folder(arguments));
   proceedings.add("model", validate_plan(*plan, workspaces).checks);
 
   const bool executable = plan->inputs.lowering.kernels == KernelSet::stowage;

@@ -2,40 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <utility>
 
-#include "gpu_probe/shared_library.hpp"
+#include "gpu_probe/cudnn_circumstances.hpp"
 
 namespace stowage {
 namespace {
 
 constexpr std::size_t oldest_version = 90800;  // the first that takes a described device
 
-SharedLibrary open_library() {
-  constexpr const char* name = "libcudnn.so.9";
-  std::vector<std::string> paths = {name};
-  if (const char* root = std::getenv("CUDNN_PATH")) {
-    for (const char* folder : {"lib", "lib64"}) {
-      paths.insert(paths.begin(), fmt::format("{}/{}/{}", root, folder, name));
-    }
-  }
-  for (const char* folder : {"lib64", "lib"}) {
-    paths.push_back(fmt::format("/usr/local/cuda/{}/{}", folder, name));
-  }
-  const auto found = std::ranges::find_if(
-      paths, [](const std::string& path) { return bool(SharedLibrary(path)); });
-  return SharedLibrary(found == paths.end() ? name : *found);
-}
-
 std::string dotted(std::size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 Result<CudnnLibrary> load() {
-  const SharedLibrary file = open_library();
+  const SharedLibrary& file = cudnn_forwarder();
   if (!file) return failure("cuDNN is not installed (libcudnn.so.9 was not found)");
   CudnnLibrary library;
   const bool whole = file.bind("cudnnGetVersion", library.get_version) &&

@@ -38,8 +38,7 @@ struct CudnnLibrary {
   void check(cudnnStatus_t status, const char* what) const;
 };
 
-/// Loads libcudnn.so.9 at the first call, from where the loader looks, then from CUDNN_PATH (a
-/// root with lib/, such as a wheel's nvidia/cudnn) and /usr/local/cuda. It stays loaded. Errors:
+/// Loads cuDNN at the first call, from where cudnn_forwarder() finds it. It stays loaded. Errors:
 /// not found; older than 9.8, which cannot be told of a device.
 [[nodiscard]] Result<const CudnnLibrary*> cudnn_library();
 

@@ -207,6 +207,8 @@ Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string& devi
   }
 }
 
+std::string cudnn_asker() { return STOWAGE_CUDNN_ASKER; }
+
 Result<std::string> cudnn_version() {
   return cudnn_library().map([](const CudnnLibrary* library) { return library->version(); });
 }

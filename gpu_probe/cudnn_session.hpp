@@ -28,6 +28,10 @@ class CudnnSession {
 /// not installed, too old, a device text that it refuses.
 [[nodiscard]] Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string& device);
 
+/// A hash of the sources that ask cuDNN and choose among its answers, so that no answer outlives
+/// them; "" where the program was built without cuDNN.
+[[nodiscard]] std::string cudnn_asker();
+
 /// The version of the cuDNN that is installed, "9.19.0"; errors as above. Loads it.
 [[nodiscard]] Result<std::string> cudnn_version();
 

@@ -7,6 +7,8 @@ Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string&) {
   return failure("this program was built without cuDNN");
 }
 
+std::string cudnn_asker() { return ""; }
+
 Result<std::string> cudnn_version() { return failure("this program was built without cuDNN"); }
 
 }  // namespace stowage

@@ -1,9 +1,12 @@
 #include "gpu_probe/cudnn_workspace_source.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <utility>
 #include <vector>
 
 #include "estimator/memory/rule_workspace_source.hpp"
+#include "gpu_probe/cudnn_circumstances.hpp"
 
 namespace stowage {
 
@@ -34,9 +37,20 @@ std::vector<Engine> kept_engines(const std::vector<Engine>& all) {
   return engines;
 }
 
-CudnnWorkspaceSource::CudnnWorkspaceSource(const Card& card)
-    : device_(card.cudnn_device_json), rule_(rule_workspace_source(card.compute_capability)) {
+CudnnWorkspaceSource::CudnnWorkspaceSource(const Card& card, std::string cache_folder)
+    : device_(card.cudnn_device_json),
+      cache_folder_(std::move(cache_folder)),
+      rule_(rule_workspace_source(card.compute_capability)) {
   if (device_.empty()) why_rule_ = "cuDNN does not serve this card";
+}
+
+CudnnWorkspaceSource::~CudnnWorkspaceSource() {
+  if (!cache_ || !session_) return;
+  try {
+    if (const auto parts = loaded_cudnn_parts()) cache_->write(*parts);
+  } catch (const std::exception&) {
+    // Out of memory, say: the answers were given, and are asked again next time.
+  }
 }
 
 WorkspaceAnswer CudnnWorkspaceSource::engines(const ConvolutionQuery& query) {
@@ -50,21 +64,38 @@ WorkspaceAnswer CudnnWorkspaceSource::engines(const ConvolutionQuery& query) {
 }
 
 WorkspaceAnswer CudnnWorkspaceSource::ask(const ConvolutionQuery& query) {
-  Diagnostics why;
-  if (!opened_ && !device_.empty()) {
+  if (!device_.empty()) {
+    auto engines = kept_engines_of(query);
+    if (engines && !engines->empty()) return {*std::move(engines), WorkspaceOrigin::cudnn};
+    if (why_rule_.empty()) {
+      why_rule_ = engines ? "cuDNN has no engine for a convolution" : engines.error()[0].message;
+    }
+  }
+  return rule_->engines(query);
+}
+
+Result<std::vector<Engine>> CudnnWorkspaceSource::kept_engines_of(const ConvolutionQuery& query) {
+  const std::string asker = cudnn_asker();
+  if (!cache_ && !cache_folder_.empty() && !asker.empty()) {
+    cache_.emplace(cache_folder_, cudnn_circumstances(asker, device_));
+  }
+  if (cache_) {
+    if (auto engines = cache_->find(query)) return *std::move(engines);
+  }
+  auto engines = ask_cudnn(query).map(kept_engines);
+  if (cache_ && engines) cache_->add(query, *engines);
+  return engines;
+}
+
+Result<std::vector<Engine>> CudnnWorkspaceSource::ask_cudnn(const ConvolutionQuery& query) {
+  if (!opened_) {
     auto session = open_cudnn_session(device_);
     if (session) session_ = std::move(*session);
-    if (!session) why = session.error();
+    if (!session) why_no_session_ = session.error();
     opened_ = true;
   }
-  if (session_) {
-    const auto engines = session_->engines(query);
-    if (engines && !engines->empty()) return {kept_engines(*engines), WorkspaceOrigin::cudnn};
-    why = engines ? Diagnostics{{.message = "cuDNN has no engine for a convolution"}}
-                  : engines.error();
-  }
-  if (why_rule_.empty() && !why.empty()) why_rule_ = why.front().message;
-  return rule_->engines(query);
+  if (!session_) return tl::unexpected(why_no_session_);
+  return session_->engines(query);
 }
 
 }  // namespace stowage

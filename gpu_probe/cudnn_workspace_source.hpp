@@ -1,13 +1,16 @@
 // A WorkspaceSource backed by cuDNN for a described card, with the documented rule behind it
-// (docs/workspaces.md). cuDNN is loaded at the first question; each distinct one is asked once.
+// (docs/workspaces.md). cuDNN is loaded at the first question that its cache does not answer; each
+// distinct one is asked once.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "estimator/memory/card.hpp"
 #include "estimator/memory/workspace_source.hpp"
+#include "gpu_probe/cudnn_answer_cache.hpp"
 #include "gpu_probe/cudnn_session.hpp"
 
 namespace stowage {
@@ -18,7 +21,11 @@ inline constexpr std::size_t most_engines = 8;
 
 class CudnnWorkspaceSource final : public WorkspaceSource {
  public:
-  explicit CudnnWorkspaceSource(const Card& card);
+  /// Answers are kept in `cache_folder`; "": nowhere.
+  explicit CudnnWorkspaceSource(const Card& card, std::string cache_folder = "");
+  CudnnWorkspaceSource(const CudnnWorkspaceSource&) = delete;
+  CudnnWorkspaceSource& operator=(const CudnnWorkspaceSource&) = delete;
+  ~CudnnWorkspaceSource() override;  ///< writes the cache
 
   [[nodiscard]] WorkspaceAnswer engines(const ConvolutionQuery& query) override;
 
@@ -29,10 +36,16 @@ class CudnnWorkspaceSource final : public WorkspaceSource {
 
  private:
   WorkspaceAnswer ask(const ConvolutionQuery& query);
+  /// Those that an answer keeps; maybe none. Errors: why cuDNN does not answer.
+  Result<std::vector<Engine>> kept_engines_of(const ConvolutionQuery& query);
+  Result<std::vector<Engine>> ask_cudnn(const ConvolutionQuery& query);
 
   std::string device_;
+  std::string cache_folder_;
   std::unique_ptr<WorkspaceSource> rule_;
-  std::unique_ptr<CudnnSession> session_;  // null until the first question, or where it cannot open
+  std::optional<CudnnAnswerCache> cache_;  // from the first question on
+  std::unique_ptr<CudnnSession> session_;  // null until it is needed, or where it cannot open
+  Diagnostics why_no_session_;
   bool opened_ = false;
   WorkspaceOrigin origin_ = WorkspaceOrigin::none;
   std::string why_rule_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <string>
 
@@ -13,6 +14,12 @@ class SharedLibrary {
       : handle_(dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) {}
 
   explicit operator bool() const { return handle_ != nullptr; }
+
+  /// Where the loader found it; "" where it did not.
+  [[nodiscard]] std::string path() const {
+    link_map* map = nullptr;
+    return handle_ && dlinfo(handle_, RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : "";
+  }
 
   /// Sets `function` to the symbol; false, and null, where there is none.
   template <typename Function>

@@ -4,48 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 namespace stowage::testing {
-
-namespace fs = std::filesystem;
-
-std::string file_text(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::stringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (fs::temp_directory_path() / "stowage-test-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  folder_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
-}
-
-std::string TemporaryFolder::file(const std::string& name, const std::string& text) const {
-  std::ofstream(path(name), std::ios::binary) << text;
-  return path(name);
-}
-
-std::vector<std::string> TemporaryFolder::names() const {
-  std::vector<std::string> all;
-  for (const auto& entry : fs::directory_iterator(folder_)) {
-    all.push_back(entry.path().filename().string());
-  }
-  std::sort(all.begin(), all.end());
-  return all;
-}
 
 Outcome stowage_program(const std::vector<std::string>& words, const Circumstances& circumstances) {
   const TemporaryFolder folder;
@@ -60,6 +22,7 @@ Outcome stowage_program(const std::vector<std::string>& words, const Circumstanc
     dup2(open(output.c_str(), O_WRONLY), STDOUT_FILENO);
     dup2(open(errors.c_str(), O_WRONLY), STDERR_FILENO);
     unsetenv("STOWAGE_CONFIGS");
+    setenv("STOWAGE_NO_CACHE", "1", 1);  // the user's own cache is none of a test's business
     for (const auto& [name, value] : circumstances.environment) {
       if (value.empty()) {
         unsetenv(name.c_str());

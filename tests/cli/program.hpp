@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.hpp"
+
 namespace stowage::testing {
 
 struct Outcome {
@@ -21,23 +23,5 @@ struct Circumstances {
 /// `words` without the program's name.
 [[nodiscard]] Outcome stowage_program(const std::vector<std::string>& words,
                                       const Circumstances& circumstances = {});
-
-/// A folder of this test's own, removed with all it holds.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  /// The path of a new file that holds `text`.
-  [[nodiscard]] std::string file(const std::string& name, const std::string& text) const;
-  [[nodiscard]] std::vector<std::string> names() const;  ///< sorted
-
- private:
-  std::string folder_;
-};
-
-[[nodiscard]] std::string file_text(const std::string& path);
 
 }  // namespace stowage::testing

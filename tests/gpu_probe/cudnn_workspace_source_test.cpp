@@ -7,9 +7,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "estimator/memory/rule_workspace_source.hpp"
+#include "estimator/memory/sized_step.hpp"
+#include "gpu_probe/cudnn_circumstances.hpp"
+#include "tests/support/described_model.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace stowage;
 
@@ -62,6 +67,14 @@ std::vector<Engine> engines_of(std::initializer_list<std::int64_t> workspaces) {
     engines.push_back({std::to_string(bytes), Bytes(bytes)});
   }
   return engines;
+}
+
+std::string in_full(const std::vector<Engine>& engines) {
+  std::string text;
+  for (const Engine& engine : engines) {
+    text += engine.name + " " + std::to_string(engine.workspace.count()) + "\n";
+  }
+  return text;
 }
 
 std::string listed(const std::vector<Engine>& engines) {
@@ -192,4 +205,47 @@ TEST_CASE("an answer keeps the first, the falling ones, the least and the larges
   CHECK(listed(kept_engines(engines_of({5, 9, 0}))) == "5 9 0 ");
   CHECK(listed(kept_engines(engines_of({50, 60, 61, 62, 40, 63, 64, 30, 65, 99, 0, 66}))) ==
         "50 60 61 62 40 30 99 0 ");
+}
+
+TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
+  if (!cudnn_is_here()) return;
+  const testing::TemporaryFolder folder;
+  std::set<ConvolutionQuery> questions;
+  for (const std::string& name : model_names(STOWAGE_SOURCE_DIR "/configs/models")) {
+    const auto graph = testing::lowered(testing::shipped(name), {});
+    for (const KernelNode& node : graph->nodes) {
+      if (node.convolution >= 0) questions.insert(convolution_query(*graph, node, 2));
+    }
+  }
+  // One in so many, once the catalogue is large: cuDNN takes a millisecond for each.
+  const std::size_t stride = 1 + questions.size() / 400;
+  CudnnWorkspaceSource without(card("rtx3090"));
+  std::vector<std::pair<ConvolutionQuery, std::string>> fresh;
+  std::size_t number = 0;
+  {
+    CudnnWorkspaceSource first(card("rtx3090"), folder.path());
+    for (const ConvolutionQuery& question : questions) {
+      if (number++ % stride != 0) continue;
+      fresh.emplace_back(question, in_full(first.engines(question).engines));
+    }
+    CHECK(in_full(without.engines(fresh[0].first).engines) == fresh[0].second);
+  }
+  REQUIRE(folder.names().size() == 1);
+  CHECK(fresh.size() >= 100);
+  CudnnWorkspaceSource second(card("rtx3090"), folder.path());
+  CudnnAnswerCache cache(folder.path(),
+                         cudnn_circumstances(cudnn_asker(), card("rtx3090").cudnn_device_json));
+  for (const auto& [question, engines] : fresh) {
+    REQUIRE(cache.find(question));
+    CHECK(in_full(*cache.find(question)) == engines);
+    const WorkspaceAnswer answer = second.engines(question);
+    CHECK(answer.origin == WorkspaceOrigin::cudnn);
+    CHECK(in_full(answer.engines) == engines);
+  }
+  CHECK(second.origin() == WorkspaceOrigin::cudnn);
+  // Another card's answers are its own.
+  CudnnWorkspaceSource other(card("h200"), folder.path());
+  CudnnWorkspaceSource other_fresh(card("h200"));
+  CHECK(in_full(other.engines(fresh[0].first).engines) ==
+        in_full(other_fresh.engines(fresh[0].first).engines));
 }

@@ -15,6 +15,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 import catalogue
+import compact
 import fake_cuda
 import generate
 import models
@@ -25,6 +26,8 @@ CASES = [("mlp", 2, None), ("mnist-cnn", 2, None), ("resnet18", 2, None), ("unet
          ("googlenet", 2, None), ("mobilenet_v2", 2, None), ("efficientnet_b0", 2, None),
          ("vit_tiny_patch16_224", 2, None), ("convnext_tiny", 2, None), ("swin_t", 2, None),
          ("bert-base", 1, 32), ("t5-small", 1, 32), ("llama-3.2-1b-2layers", 1, 32)]
+
+CHECKPOINTED = [("resnet18", 2, None), ("vit_tiny_patch16_224", 2, None), ("gpt2-nodropout", 1, 32)]
 
 
 def profiled_step(reference, model, inputs, target):
@@ -54,25 +57,32 @@ def profiled_step(reference, model, inputs, target):
     return peak, dict(sums)
 
 
+def verify(name, reference, batch, seq, block):
+    made = generate.make(reference, batch, seq or reference.seq, "cpu")
+    if block:
+        compact.checkpointed(made[0], block)
+    peak, sums = profiled_step(reference, *made)
+    trace = step_trace.run(reference, *made, "sgd")
+    start = next(e[5] for e in trace.events if e[0] == 2)
+    traced = collections.Counter(e[2] for e in trace.events
+                                 if e[0] == 2 and e[2].startswith("engine"))
+    print(f"{name} batch {batch}{', checkpointed' if block else ''}: profiler {peak}, trace "
+          f"{step_trace.step_peak(trace, 2)[0] - start}; sums: profiler {sums}, "
+          f"trace {dict(traced)}", flush=True)
+
+
 def main():
     torch.set_num_threads(1)
     references = {name: case.reference for name, case in catalogue.cases().items()}
     references |= models.MODELS
-    for name, batch, seq in CASES:
-        if sys.argv[1:] and name not in sys.argv[1:]:
-            continue
-        reference = references[name]
-        made = generate.make(reference, batch, seq or reference.seq, "cpu")
-        peak, sums = profiled_step(reference, *made)
-        trace = step_trace.run(reference, *made, "sgd")
-        start = next(e[5] for e in trace.events if e[0] == 2)
-        traced = collections.Counter(e[2] for e in trace.events
-                                     if e[0] == 2 and e[2].startswith("engine"))
-        print(f"{name} batch {batch}: profiler {peak}, trace "
-              f"{step_trace.step_peak(trace, 2)[0] - start}; sums: profiler {sums}, "
-              f"trace {dict(traced)}", flush=True)
+    wanted = sys.argv[1:] or list(references)
+    with fake_cuda.no_packed_sequences():
+        for cases, blocks in ((CASES, {}), (CHECKPOINTED, compact.BLOCKS)):
+            for name, batch, seq in cases:
+                if name in wanted:
+                    block = blocks.get(name.removesuffix("-nodropout"))
+                    verify(name, references[name], batch, seq, block)
 
 
 if __name__ == "__main__":
-    with fake_cuda.no_packed_sequences():
-        main()
+    main()

@@ -93,12 +93,13 @@ TEST_CASE("sizes, choices, assignments") {
   CHECK(complaint({"m", "--in-use", "3GXB"}) ==
         "<command line>: error: --in-use: '3GXB' has an unknown unit 'GXB'\n"
         "  did you mean 'GiB'?\n");
-  CHECK(complaint({"m", "--precision", "bf16"}) ==
-        "<command line>: error: --precision bf16 is not served yet; it comes in a later version\n"
-        "  --precision takes fp32\n");
+  CHECK(complaint({"m", "--runtime", "tensorflow"}) ==
+        "<command line>: error: --runtime tensorflow is not served yet; it comes in a later "
+        "version\n"
+        "  --runtime takes ideal, stowage, pytorch\n");
   CHECK(complaint({"m", "--precision", "fp64x"}) ==
         "<command line>: error: --precision does not know 'fp64x'\n"
-        "  --precision takes fp32\n");
+        "  did you mean 'fp64'?\n");
   CHECK(complaint({"m", "--set", "width"}) ==
         "<command line>: error: --set takes NAME=VALUE, and 'width' is not that\n");
   CHECK(complaint({"m", "--compute-capability", "nan"}) ==

@@ -113,9 +113,9 @@
 // (3) zeroes dw first; the row `padding_index` gets nothing, -1: none
 // (4) masks above the diagonal of the last two axes, aligned as PyTorch's is_causal
 // (5) mean over the targets that are not ignore_index; class axis 1
-// (6) s is y for sigmoid and tanh; x for relu6, leaky_relu (negative_slope), elu
-//     (alpha), silu, mish, hardswish, hardsigmoid, softplus (beta, threshold), exp is y, log x,
-//     sqrt y, power (exponent) x, clamp (minimum, maximum) x; unary_function.hpp lists them
+// (6) s is y for sigmoid, tanh, exp and sqrt, else x: relu6, leaky_relu (negative_slope), elu
+//     (alpha), silu, mish, hardswish, hardsigmoid, softplus (beta, threshold), log, power
+//     (exponent), clamp (minimum, maximum); catalogue/unary_function.hpp has the operators
 // (7) y = a gate(b) of the two halves along the axis; gate: sigmoid (glu), or silu on the first
 //     half with first_is_gate (swiglu: y = silu(a) b)
 // (8) constant | reflect | replicate | circular
@@ -123,7 +123,7 @@
 //     (GPT-J); cos, sin: [..., positions, features], broadcast over the leading axes
 // (10) cell: lstm | gru | tanh | relu; layers, bidirectional, dropout, seed; x: [seq, batch, in] or
 //     batch_first [batch, seq, in]; weights in PyTorch's order: for each layer and direction w_ih,
-//     w_hh, [b_ih, b_hh]; h0: [layers * directions, batch, hidden]; reserve: bytes for backward
+//     w_hh, [b_ih, b_hh]; h0: [layers * directions, batch, hidden]; reserve: see rnn_reserve.hpp
 // clang-format on
 #pragma once
 

@@ -126,17 +126,22 @@ std::string text(const KernelCall& call, std::string_view name, std::string_view
   return *value;
 }
 
+Sizes list(const KernelCall& call, std::string_view name) {
+  const AttributeValue& value = found(call, name);
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return {*number};
+  const auto* numbers = std::get_if<Sizes>(&value);
+  require(numbers != nullptr, "attribute '{}' is not a list of whole numbers", name);
+  return *numbers;
+}
+
 Sizes list(const KernelCall& call, std::string_view name, std::size_t length,
            std::int64_t otherwise) {
   if (!has(call, name)) return Sizes(length, otherwise);
-  const AttributeValue& value = found(call, name);
-  if (const auto* number = std::get_if<std::int64_t>(&value)) return Sizes(length, *number);
-  const auto* numbers = std::get_if<Sizes>(&value);
-  require(numbers != nullptr, "attribute '{}' is not a list of whole numbers", name);
-  if (numbers->size() == 1) return Sizes(length, numbers->front());
-  require(numbers->size() == length, "attribute '{}' has {} numbers instead of {}", name,
-          numbers->size(), length);
-  return *numbers;
+  const Sizes numbers = list(call, name);
+  if (numbers.size() == 1) return Sizes(length, numbers.front());
+  require(numbers.size() == length, "attribute '{}' has {} numbers instead of {}", name,
+          numbers.size(), length);
+  return numbers;
 }
 
 std::size_t axis_of(const KernelCall& call, std::string_view name, std::size_t rank,

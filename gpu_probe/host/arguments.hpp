@@ -51,6 +51,8 @@ void require_same_shape(std::string_view what, const TensorArgument& a, const Te
                                std::string_view otherwise);
 [[nodiscard]] Sizes list(const KernelCall& call, std::string_view name, std::size_t length,
                          std::int64_t otherwise);
+/// Of any length; one number is a list of one.
+[[nodiscard]] Sizes list(const KernelCall& call, std::string_view name);
 /// `axis` as a number from 0; negative ones count from the end.
 [[nodiscard]] std::size_t axis_of(const KernelCall& call, std::string_view name, std::size_t rank,
                                   std::int64_t otherwise);

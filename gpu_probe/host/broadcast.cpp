@@ -1,12 +1,9 @@
 // Kernels whose operands' shapes differ: broadcasting sums and products, and sums over axes.
-#include "gpu_probe/host/arguments.hpp"
+#include "gpu_probe/host/strides.hpp"
 
 namespace stowage::host {
-namespace {
 
-/// Strides of `shape` seen as `result`: 0 along the axes that it is repeated over.
-Sizes broadcast_strides(const TensorArgument& argument, const TensorArgument& result) {
-  const Sizes &shape = argument.shape, &whole = result.shape;
+Sizes broadcast_strides(const Sizes& shape, const Sizes& whole) {
   const Sizes strides = row_major_strides(shape);
   Sizes repeated(whole.size(), 0);
   bool fits = shape.size() <= whole.size();
@@ -19,23 +16,7 @@ Sizes broadcast_strides(const TensorArgument& argument, const TensorArgument& re
   return repeated;
 }
 
-/// Calls visit(i, at) for the elements of `shape` in row-major order, `at` being the offset that
-/// `strides` give.
-template <typename Visit>
-void walk(const Sizes& shape, const Sizes& strides, Visit visit) {
-  const std::int64_t total = count(shape);
-  Sizes index(shape.size(), 0);
-  std::int64_t at = 0;
-  for (std::int64_t i = 0; i < total; ++i) {
-    visit(i, at);
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-      at += strides[axis];
-      if (++index[axis] < shape[axis]) break;
-      at -= strides[axis] * shape[axis];
-      index[axis] = 0;
-    }
-  }
-}
+namespace {
 
 template <typename Operation>
 void binary(const KernelCall& call, Operation operation) {
@@ -49,8 +30,8 @@ void binary(const KernelCall& call, Operation operation) {
     return;
   }
   // One operand at a time; the result may share the first one's storage.
-  const Sizes a_strides = broadcast_strides(left, result);
-  const Sizes b_strides = broadcast_strides(right, result);
+  const Sizes a_strides = broadcast_strides(left.shape, result.shape);
+  const Sizes b_strides = broadcast_strides(right.shape, result.shape);
   std::vector<std::int64_t> b_at(static_cast<std::size_t>(total));
   walk(result.shape, b_strides,
        [&](std::int64_t i, std::int64_t at) { b_at[static_cast<std::size_t>(i)] = at; });
@@ -69,10 +50,18 @@ void multiply(const KernelCall& call) {
   binary(call, [](float a, float b) { return a * b; });
 }
 
+void subtract(const KernelCall& call) {
+  binary(call, [](float a, float b) { return a - b; });
+}
+
+void divide(const KernelCall& call) {
+  binary(call, [](float a, float b) { return a / b; });
+}
+
 void sum_to_shape(const KernelCall& call) {
   require_arity(call, 1, 1, 1);
   const auto &x = call.reads[0], &y = call.writes[0];
-  const Sizes strides = broadcast_strides(y, x);
+  const Sizes strides = broadcast_strides(y.shape, x.shape);
   std::vector<double> sums(static_cast<std::size_t>(count(y.shape)), 0);
   const float* in = floats(x);
   walk(x.shape, strides,

@@ -1,13 +1,14 @@
-// Convolutions with oneDNN 2.6.
+// Convolutions with oneDNN.
 //
 // Tensors stay in plain row-major layout at the call's boundary; where oneDNN prefers a blocked
 // layout the data is reordered into scratch memory of its own and back. A transposed convolution
 // is the data gradient of the convolution whose weight has the same layout [in, out/groups, k...],
 // so its three kernels are the convolution's three with the tensors' parts exchanged.
+#include <algorithm>
 #include <dnnl.hpp>
 #include <unordered_map>
 
-#include "gpu_probe/host/arguments.hpp"
+#include "gpu_probe/host/strides.hpp"
 
 namespace stowage::host {
 namespace {
@@ -29,7 +30,32 @@ struct Geometry {
   Sizes x, w, y;
   memory::dims stride, dilation, pad_before, pad_after;
   bool grouped = false;
+  Sizes whole_x;  ///< x with rows that no window sees; empty where oneDNN may be shown all of it
 };
+
+/// Leaves out the rows of x that no window sees where there are as many as the stride or more,
+/// which oneDNN refuses.
+void leave_out_unseen(Geometry& g) {
+  const Sizes whole = g.x;
+  for (std::size_t i = 0; i < g.stride.size(); ++i) {
+    if (g.pad_after[i] > -g.stride[i]) continue;
+    g.x[i + 2] += g.pad_after[i];
+    g.pad_after[i] = 0;
+  }
+  if (g.x != whole) g.whole_x = whole;
+}
+
+/// visit(offset in the whole tensor, offset in the part at its front, length) for each run of
+/// elements along the last axis that both have.
+template <typename Visit>
+void each_run(const Sizes& whole, const Sizes& part, Visit visit) {
+  const Sizes strides = row_major_strides(whole);
+  Sizes rows = part, steps = strides;
+  rows.pop_back();
+  steps.pop_back();
+  walk(rows, steps,
+       [&](std::int64_t row, std::int64_t at) { visit(at, row * part.back(), part.back()); });
+}
 
 Geometry geometry(const KernelCall& call, const TensorArgument& x, const TensorArgument& w,
                   const TensorArgument& y) {
@@ -55,16 +81,20 @@ Geometry geometry(const KernelCall& call, const TensorArgument& x, const TensorA
   g.stride = list(call, "stride", spatial, 1);
   g.dilation = list(call, "dilation", spatial, 1);
   g.pad_before = list(call, "padding", spatial, 0);
+  // Of a transposed convolution: rows of x beyond the last window, which make one size of y stand
+  // for several of x.
+  const Sizes unused = list(call, "output_padding", spatial, 0);
   for (std::size_t i = 0; i < spatial; ++i) {
     const std::int64_t reach = (w.shape[i + 2] - 1) * g.dilation[i] + 1;
-    const std::int64_t size = (x.shape[i + 2] + 2 * g.pad_before[i] - reach) / g.stride[i] + 1;
-    // A transposed convolution's output padding makes one output size stand for several inputs.
+    const std::int64_t padded = x.shape[i + 2] + 2 * g.pad_before[i] - unused[i];
+    const std::int64_t size = (padded - reach) / g.stride[i] + 1;
     require(size == y.shape[i + 2], "input {} and weight {} give {} instead of {} along axis {}",
             shape_text(x.shape), shape_text(w.shape), size, y.shape[i + 2], i + 2);
     g.pad_after.push_back((y.shape[i + 2] - 1) * g.stride[i] + reach - x.shape[i + 2] -
                           g.pad_before[i]);
     g.dilation[i] -= 1;  // oneDNN counts the holes
   }
+  leave_out_unseen(g);
   return g;
 }
 
@@ -129,7 +159,20 @@ dnnl::convolution_forward::primitive_desc forward_description(const Geometry& g,
                            g.dilation, g.pad_before, g.pad_after);
 }
 
-void forward(const Geometry& g, const float* x, const float* w, const float* bias, float* y) {
+/// The part of x that windows see, copied to `storage` where that is not all.
+const float* seen(const Geometry& g, const float* x, std::vector<float>& storage) {
+  if (g.whole_x.empty()) return x;
+  storage.resize(static_cast<std::size_t>(count(g.x)));
+  each_run(g.whole_x, g.x, [&](std::int64_t from, std::int64_t to, std::int64_t length) {
+    std::copy_n(x + from, length, storage.begin() + to);
+  });
+  return storage.data();
+}
+
+void forward(const Geometry& g, const float* all_of_x, const float* w, const float* bias,
+             float* y) {
+  std::vector<float> storage;
+  const float* x = seen(g, all_of_x, storage);
   const auto description = forward_description(g, bias != nullptr);
   std::unordered_map<int, memory> arguments{
       {DNNL_ARG_SRC, laid_out(g.x, x, description.src_desc())},
@@ -141,7 +184,9 @@ void forward(const Geometry& g, const float* x, const float* w, const float* bia
                description.dst_desc());
 }
 
-void backward_data(const Geometry& g, const float* dy, const float* w, float* dx) {
+void backward_data(const Geometry& g, const float* dy, const float* w, float* all_of_dx) {
+  std::vector<float> storage(g.whole_x.empty() ? 0 : static_cast<std::size_t>(count(g.x)));
+  float* const dx = storage.empty() ? all_of_dx : storage.data();
   using Backward = dnnl::convolution_backward_data;
   const auto description = describe_backward<Backward>(
       forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),
@@ -150,9 +195,16 @@ void backward_data(const Geometry& g, const float* dy, const float* w, float* dx
                {{DNNL_ARG_DIFF_DST, laid_out(g.y, dy, description.diff_dst_desc())},
                 {DNNL_ARG_WEIGHTS, laid_out(g.w, w, description.weights_desc())}},
                DNNL_ARG_DIFF_SRC, g.x, dx, description.diff_src_desc());
+  if (storage.empty()) return;
+  std::fill_n(all_of_dx, count(g.whole_x), 0.0F);
+  each_run(g.whole_x, g.x, [&](std::int64_t to, std::int64_t from, std::int64_t length) {
+    std::copy_n(dx + from, length, all_of_dx + to);
+  });
 }
 
-void backward_filter(const Geometry& g, const float* x, const float* dy, float* dw) {
+void backward_filter(const Geometry& g, const float* all_of_x, const float* dy, float* dw) {
+  std::vector<float> storage;
+  const float* x = seen(g, all_of_x, storage);
   using Backward = dnnl::convolution_backward_weights;
   const auto description = describe_backward<Backward>(
       forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),

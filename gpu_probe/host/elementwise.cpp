@@ -1,4 +1,4 @@
-// Kernels that go element by element: activations, dropout, accumulation.
+// Kernels that go element by element: activations, accumulation, scaling.
 #include <cmath>
 #include <numbers>
 
@@ -6,15 +6,6 @@
 
 namespace stowage::host {
 namespace {
-
-/// Splitmix64's output function: a good mix of a counter, so that a mask depends on the seed and
-/// the element alone and is the same whenever the node runs again.
-std::uint64_t mixed(std::uint64_t counter) {
-  std::uint64_t z = counter * 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
 
 enum class Gelu { erf, tanh };
 
@@ -83,36 +74,14 @@ void gelu_backward(const KernelCall& call) {
   }
 }
 
-void dropout_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 2);
+void scale(const KernelCall& call) {
+  require_arity(call, 1, 1, 1);
   require_same_shape("y", call.writes[0], call.reads[0]);
-  require_same_shape("mask", call.writes[1], call.reads[0]);
-  const double p = real(call, "p");
-  require(p >= 0 && p < 1, "attribute 'p' is {}, not in [0, 1)", p);
-  const std::uint64_t stream = mixed(static_cast<std::uint64_t>(integer(call, "seed", 0)) + 1);
-  const auto threshold = static_cast<std::uint64_t>(p * 0x1p53);
-  const auto scale = static_cast<float>(1 / (1 - p));
+  const double factor = real(call, "factor", 1), offset = real(call, "offset", 0);
   const float* x = floats(call.reads[0]);
   float* y = mutable_floats(call.writes[0]);
-  std::uint8_t* mask = mutable_mask_bytes(call.writes[1]);
   for (std::int64_t i = 0; i < count(call.reads[0].shape); ++i) {
-    const std::uint64_t draw = mixed(stream + static_cast<std::uint64_t>(i)) >> 11;
-    mask[i] = draw >= threshold ? 1 : 0;
-    // A dropped NaN stays one: 0 * NaN, so that a poisoned input is seen.
-    y[i] = x[i] * (mask[i] != 0 ? scale : 0);
-  }
-}
-
-void dropout_backward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
-  require_same_shape("mask", call.reads[1], call.reads[0]);
-  require_same_shape("dx", call.writes[0], call.reads[0]);
-  const auto scale = static_cast<float>(1 / (1 - real(call, "p")));
-  const float* dy = floats(call.reads[0]);
-  const std::uint8_t* mask = mask_bytes(call.reads[1]);
-  float* dx = mutable_floats(call.writes[0]);
-  for (std::int64_t i = 0; i < count(call.reads[0].shape); ++i) {
-    dx[i] = dy[i] * scale * static_cast<float>(mask[i]);
+    y[i] = static_cast<float>(factor * x[i] + offset);
   }
 }
 

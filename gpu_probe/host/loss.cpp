@@ -1,6 +1,5 @@
-// Losses, averaged: cross-entropy over the targets that are not `ignore_index` (PyTorch's default
-// -100), mean squared error over all elements. Backward multiplies by the attribute `scale`, the
-// gradient of the loss itself.
+// Cross-entropy of classes, averaged over the targets that are not `ignore_index` (PyTorch's
+// default -100). Backward multiplies by the attribute `scale`, the gradient of the loss itself.
 #include <algorithm>
 #include <cmath>
 
@@ -83,35 +82,6 @@ void cross_entropy_backward(const KernelCall& call) {
       const double share = std::exp(static_cast<double>(x[at]) - sums[i]);
       dx[at] = t[i] == c.ignored ? 0 : static_cast<float>(scale * (share - (k == t[i] ? 1 : 0)));
     }
-  }
-}
-
-void mse_forward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
-  const auto &x = call.reads[0], &target = call.reads[1];
-  require_same_shape("the target", target, x);
-  require_scalar(call.writes[0]);
-  const float *a = floats(x), *b = floats(target);
-  double sum = 0;
-  const std::int64_t total = count(x.shape);
-  for (std::int64_t i = 0; i < total; ++i) {
-    const double difference = static_cast<double>(a[i]) - b[i];
-    sum += difference * difference;
-  }
-  *mutable_floats(call.writes[0]) = static_cast<float>(sum / static_cast<double>(total));
-}
-
-void mse_backward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
-  const auto &x = call.reads[0], &target = call.reads[1];
-  require_same_shape("the target", target, x);
-  require_same_shape("dx", call.writes[0], x);
-  const float *a = floats(x), *b = floats(target);
-  float* dx = mutable_floats(call.writes[0]);
-  const std::int64_t total = count(x.shape);
-  const double scale = 2 * real(call, "scale", 1) / static_cast<double>(total);
-  for (std::int64_t i = 0; i < total; ++i) {
-    dx[i] = static_cast<float>(scale * (static_cast<double>(a[i]) - b[i]));
   }
 }
 

@@ -2,7 +2,9 @@
 #include <cblas.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <exception>
+#include <iterator>
 
 #include "gpu_probe/host/arguments.hpp"
 #include "gpu_probe/host/kernel_table.hpp"
@@ -12,107 +14,103 @@ namespace {
 
 using KernelFunction = void (*)(const KernelCall&);
 
+struct Entry {
+  Kernel kernel;
+  KernelFunction function;
+};
+
+constexpr Entry entries[] = {
+    {Kernel::convolution_forward, convolution_forward},
+    {Kernel::convolution_backward_data, convolution_backward_data},
+    {Kernel::convolution_backward_filter, convolution_backward_filter},
+    {Kernel::transposed_convolution_forward, transposed_convolution_forward},
+    {Kernel::transposed_convolution_backward_data, transposed_convolution_backward_data},
+    {Kernel::transposed_convolution_backward_filter, transposed_convolution_backward_filter},
+    {Kernel::channel_sum, channel_sum},
+    {Kernel::linear_forward, linear_forward},
+    {Kernel::linear_backward_data, linear_backward_data},
+    {Kernel::linear_backward_filter, linear_backward_filter},
+    {Kernel::matmul, matmul},
+    {Kernel::batch_norm_forward, batch_norm_forward},
+    {Kernel::batch_norm_inference, batch_norm_inference},
+    {Kernel::batch_norm_backward, batch_norm_backward},
+    {Kernel::layer_norm_forward, layer_norm_forward},
+    {Kernel::layer_norm_backward, layer_norm_backward},
+    {Kernel::relu_forward, relu_forward},
+    {Kernel::relu_backward, relu_backward},
+    {Kernel::gelu_forward, gelu_forward},
+    {Kernel::gelu_backward, gelu_backward},
+    {Kernel::max_pool_forward, max_pool_forward},
+    {Kernel::max_pool_backward, max_pool_backward},
+    {Kernel::avg_pool_forward, avg_pool_forward},
+    {Kernel::avg_pool_backward, avg_pool_backward},
+    {Kernel::adaptive_avg_pool_forward, adaptive_avg_pool_forward},
+    {Kernel::adaptive_avg_pool_backward, adaptive_avg_pool_backward},
+    {Kernel::dropout_forward, dropout_forward},
+    {Kernel::dropout_backward, dropout_backward},
+    {Kernel::add, add},
+    {Kernel::multiply, multiply},
+    {Kernel::sum_to_shape, sum_to_shape},
+    {Kernel::accumulate, accumulate},
+    {Kernel::concatenate, concatenate},
+    {Kernel::slice, slice},
+    {Kernel::permute, permute},
+    {Kernel::copy, copy},
+    {Kernel::fill, fill},
+    {Kernel::iota, iota},
+    {Kernel::embedding_forward, embedding_forward},
+    {Kernel::embedding_backward, embedding_backward},
+    {Kernel::softmax_forward, softmax_forward},
+    {Kernel::softmax_backward, softmax_backward},
+    {Kernel::cross_entropy_forward, cross_entropy_forward},
+    {Kernel::cross_entropy_backward, cross_entropy_backward},
+    {Kernel::mse_forward, mse_forward},
+    {Kernel::mse_backward, mse_backward},
+    {Kernel::sgd_update, sgd_update},
+    {Kernel::adam_update, adam_update},
+    {Kernel::unary_forward, unary_forward},
+    {Kernel::unary_backward, unary_backward},
+    {Kernel::prelu_forward, prelu_forward},
+    {Kernel::prelu_backward, prelu_backward},
+    {Kernel::glu_forward, glu_forward},
+    {Kernel::glu_backward, glu_backward},
+    {Kernel::subtract, subtract},
+    {Kernel::divide, divide},
+    {Kernel::scale, scale},
+    {Kernel::reduce, reduce},
+    {Kernel::expand, expand},
+    {Kernel::pad, pad},
+    {Kernel::pad_backward, pad_backward},
+    {Kernel::roll, roll},
+    {Kernel::upsample_forward, upsample_forward},
+    {Kernel::upsample_backward, upsample_backward},
+    {Kernel::adaptive_max_pool_forward, adaptive_max_pool_forward},
+    {Kernel::adaptive_max_pool_backward, adaptive_max_pool_backward},
+    {Kernel::group_norm_forward, group_norm_forward},
+    {Kernel::group_norm_backward, group_norm_backward},
+    {Kernel::rms_norm_forward, rms_norm_forward},
+    {Kernel::rms_norm_backward, rms_norm_backward},
+    {Kernel::local_response_norm_forward, local_response_norm_forward},
+    {Kernel::local_response_norm_backward, local_response_norm_backward},
+    {Kernel::feature_dropout_forward, feature_dropout_forward},
+    {Kernel::feature_dropout_backward, feature_dropout_backward},
+    {Kernel::rotary_forward, rotary_forward},
+    {Kernel::rotary_backward, rotary_backward},
+    {Kernel::rnn_forward, rnn_forward},
+    {Kernel::rnn_backward, rnn_backward},
+    {Kernel::l1_forward, l1_forward},
+    {Kernel::l1_backward, l1_backward},
+    {Kernel::bce_forward, bce_forward},
+    {Kernel::bce_backward, bce_backward},
+    {Kernel::kl_div_forward, kl_div_forward},
+    {Kernel::kl_div_backward, kl_div_backward},
+};
+
+/// Null: there is none.
 KernelFunction function_of(Kernel kernel) {
-  switch (kernel) {
-    case Kernel::convolution_forward:
-      return convolution_forward;
-    case Kernel::convolution_backward_data:
-      return convolution_backward_data;
-    case Kernel::convolution_backward_filter:
-      return convolution_backward_filter;
-    case Kernel::transposed_convolution_forward:
-      return transposed_convolution_forward;
-    case Kernel::transposed_convolution_backward_data:
-      return transposed_convolution_backward_data;
-    case Kernel::transposed_convolution_backward_filter:
-      return transposed_convolution_backward_filter;
-    case Kernel::channel_sum:
-      return channel_sum;
-    case Kernel::linear_forward:
-      return linear_forward;
-    case Kernel::linear_backward_data:
-      return linear_backward_data;
-    case Kernel::linear_backward_filter:
-      return linear_backward_filter;
-    case Kernel::matmul:
-      return matmul;
-    case Kernel::batch_norm_forward:
-      return batch_norm_forward;
-    case Kernel::batch_norm_inference:
-      return batch_norm_inference;
-    case Kernel::batch_norm_backward:
-      return batch_norm_backward;
-    case Kernel::layer_norm_forward:
-      return layer_norm_forward;
-    case Kernel::layer_norm_backward:
-      return layer_norm_backward;
-    case Kernel::relu_forward:
-      return relu_forward;
-    case Kernel::relu_backward:
-      return relu_backward;
-    case Kernel::gelu_forward:
-      return gelu_forward;
-    case Kernel::gelu_backward:
-      return gelu_backward;
-    case Kernel::max_pool_forward:
-      return max_pool_forward;
-    case Kernel::max_pool_backward:
-      return max_pool_backward;
-    case Kernel::avg_pool_forward:
-      return avg_pool_forward;
-    case Kernel::avg_pool_backward:
-      return avg_pool_backward;
-    case Kernel::adaptive_avg_pool_forward:
-      return adaptive_avg_pool_forward;
-    case Kernel::adaptive_avg_pool_backward:
-      return adaptive_avg_pool_backward;
-    case Kernel::dropout_forward:
-      return dropout_forward;
-    case Kernel::dropout_backward:
-      return dropout_backward;
-    case Kernel::add:
-      return add;
-    case Kernel::multiply:
-      return multiply;
-    case Kernel::sum_to_shape:
-      return sum_to_shape;
-    case Kernel::accumulate:
-      return accumulate;
-    case Kernel::concatenate:
-      return concatenate;
-    case Kernel::slice:
-      return slice;
-    case Kernel::permute:
-      return permute;
-    case Kernel::copy:
-      return copy;
-    case Kernel::fill:
-      return fill;
-    case Kernel::iota:
-      return iota;
-    case Kernel::embedding_forward:
-      return embedding_forward;
-    case Kernel::embedding_backward:
-      return embedding_backward;
-    case Kernel::softmax_forward:
-      return softmax_forward;
-    case Kernel::softmax_backward:
-      return softmax_backward;
-    case Kernel::cross_entropy_forward:
-      return cross_entropy_forward;
-    case Kernel::cross_entropy_backward:
-      return cross_entropy_backward;
-    case Kernel::mse_forward:
-      return mse_forward;
-    case Kernel::mse_backward:
-      return mse_backward;
-    case Kernel::sgd_update:
-      return sgd_update;
-    case Kernel::adam_update:
-      return adam_update;
-    default:
-      return nullptr;  // PyTorch's own, or without a host kernel yet
-  }
+  const auto found = std::find_if(std::begin(entries), std::end(entries),
+                                  [kernel](const Entry& e) { return e.kernel == kernel; });
+  return found == std::end(entries) ? nullptr : found->function;
 }
 
 bool run(const KernelCall& call, std::string& error) {

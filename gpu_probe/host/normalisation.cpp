@@ -2,7 +2,7 @@
 // and enters the running variance unbiased; `momentum` is the new value's share.
 #include <cmath>
 
-#include "gpu_probe/host/arguments.hpp"
+#include "gpu_probe/host/rows.hpp"
 
 namespace stowage::host {
 namespace {
@@ -131,14 +131,6 @@ void batch_norm_backward(const KernelCall& call) {
   }
 }
 
-namespace {
-
-/// x as [rows, width], the trailing axes that are normalised together being the width.
-struct Rows {
-  std::int64_t rows, width;
-  Sizes row_shape, width_shape;
-};
-
 Rows rows_of(const KernelCall& call, const TensorArgument& x) {
   const auto axes = static_cast<std::size_t>(integer(call, "axes", 1));
   require(axes >= 1 && axes <= x.shape.size(), "{} has no {} trailing axes", shape_text(x.shape),
@@ -150,13 +142,10 @@ Rows rows_of(const KernelCall& call, const TensorArgument& x) {
   return r;
 }
 
-/// A statistic of each row: shaped as the leading axes, with or without trailing ones.
 void require_row_statistic(std::string_view what, const TensorArgument& argument, const Rows& r) {
   require(count(argument.shape) == r.rows, "{} is {}, {} values are needed", what,
           shape_text(argument.shape), r.rows);
 }
-
-}  // namespace
 
 void layer_norm_forward(const KernelCall& call) {
   require_arity(call, 1, 3, 3);

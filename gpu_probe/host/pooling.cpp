@@ -127,11 +127,8 @@ void average_backward(const Windows& w, const float* dy, float* dx) {
   });
 }
 
-}  // namespace
-
-void max_pool_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, call.writes.size() == 2 ? 2 : 1);
-  const Windows w = fixed_windows(call, call.reads[0], call.writes[0]);
+/// NaN counts as the largest, as in PyTorch.
+void maximum_forward(const KernelCall& call, const Windows& w) {
   const float* x = floats(call.reads[0]);
   float* y = mutable_floats(call.writes[0]);
   std::int64_t* indices = nullptr;
@@ -155,9 +152,7 @@ void max_pool_forward(const KernelCall& call) {
   });
 }
 
-void max_pool_backward(const KernelCall& call) {
-  require_arity(call, 3, 3, 1);
-  const Windows w = fixed_windows(call, call.reads[0], call.reads[1]);
+void maximum_backward(const KernelCall& call, const Windows& w) {
   require_same_shape("dy", call.reads[2], call.reads[1]);
   require_same_shape("dx", call.writes[0], call.reads[0]);
   const float *x = floats(call.reads[0]), *y = floats(call.reads[1]), *dy = floats(call.reads[2]);
@@ -175,6 +170,28 @@ void max_pool_backward(const KernelCall& call) {
     // No element equals the maximum: x or y is not what the forward pass saw. NaN says so.
     if (!given) dx[plane + w.spans[0][0].begin] = std::numeric_limits<float>::quiet_NaN();
   });
+}
+
+}  // namespace
+
+void max_pool_forward(const KernelCall& call) {
+  require_arity(call, 1, 1, call.writes.size() == 2 ? 2 : 1);
+  maximum_forward(call, fixed_windows(call, call.reads[0], call.writes[0]));
+}
+
+void max_pool_backward(const KernelCall& call) {
+  require_arity(call, 3, 3, 1);
+  maximum_backward(call, fixed_windows(call, call.reads[0], call.reads[1]));
+}
+
+void adaptive_max_pool_forward(const KernelCall& call) {
+  require_arity(call, 1, 1, call.writes.size() == 2 ? 2 : 1);
+  maximum_forward(call, adaptive_windows(call.reads[0], call.writes[0]));
+}
+
+void adaptive_max_pool_backward(const KernelCall& call) {
+  require_arity(call, 3, 3, 1);
+  maximum_backward(call, adaptive_windows(call.reads[0], call.reads[1]));
 }
 
 void avg_pool_forward(const KernelCall& call) {

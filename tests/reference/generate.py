@@ -150,7 +150,7 @@ def cases(names, sizes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", metavar="NAME", help="only these models")
-    parser.add_argument("--only", choices=("models", "operators"), help="only this half")
+    parser.add_argument("--only", choices=("models", "operators", "kernels"), help="only this part")
     parser.add_argument("--sizes", nargs="+", choices=("small", "large"),
                         default=["small", "large"],
                         help="small batches on both devices, large ones on fake CUDA only")
@@ -163,7 +163,7 @@ def main():
     import torch
 
     torch.set_num_threads(arguments.threads)
-    if arguments.only != "operators":
+    if arguments.only not in ("operators", "kernels"):
         import models
 
         names = arguments.models or list(models.MODELS)
@@ -171,10 +171,14 @@ def main():
             devices = [d for d in devices if d in arguments.devices]
             if devices:
                 write_model(name, batch, seq, devices)
-    if arguments.only != "models" and not arguments.models:
+    if arguments.only not in ("models", "kernels") and not arguments.models:
         import operators
 
         operators.write(HERE / "operators.json")
+    if arguments.only not in ("models", "operators") and not arguments.models:
+        import kernels
+
+        kernels.write(HERE / "kernels")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@
 #include <set>
 
 namespace stowage::test {
-namespace {
 
 using nlohmann::json;
+
+namespace {
 
 const json& reference() {
   static const json content =
@@ -43,15 +44,6 @@ AttributeValue attribute_of(const json& value) {
   return value.get<std::string>();
 }
 
-Attributes attributes_of(const json& object) {
-  Attributes attributes;
-  for (const auto& [name, value] : object.items()) {
-    if (value.is_null()) continue;
-    attributes.set(name == "padding_idx" ? "padding_index" : name, attribute_of(value));
-  }
-  return attributes;
-}
-
 Attributes optimizer_attributes(const json& object, const std::string& op) {
   Attributes attributes;
   for (const auto& [name, value] : object.items()) {
@@ -74,6 +66,15 @@ double worst = 0;
 
 }  // namespace
 
+Attributes json_attributes(const json& object) {
+  Attributes attributes;
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_null()) continue;
+    attributes.set(name == "padding_idx" ? "padding_index" : name, attribute_of(value));
+  }
+  return attributes;
+}
+
 Tensor* Case::parameter(const std::string& name) {
   for (auto& [existing, value] : parameters) {
     if (existing == name) return &value;
@@ -88,7 +89,7 @@ std::vector<Case> cases_of(const std::string& op) {
     Case c;
     c.name = entry["name"];
     c.op = op;
-    c.attributes = attributes_of(entry["attributes"]);
+    c.attributes = json_attributes(entry["attributes"]);
     for (const json& input : entry["inputs"]) c.inputs.push_back(tensor_of(input));
     c.parameters = tensors_of(entry, "parameters");
     c.buffers_before = tensors_of(entry, "buffers_before");

@@ -1,6 +1,7 @@
 // The cases of tests/reference/operators.json, and how far our kernels' results are from them.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct OptimizerCase {
   Tensor parameter;
   std::vector<OptimizerStep> steps;
 };
+
+/// A JSON object's; what is null is left out.
+[[nodiscard]] Attributes json_attributes(const nlohmann::json& object);
 
 [[nodiscard]] std::vector<Case> cases_of(const std::string& op);
 [[nodiscard]] std::vector<std::string> reference_operators();  ///< each once, sorted

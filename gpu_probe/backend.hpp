@@ -17,6 +17,7 @@
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/catalogue/attributes.hpp"
 #include "estimator/step/kernel.hpp"
+#include "estimator/step/kernel_support.hpp"
 #include "planner/plan.hpp"
 
 namespace stowage {
@@ -63,6 +64,9 @@ class Backend {
  public:
   virtual ~Backend() = default;
   [[nodiscard]] virtual std::string name() const = 0;  ///< "host", "cuda: NVIDIA H200"
+
+  /// Whose kernels run the nodes that are placed on the GPU; the others run on the host's.
+  [[nodiscard]] virtual KernelDevice gpu_kernels() const = 0;
 
   /// Allocates both arenas, zeroed never: contents are undefined (the executor poisons them).
   [[nodiscard]] virtual Result<void> allocate(Bytes gpu_arena, Bytes host_arena) = 0;

@@ -18,6 +18,7 @@ std::size_t size(Bytes bytes) { return static_cast<std::size_t>(bytes.count()); 
 class HostBackend final : public Backend {
  public:
   [[nodiscard]] std::string name() const override { return "host"; }
+  [[nodiscard]] KernelDevice gpu_kernels() const override { return KernelDevice::host; }
 
   [[nodiscard]] Result<void> allocate(Bytes gpu_arena, Bytes host_arena) override {
     auto gpu = GuardedMemory::of(gpu_arena), host = GuardedMemory::of(host_arena);

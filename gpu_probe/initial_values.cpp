@@ -8,12 +8,16 @@
 namespace stowage {
 namespace {
 
+/// Where a reader's function is defined, as far as it matters.
+enum class Domain { any, positive, probability };
+
 /// Uniform values of a given centre and width, or whole numbers below `limit`.
 struct Law {
   double centre = 0;
   double width = 0;  // half of the interval's
   std::int64_t limit = std::numeric_limits<std::int64_t>::max();
   DataType type = DataType::float32;
+  Domain domain = Domain::any;
 };
 
 constexpr double unit_width = 1.7320508075688772;  // sqrt(3): variance 1
@@ -39,12 +43,29 @@ class Numbers {
 
 bool moves_elements(Kernel kernel) {
   return kernel == Kernel::copy || kernel == Kernel::slice || kernel == Kernel::permute ||
-         kernel == Kernel::concatenate;
+         kernel == Kernel::concatenate || kernel == Kernel::cast || kernel == Kernel::roll;
+}
+
+bool is_batch_norm(Kernel kernel) {
+  return kernel == Kernel::batch_norm_forward || kernel == Kernel::batch_norm_inference;
 }
 
 bool is_norm(Kernel kernel) {
-  return kernel == Kernel::batch_norm_forward || kernel == Kernel::batch_norm_inference ||
-         kernel == Kernel::layer_norm_forward;
+  return is_batch_norm(kernel) || kernel == Kernel::layer_norm_forward ||
+         kernel == Kernel::group_norm_forward || kernel == Kernel::rms_norm_forward;
+}
+
+bool wants_classes(Kernel kernel) {
+  return kernel == Kernel::cross_entropy_forward || kernel == Kernel::nll_loss_forward;
+}
+
+/// Of a unary function.
+Domain domain_of(const Attributes& attributes) {
+  const std::string& function = attributes.text("function");
+  if (function == "log" || function == "sqrt") return Domain::positive;
+  if (function != "power") return Domain::any;
+  const double exponent = attributes.real("exponent");
+  return exponent >= 0 && exponent == std::floor(exponent) ? Domain::any : Domain::positive;
 }
 
 std::int64_t fan_in(const std::vector<std::int64_t>& shape) {
@@ -77,10 +98,13 @@ class Laws {
       law.limit = std::min(law.limit, limit(node, position));
       return;
     }
+    law.domain = domain(node, position);
     const StorageClass storage_class = graph.storage(view.storage).storage_class;
-    if (storage_class == StorageClass::input) law.width = unit_width;
+    if (storage_class == StorageClass::input) input(law);
     if (storage_class == StorageClass::buffer) {
-      law.centre = position + 1 == node.reads.size() ? 1 : 0;  // ..., mean, variance
+      const bool variance = position + 1 == node.reads.size();  // ..., mean, variance
+      law.centre = is_batch_norm(node.kernel) && variance ? 1 : 0;
+      law.width = is_batch_norm(node.kernel) ? 0 : unit_width;
     }
     if (storage_class == StorageClass::parameter) parameter(node, position, law);
   }
@@ -89,18 +113,42 @@ class Laws {
     if (node.kernel == Kernel::embedding_forward && position == 0) {
       return node.reads[1].shape[0].at(batch_);
     }
-    if (node.kernel == Kernel::cross_entropy_forward && position == 1) {
+    if (wants_classes(node.kernel) && position == 1) {
       return node.reads[0].shape[1].at(batch_);
     }
     if (moves_elements(node.kernel)) return laws_[node.writes[0].storage.index()].limit;
     return std::numeric_limits<std::int64_t>::max();
   }
 
+  Domain domain(const KernelNode& node, std::size_t position) const {
+    switch (node.kernel) {
+      case Kernel::bce_forward:
+        return position == 0 && node.attributes.has("logits") && node.attributes.boolean("logits")
+                   ? Domain::any
+                   : Domain::probability;
+      case Kernel::kl_div_forward:
+        return position == 1 ? Domain::probability : Domain::any;
+      case Kernel::divide:
+        return position == 1 ? Domain::positive : Domain::any;
+      case Kernel::unary_forward:
+        return domain_of(node.attributes);
+      default:
+        return moves_elements(node.kernel) ? laws_[node.writes[0].storage.index()].domain
+                                           : Domain::any;
+    }
+  }
+
+  static void input(Law& law) {
+    law.centre = law.domain == Domain::any ? 0 : law.domain == Domain::positive ? 1 : 0.5;
+    law.width = law.domain == Domain::any ? unit_width : 0.95 * law.centre;
+  }
+
   void parameter(const KernelNode& node, std::size_t position, Law& law) const {
     const TensorView& view = node.reads[position];
-    law.centre = is_norm(node.kernel) && position == 1 ? 1 : 0;
+    const bool near_one = (is_norm(node.kernel) && position == 1) || law.domain == Domain::positive;
+    law.centre = node.kernel == Kernel::prelu_forward ? 0.25 : near_one ? 1 : 0;
     law.width =
-        view.shape.size() < 2 || is_norm(node.kernel)
+        view.shape.size() < 2 || near_one || is_norm(node.kernel)
             ? small_width
             : unit_width / std::sqrt(static_cast<double>(fan_in(at_batch(view.shape, batch_))));
   }

@@ -3,7 +3,9 @@
 // Values depend on the storage's name, on what its first readers take it for, and on nothing else:
 // weights are uniform with variance 1 / fan-in, normalisation weights near 1, biases near 0,
 // running means 0 and variances 1, optimizer state 0, inputs of unit variance; targets are classes
-// of their logits and tokens are rows of every table that they are looked up in.
+// of their logits and tokens are rows of every table that they are looked up in; what a logarithm
+// or a root is taken of, and divisors, are positive; what a loss takes for probabilities lies
+// between 0 and 1.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "gpu_probe/executor.hpp"
+#include "gpu_probe/missing_kernels.hpp"
 #include "gpu_probe/plan_match.hpp"
 #include "gpu_probe/resident_step.hpp"
 
@@ -138,6 +139,9 @@ Result<RunReport> run_plan(const Plan& plan, const StepGraph& graph, Backend& ba
   RunReport report{.backend = backend.name()};
   report.checks.push_back(agreement(plan, graph));
   if (!report.passed()) return report;
+  if (const auto missing = missing_kernels(plan, graph, backend.gpu_kernels()); !missing.empty()) {
+    return failure(first_of(missing), "its memory is planned and checked all the same");
+  }
   const auto reference = run_resident_step(graph, micro_batch_size(plan));
   if (!reference) return tl::unexpected(reference.error());
   std::array<Execution, ways.size()> runs;

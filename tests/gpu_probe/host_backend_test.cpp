@@ -42,6 +42,7 @@ class Careless final : public Backend {
  public:
   explicit Careless(Kernel kernel) : kernel_(kernel), inner_(host()) {}
   std::string name() const override { return "careless"; }
+  KernelDevice gpu_kernels() const override { return inner_->gpu_kernels(); }
   Result<void> allocate(Bytes gpu, Bytes cpu) override { return inner_->allocate(gpu, cpu); }
   std::byte* gpu_base() override { return inner_->gpu_base(); }
   std::byte* host_base() override { return inner_->host_base(); }

@@ -10,32 +10,7 @@ namespace {
 
 const Attributes none;
 
-bool of_pytorch_alone(Kernel kernel) {
-  switch (kernel) {
-    case Kernel::attention_forward:
-    case Kernel::attention_backward:
-    case Kernel::log_softmax_forward:
-    case Kernel::log_softmax_backward:
-    case Kernel::nll_loss_forward:
-    case Kernel::nll_loss_backward:
-    case Kernel::foreach_update:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
-
-TEST_CASE("every kernel of the stowage set has a host kernel, and PyTorch's own ones have none") {
-  for (int i = 0; i < kernel_count; ++i) {
-    const auto kernel = static_cast<Kernel>(i);
-    // A call without arguments is always refused; how tells whether there is a kernel.
-    const bool absent = refusal(kernel, none, {}, {}) ==
-                        std::string(to_string(kernel)) + ": the host kernels have no such kernel";
-    CHECK_MESSAGE(absent == of_pytorch_alone(kernel), std::string(to_string(kernel)));
-  }
-}
 
 TEST_CASE("dropout gives the same mask whenever it runs, another one for another seed") {
   const Sizes shape{100, 100};
@@ -58,6 +33,40 @@ TEST_CASE("dropout gives the same mask whenever it runs, another one for another
   const Tensor dx =
       result(Kernel::dropout_backward, attributes_of({{"p", 0.25}}), {&x, &dropped}, shape);
   CHECK(dx.floats == y.floats);  // dy is all ones, as x was
+}
+
+TEST_CASE("feature dropout drops a channel as a whole") {
+  Tensor x = tensor({50, 40, 3}, std::vector<float>(6000, 2.0F));
+  Tensor y = unwritten(x.shape), dropped = mask({50, 40, 1}), elements = mask({50, 40});
+  const Attributes some = attributes_of({{"p", 0.25}, {"seed", std::int64_t{7}}});
+  run(Kernel::feature_dropout_forward, some, {&x}, {&y, &dropped});
+  Tensor channels = tensor({50, 40}, std::vector<float>(2000, 1.0F)), kept = unwritten({50, 40});
+  run(Kernel::dropout_forward, some, {&channels}, {&kept, &elements});
+  CHECK(dropped.bytes == elements.bytes);
+  for (std::size_t i = 0; i < y.floats.size(); ++i) {
+    REQUIRE(y.floats[i] == (dropped.bytes[i / 3] != 0 ? 2 / 0.75F : 0.0F));
+  }
+  CHECK(result(Kernel::feature_dropout_backward, some, {&x, &dropped}, x.shape).floats == y.floats);
+  Tensor wrong = mask({50, 1, 3});
+  CHECK(refusal(Kernel::feature_dropout_forward, some, {&x}, {&y, &wrong}) ==
+        "feature_dropout_forward: mask [50, 1, 3] is not [50, 40, 3] with trailing ones");
+}
+
+TEST_CASE("a recurrent network in inference is the one without dropout, and keeps nothing") {
+  Tensor x = tensor({2, 1, 2}, {1, -2, 0.5, 3}), h0 = tensor({2, 1, 2}, {0.1, 0.2, 0.3, 0.4});
+  Tensor w = tensor({2, 2}, {0.5, -0.25, 0.75, 1});
+  const auto forward = [&](double dropout, bool keeps) {
+    Tensor y = unwritten({2, 1, 2}), hn = unwritten({2, 1, 2}), reserve = mask({16});
+    std::vector<Tensor*> writes{&y, &hn};
+    if (keeps) writes.push_back(&reserve);
+    run(Kernel::rnn_forward,
+        attributes_of(
+            {{"cell", std::string("tanh")}, {"layers", std::int64_t{2}}, {"dropout", dropout}}),
+        {&x, &h0, &w, &w, &w, &w}, writes);
+    return y.floats;
+  };
+  CHECK(forward(0.5, false) == forward(0, true));
+  CHECK(forward(0.5, true) != forward(0, true));
 }
 
 TEST_CASE("a poisoned input shows in the result of relu, dropout, pooling and softmax") {

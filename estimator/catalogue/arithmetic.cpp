@@ -1,113 +1,225 @@
-// add and mul of two tensors, with broadcasting. add's gradient is the output's own, shared by both
-// inputs; mul saves each operand that the other's gradient needs.
+// add, sub, mul and div of two tensors, with broadcasting. The gradient of a sum is the output's
+// own, shared by both inputs; a product saves each operand that the other's gradient needs, and a
+// quotient both where the divisor has a gradient.
+//
+// Operands of two formats, as autocast leaves them, give the promoted one; in place the result has
+// the first operand's. As in autograd, a node's gradients are all made before the engine sums those
+// of broadcast operands. What an in-place product overwrites although a gradient needs it is copied
+// first, as PyTorch does.
 #include <fmt/format.h>
 
+#include <array>
+#include <optional>
+
+#include "estimator/catalogue/elementwise.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
-#include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
 
 namespace {
 
-tl::expected<Inference, InferenceError> infer(const Attributes&,
+tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
                                               std::span<const TensorType> inputs) {
   const auto shape = broadcast(inputs[0].shape, inputs[1].shape);
+  const bool in_place = attributes.boolean("in_place");
   if (!shape) {
     return refuse(fmt::format("the shapes {} and {} do not go together", to_string(inputs[0].shape),
                               to_string(inputs[1].shape)),
                   {}, 1);
   }
-  if (inputs[0].type != inputs[1].type) {
+  const bool floating = is_floating_point(inputs[0].type) && is_floating_point(inputs[1].type);
+  if (inputs[0].type != inputs[1].type && !floating) {
     return refuse(fmt::format("its inputs are {} and {}", to_string(inputs[0].type),
                               to_string(inputs[1].type)),
                   {}, 1);
   }
+  if (in_place && *shape != inputs[0].shape) {
+    return refuse(fmt::format("its result {} does not fit into its first input {}",
+                              to_string(*shape), to_string(inputs[0].shape)),
+                  "in_place", 0);
+  }
   Inference result;
-  result.outputs = {{*shape, inputs[0].type}};
+  result.outputs = {{*shape, in_place ? inputs[0].type : promoted(inputs[0].type, inputs[1].type)}};
   result.flops = element_count(*shape);
   return result;
 }
 
-void combine(OperatorLowering& lowering, Kernel kernel) {
-  const TensorView y = lowering.new_output();
-  lowering.emit(kernel, "forward", {lowering.input(0), lowering.input(1)}, {y},
-                {.flops = element_count(y.shape)});
-}
-
-// The gradient of a broadcast operand is summed over the axes along which it was repeated.
-void give_summed(OperatorLowering& lowering, int i, const TensorView& gradient) {
-  if (gradient.shape == lowering.input(i).shape) {
-    lowering.give_input_gradient(i, gradient);
-    return;
+tl::expected<Inference, InferenceError> infer_div(const Attributes& attributes,
+                                                  std::span<const TensorType> inputs) {
+  for (int i = 0; i < 2; ++i) {
+    if (auto error = want_floating(inputs[static_cast<std::size_t>(i)], i)) {
+      return tl::unexpected(*error);
+    }
   }
-  const TensorView dx = lowering.new_input_gradient(i);
-  lowering.emit(Kernel::sum_to_shape, fmt::format("backward.sum{}", i), {gradient}, {dx},
-                {.flops = element_count(gradient.shape)});
-  lowering.give_input_gradient(i, dx);
+  return infer(attributes, inputs);
 }
 
-// `out += identity`: the sum takes the first operand's storage.
-void forward_add(OperatorLowering& lowering) {
+// Operands that lie in memory alike decide how the result lies.
+TensorView new_result(OperatorLowering& lowering) {
+  const Shape& shape = lowering.output_type().shape;
+  return new_output_like(lowering, lowering.input(lowering.input(0).shape == shape ? 0 : 1));
+}
+
+void combine(OperatorLowering& lowering, Kernel kernel) {
   const TensorView a = lowering.input(0);
-  const bool in_place = lowering.attributes().boolean("in_place") &&
-                        a.shape == lowering.output_type().shape &&
-                        (lowering.pytorch() || lowering.may_overwrite_input(0));
-  if (!in_place) return combine(lowering, Kernel::add);
-  lowering.set_output(0, a);
-  lowering.emit(Kernel::accumulate, "forward", {a, lowering.input(1)}, {a},
-                {.flops = element_count(a.shape)});
+  const bool in_place = works_in_place(lowering);
+  if (in_place) lowering.set_output(0, a);
+  const TensorView y = in_place ? a : new_result(lowering);
+  lowering.emit(in_place && kernel == Kernel::add ? Kernel::accumulate : kernel, "forward",
+                {a, lowering.input(1)}, {y}, {.flops = element_count(y.shape)});
+}
+
+void forward_add(OperatorLowering& lowering) { combine(lowering, Kernel::add); }
+
+// Our executor's subtraction has no in-place form.
+void forward_sub(OperatorLowering& lowering) {
+  if (lowering.pytorch()) return combine(lowering, Kernel::subtract);
+  lowering.emit(Kernel::subtract, "forward", {lowering.input(0), lowering.input(1)},
+                {lowering.new_output()}, {.flops = element_count(lowering.output_type().shape)});
 }
 
 void backward_add(OperatorLowering& lowering) {
   for (int i = 0; i < 2; ++i) {
-    if (lowering.input_needs_gradient(i)) give_summed(lowering, i, lowering.output_gradient());
+    if (!lowering.input_needs_gradient(i)) continue;
+    give_broadcast_gradient(lowering, i, lowering.output_gradient());
   }
 }
 
+// A new tensor of the output's shape on the way to a gradient.
+TensorView step(OperatorLowering& lowering, Kernel kernel, std::string_view name,
+                const TensorView& a, std::optional<TensorView> b = {}, NodeExtras extras = {}) {
+  const TensorView dy = lowering.output_gradient();
+  const DataType type = b ? promoted(a.type, b->type) : a.type;
+  const TensorView result =
+      ordered_like(lowering.new_tensor(fmt::format("grad_{}", name), dy.shape, type,
+                                       StorageClass::activation_gradient),
+                   dy);
+  std::vector<TensorView> reads{a};
+  if (b) reads.push_back(*b);
+  extras.flops = element_count(dy.shape);
+  lowering.emit(kernel, fmt::format("backward.{}", name), std::move(reads), {result},
+                std::move(extras));
+  return result;
+}
+
+NodeExtras negation() {
+  NodeExtras extras;
+  extras.attributes.set("factor", -1.0);
+  extras.attributes.set("offset", 0.0);
+  return extras;
+}
+
+void backward_sub(OperatorLowering& lowering) {
+  const TensorView dy = lowering.output_gradient();
+  std::optional<TensorView> negated;
+  if (lowering.input_needs_gradient(1)) {
+    negated = step(lowering, Kernel::scale, "negated", dy, {}, negation());
+  }
+  if (lowering.input_needs_gradient(0)) give_broadcast_gradient(lowering, 0, dy);
+  if (negated) give_broadcast_gradient(lowering, 1, *negated);
+}
+
+// What a product or a quotient works on: our executor out of place only.
+void forward_factors(OperatorLowering& lowering, Kernel kernel, bool needs_first,
+                     bool needs_second) {
+  TensorView a = lowering.input(0);
+  const bool in_place = lowering.pytorch() && works_in_place(lowering);
+  if (in_place && needs_first && lowering.needs_gradient()) {
+    const TensorView copy = ordered_like(
+        lowering.new_tensor("input_copy", a.shape, a.type, StorageClass::activation), a);
+    lowering.emit(Kernel::copy, "copy", {a}, {copy});
+    a = copy;
+  }
+  if (lowering.pytorch()) {
+    combine(lowering, kernel);
+  } else {
+    lowering.emit(kernel, "forward", {a, lowering.input(1)}, {lowering.new_output()},
+                  {.flops = element_count(lowering.output_type().shape)});
+  }
+  if (needs_first) lowering.save("self", a);
+  if (needs_second) lowering.save("other", lowering.input(1));
+}
+
 void forward_mul(OperatorLowering& lowering) {
-  combine(lowering, Kernel::multiply);
-  if (lowering.input_needs_gradient(1)) lowering.save("self", lowering.input(0));
-  if (lowering.input_needs_gradient(0)) lowering.save("other", lowering.input(1));
+  forward_factors(lowering, Kernel::multiply, lowering.input_needs_gradient(1),
+                  lowering.input_needs_gradient(0));
 }
 
 void backward_mul(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
+  std::array<std::optional<TensorView>, 2> products;
   for (int i = 0; i < 2; ++i) {
     if (!lowering.input_needs_gradient(i)) continue;
-    const TensorView other = lowering.saved(i == 0 ? "other" : "self");
-    const TensorView product = lowering.new_tensor(fmt::format("grad_product{}", i), dy.shape,
-                                                   dy.type, StorageClass::activation_gradient);
-    lowering.emit(Kernel::multiply, fmt::format("backward.{}", i), {dy, other}, {product},
-                  {.flops = element_count(dy.shape)});
-    give_summed(lowering, i, product);
+    products[static_cast<std::size_t>(i)] =
+        step(lowering, Kernel::multiply, fmt::format("product{}", i), dy,
+             lowering.saved(i == 0 ? "other" : "self"));
   }
+  for (int i = 0; i < 2; ++i) {
+    if (products[static_cast<std::size_t>(i)]) {
+      give_broadcast_gradient(lowering, i, *products[static_cast<std::size_t>(i)]);
+    }
+  }
+}
+
+void forward_div(OperatorLowering& lowering) {
+  forward_factors(lowering, Kernel::divide, lowering.input_needs_gradient(1), true);
+}
+
+// FunctionsManual.cpp, div_tensor_other_grad: -grad * ((self / other) / other), one expression
+// whose parts live to its end.
+void backward_div(OperatorLowering& lowering) {
+  const TensorView dy = lowering.output_gradient();
+  const TensorView other = lowering.saved("other");
+  std::array<std::optional<TensorView>, 2> gradients;
+  if (lowering.input_needs_gradient(1)) {
+    const TensorView negated = step(lowering, Kernel::scale, "negated", dy, {}, negation());
+    const TensorView ratio = step(lowering, Kernel::divide, "ratio", lowering.saved("self"), other);
+    const TensorView slope = step(lowering, Kernel::divide, "slope", ratio, other);
+    NodeExtras held;
+    if (lowering.pytorch()) held.holds = {ratio.storage};
+    gradients[1] = step(lowering, Kernel::multiply, "divisor", negated, slope, std::move(held));
+  }
+  if (lowering.input_needs_gradient(0)) {
+    gradients[0] = step(lowering, Kernel::divide, "dividend", dy, other);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto& gradient = gradients[static_cast<std::size_t>(i)];
+    if (gradient) give_broadcast_gradient(lowering, i, *gradient);
+  }
+}
+
+OperatorRow row(std::string_view name, std::string_view doc, LowerRule forward,
+                LowerRule backward) {
+  return {.name = name,
+          .doc = doc,
+          .attributes = {in_place_attribute("overwrite the first input")},
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .infer = infer,
+          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
 }
 
 }  // namespace
 
 OperatorRow rows::add() {
-  return {.name = "add",
-          .doc = "sum of two tensors, broadcast",
-          .attributes = {{.name = "in_place",
-                          .type = AttributeType::boolean,
-                          .doc = "overwrite the first input",
-                          .default_value = false}},
-          .min_inputs = 2,
-          .max_inputs = 2,
-          .infer = infer,
-          .lowering = {LoweringRules{forward_add, backward_add},
-                       LoweringRules{forward_add, backward_add}}};
+  return row("add", "sum of two tensors, broadcast", forward_add, backward_add);
+}
+
+OperatorRow rows::sub() {
+  return row("sub", "difference of two tensors, broadcast", forward_sub, backward_sub);
 }
 
 OperatorRow rows::mul() {
-  return {.name = "mul",
-          .doc = "product of two tensors, element by element, broadcast",
-          .min_inputs = 2,
-          .max_inputs = 2,
-          .infer = infer,
-          .lowering = {LoweringRules{forward_mul, backward_mul},
-                       LoweringRules{forward_mul, backward_mul}}};
+  return row("mul", "product of two tensors, element by element, broadcast", forward_mul,
+             backward_mul);
+}
+
+OperatorRow rows::div() {
+  OperatorRow result = row("div", "quotient of two tensors, element by element, broadcast",
+                           forward_div, backward_div);
+  result.infer = infer_div;
+  return result;
 }
 
 }  // namespace stowage

@@ -56,7 +56,9 @@ void give_broadcast_gradient(OperatorLowering& lowering, int i, const TensorView
     lowering.give_input_gradient(i, gradient);
     return;
   }
-  const TensorView dx = lowering.new_input_gradient(i);
+  // In the gradient's format: the engine converts after it has summed.
+  const TensorView dx = lowering.new_tensor(fmt::format("grad_input{}", i), lowering.input(i).shape,
+                                            gradient.type, StorageClass::activation_gradient);
   lowering.emit(Kernel::sum_to_shape, fmt::format("backward.sum{}", i), {gradient}, {dx},
                 {.flops = element_count(gradient.shape)});
   lowering.give_input_gradient(i, dx);

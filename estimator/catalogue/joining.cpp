@@ -1,7 +1,8 @@
-// concat and split along an axis. In PyTorch the gradients of concat and the results of split are
-// views; our executor, whose tensors are contiguous, copies.
+// concat, stack and split along an axis. In PyTorch the gradients of what was joined and the
+// results of split are views; our executor, whose tensors are contiguous, copies.
 #include <fmt/format.h>
 
+#include "estimator/base/bytes.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -30,19 +31,21 @@ tl::expected<Inference, InferenceError> infer_concat(const Attributes& attribute
                   "axis", 0);
   }
   Shape y = inputs[0].shape;
+  DataType type = inputs[0].type;
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     Shape same = inputs[i].shape;
     if (same.size() == y.size()) same[*axis] = y[*axis];
-    if (same != y || inputs[i].type != inputs[0].type) {
+    if (same != y) {
       return refuse(fmt::format("cannot concatenate {} and {} along axis {}",
                                 to_string(inputs[0].shape), to_string(inputs[i].shape), *axis),
                     {}, static_cast<int>(i));
     }
     y[*axis] = y[*axis] + inputs[i].shape[*axis];
+    type = promoted(type, inputs[i].type);
   }
   if (auto error = want_constant(y[*axis], "joined axis")) return tl::unexpected(*error);
   Inference result;
-  result.outputs = {{y, inputs[0].type}};
+  result.outputs = {{y, type}};
   return result;
 }
 
@@ -74,6 +77,72 @@ void backward_concat(OperatorLowering& lowering) {
   }
 }
 
+tl::expected<Inference, InferenceError> infer_stack(const Attributes& attributes,
+                                                    std::span<const TensorType> inputs) {
+  const std::int64_t written = attributes.integer("axis");
+  const auto axis = resolve_axis(written, inputs[0].shape.size() + 1);
+  if (!axis) {
+    return refuse(fmt::format("axis {} is outside the result of stacking {}", written,
+                              to_string(inputs[0].shape)),
+                  "axis", 0);
+  }
+  DataType type = inputs[0].type;
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    if (inputs[i].shape != inputs[0].shape) {
+      return refuse(fmt::format("cannot stack {} and {}", to_string(inputs[0].shape),
+                                to_string(inputs[i].shape)),
+                    {}, static_cast<int>(i));
+    }
+    type = promoted(type, inputs[i].type);
+  }
+  Shape y = inputs[0].shape;
+  y.insert(y.begin() + static_cast<std::ptrdiff_t>(*axis), std::ssize(inputs));
+  Inference result;
+  result.outputs = {{y, type}};
+  return result;
+}
+
+TensorView with_axis(TensorView view, std::size_t axis) {
+  const auto at = static_cast<std::ptrdiff_t>(axis);
+  view.shape.insert(view.shape.begin() + at, 1);
+  view.strides.insert(view.strides.begin() + at, 1);
+  return view;
+}
+
+TensorView without_axis(TensorView view, std::size_t axis) {
+  const auto at = static_cast<std::ptrdiff_t>(axis);
+  view.shape.erase(view.shape.begin() + at);
+  view.strides.erase(view.strides.begin() + at);
+  view.is_view = true;
+  return view;
+}
+
+void forward_stack(OperatorLowering& lowering) {
+  const TensorView y = lowering.new_output();
+  const std::size_t axis = axis_of(lowering, y.shape.size());
+  std::vector<TensorView> reads;
+  for (int i = 0; i < lowering.input_count(); ++i) {
+    reads.push_back(with_axis(lowering.input(i), axis));
+  }
+  lowering.emit(Kernel::concatenate, "forward", reads, {y}, {.attributes = place(axis, 0)});
+}
+
+void backward_stack(OperatorLowering& lowering) {
+  const TensorView dy = lowering.output_gradient();
+  const std::size_t axis = axis_of(lowering, dy.shape.size());
+  for (int i = 0; i < lowering.input_count(); ++i) {
+    if (!lowering.input_needs_gradient(i)) continue;
+    if (lowering.pytorch()) {
+      lowering.give_input_gradient(i, without_axis(sliced(dy, axis, i, 1), axis));
+      continue;
+    }
+    const TensorView dx = lowering.new_input_gradient(i);
+    lowering.emit(Kernel::slice, fmt::format("backward.{}", i), {dy}, {with_axis(dx, axis)},
+                  {.attributes = place(axis, i)});
+    lowering.give_input_gradient(i, dx);
+  }
+}
+
 tl::expected<Inference, InferenceError> infer_split(const Attributes& attributes,
                                                     std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
@@ -83,40 +152,56 @@ tl::expected<Inference, InferenceError> infer_split(const Attributes& attributes
                               to_string(x.shape)),
                   "axis", 0);
   }
-  const std::int64_t parts = attributes.integer("parts");
   if (auto error = want_constant(x.shape[*axis], "split axis")) return tl::unexpected(*error);
-  if (x.shape[*axis].constant % parts != 0) {
+  const std::int64_t parts = attributes.integer("parts");
+  std::vector<std::int64_t> sizes = attributes.integers("sizes");
+  if ((parts == 0) == sizes.empty()) return refuse("wants either 'parts' or 'sizes'", "parts");
+  const std::int64_t length = x.shape[*axis].constant;
+  if (parts > 0 && length % parts != 0) {
     return refuse(
         fmt::format("{} parts do not divide axis {} of {}", parts, *axis, to_string(x.shape)),
         "parts", 0);
   }
-  Shape part = x.shape;
-  part[*axis] = x.shape[*axis].constant / parts;
+  if (parts > 0) sizes.assign(static_cast<std::size_t>(parts), length / parts);
+  std::int64_t sum = 0;
+  for (const std::int64_t size : sizes) sum = checked_add(sum, size);
+  if (sum != length) {
+    return refuse(
+        fmt::format("sizes of {} in all do not cut axis {} of {}", sum, *axis, to_string(x.shape)),
+        "sizes", 0);
+  }
   Inference result;
-  result.outputs.assign(static_cast<std::size_t>(parts), TensorType{part, x.type});
+  for (const std::int64_t size : sizes) {
+    Shape part = x.shape;
+    part[*axis] = size;
+    result.outputs.push_back({part, x.type});
+  }
   return result;
+}
+
+int part_count(const OperatorLowering& lowering) {
+  return static_cast<int>(lowering.op().outputs.size());
 }
 
 void forward_split(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
   const std::size_t axis = axis_of(lowering, x.shape.size());
-  const int parts = static_cast<int>(lowering.attributes().integer("parts"));
-  const Affine length = lowering.output_type(0).shape[axis];
-  for (int i = 0; i < parts; ++i) {
-    const Affine start = length * Affine(i);
+  Affine start = 0;
+  for (int i = 0; i < part_count(lowering); ++i) {
+    const Affine length = lowering.output_type(i).shape[axis];
     if (lowering.pytorch()) {
       lowering.set_output(i, sliced(x, axis, start, length));
-      continue;
+    } else {
+      lowering.emit(Kernel::slice, fmt::format("forward.{}", i), {x}, {lowering.new_output(i)},
+                    {.attributes = place(axis, start)});
     }
-    lowering.emit(Kernel::slice, fmt::format("forward.{}", i), {x}, {lowering.new_output(i)},
-                  {.attributes = place(axis, start)});
+    start = start + length;
   }
 }
 
 void backward_split(OperatorLowering& lowering) {
   std::vector<TensorView> gradients;
-  const int parts = static_cast<int>(lowering.attributes().integer("parts"));
-  for (int i = 0; i < parts; ++i) {
+  for (int i = 0; i < part_count(lowering); ++i) {
     if (lowering.has_output_gradient(i)) {
       gradients.push_back(lowering.output_gradient(i));
       continue;
@@ -157,14 +242,32 @@ OperatorRow rows::concat() {
           .autocast = AutocastClass::widest};
 }
 
+OperatorRow rows::stack() {
+  return {.name = "stack",
+          .doc = "join tensors of one shape along a new axis",
+          .attributes = {axis_attribute(0)},
+          .min_inputs = 1,
+          .max_inputs = -1,
+          .infer = infer_stack,
+          .lowering = {LoweringRules{forward_stack, backward_stack},
+                       LoweringRules{forward_stack, backward_stack}},
+          .autocast = AutocastClass::widest};
+}
+
 OperatorRow rows::split() {
   return {.name = "split",
-          .doc = "cut a tensor into equal parts along an axis",
+          .doc = "cut a tensor into parts along an axis",
           .attributes = {{.name = "parts",
                           .type = AttributeType::integer,
-                          .doc = "how many outputs",
-                          .minimum = 1,
+                          .doc = "how many equal outputs; 0: see `sizes`",
+                          .default_value = std::int64_t{0},
+                          .minimum = 0,
                           .maximum = 4096},
+                         {.name = "sizes",
+                          .type = AttributeType::integers,
+                          .doc = "the length of each output along the axis",
+                          .default_value = std::vector<std::int64_t>{},
+                          .minimum = 1},
                          axis_attribute(-1)},
           .infer = infer_split,
           .lowering = {LoweringRules{forward_split, backward_split},

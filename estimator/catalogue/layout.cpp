@@ -54,9 +54,18 @@ tl::expected<Inference, InferenceError> infer_flatten(const Attributes& attribut
                               attributes.integer("start"), to_string(x.shape)),
                   "start", 0);
   }
-  Shape y(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(*start));
-  y.push_back(
-      element_count(Shape(x.shape.begin() + static_cast<std::ptrdiff_t>(*start), x.shape.end())));
+  const auto end = resolve_axis(attributes.integer("end"), x.shape.size());
+  if (!end || *end < *start) {
+    return refuse(
+        fmt::format("end {} is not an axis of its input's shape {} from start {} on",
+                    attributes.integer("end"), to_string(x.shape), attributes.integer("start")),
+        "end", 0);
+  }
+  const auto first = x.shape.begin() + static_cast<std::ptrdiff_t>(*start);
+  const auto past = x.shape.begin() + static_cast<std::ptrdiff_t>(*end) + 1;
+  Shape y(x.shape.begin(), first);
+  y.push_back(element_count(Shape(first, past)));
+  y.insert(y.end(), past, x.shape.end());
   Inference result;
   result.outputs = {{y, x.type}};
   return result;
@@ -151,11 +160,15 @@ OperatorRow rows::reshape() {
 
 OperatorRow rows::flatten() {
   return {.name = "flatten",
-          .doc = "join the axes from `start` on into one",
+          .doc = "join the axes from `start` to `end` into one",
           .attributes = {{.name = "start",
                           .type = AttributeType::integer,
                           .doc = "the first axis joined",
-                          .default_value = std::int64_t{1}}},
+                          .default_value = std::int64_t{1}},
+                         {.name = "end",
+                          .type = AttributeType::integer,
+                          .doc = "the last axis joined; negative counts from the last",
+                          .default_value = std::int64_t{-1}}},
           .infer = infer_flatten,
           .lowering = {LoweringRules{forward_reshape, backward_reshape},
                        LoweringRules{forward_reshape, backward_reshape}}};

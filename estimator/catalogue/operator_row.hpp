@@ -69,6 +69,9 @@ struct OperatorRow {
   /// Its floating-point outputs follow from no floating-point input (an embedding, a constant), so
   /// that they have the model's own format whatever the shape rule says.
   bool makes_floats = false;
+  /// Its inputs meet its parameters in element-by-element arithmetic, which autocast leaves alone:
+  /// the floating-point outputs are promoted with the parameters' format.
+  bool promotes_with_parameters = false;
 };
 
 /// All rows, in the order of the documentation.

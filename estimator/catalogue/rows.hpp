@@ -30,16 +30,34 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow adaptive_avg_pool2d();
 // dropout.cpp
 [[nodiscard]] OperatorRow dropout();
+[[nodiscard]] OperatorRow feature_dropout();
+[[nodiscard]] OperatorRow drop_path();
 // arithmetic.cpp
 [[nodiscard]] OperatorRow add();
+[[nodiscard]] OperatorRow sub();
 [[nodiscard]] OperatorRow mul();
+[[nodiscard]] OperatorRow div();
+// scale.cpp
+[[nodiscard]] OperatorRow scale();
+// reduction.cpp
+[[nodiscard]] OperatorRow mean();
+[[nodiscard]] OperatorRow sum();
+[[nodiscard]] OperatorRow expand();
 // joining.cpp
 [[nodiscard]] OperatorRow concat();
+[[nodiscard]] OperatorRow stack();
 [[nodiscard]] OperatorRow split();
+// slice.cpp
+[[nodiscard]] OperatorRow slice();
+[[nodiscard]] OperatorRow roll();
 // layout.cpp
 [[nodiscard]] OperatorRow reshape();
 [[nodiscard]] OperatorRow flatten();
 [[nodiscard]] OperatorRow transpose();
+// conversion.cpp
+[[nodiscard]] OperatorRow identity();
+[[nodiscard]] OperatorRow cast();
+[[nodiscard]] OperatorRow constant();
 // embedding.cpp
 [[nodiscard]] OperatorRow embedding();
 [[nodiscard]] OperatorRow positions();

@@ -176,9 +176,11 @@ class ModelBuilder {
     for (ParameterSpec& parameter : inference.parameters) {
       if (is_floating_point(parameter.type)) parameter.type = format;
     }
-    if (!row.makes_floats) return;
+    const bool promotes = row.promotes_with_parameters && !inference.parameters.empty();
+    if (!row.makes_floats && !promotes) return;
     for (TensorType& output : inference.outputs) {
-      if (is_floating_point(output.type)) output.type = format;
+      if (!is_floating_point(output.type)) continue;
+      output.type = promotes ? promoted(output.type, format) : format;
     }
   }
 

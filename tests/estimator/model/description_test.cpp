@@ -197,7 +197,7 @@ layers:
   CHECK(
       attributes("v.b") ==
       "channels=4 kernel=[3, 3] stride=[1, 1] padding=[1, 1] dilation=[1, 1] groups=1 bias=true ");
-  CHECK(attributes("v.d") == "p=0.25 ");
+  CHECK(attributes("v.d") == "p=0.25 in_place=false ");
 }
 
 TEST_CASE("seq and the model's arguments come from outside") {

@@ -1,0 +1,141 @@
+// identity, cast to another format, and constant: a tensor of fixed values, which is a buffer of
+// the model or is made anew in every step.
+#include <fmt/format.h>
+
+#include "estimator/catalogue/elementwise.hpp"
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+
+namespace stowage {
+
+namespace {
+
+tl::expected<Inference, InferenceError> infer_identity(const Attributes&,
+                                                       std::span<const TensorType> inputs) {
+  Inference result;
+  result.outputs = {inputs[0]};
+  return result;
+}
+
+void forward_identity(OperatorLowering& lowering) { lowering.set_output(0, lowering.input()); }
+
+void backward_identity(OperatorLowering& lowering) {
+  lowering.give_input_gradient(0, lowering.output_gradient());
+}
+
+DataType written_type(const Attributes& attributes) {
+  return *parse_data_type(attributes.text("dtype"));
+}
+
+tl::expected<Inference, InferenceError> infer_cast(const Attributes& attributes,
+                                                   std::span<const TensorType> inputs) {
+  Inference result;
+  result.outputs = {{inputs[0].shape, written_type(attributes)}};
+  result.flops = element_count(inputs[0].shape);
+  return result;
+}
+
+// `x.float()` of what is float32 already is x itself.
+void forward_cast(OperatorLowering& lowering) {
+  const TensorView x = lowering.input();
+  if (x.type == lowering.output_type().type) return lowering.set_output(0, x);
+  lowering.emit(Kernel::cast, "forward", {x}, {new_output_like(lowering, x)},
+                {.flops = element_count(x.shape)});
+}
+
+void backward_cast(OperatorLowering& lowering) {
+  const TensorView dy = lowering.output_gradient();
+  const DataType type = lowering.input().type;
+  if (!is_floating_point(type) || !is_floating_point(dy.type)) return;
+  if (dy.type == type) return lowering.give_input_gradient(0, dy);
+  const TensorView dx = new_input_gradient_like(lowering, dy);
+  lowering.emit(Kernel::cast, "backward", {dy}, {dx}, {.flops = element_count(dx.shape)});
+  lowering.give_input_gradient(0, dx);
+}
+
+tl::expected<Inference, InferenceError> infer_constant(const Attributes& attributes,
+                                                       std::span<const TensorType>) {
+  const Shape& shape = attributes.dimensions("shape");
+  const bool buffer = attributes.boolean("buffer");
+  for (const Affine& dimension : shape) {
+    if (dimension.constant < 0 || dimension.slope < 0 || dimension == Affine(0)) {
+      return refuse(fmt::format("{} is not a dimension", dimension.to_string()), "shape");
+    }
+    if (buffer && !dimension.is_constant()) {
+      return refuse(
+          fmt::format("a buffer's dimension {} may not depend on the batch", dimension.to_string()),
+          "shape");
+    }
+  }
+  const DataType type = written_type(attributes);
+  Inference result;
+  result.outputs = {{shape, type}};
+  if (buffer) {
+    result.parameters.push_back({.name = "value", .shape = shape, .type = type, .is_buffer = true});
+  }
+  return result;
+}
+
+void forward_constant(OperatorLowering& lowering) {
+  if (lowering.attributes().boolean("buffer")) {
+    return lowering.set_output(0, lowering.parameter(0));
+  }
+  Attributes value;
+  value.set("value", lowering.attributes().real("value"));
+  lowering.emit(Kernel::fill, "forward", {}, {lowering.new_output()}, {.attributes = value});
+}
+
+AttributeSpec type_attribute(std::string_view doc, std::optional<AttributeValue> value) {
+  return {.name = "dtype",
+          .type = AttributeType::choice,
+          .doc = doc,
+          .default_value = std::move(value),
+          .choices = {"float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8",
+                      "boolean"}};
+}
+
+}  // namespace
+
+OperatorRow rows::identity() {
+  return {.name = "identity",
+          .doc = "its input",
+          .infer = infer_identity,
+          .lowering = {LoweringRules{forward_identity, backward_identity},
+                       LoweringRules{forward_identity, backward_identity}}};
+}
+
+OperatorRow rows::cast() {
+  return {.name = "cast",
+          .doc = "the same values in another format",
+          .attributes = {type_attribute("the result's format", std::nullopt)},
+          .infer = infer_cast,
+          .lowering = {LoweringRules{forward_cast, backward_cast},
+                       LoweringRules{forward_cast, backward_cast}}};
+}
+
+OperatorRow rows::constant() {
+  return {.name = "constant",
+          .doc = "a tensor of one value, made in every step or kept as a buffer",
+          .attributes = {{.name = "shape",
+                          .type = AttributeType::dimensions,
+                          .doc = "its dimensions; empty: one number",
+                          .default_value = Shape{}},
+                         type_attribute("its format; float32 means the model's own",
+                                        std::string("float32")),
+                         {.name = "value",
+                          .type = AttributeType::real,
+                          .doc = "of every element",
+                          .default_value = 0.0},
+                         {.name = "buffer",
+                          .type = AttributeType::boolean,
+                          .doc = "keep it with the model",
+                          .default_value = false}},
+          .min_inputs = 0,
+          .max_inputs = 0,
+          .infer = infer_constant,
+          .lowering = {LoweringRules{forward_constant, nullptr},
+                       LoweringRules{forward_constant, nullptr}},
+          .makes_floats = true};
+}
+
+}  // namespace stowage

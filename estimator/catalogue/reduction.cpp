@@ -1,0 +1,208 @@
+// mean and sum over axes, and expand, the other way round. Nothing is saved. In PyTorch an expanded
+// tensor is a view whose repeated axes have a stride of 0; so is the gradient of a sum, while that
+// of a mean is divided into a new tensor.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+namespace {
+
+// Which axes are reduced: those written, or all.
+tl::expected<std::vector<bool>, InferenceError> reduced_axes(const Attributes& attributes,
+                                                             const Shape& x) {
+  const auto& axes = attributes.integers("axes");
+  std::vector<bool> reduced(x.size(), axes.empty());
+  for (const std::int64_t written : axes) {
+    const auto axis = resolve_axis(written, x.size());
+    if (!axis) {
+      return refuse(fmt::format("axis {} is outside its input's shape {}", written, to_string(x)),
+                    "axes", 0);
+    }
+    if (reduced[*axis]) return refuse(fmt::format("axis {} is named twice", written), "axes");
+    reduced[*axis] = true;
+  }
+  return reduced;
+}
+
+tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
+                                              std::span<const TensorType> inputs) {
+  const TensorType& x = inputs[0];
+  if (auto error = want_floating(x)) return tl::unexpected(*error);
+  const auto reduced = reduced_axes(attributes, x.shape);
+  if (!reduced) return tl::unexpected(reduced.error());
+  Shape y;
+  for (std::size_t i = 0; i < x.shape.size(); ++i) {
+    if (!(*reduced)[i]) y.push_back(x.shape[i]);
+    if ((*reduced)[i] && attributes.boolean("keep")) y.push_back(1);
+  }
+  Inference result;
+  result.outputs = {{y, x.type}};
+  result.flops = element_count(x.shape);
+  return result;
+}
+
+tl::expected<Inference, InferenceError> infer_mean(const Attributes& attributes,
+                                                   std::span<const TensorType> inputs) {
+  auto result = infer(attributes, inputs);
+  if (!result) return result;
+  const auto reduced = reduced_axes(attributes, inputs[0].shape);
+  for (std::size_t i = 0; i < reduced->size(); ++i) {
+    if (!(*reduced)[i]) continue;
+    if (auto error = want_constant(inputs[0].shape[i], "averaged axis")) {
+      return tl::unexpected(*error);
+    }
+  }
+  return result;
+}
+
+bool is_mean(const OperatorLowering& lowering) { return lowering.op().row->name == "mean"; }
+
+void forward(OperatorLowering& lowering) {
+  const TensorView x = lowering.input();
+  const auto reduced = *reduced_axes(lowering.attributes(), x.shape);
+  std::vector<std::int64_t> axes;
+  for (std::size_t i = 0; i < reduced.size(); ++i) {
+    if (reduced[i]) axes.push_back(static_cast<std::int64_t>(i));
+  }
+  Attributes attributes;
+  attributes.set("axes", std::move(axes));
+  attributes.set("operation", std::string(is_mean(lowering) ? "mean" : "sum"));
+  lowering.emit(Kernel::reduce, "forward", {x}, {lowering.new_output()},
+                {.attributes = std::move(attributes), .flops = element_count(x.shape)});
+}
+
+// The output's gradient with the reduced axes back, as ones.
+TensorView with_reduced_axes(const OperatorLowering& lowering, const std::vector<bool>& reduced) {
+  TensorView dy = lowering.output_gradient();
+  if (lowering.attributes().boolean("keep")) return dy;
+  for (std::size_t i = 0; i < reduced.size(); ++i) {
+    if (!reduced[i]) continue;
+    dy.shape.insert(dy.shape.begin() + static_cast<std::ptrdiff_t>(i), 1);
+    dy.strides.insert(dy.strides.begin() + static_cast<std::ptrdiff_t>(i), 1);
+    dy.is_view = true;
+  }
+  return dy;
+}
+
+// `view` repeated to `shape`, which has as many axes or more, without a copy.
+TensorView repeated(TensorView view, const Shape& shape) {
+  const auto more = static_cast<std::ptrdiff_t>(shape.size() - view.shape.size());
+  view.shape.insert(view.shape.begin(), static_cast<std::size_t>(more), 1);
+  view.strides.insert(view.strides.begin(), static_cast<std::size_t>(more), 1);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (view.shape[i] == shape[i]) continue;
+    view.shape[i] = shape[i];
+    view.strides[i] = 0;
+  }
+  view.is_view = true;
+  return view;
+}
+
+void backward(OperatorLowering& lowering) {
+  const Shape& shape = lowering.input().shape;
+  const auto reduced = *reduced_axes(lowering.attributes(), shape);
+  const TensorView dy = with_reduced_axes(lowering, reduced);
+  if (lowering.pytorch() && !is_mean(lowering)) {
+    lowering.give_input_gradient(0, repeated(dy, shape));
+    return;
+  }
+  double factor = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (reduced[i] && is_mean(lowering)) factor /= static_cast<double>(shape[i].constant);
+  }
+  Attributes attributes;
+  attributes.set("factor", factor);
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(Kernel::expand, "backward", {dy}, {dx},
+                {.attributes = std::move(attributes), .flops = element_count(shape)});
+  lowering.give_input_gradient(0, dx);
+}
+
+tl::expected<Inference, InferenceError> infer_expand(const Attributes& attributes,
+                                                     std::span<const TensorType> inputs) {
+  const TensorType& x = inputs[0];
+  Shape y = attributes.dimensions("shape");
+  if (y.size() < x.shape.size()) {
+    return refuse(
+        fmt::format("{} has fewer axes than its input {}", to_string(y), to_string(x.shape)),
+        "shape", 0);
+  }
+  const std::size_t more = y.size() - x.shape.size();
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const Affine old = i < more ? Affine(1) : x.shape[i - more];
+    if (y[i] == Affine(-1) && i >= more) y[i] = old;
+    if (y[i].constant < 0 || y[i].slope < 0 || y[i] == Affine(0)) {
+      return refuse(fmt::format("{} is not a dimension", y[i].to_string()), "shape");
+    }
+    if (y[i] != old && old != Affine(1)) {
+      return refuse(fmt::format("{} does not expand to {}", to_string(x.shape),
+                                to_string(attributes.dimensions("shape"))),
+                    "shape", 0);
+    }
+  }
+  Inference result;
+  result.outputs = {{y, x.type}};
+  return result;
+}
+
+void forward_expand(OperatorLowering& lowering) {
+  const TensorView x = lowering.input();
+  const Shape& shape = lowering.output_type().shape;
+  if (lowering.pytorch() || x.shape == shape) return lowering.set_output(0, repeated(x, shape));
+  Attributes attributes;
+  attributes.set("factor", 1.0);
+  lowering.emit(Kernel::expand, "forward", {x}, {lowering.new_output()},
+                {.attributes = std::move(attributes)});
+}
+
+void backward_expand(OperatorLowering& lowering) {
+  const TensorView dy = lowering.output_gradient();
+  if (dy.shape == lowering.input().shape) return lowering.give_input_gradient(0, dy);
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(Kernel::sum_to_shape, "backward", {dy}, {dx}, {.flops = element_count(dy.shape)});
+  lowering.give_input_gradient(0, dx);
+}
+
+OperatorRow row(std::string_view name, std::string_view doc, InferRule rule) {
+  return {.name = name,
+          .doc = doc,
+          .attributes = {{.name = "axes",
+                          .type = AttributeType::integers,
+                          .doc = "which; negative counts from the last; none: all",
+                          .default_value = std::vector<std::int64_t>{}},
+                         {.name = "keep",
+                          .type = AttributeType::boolean,
+                          .doc = "keep them as axes of one",
+                          .default_value = false}},
+          .infer = rule,
+          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
+}
+
+}  // namespace
+
+OperatorRow rows::mean() { return row("mean", "average over axes", infer_mean); }
+
+OperatorRow rows::sum() {
+  OperatorRow result = row("sum", "sum over axes", infer);
+  result.autocast = AutocastClass::float32;
+  return result;
+}
+
+OperatorRow rows::expand() {
+  return {.name = "expand",
+          .doc = "repeat along axes of one, and along new leading axes",
+          .attributes = {{.name = "shape",
+                          .type = AttributeType::dimensions,
+                          .doc = "the result's; -1: as the input's"}},
+          .infer = infer_expand,
+          .lowering = {LoweringRules{forward_expand, backward_expand},
+                       LoweringRules{forward_expand, backward_expand}}};
+}
+
+}  // namespace stowage

@@ -103,9 +103,8 @@ tl::expected<Inference, InferenceError> infer_stack(const Attributes& attributes
 }
 
 TensorView with_axis(TensorView view, std::size_t axis) {
-  const auto at = static_cast<std::ptrdiff_t>(axis);
-  view.shape.insert(view.shape.begin() + at, 1);
-  view.strides.insert(view.strides.begin() + at, 1);
+  view.shape.insert(view.shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
+  view.strides = contiguous_strides(view.shape);
   return view;
 }
 

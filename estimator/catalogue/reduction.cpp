@@ -83,8 +83,9 @@ TensorView with_reduced_axes(const OperatorLowering& lowering, const std::vector
   if (lowering.attributes().boolean("keep")) return dy;
   for (std::size_t i = 0; i < reduced.size(); ++i) {
     if (!reduced[i]) continue;
+    const Affine stride = i < dy.shape.size() ? dy.shape[i] * dy.strides[i] : Affine(1);
     dy.shape.insert(dy.shape.begin() + static_cast<std::ptrdiff_t>(i), 1);
-    dy.strides.insert(dy.strides.begin() + static_cast<std::ptrdiff_t>(i), 1);
+    dy.strides.insert(dy.strides.begin() + static_cast<std::ptrdiff_t>(i), stride);
     dy.is_view = true;
   }
   return dy;

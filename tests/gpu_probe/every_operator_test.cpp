@@ -1,0 +1,128 @@
+// What the catalogue's rows emit is what the host kernels take: a small step of each operator, run
+// with everything resident.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "gpu_probe/resident_step.hpp"
+#include "tests/gpu_probe/small_models.hpp"
+
+namespace stowage::test {
+namespace {
+
+struct OperatorModel {
+  const char* name;
+  const char* input;   ///< x's shape behind the batch
+  const char* layers;  ///< lines of `layers:`; the first reads `stem`, whose inputs have gradients
+};
+
+// The stem makes x a tensor that needs a gradient; the head makes any result one of three numbers.
+std::string description(const OperatorModel& model) {
+  return std::string("model: ") + model.name + "\ninputs:\n  x: {shape: [batch, " + model.input +
+         "]}\n  target: {shape: [batch, 3]}\nlayers:\n" +
+         "  - linear: {name: stem, from: x, features: 6}\n" + model.layers +
+         "  - flatten\n  - linear: {name: head, features: 3}\n" +
+         "loss:\n  mse: {from: [head, target]}\n";
+}
+
+const OperatorModel models[] = {
+    {"relu6", "4, 5", "  - relu6\n"},
+    {"leaky_relu", "4, 5", "  - leaky_relu: {negative_slope: 0.2}\n"},
+    {"elu", "4, 5", "  - elu\n"},
+    {"silu", "4, 5", "  - silu: {in_place: true}\n"},
+    {"mish", "4, 5", "  - mish\n"},
+    {"hardswish", "4, 5", "  - hardswish\n"},
+    {"hardsigmoid", "4, 5", "  - hardsigmoid\n"},
+    {"sigmoid", "4, 5", "  - sigmoid\n"},
+    {"tanh", "4, 5", "  - tanh: {in_place: true}\n"},
+    {"softplus", "4, 5", "  - softplus: {beta: 2.0}\n"},
+    {"exp", "4, 5", "  - exp\n"},
+    {"log", "4, 5", "  - exp\n  - log\n"},
+    {"sqrt", "4, 5", "  - exp\n  - sqrt\n"},
+    {"pow", "4, 5", "  - pow: {exponent: 2.0}\n"},
+    {"clamp", "4, 5", "  - clamp: {minimum: -0.5, maximum: 0.5}\n"},
+    {"prelu", "4, 5", "  - prelu: {parameters: 4}\n"},
+    {"glu", "4, 5", "  - glu: {axis: 1}\n"},
+    {"swiglu of one", "4, 5", "  - swiglu\n"},
+    {"swiglu of two", "4, 5",
+     "  - linear: {name: up, features: 6}\n  - swiglu: {from: [stem, up]}\n"},
+    {"conv1d", "4, 5", "  - conv1d: {channels: 3, kernel: 3, padding: same}\n"},
+    {"conv3d", "4, 3, 3, 5", "  - conv3d: {channels: 3, kernel: 2, padding: same}\n"},
+    {"conv_transpose1d", "4, 5",
+     "  - conv_transpose1d: {channels: 3, kernel: 3, stride: 2, output_padding: 1}\n"},
+    {"conv_transpose3d", "4, 2, 2, 5",
+     "  - conv_transpose3d: {channels: 3, kernel: 2, stride: 2}\n"},
+    {"sub", "4, 5",
+     "  - linear: {name: other, from: x, features: 6}\n  - sub: {from: [stem, other]}\n"},
+    {"sub, one side repeated", "4, 5",
+     "  - mean: {name: level, axes: [1], keep: true}\n  - sub: {from: [stem, level]}\n"},
+    {"div", "4, 5",
+     "  - linear: {name: other, from: x, features: 6}\n  - exp: {name: positive}\n"
+     "  - div: {from: [stem, positive]}\n"},
+    {"scale", "4, 5", "  - scale: {factor: 2.5, offset: -1.0}\n"},
+    {"learned scale", "4, 5", "  - scale: {learned: true, shape: [4, 1]}\n"},
+    {"mean", "4, 5", "  - mean: {axes: [1]}\n"},
+    {"sum", "4, 5", "  - sum: {axes: [2], keep: true}\n"},
+    {"expand", "4, 5", "  - mean: {axes: [1], keep: true}\n  - expand: {shape: [batch, 3, 6]}\n"},
+    {"stack", "4, 5",
+     "  - linear: {name: other, from: x, features: 6}\n"
+     "  - stack: {from: [stem, other], axis: 1}\n"},
+    {"slice", "4, 5", "  - slice: {axis: 2, start: 1, length: 4}\n"},
+    {"slice, every second", "4, 5", "  - slice: {axis: 2, start: 1, step: 2}\n"},
+    {"roll", "4, 5", "  - roll: {shifts: [1, -2], axes: [1, 2]}\n"},
+    {"identity", "4, 5", "  - identity\n"},
+    {"constant", "4, 5",
+     "  - constant: {name: twos, shape: [4, 6], value: 2.0}\n  - mul: {from: [stem, twos]}\n"},
+    {"feature_dropout", "4, 5", "  - feature_dropout: {p: 0.3}\n"},
+    {"drop_path", "4, 5", "  - drop_path: {p: 0.3}\n"},
+    {"split by sizes", "4, 5",
+     "  - split: {name: s, sizes: [2, 4], axis: 2}\n  - concat: {from: [s.1, s.0], axis: 2}\n"},
+};
+
+/// Whole storages, row-major, as kernel.hpp promises.
+void check_plain(const StepGraph& graph) {
+  for (const KernelNode& node : graph.nodes) {
+    for (const auto* views : {&node.reads, &node.writes}) {
+      for (const TensorView& view : *views) {
+        INFO(node.name);
+        CHECK((view.offset == Affine(0) && view.strides == contiguous_strides(view.shape)));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a step of every operator runs, and its numbers are finite") {
+  for (const OperatorModel& model : models) {
+    INFO(std::string(model.name));
+    const std::string text = description(model);
+    const StepGraph graph = step_of(text.c_str(), sgd_momentum());
+    check_plain(graph);
+    const auto results = run_resident_step(graph, 8);
+    const std::string refusal = results ? "" : results.error().front().message;
+    CHECK(refusal == "");
+    if (!results) continue;
+    std::size_t gradients = 0;
+    for (const ResultPlace& place : results_of(graph)) {
+      const auto& bytes = results->at(place.storage);
+      bool finite = true, any = false;
+      for (std::size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
+        float value = 0;
+        std::memcpy(&value, bytes.data() + at, sizeof value);
+        finite = finite && std::isfinite(value);
+        any = any || value != 0;
+      }
+      INFO(graph.storage(place.storage).name);
+      CHECK(finite);
+      if (place.kind != ResultKind::gradient) continue;
+      CHECK(any);
+      ++gradients;
+    }
+    CHECK(gradients >= 4);  // of the stem and the head
+  }
+}
+
+}  // namespace stowage::test

@@ -55,10 +55,10 @@
 //   softmax_backward           y, dy -> dx
 //   attention_forward          q, k, v -> out, logsumexp, [rng]     pytorch only
 //   attention_backward         dout, q, k, v, out, logsumexp, [rng] -> dq, dk, dv  pytorch only
-//   log_softmax_forward        x -> y                               pytorch only
-//   log_softmax_backward       y, dy -> dx                          pytorch only
-//   nll_loss_forward           logp, target -> loss, total_weight   pytorch only
-//   nll_loss_backward          dloss, logp, target, total_weight -> dlogp  pytorch only
+//   log_softmax_forward        x -> y                               axis (>= 0)
+//   log_softmax_backward       y, dy -> dx
+//   nll_loss_forward           logp, target -> loss                 (5); pytorch: -> loss, total_weight
+//   nll_loss_backward          logp, target -> dlogp                scale; pytorch: dloss, logp, target, total_weight
 //   cross_entropy_forward      logits, target -> loss, logsumexp    (5)
 //   cross_entropy_backward     logits, target, logsumexp -> dlogits scale
 //   mse_forward                x, target -> loss                    mean

@@ -38,10 +38,6 @@ std::string_view why_nowhere(Kernel kernel) {
   switch (kernel) {
     case Kernel::attention_forward:
     case Kernel::attention_backward:
-    case Kernel::log_softmax_forward:
-    case Kernel::log_softmax_backward:
-    case Kernel::nll_loss_forward:
-    case Kernel::nll_loss_backward:
     case Kernel::foreach_update:
       return "PyTorch's own";
     case Kernel::custom_forward:

@@ -103,9 +103,13 @@ void embedding_backward(const KernelCall& call);
 // softmax.cpp
 void softmax_forward(const KernelCall& call);
 void softmax_backward(const KernelCall& call);
+void log_softmax_forward(const KernelCall& call);
+void log_softmax_backward(const KernelCall& call);
 // loss.cpp
 void cross_entropy_forward(const KernelCall& call);
 void cross_entropy_backward(const KernelCall& call);
+void nll_loss_forward(const KernelCall& call);
+void nll_loss_backward(const KernelCall& call);
 // pointwise_loss.cpp
 void mse_forward(const KernelCall& call);
 void mse_backward(const KernelCall& call);

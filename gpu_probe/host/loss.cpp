@@ -1,5 +1,6 @@
-// Cross-entropy of classes, averaged over the targets that are not `ignore_index` (PyTorch's
-// default -100). Backward multiplies by the attribute `scale`, the gradient of the loss itself.
+// Cross-entropy of classes, of logits or (nll_loss) of their log-probabilities, averaged over the
+// targets that are not `ignore_index` (PyTorch's default -100). Backward multiplies by the
+// attribute `scale`, the gradient of the loss itself.
 #include <algorithm>
 #include <cmath>
 
@@ -82,6 +83,41 @@ void cross_entropy_backward(const KernelCall& call) {
       const double share = std::exp(static_cast<double>(x[at]) - sums[i]);
       dx[at] = t[i] == c.ignored ? 0 : static_cast<float>(scale * (share - (k == t[i] ? 1 : 0)));
     }
+  }
+}
+
+void nll_loss_forward(const KernelCall& call) {
+  require_arity(call, 2, 2, 1);
+  const Classes c = classes_of(call, call.reads[0], call.reads[1]);
+  require_scalar(call.writes[0]);
+  const float* logp = floats(call.reads[0]);
+  const std::int64_t* t = integers(call.reads[1]);
+  double loss = 0;
+  std::int64_t counted = 0;
+  for (std::int64_t i = 0; i < c.n * c.area; ++i) {
+    if (t[i] == c.ignored) continue;
+    const std::int64_t base = i / c.area * c.classes * c.area + i % c.area;
+    loss -= logp[base + checked_class(t[i], c) * c.area];
+    ++counted;
+  }
+  *mutable_floats(call.writes[0]) = static_cast<float>(loss / static_cast<double>(counted));
+}
+
+void nll_loss_backward(const KernelCall& call) {
+  require_arity(call, 2, 2, 1);
+  const auto& dlogp = call.writes[0];
+  const Classes c = classes_of(call, call.reads[0], call.reads[1]);
+  require_same_shape("dlogp", dlogp, call.reads[0]);
+  const std::int64_t* t = integers(call.reads[1]);
+  float* dx = mutable_floats(dlogp);
+  const std::int64_t positions = c.n * c.area;
+  const auto counted = positions - std::count(t, t + positions, c.ignored);
+  const double scale = real(call, "scale", 1) / static_cast<double>(counted);
+  std::fill_n(dx, count(dlogp.shape), 0.0F);
+  for (std::int64_t i = 0; i < positions; ++i) {
+    if (t[i] == c.ignored) continue;
+    const std::int64_t base = i / c.area * c.classes * c.area + i % c.area;
+    dx[base + checked_class(t[i], c) * c.area] = static_cast<float>(-scale);
   }
 }
 

@@ -1,5 +1,6 @@
-// Softmax along an axis. With `causal`, position (q, k) of the last two axes takes part for k <= q
-// only (PyTorch's is_causal, aligned to the upper left corner), and the others are 0.
+// Softmax and its logarithm along an axis. With `causal` (softmax alone), position (q, k) of the
+// last two axes takes part for k <= q only (PyTorch's is_causal, aligned to the upper left corner),
+// and the others are 0.
 #include <algorithm>
 #include <cmath>
 
@@ -84,6 +85,45 @@ void softmax_backward(const KernelCall& call) {
         const std::int64_t at = base + j * l.inner;
         dx[at] = static_cast<float>(y[at] * (dy[at] - sum));
       }
+    }
+  }
+}
+
+void log_softmax_forward(const KernelCall& call) {
+  require_arity(call, 1, 1, 1);
+  require_same_shape("y", call.writes[0], call.reads[0]);
+  const Lines l = lines_of(call, call.reads[0]);
+  const float* x = floats(call.reads[0]);
+  float* y = mutable_floats(call.writes[0]);
+  for (std::int64_t line = 0; line < l.outer * l.inner; ++line) {
+    const std::int64_t base = line / l.inner * l.length * l.inner + line % l.inner;
+    float largest = x[base];
+    for (std::int64_t j = 1; j < l.length; ++j) largest = std::max(largest, x[base + j * l.inner]);
+    double sum = 0;
+    for (std::int64_t j = 0; j < l.length; ++j) {
+      sum += std::exp(static_cast<double>(x[base + j * l.inner]) - largest);
+    }
+    const double log_sum = largest + std::log(sum);
+    for (std::int64_t j = 0; j < l.length; ++j) {
+      y[base + j * l.inner] = static_cast<float>(x[base + j * l.inner] - log_sum);
+    }
+  }
+}
+
+void log_softmax_backward(const KernelCall& call) {
+  require_arity(call, 2, 2, 1);
+  require_same_shape("dy", call.reads[1], call.reads[0]);
+  require_same_shape("dx", call.writes[0], call.reads[0]);
+  const Lines l = lines_of(call, call.reads[0]);
+  const float *y = floats(call.reads[0]), *dy = floats(call.reads[1]);
+  float* dx = mutable_floats(call.writes[0]);
+  for (std::int64_t line = 0; line < l.outer * l.inner; ++line) {
+    const std::int64_t base = line / l.inner * l.length * l.inner + line % l.inner;
+    double sum = 0;
+    for (std::int64_t j = 0; j < l.length; ++j) sum += dy[base + j * l.inner];
+    for (std::int64_t j = 0; j < l.length; ++j) {
+      const std::int64_t at = base + j * l.inner;
+      dx[at] = static_cast<float>(dy[at] - std::exp(static_cast<double>(y[at])) * sum);
     }
   }
 }

@@ -106,6 +106,17 @@ def loss(kernel, name, run, x, target, attributes=None, scale=1.0):
     return f"{kernel} {name}", build
 
 
+def log_softmax(axis, shape):
+    return (f"log_softmax {len(shape)}-D, axis {axis}",
+            one_input("log_softmax_forward", "log_softmax_backward", {"axis": axis}, shape,
+                      lambda t: torch.log_softmax(t, axis), "y"))
+
+
+def nll(name, shape, target, scale=1.0, **attributes):
+    return loss("nll_loss", name, lambda x, t: functional.nll_loss(x, t, **attributes),
+                logs(*shape), lambda _: torch.tensor(target), attributes, scale)
+
+
 def normal(*shape):
     return lambda draw: draw.normal(*shape)
 
@@ -119,6 +130,10 @@ def logs(*shape):
 
 
 LOSSES = [
+    log_softmax(1, (3, 5)), log_softmax(1, (2, 3, 2, 2)), log_softmax(-1, (2, 2, 4)),
+    nll("2-D", (3, 5), [0, 4, 2]),
+    nll("per pixel, some ignored", (2, 3, 2), [[0, -100], [2, 1]], 0.5),
+    nll("another number ignored", (3, 4), [1, 3, 1], ignore_index=1),
     loss("mse", "3-D", functional.mse_loss, normal(2, 3, 2), normal(2, 3, 2)),
     loss("l1", "2-D", functional.l1_loss, normal(3, 4), normal(3, 4)),
     loss("l1", "equal in places", functional.l1_loss, lambda _: given([1, 2, -3]),

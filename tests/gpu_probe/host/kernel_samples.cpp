@@ -113,6 +113,10 @@ std::vector<KernelSample> losses_and_updates() {
       adam{{"learning_rate", 0.1}, {"beta1", 0.9}, {"beta2", 0.999}, {"epsilon", 1e-8}};
   return {{K::softmax_forward, none, {x}, {x}},
           {K::softmax_backward, none, {x, x}, {x}},
+          {K::log_softmax_forward, none, {x}, {x}},
+          {K::log_softmax_backward, none, {x, x}, {x}},
+          {K::nll_loss_forward, none, {x, i({2})}, {scalar}},
+          {K::nll_loss_backward, none, {x, i({2})}, {x}},
           {K::cross_entropy_forward, none, {x, i({2})}, {scalar, f({2})}},
           {K::cross_entropy_backward, none, {x, i({2}), f({2})}, {x}},
           {K::mse_forward, none, {x, x}, {scalar}},

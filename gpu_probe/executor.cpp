@@ -112,6 +112,7 @@ class Executor {
   std::vector<Boundary> boundaries_;
   std::vector<std::vector<std::byte>> initial_;
   std::vector<ResultPlace> results_;
+  std::vector<bool> uploaded_at_start_, downloaded_at_start_;  // by storage, at boundary 0
   ResidencyBook book_;
   std::size_t book_read_ = 0;          // violations of the book that execution_ has
   std::vector<Ticket> tickets_;        // by transfer
@@ -196,6 +197,13 @@ void Executor::check_bounds() {
 }
 
 void Executor::prepare() {
+  uploaded_at_start_.resize(graph_.storages.size());
+  downloaded_at_start_.resize(graph_.storages.size());
+  for (const Transfer& t : plan_.transfers) {
+    if (t.begin != 0) continue;
+    (t.direction == Direction::h2d ? uploaded_at_start_ : downloaded_at_start_)[t.storage.index()] =
+        true;
+  }
   fill(Device::gpu, base(Device::gpu), poison, places_.gpu_arena);
   fill(Device::cpu, base(Device::cpu), poison, places_.host_arena);
 }
@@ -204,10 +212,8 @@ bool Executor::there_at_start(Device side, const Residence& residence) const {
   const Storage& storage = graph_.storage(residence.storage);
   if (residence.steps.begin != 0 || storage.persistence == Persistence::transient) return false;
   if (storage.persistence == Persistence::from_host) return side == Device::cpu;
-  const Direction into = side == Device::gpu ? Direction::h2d : Direction::d2h;
-  return std::none_of(plan_.transfers.begin(), plan_.transfers.end(), [&](const Transfer& t) {
-    return t.storage == residence.storage && t.direction == into && t.begin == 0;
-  });
+  const auto& copied = side == Device::gpu ? uploaded_at_start_ : downloaded_at_start_;
+  return !copied[residence.storage.index()];
 }
 
 void Executor::begin_residence(Device side, std::size_t index) {

@@ -18,7 +18,6 @@ std::vector<Interval> lifetimes(std::span<const StorageUse> uses, std::int32_t s
   for (std::size_t i = 0; i < uses.size(); ++i) {
     const StorageUse& use = uses[i];
     const auto index = static_cast<std::int32_t>(i);
-    assert(std::is_sorted(use.touches.begin(), use.touches.end()));
     if (use.whole_step) {
       if (steps > 0) intervals.push_back({index, 0, steps, use.bytes});
       continue;

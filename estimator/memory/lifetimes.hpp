@@ -5,7 +5,9 @@
 // All intervals are half-open in steps: a storage of [2, 5) is live during steps 2, 3 and 4.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -15,14 +17,37 @@ namespace stowage {
 
 struct SizedStep;
 
+/// The first and the last of the steps at which a storage must be there: all that its lifetime asks
+/// of them. A large network has a million storages, so that no list is kept of the others.
+class Touches {
+ public:
+  constexpr Touches() = default;
+  constexpr Touches(std::initializer_list<std::int32_t> ascending) {
+    for (const std::int32_t step : ascending) push_back(step);
+  }
+
+  /// Precondition: not before the last.
+  constexpr void push_back(std::int32_t step) {
+    assert(step >= 0 && step >= last_);
+    if (empty()) first_ = step;
+    last_ = step;
+  }
+  [[nodiscard]] constexpr bool empty() const { return last_ < 0; }
+  [[nodiscard]] constexpr std::int32_t front() const { return first_; }  ///< not empty
+  [[nodiscard]] constexpr std::int32_t back() const { return last_; }    ///< not empty
+
+ private:
+  std::int32_t first_ = -1, last_ = -1;
+};
+
 /// What a storage asks of memory: its size and the steps at which it must be there.
 struct StorageUse {
   Bytes bytes;
-  std::vector<std::int32_t> touches;  ///< ascending; empty: never live unless `whole_step`
-  bool whole_step = false;            ///< live from step 0 to the end, touched or not
-  bool from_start = false;            ///< live from step 0 to its last touch (an input)
-  bool to_end = false;                ///< after its last touch live to the end
-  std::int32_t previous_until = 0;    ///< the last step's copy is live in [0, previous_until)
+  Touches touches;                  ///< empty: never live unless `whole_step`
+  bool whole_step = false;          ///< live from step 0 to the end, touched or not
+  bool from_start = false;          ///< live from step 0 to its last touch (an input)
+  bool to_end = false;              ///< after its last touch live to the end
+  std::int32_t previous_until = 0;  ///< the last step's copy is live in [0, previous_until)
 };
 
 struct Interval {
@@ -33,7 +58,7 @@ struct Interval {
 };
 
 /// The intervals of all uses, ordered by (begin, use). A use can have two (previous_until).
-/// O(uses log uses + touches).
+/// O(uses log uses).
 [[nodiscard]] std::vector<Interval> lifetimes(std::span<const StorageUse> uses, std::int32_t steps);
 
 /// Live bytes during each step. O(intervals + steps). Throws ArithmeticOverflow.

@@ -6,10 +6,6 @@ namespace stowage {
 
 namespace {
 
-void add_touch(std::vector<std::int32_t>& touches, std::int32_t step) {
-  if (touches.empty() || touches.back() != step) touches.push_back(step);
-}
-
 StorageUse use_of(const Storage& storage, const MemoryRules& rules) {
   StorageUse use;
   const bool not_yet =
@@ -42,15 +38,15 @@ void add_workspaces(StepMemory& memory, const SizedStep& step, const MemoryRules
 
 }  // namespace
 
-std::vector<std::vector<std::int32_t>> storage_touches(const StepGraph& graph) {
-  std::vector<std::vector<std::int32_t>> touches(graph.storages.size());
+std::vector<Touches> storage_touches(const StepGraph& graph) {
+  std::vector<Touches> touches(graph.storages.size());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const auto step = static_cast<std::int32_t>(i);
     const KernelNode& node = graph.nodes[i];
-    for (const TensorView& view : node.reads) add_touch(touches[view.storage.index()], step);
-    for (const TensorView& view : node.writes) add_touch(touches[view.storage.index()], step);
-    for (const StorageId id : node.temporaries) add_touch(touches[id.index()], step);
-    for (const StorageId id : node.holds) add_touch(touches[id.index()], step);
+    for (const TensorView& view : node.reads) touches[view.storage.index()].push_back(step);
+    for (const TensorView& view : node.writes) touches[view.storage.index()].push_back(step);
+    for (const StorageId id : node.temporaries) touches[id.index()].push_back(step);
+    for (const StorageId id : node.holds) touches[id.index()].push_back(step);
   }
   return touches;
 }
@@ -58,7 +54,7 @@ std::vector<std::vector<std::int32_t>> storage_touches(const StepGraph& graph) {
 StepMemory step_memory(const SizedStep& step, const MemoryRules& rules) {
   const StepGraph& graph = *step.graph;
   StepMemory memory{.steps = static_cast<std::int32_t>(graph.nodes.size())};
-  std::vector<std::vector<std::int32_t>> touches = storage_touches(graph);
+  const std::vector<Touches> touches = storage_touches(graph);
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
     const Storage& storage = graph.storages[i];
     StorageUse use = use_of(storage, rules);
@@ -66,7 +62,7 @@ StepMemory step_memory(const SizedStep& step, const MemoryRules& rules) {
     const bool loaded = use.whole_step && graph.settings.kernels == KernelSet::pytorch;
     if (touches[i].empty() && !loaded) continue;
     use.bytes = round_up(step.storage_bytes[i], rules.granularity);
-    use.touches = std::move(touches[i]);
+    use.touches = touches[i];
     memory.entries.push_back({.name = storage.name,
                               .storage_class = storage.storage_class,
                               .storage = StorageId::of(i),

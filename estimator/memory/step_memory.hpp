@@ -52,6 +52,6 @@ struct StepMemory {
 [[nodiscard]] StepMemory step_memory(const SizedStep& step, const MemoryRules& rules);
 
 /// The steps at which each storage must be there, by StorageId: arguments, temporaries, holds.
-[[nodiscard]] std::vector<std::vector<std::int32_t>> storage_touches(const StepGraph& graph);
+[[nodiscard]] std::vector<Touches> storage_touches(const StepGraph& graph);
 
 }  // namespace stowage

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
+#include <string_view>
 
 #include "estimator/catalogue/operator_row.hpp"
 
@@ -251,8 +253,11 @@ StorageId StepBuilder::add_storage(Storage storage) {
 }
 
 std::string StepBuilder::unique_name(std::string name) {
-  const int count = names_[name]++;
-  return count == 0 ? name : fmt::format("{}~{}", name, count + 1);
+  // The names themselves, of a million storages, would be a tenth of all memory. Should two hashes
+  // ever agree, the second name gets a suffix that it need not have.
+  const int count = names_[std::hash<std::string_view>()(name)]++;
+  if (count > 0) name += fmt::format("~{}", count + 1);
+  return name;
 }
 
 KernelNode& StepBuilder::add_node(KernelNode node) {
@@ -263,7 +268,8 @@ KernelNode& StepBuilder::add_node(KernelNode node) {
 }
 
 std::string StepBuilder::suffixed(std::string name, int micro_batch) const {
-  return graph_.settings.micro_batches == 1 ? name : fmt::format("{}@{}", name, micro_batch);
+  if (graph_.settings.micro_batches > 1) name += fmt::format("@{}", micro_batch);
+  return name;
 }
 
 }  // namespace stowage

@@ -6,8 +6,9 @@
 // backward) is one storage with several holders until they are consumed.
 #pragma once
 
-#include <map>
+#include <cstddef>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -66,19 +67,19 @@ class StepBuilder {
   const ModelGraph& model_;
   StepGraph graph_;
   Phase phase_ = Phase::forward;
-  std::vector<StorageId> parameter_storage_;   // by ParameterId
-  std::vector<bool> tensor_needs_gradient_;    // by TensorId
-  std::vector<TensorView> values_;             // by TensorId, of the current micro-batch
-  std::vector<Gradient> gradients_;            // by TensorId, of the current micro-batch
-  std::vector<Gradient> parameter_gradients_;  // by ParameterId, over all micro-batches
-  std::vector<std::vector<Saved>> saved_;      // by OperatorId, of the current micro-batch
-  bool held_by_hand_ = false;                  // by the backward rule that is running
-  std::vector<Pending> pending_;               // given by the backward rule that is running
-  std::vector<StorageId> first_gradients_;     // what backward() starts from
-  std::vector<int> consumers_;                 // by TensorId: operators that read it
-  std::vector<bool> read_again_;               // by StorageId: several readers, or saved
-  std::vector<int> holders_;                   // by StorageId: gradients that refer to it
-  std::map<std::string, int> names_;           // how often a name was asked for
+  std::vector<StorageId> parameter_storage_;    // by ParameterId
+  std::vector<bool> tensor_needs_gradient_;     // by TensorId
+  std::vector<TensorView> values_;              // by TensorId, of the current micro-batch
+  std::vector<Gradient> gradients_;             // by TensorId, of the current micro-batch
+  std::vector<Gradient> parameter_gradients_;   // by ParameterId, over all micro-batches
+  std::vector<std::vector<Saved>> saved_;       // by OperatorId, of the current micro-batch
+  bool held_by_hand_ = false;                   // by the backward rule that is running
+  std::vector<Pending> pending_;                // given by the backward rule that is running
+  std::vector<StorageId> first_gradients_;      // what backward() starts from
+  std::vector<int> consumers_;                  // by TensorId: operators that read it
+  std::vector<bool> read_again_;                // by StorageId: several readers, or saved
+  std::vector<int> holders_;                    // by StorageId: gradients that refer to it
+  std::unordered_map<std::size_t, int> names_;  // by a name's hash, how often it was asked for
 };
 
 /// Appends the optimizer's kernel calls (lower_update.cpp).

@@ -138,19 +138,18 @@ class Expansion {
 
   Wire select_output(const Reference& reference, const LayerEntry& entry, const Outcome& outcome,
                      std::span<const Wire> wires) {
-    if (reference.output < 0 && wires.size() == 1) return wires[0];
+    // Of a layer that is left out: its first input.
+    const bool first = wires.size() == 1 || (outcome.left_out && !wires.empty());
+    if (reference.output < 0 && first) return wires[0];
     if (reference.output >= 0 && static_cast<std::size_t>(reference.output) < wires.size()) {
       return wires[static_cast<std::size_t>(reference.output)];
     }
-    std::string message =
-        outcome.left_out
-            ? fmt::format("'{}' is left out here, and has {} inputs that it could stand for",
-                          entry.name, wires.size())
-            : fmt::format("'{}' has {} {}", entry.name, wires.size(),
-                          wires.size() == 1 ? "output" : "outputs");
-    Diagnostic& error =
-        mistakes_.error_once(reference.mark, std::move(message),
-                             wires.size() > 1 ? fmt::format("say which: '{}.0'", entry.name) : "");
+    Diagnostic& error = mistakes_.error_once(
+        reference.mark,
+        fmt::format("'{}' {} {} {}{}", entry.name,
+                    outcome.left_out ? "is left out here, and has" : "has", wires.size(),
+                    outcome.left_out ? "input" : "output", wires.size() == 1 ? "" : "s"),
+        wires.size() > 1 ? fmt::format("say which: '{}.0'", entry.name) : "");
     error.notes.push_back(mistakes_.note(entry.mark, "it is here"));
     return {};
   }

@@ -20,14 +20,14 @@ namespace {
 Result<Answer> run_nothing(const Arguments&) { return Answer{}; }
 
 const CommandSpec& test_command() {
-  static const CommandSpec command{
-      .name = "weigh",
-      .summary = "weighs",
-      .details = "Weighs.",
-      .positionals = {{.name = "MODEL", .help = "what to weigh"}},
-      .options = {"batch", "in-use", "precision", "set", "compute-capability", "verbose", "output"},
-      .examples = {"stowage weigh vgg16"},
-      .run = run_nothing};
+  static const CommandSpec command{.name = "weigh",
+                                   .summary = "weighs",
+                                   .details = "Weighs.",
+                                   .positionals = {{.name = "MODEL", .help = "what to weigh"}},
+                                   .options = {"batch", "in-use", "precision", "runtime", "set",
+                                               "compute-capability", "format", "verbose", "output"},
+                                   .examples = {"stowage weigh vgg16"},
+                                   .run = run_nothing};
   return command;
 }
 

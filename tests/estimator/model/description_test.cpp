@@ -138,6 +138,16 @@ layers:
         "memory(x) m.0.sum(x memory) m.1.sum(m.0.sum memory) m.2.sum(m.1.sum memory)");
 }
 
+TEST_CASE("a layer of several inputs that is left out stands for the first") {
+  const ModelGraph model = load(
+      "model: m\ninputs: {x: {shape: [batch, 4]}}\nlayers:\n"
+      "  - relu: {name: a, from: x}\n"
+      "  - add: {name: s, from: [a, x], when: false}\n"
+      "  - relu: {name: b}\n");
+  REQUIRE(model.operators.size() == 2);
+  CHECK(model.tensor(model.operators[1].inputs[0]).name == "a");
+}
+
 TEST_CASE("a layer that is left out stands for its input") {
   const std::string text = head + R"(arguments: {project: false}
 blocks:

@@ -1,8 +1,9 @@
-// max_pool2d, avg_pool2d and adaptive_avg_pool2d over [batch, channels, height, width].
+// max_pool1d, 2d, 3d and avg_pool1d, 2d, 3d over [batch, channels, ...].
 // PyTorch's max pooling saves its input and int64 indices; our executor finds the maxima again from
 // the input and the output, as cuDNN does.
 #include <fmt/format.h>
 
+#include "estimator/base/bytes.hpp"
 #include "estimator/catalogue/convolution.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
@@ -20,36 +21,44 @@ std::vector<std::int64_t> resolved_stride(const Attributes& attributes) {
   return stride;
 }
 
+std::int64_t dilation_of(const Attributes& attributes, std::size_t axis) {
+  return attributes.has("dilation") ? attributes.integers("dilation")[axis] : 1;
+}
+
 tl::expected<Inference, InferenceError> infer_window(const Attributes& attributes,
                                                      std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
-  if (auto error = want_image(x, false)) return tl::unexpected(*error);
   const auto& kernel = attributes.integers("kernel");
+  if (auto error = want_image(x, false, kernel.size())) return tl::unexpected(*error);
   const auto& padding = attributes.integers("padding");
   const std::vector<std::int64_t> stride = resolved_stride(attributes);
-  Shape y = x.shape;
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (padding[i] > kernel[i] / 2) {
-      return refuse(
-          fmt::format("padding {} is more than half the kernel {}", padding[i], kernel[i]),
-          "padding");
+  Shape y{x.shape[0], x.shape[1]};
+  Affine taps = 1;
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const Window window{.kernel = kernel[i],
+                        .stride = stride[i],
+                        .padding_before = padding[i],
+                        .padding_after = padding[i],
+                        .dilation = dilation_of(attributes, i),
+                        .ceil_mode = attributes.boolean("ceil_mode")};
+    const std::int64_t extent =
+        checked_add(checked_multiply(window.dilation, window.kernel - 1), 1);
+    if (padding[i] > extent / 2) {
+      return refuse(fmt::format("padding {} is more than half the kernel {}", padding[i], extent),
+                    "padding");
     }
-    const auto count =
-        window_count(x.shape[2 + i].constant, {.kernel = kernel[i],
-                                               .stride = stride[i],
-                                               .padding_before = padding[i],
-                                               .padding_after = padding[i],
-                                               .ceil_mode = attributes.boolean("ceil_mode")});
+    const auto count = window_count(x.shape[2 + i].constant, window);
     if (!count) {
-      return refuse(fmt::format("kernel {} is larger than the padded input {}", kernel[i],
+      return refuse(fmt::format("kernel {} is larger than the padded input {}", extent,
                                 x.shape[2 + i].constant + 2 * padding[i]),
                     "kernel", 0);
     }
-    y[2 + i] = *count;
+    y.emplace_back(*count);
+    taps = taps * Affine(kernel[i]);
   }
   Inference result;
-  result.outputs = {{y, x.type}};
-  result.flops = element_count(y) * Affine(kernel[0]) * Affine(kernel[1]);
+  result.flops = element_count(y) * taps;
+  result.outputs = {{std::move(y), x.type}};
   return result;
 }
 
@@ -60,8 +69,17 @@ Attributes window_attributes(const OperatorLowering& lowering) {
 }
 
 Affine window_flops(const OperatorLowering& lowering) {
-  const auto& kernel = lowering.attributes().integers("kernel");
-  return element_count(lowering.output_type().shape) * Affine(kernel[0]) * Affine(kernel[1]);
+  Affine flops = element_count(lowering.output_type().shape);
+  for (const std::int64_t extent : lowering.attributes().integers("kernel")) {
+    flops = flops * Affine(extent);
+  }
+  return flops;
+}
+
+/// PyTorch pools one axis as two of which one is 1, so that the gradient comes back as a view.
+void give_gradient(OperatorLowering& lowering, TensorView dx) {
+  dx.is_view = lowering.pytorch() && lowering.attributes().integers("kernel").size() == 1;
+  lowering.give_input_gradient(0, dx);
 }
 
 void forward_max(OperatorLowering& lowering) {
@@ -88,7 +106,7 @@ void backward_max(OperatorLowering& lowering) {
       lowering.pytorch() ? lowering.saved("indices") : lowering.saved("result");
   lowering.emit(Kernel::max_pool_backward, "backward", {lowering.saved("input"), found, dy}, {dx},
                 {.attributes = window_attributes(lowering), .flops = window_flops(lowering)});
-  lowering.give_input_gradient(0, dx);
+  give_gradient(lowering, dx);
 }
 
 void forward_average(OperatorLowering& lowering) {
@@ -104,43 +122,14 @@ void backward_average(OperatorLowering& lowering) {
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
   lowering.emit(Kernel::avg_pool_backward, "backward", {dy}, {dx},
                 {.attributes = window_attributes(lowering), .flops = window_flops(lowering)});
-  lowering.give_input_gradient(0, dx);
+  give_gradient(lowering, dx);
 }
 
-tl::expected<Inference, InferenceError> infer_adaptive(const Attributes& attributes,
-                                                       std::span<const TensorType> inputs) {
-  const TensorType& x = inputs[0];
-  if (auto error = want_image(x, false)) return tl::unexpected(*error);
-  const auto& size = attributes.integers("size");
-  Inference result;
-  result.outputs = {{{x.shape[0], x.shape[1], size[0], size[1]}, x.type}};
-  result.flops = element_count(x.shape);
-  return result;
+AttributeSpec pool_stride(int spatial) {
+  return window_attribute("stride", "step; 0: the kernel's extent", 0, 0, spatial);
 }
-
-// ATen runs a 1x1 output as a mean, which saves nothing.
-bool is_mean(const OperatorLowering& lowering) {
-  return lowering.attributes().integers("size") == std::vector<std::int64_t>{1, 1};
-}
-
-void forward_adaptive(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
-  lowering.emit(Kernel::adaptive_avg_pool_forward, "forward", {x}, {lowering.new_output()},
-                {.flops = element_count(x.shape)});
-  if (lowering.pytorch() && !is_mean(lowering)) lowering.save("input", x);
-}
-
-void backward_adaptive(OperatorLowering& lowering) {
-  const TensorView dx = lowering.new_input_gradient();
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
-  lowering.emit(Kernel::adaptive_avg_pool_backward, "backward", {dy}, {dx},
-                {.flops = element_count(dx.shape)});
-  lowering.give_input_gradient(0, dx);
-}
-
-AttributeSpec pool_stride() {
-  AttributeSpec spec = window_attribute("stride", "step; 0: the kernel's extent", 0, 0, 2);
-  return spec;
+AttributeSpec pool_padding(int spatial) {
+  return window_attribute("padding", "on each side", 0, 0, spatial);
 }
 AttributeSpec ceil_mode() {
   return {.name = "ceil_mode",
@@ -149,24 +138,24 @@ AttributeSpec ceil_mode() {
           .default_value = false};
 }
 
-}  // namespace
-
-OperatorRow rows::max_pool2d() {
-  return {.name = "max_pool2d",
-          .doc = "2-D maximum pooling",
-          .attributes = {window_attribute("kernel", "extent", {}, 1, 2), pool_stride(),
-                         window_attribute("padding", "on each side", 0, 0, 2), ceil_mode()},
+OperatorRow max_pool(std::string_view name, std::string_view doc, int spatial) {
+  return {.name = name,
+          .doc = doc,
+          .attributes = {window_attribute("kernel", "extent", {}, 1, spatial), pool_stride(spatial),
+                         pool_padding(spatial),
+                         window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
+                         ceil_mode()},
           .infer = infer_window,
           .lowering = {LoweringRules{forward_max, backward_max},
                        LoweringRules{forward_max, backward_max}}};
 }
 
-OperatorRow rows::avg_pool2d() {
-  return {.name = "avg_pool2d",
-          .doc = "2-D average pooling",
-          .attributes = {window_attribute("kernel", "extent", {}, 1, 2),
-                         pool_stride(),
-                         window_attribute("padding", "on each side", 0, 0, 2),
+OperatorRow avg_pool(std::string_view name, std::string_view doc, int spatial) {
+  return {.name = name,
+          .doc = doc,
+          .attributes = {window_attribute("kernel", "extent", {}, 1, spatial),
+                         pool_stride(spatial),
+                         pool_padding(spatial),
                          ceil_mode(),
                          {.name = "count_include_pad",
                           .type = AttributeType::boolean,
@@ -177,13 +166,13 @@ OperatorRow rows::avg_pool2d() {
                        LoweringRules{forward_average, backward_average}}};
 }
 
-OperatorRow rows::adaptive_avg_pool2d() {
-  return {.name = "adaptive_avg_pool2d",
-          .doc = "2-D average pooling to a given output size",
-          .attributes = {window_attribute("size", "output height and width", {}, 1, 2)},
-          .infer = infer_adaptive,
-          .lowering = {LoweringRules{forward_adaptive, backward_adaptive},
-                       LoweringRules{forward_adaptive, backward_adaptive}}};
-}
+}  // namespace
+
+OperatorRow rows::max_pool1d() { return max_pool("max_pool1d", "1-D maximum pooling", 1); }
+OperatorRow rows::max_pool2d() { return max_pool("max_pool2d", "2-D maximum pooling", 2); }
+OperatorRow rows::max_pool3d() { return max_pool("max_pool3d", "3-D maximum pooling", 3); }
+OperatorRow rows::avg_pool1d() { return avg_pool("avg_pool1d", "1-D average pooling", 1); }
+OperatorRow rows::avg_pool2d() { return avg_pool("avg_pool2d", "2-D average pooling", 2); }
+OperatorRow rows::avg_pool3d() { return avg_pool("avg_pool3d", "3-D average pooling", 3); }
 
 }  // namespace stowage

@@ -15,9 +15,18 @@ namespace stowage::rows {
 // linear.cpp
 [[nodiscard]] OperatorRow linear();
 [[nodiscard]] OperatorRow matmul();
-// normalization.cpp
+// batch_norm.cpp, normalization.cpp, instance_norm.cpp, rms_norm.cpp, local_response_norm.cpp
 [[nodiscard]] OperatorRow batch_norm();
 [[nodiscard]] OperatorRow layer_norm();
+[[nodiscard]] OperatorRow group_norm();
+[[nodiscard]] OperatorRow instance_norm();
+[[nodiscard]] OperatorRow rms_norm();
+[[nodiscard]] OperatorRow local_response_norm();
+// padding.cpp, resampling.cpp
+[[nodiscard]] OperatorRow pad();
+[[nodiscard]] OperatorRow upsample();
+[[nodiscard]] OperatorRow pixel_shuffle();
+[[nodiscard]] OperatorRow pixel_unshuffle();
 // unary_function.cpp: the row of a name in its table; activation.cpp, gelu.cpp
 [[nodiscard]] OperatorRow unary(std::string_view name);
 [[nodiscard]] OperatorRow prelu();
@@ -25,9 +34,19 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow swiglu();
 [[nodiscard]] OperatorRow gelu();
 // pooling.cpp
+[[nodiscard]] OperatorRow max_pool1d();
 [[nodiscard]] OperatorRow max_pool2d();
+[[nodiscard]] OperatorRow max_pool3d();
+[[nodiscard]] OperatorRow avg_pool1d();
 [[nodiscard]] OperatorRow avg_pool2d();
+[[nodiscard]] OperatorRow avg_pool3d();
+// adaptive_pooling.cpp
+[[nodiscard]] OperatorRow adaptive_avg_pool1d();
 [[nodiscard]] OperatorRow adaptive_avg_pool2d();
+[[nodiscard]] OperatorRow adaptive_avg_pool3d();
+[[nodiscard]] OperatorRow adaptive_max_pool1d();
+[[nodiscard]] OperatorRow adaptive_max_pool2d();
+[[nodiscard]] OperatorRow adaptive_max_pool3d();
 // dropout.cpp
 [[nodiscard]] OperatorRow dropout();
 [[nodiscard]] OperatorRow feature_dropout();

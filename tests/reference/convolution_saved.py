@@ -1,9 +1,7 @@
 """Convolutions of every rank: operators/convolution.json (see operator_saved.py)."""
 
 import operator_saved
-from operator_saved import Case
-
-IMAGES = {1: "[batch, 4, 16]", 2: "[batch, 4, 12, 10]", 3: "[batch, 4, 8, 6, 6]"}
+from operator_saved import IMAGES, Case
 
 
 def cases():
@@ -12,13 +10,8 @@ def cases():
     convolutions = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
     transposed = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}
 
-    def between(name, rank, layer, build, **settings):
-        """The operator under test between two convolutions, so that its input needs a gradient."""
-        return Case(name, {"x": IMAGES[rank]},
-                    [f"conv{rank}d: {{channels: 6, kernel: 3, padding: 1}}", layer,
-                     f"conv{rank}d: {{channels: 2, kernel: 1}}"],
-                    lambda: nn.Sequential(convolutions[rank](4, 6, 3, padding=1), build(),
-                                          convolutions[rank](8, 2, 1)), **settings)
+    def between(*arguments, **settings):
+        return operator_saved.between(*arguments, channels=8, **settings)
 
     for rank in (1, 2, 3):
         conv, back = convolutions[rank], transposed[rank]

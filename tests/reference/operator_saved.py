@@ -49,6 +49,33 @@ class Case:
     extra: dict = dataclasses.field(default_factory=dict)
 
 
+IMAGES = {1: "[batch, 4, 16]", 2: "[batch, 4, 12, 10]", 3: "[batch, 4, 8, 6, 6]"}
+
+
+def between(name, rank, layer, build, channels=6, **settings):
+    """The operator under test between two convolutions of that rank, so that its input needs a
+    gradient; it gets 6 channels and gives `channels`. Several layers: a list."""
+    from torch import nn
+
+    convolution = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}[rank]
+    layers = layer if isinstance(layer, list) else [layer]
+    return Case(name, {"x": IMAGES[rank]},
+                [f"conv{rank}d: {{channels: 6, kernel: 3, padding: 1}}", *layers,
+                 f"conv{rank}d: {{channels: 2, kernel: 1}}"],
+                lambda: nn.Sequential(convolution(4, 6, 3, padding=1), build(),
+                                      convolution(channels, 2, 1)), **settings)
+
+
+def between_linears(name, features, layer, build, shape="[batch, 5, 4]", **settings):
+    """The same between two linear layers; it gets and gives `features`."""
+    from torch import nn
+
+    return Case(name, {"x": shape},
+                [f"linear: {{features: {features}}}", layer, "linear: {features: 3}"],
+                lambda: nn.Sequential(nn.Linear(4, features), build(), nn.Linear(features, 3)),
+                **settings)
+
+
 def mean_square(output, target):
     import torch
 

@@ -1,0 +1,117 @@
+// adaptive_avg_pool1d, 2d, 3d and adaptive_max_pool1d, 2d, 3d: windows that follow from the
+// output's size. With size 1 they are global pooling.
+#include "estimator/catalogue/convolution.hpp"
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+namespace {
+
+tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
+                                              std::span<const TensorType> inputs) {
+  const TensorType& x = inputs[0];
+  const auto& size = attributes.integers("size");
+  if (auto error = want_image(x, false, size.size())) return tl::unexpected(*error);
+  Shape y{x.shape[0], x.shape[1]};
+  for (const std::int64_t extent : size) y.emplace_back(extent);
+  Inference result;
+  result.outputs = {{std::move(y), x.type}};
+  result.flops = element_count(x.shape);
+  return result;
+}
+
+// ATen runs an average of size 1 as a mean, which saves nothing.
+bool is_mean(const OperatorLowering& lowering) {
+  for (const std::int64_t extent : lowering.attributes().integers("size")) {
+    if (extent != 1) return false;
+  }
+  return true;
+}
+
+/// PyTorch pools one axis as two of which one is 1, so that the gradient comes back as a view.
+void give_gradient(OperatorLowering& lowering, TensorView dx) {
+  dx.is_view = lowering.pytorch() && lowering.attributes().integers("size").size() == 1;
+  lowering.give_input_gradient(0, dx);
+}
+
+void forward_average(OperatorLowering& lowering) {
+  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  lowering.emit(Kernel::adaptive_avg_pool_forward, "forward", {x}, {lowering.new_output()},
+                {.flops = element_count(x.shape)});
+  if (lowering.pytorch() && !is_mean(lowering)) lowering.save("input", x);
+}
+
+void backward_average(OperatorLowering& lowering) {
+  const TensorView dx = lowering.new_input_gradient();
+  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  lowering.emit(Kernel::adaptive_avg_pool_backward, "backward", {dy}, {dx},
+                {.flops = element_count(dx.shape)});
+  give_gradient(lowering, dx);
+}
+
+void forward_max(OperatorLowering& lowering) {
+  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView y = lowering.new_output();
+  std::vector<TensorView> writes{y};
+  if (lowering.pytorch()) {
+    writes.push_back(
+        lowering.new_tensor("indices", y.shape, DataType::int64, StorageClass::saved_auxiliary));
+  }
+  lowering.emit(Kernel::adaptive_max_pool_forward, "forward", {x}, writes,
+                {.flops = element_count(x.shape)});
+  lowering.save("input", x);
+  if (lowering.pytorch())
+    lowering.save("indices", writes[1]);
+  else
+    lowering.save("result", y);
+}
+
+void backward_max(OperatorLowering& lowering) {
+  const TensorView dx = lowering.new_input_gradient();
+  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView found =
+      lowering.pytorch() ? lowering.saved("indices") : lowering.saved("result");
+  lowering.emit(Kernel::adaptive_max_pool_backward, "backward",
+                {lowering.saved("input"), found, dy}, {dx}, {.flops = element_count(dx.shape)});
+  give_gradient(lowering, dx);
+}
+
+OperatorRow row(std::string_view name, std::string_view doc, int spatial, LoweringRules rules) {
+  return {
+      .name = name,
+      .doc = doc,
+      .attributes = {window_attribute("size", "output extents; 1: global pooling", {}, 1, spatial)},
+      .infer = infer,
+      .lowering = {rules, rules}};
+}
+OperatorRow average(std::string_view name, std::string_view doc, int spatial) {
+  return row(name, doc, spatial, {forward_average, backward_average});
+}
+OperatorRow maximum(std::string_view name, std::string_view doc, int spatial) {
+  return row(name, doc, spatial, {forward_max, backward_max});
+}
+
+}  // namespace
+
+OperatorRow rows::adaptive_avg_pool1d() {
+  return average("adaptive_avg_pool1d", "1-D average pooling to a given output size", 1);
+}
+OperatorRow rows::adaptive_avg_pool2d() {
+  return average("adaptive_avg_pool2d", "2-D average pooling to a given output size", 2);
+}
+OperatorRow rows::adaptive_avg_pool3d() {
+  return average("adaptive_avg_pool3d", "3-D average pooling to a given output size", 3);
+}
+OperatorRow rows::adaptive_max_pool1d() {
+  return maximum("adaptive_max_pool1d", "1-D maximum pooling to a given output size", 1);
+}
+OperatorRow rows::adaptive_max_pool2d() {
+  return maximum("adaptive_max_pool2d", "2-D maximum pooling to a given output size", 2);
+}
+OperatorRow rows::adaptive_max_pool3d() {
+  return maximum("adaptive_max_pool3d", "3-D maximum pooling to a given output size", 3);
+}
+
+}  // namespace stowage

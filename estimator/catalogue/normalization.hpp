@@ -1,0 +1,39 @@
+// What the normalizations' rows share.
+#pragma once
+
+#include <optional>
+
+#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+/// Refuses what is not [batch, channels, ...] of floating-point values with constant channels.
+[[nodiscard]] std::optional<InferenceError> want_channels(const TensorType& x);
+
+/// The trailing axes that `axes` counts, constant and of floating-point values.
+[[nodiscard]] tl::expected<Shape, InferenceError> normalized_axes(const Attributes& attributes,
+                                                                  const TensorType& x);
+
+/// `weight` and, unless the row has `bias` and it is false, `bias`; nothing unless `affine`.
+void add_affine_parameters(Inference& inference, const Attributes& attributes, const Shape& shape,
+                           DataType type);
+/// The buffers `running_mean`, `running_var` and `num_batches_tracked`.
+void add_running_statistics(Inference& inference, const Shape& channels, DataType type);
+
+/// The format in which PyTorch's CUDA kernels keep the statistics of values of `type`
+/// (acc_type: float32, and float64 of float64).
+[[nodiscard]] DataType statistics_type(DataType type);
+
+/// The gradients of weight and bias as a backward kernel writes them. PyTorch's kernels leave out
+/// those of frozen ones; ours do not, and they are dropped.
+[[nodiscard]] std::vector<TensorView> affine_gradients(OperatorLowering& lowering);
+void give_affine_gradients(OperatorLowering& lowering, const std::vector<TensorView>& gradients);
+
+[[nodiscard]] AttributeSpec epsilon_attribute(double value = 1e-5);
+[[nodiscard]] AttributeSpec momentum_attribute();
+[[nodiscard]] AttributeSpec affine_attribute(bool value);
+[[nodiscard]] AttributeSpec running_statistics_attribute(bool value);
+[[nodiscard]] AttributeSpec normalized_axes_attribute();
+
+}  // namespace stowage

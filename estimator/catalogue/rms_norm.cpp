@@ -1,0 +1,240 @@
+// rms_norm: division by the root of the mean square over trailing axes (Zhang and Sennrich, 2019).
+//
+// PyTorch has two: torch.nn.RMSNorm, whose fused kernel saves the input and one statistic, and what
+// the language models of transformers 5.23 write in operators (LlamaRMSNorm.forward): to float32,
+// pow, mean, add, rsqrt, mul, back, mul by the weight, each with its own backward. The second is
+// lowered operator by operator, with autograd's lifetimes. Our executor runs both as one kernel.
+#include <fmt/format.h>
+
+#include "estimator/catalogue/normalization.hpp"
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::int64_t flops_per_element = 5;
+
+tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
+                                              std::span<const TensorType> inputs) {
+  const TensorType& x = inputs[0];
+  const auto normalized = normalized_axes(attributes, x);
+  if (!normalized) return tl::unexpected(normalized.error());
+  Inference result;
+  result.outputs = {x};
+  if (attributes.boolean("affine")) {
+    result.parameters.push_back({.name = "weight", .shape = *normalized, .type = x.type});
+  }
+  result.flops = element_count(x.shape) * Affine(flops_per_element);
+  return result;
+}
+
+bool is_affine(const OperatorLowering& lowering) { return lowering.attributes().boolean("affine"); }
+bool is_composite(const OperatorLowering& lowering) {
+  return lowering.pytorch() && lowering.attributes().text("implementation") == "composite";
+}
+
+/// x's shape with 1 for the normalized axes.
+Shape statistics_shape(const OperatorLowering& lowering, const TensorView& x) {
+  Shape shape = x.shape;
+  const auto axes = static_cast<std::size_t>(lowering.attributes().integer("axes"));
+  for (std::size_t i = shape.size() - axes; i < shape.size(); ++i) shape[i] = 1;
+  return shape;
+}
+
+// One kernel.
+
+void forward_fused(OperatorLowering& lowering) {
+  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  std::vector<TensorView> reads{x};
+  if (is_affine(lowering)) reads.push_back(lowering.parameter(0));
+  const TensorView y = lowering.new_output();
+  const TensorView rstd =
+      lowering.new_tensor("rstd", statistics_shape(lowering, x), statistics_type(x.type),
+                          StorageClass::saved_auxiliary);
+  lowering.emit(Kernel::rms_norm_forward, "forward", reads, {y, rstd},
+                {.flops = element_count(x.shape) * Affine(flops_per_element)});
+  lowering.save("input", x);
+  if (is_affine(lowering)) lowering.save("weight", lowering.parameter(0));
+  lowering.save("rstd", rstd);
+}
+
+void backward_fused(OperatorLowering& lowering) {
+  const TensorView x = lowering.saved("input");
+  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dx = lowering.new_input_gradient();
+  std::vector<TensorView> reads{x, dy};
+  if (is_affine(lowering)) reads.push_back(lowering.parameter(0));
+  reads.push_back(lowering.saved("rstd"));
+  const std::vector<TensorView> gradients = affine_gradients(lowering);
+  std::vector<TensorView> writes{dx};
+  writes.insert(writes.end(), gradients.begin(), gradients.end());
+  lowering.emit(Kernel::rms_norm_backward, "backward", reads, writes,
+                {.flops = element_count(x.shape) * Affine(2 * flops_per_element)});
+  if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
+  give_affine_gradients(lowering, gradients);
+}
+
+// Operator by operator.
+
+struct Step {
+  Kernel kernel;
+  std::string_view suffix;
+  std::vector<TensorView> reads;
+  std::vector<StorageId> holds = {};
+};
+
+TensorView run(OperatorLowering& lowering, Step step, const Shape& shape, DataType type,
+               StorageClass storage_class) {
+  const TensorView y = lowering.new_tensor(step.suffix, shape, type, storage_class);
+  lowering.emit(step.kernel, step.suffix, std::move(step.reads), {y},
+                {.holds = std::move(step.holds), .flops = element_count(shape)});
+  return y;
+}
+
+void forward_composite(OperatorLowering& lowering) {
+  const TensorView input = lowering.input();
+  const DataType wide = promoted(input.type, DataType::float32);
+  const Shape small = statistics_shape(lowering, input);
+  const auto emit = [&](Step step, const Shape& shape) {
+    return run(lowering, std::move(step), shape, wide, StorageClass::activation);
+  };
+  const bool casts = input.type != wide;
+  const TensorView x = casts ? emit({Kernel::cast, "wide", {input}}, input.shape) : input;
+  const TensorView square = emit({Kernel::unary_forward, "square", {x}}, x.shape);
+  const TensorView variance = emit({Kernel::reduce, "variance", {square}}, small);
+  const TensorView shifted = emit({Kernel::scale, "shifted", {variance}}, small);
+  const TensorView rstd = emit({Kernel::unary_forward, "rstd", {shifted}}, small);
+  // `variance` is a local variable: it lives to the end of the function, and the caller's argument
+  // does too.
+  lowering.save("input", x);
+  lowering.save("rstd", rstd);
+  if (!is_affine(lowering) && !casts) {
+    lowering.emit(Kernel::multiply, "forward", {x, rstd}, {lowering.new_output()},
+                  {.holds = {variance.storage, input.storage}, .flops = element_count(x.shape)});
+    return;
+  }
+  std::vector<StorageId> locals{variance.storage, input.storage};
+  TensorView normalized = emit({Kernel::multiply, "normalized", {x, rstd}}, x.shape);
+  if (casts) {
+    locals.push_back(normalized.storage);
+    const TensorView narrow =
+        is_affine(lowering)
+            ? lowering.new_tensor("narrow", x.shape, input.type, StorageClass::activation)
+            : lowering.new_output();
+    lowering.emit(Kernel::cast, "narrow", {normalized}, {narrow}, {.holds = locals});
+    normalized = narrow;
+  }
+  if (!is_affine(lowering)) return;
+  lowering.emit(Kernel::multiply, "forward", {lowering.parameter(0), normalized},
+                {lowering.new_output()},
+                {.holds = std::move(locals), .flops = element_count(x.shape)});
+  lowering.save("weight", lowering.parameter(0));
+  if (lowering.parameter_needs_gradient(0)) lowering.save("normalized", normalized);
+}
+
+/// Backward of the multiplication by the weight: the gradient of what it multiplied.
+TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy) {
+  const TensorView w = lowering.parameter(0);
+  const auto emit = [&](Step step) {
+    return run(lowering, std::move(step), dy.shape, dy.type, StorageClass::activation_gradient);
+  };
+  if (!lowering.parameter_needs_gradient(0)) {
+    return emit({Kernel::multiply, "backward.scaled", {dy, w}});
+  }
+  const TensorView normalized = lowering.saved("normalized");
+  const TensorView product = emit({Kernel::multiply, "backward.weight", {dy, normalized}});
+  const TensorView scaled = emit({Kernel::multiply, "backward.scaled", {dy, w}});
+  const TensorView dw = lowering.new_parameter_gradient(0);
+  lowering.emit(Kernel::sum_to_shape, "backward.weight.sum", {product}, {dw},
+                {.holds = {dy.storage, normalized.storage}, .flops = element_count(dy.shape)});
+  lowering.give_parameter_gradient(0, dw);
+  return scaled;
+}
+
+void backward_composite(OperatorLowering& lowering) {
+  lowering.hold_by_hand();
+  const TensorView x = lowering.saved("input");
+  const TensorView rstd = lowering.saved("rstd");
+  const Shape& small = rstd.shape;
+  const auto emit = [&](Step step, const Shape& shape) {
+    return run(lowering, std::move(step), shape, x.type, StorageClass::activation_gradient);
+  };
+  TensorView dy = lowering.output_gradient();
+  if (is_affine(lowering)) dy = weight_backward(lowering, dy);
+  if (!lowering.input_needs_gradient()) return;
+  const bool casts = dy.type != x.type;
+  if (casts) dy = emit({Kernel::cast, "backward.wide", {dy}}, x.shape);
+  // x * rstd
+  const TensorView direct = emit({Kernel::multiply, "backward.direct", {dy, rstd}}, x.shape);
+  const TensorView product = emit({Kernel::multiply, "backward.product", {dy, x}}, x.shape);
+  const TensorView grad_rstd =
+      emit({Kernel::sum_to_shape, "backward.rstd", {product}, {dy.storage}}, small);
+  // (variance + eps) ^ (-1/2): -1/2 rstd^3
+  const TensorView cube = emit({Kernel::unary_forward, "backward.cube", {rstd}}, small);
+  const TensorView slope = emit({Kernel::scale, "backward.slope", {cube}}, small);
+  const TensorView grad_variance = emit(
+      {Kernel::multiply, "backward.variance", {grad_rstd, slope}, {cube.storage, rstd.storage}},
+      small);
+  // mean of squares
+  const TensorView grad_square =
+      emit({Kernel::expand, "backward.square", {grad_variance}}, x.shape);
+  const TensorView power = emit({Kernel::unary_forward, "backward.power", {x}}, x.shape);
+  const TensorView twice = emit({Kernel::scale, "backward.twice", {power}}, x.shape);
+  const TensorView through =
+      emit({Kernel::multiply, "backward.through", {grad_square, twice}, {power.storage, x.storage}},
+           x.shape);
+  if (!casts) {
+    lowering.give_input_gradient(0, direct);
+    lowering.give_input_gradient(0, through);
+    return;
+  }
+  lowering.emit(Kernel::accumulate, "backward.sum", {direct, through}, {direct},
+                {.flops = element_count(x.shape)});
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(Kernel::cast, "backward.narrow", {direct}, {dx});
+  lowering.give_input_gradient(0, dx);
+}
+
+void forward(OperatorLowering& lowering) {
+  if (is_composite(lowering))
+    forward_composite(lowering);
+  else
+    forward_fused(lowering);
+}
+
+void backward(OperatorLowering& lowering) {
+  if (is_composite(lowering))
+    backward_composite(lowering);
+  else
+    backward_fused(lowering);
+}
+
+}  // namespace
+
+OperatorRow rows::rms_norm() {
+  return {.name = "rms_norm",
+          .doc = "division by the root mean square over the last axes",
+          .attributes = {normalized_axes_attribute(),
+                         {.name = "eps",
+                          .type = AttributeType::real,
+                          .doc = "added to the mean square",
+                          .default_value = 1e-6,
+                          .minimum = 0},
+                         {.name = "affine",
+                          .type = AttributeType::boolean,
+                          .doc = "learned scale",
+                          .default_value = true},
+                         {.name = "implementation",
+                          .type = AttributeType::choice,
+                          .doc = "PyTorch's kernel, or written in operators as in transformers",
+                          .default_value = std::string("fused"),
+                          .choices = {"fused", "composite"}}},
+          .infer = infer,
+          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .autocast = AutocastClass::float32};
+}
+
+}  // namespace stowage

@@ -79,7 +79,7 @@
 //   pad                        x -> y                               before, after (one an axis), mode (8), value
 //   pad_backward               dy -> dx                             before, after, mode
 //   roll                       x -> y                               shifts, axes
-//   upsample_forward           x -> y                               mode: nearest | linear | cubic, align_corners
+//   upsample_forward           x -> y                               mode: nearest | linear | cubic, align_corners, [scale] (0: by the extents)
 //   upsample_backward          dy -> dx                             mode, align_corners
 //   adaptive_max_pool_forward  x -> y, [indices]
 //   adaptive_max_pool_backward x, y, dy -> dx                       a window's first maximum gets it

@@ -33,18 +33,30 @@ double cubic_weight(double distance) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
+/// How positions of the result are found in x.
+struct Rule {
+  Mode mode;
+  bool align_corners;
+  double scale;  ///< of the extents, where a number was given; 0: the extents say it
+};
+
 /// What position `to` of `out` is made of, of `in` positions.
-Taps taps_of(std::int64_t to, std::int64_t in, std::int64_t out, Mode mode, bool align_corners) {
-  if (mode == Mode::nearest) return {{to * in / out, 1}};
-  double centre = 0;
-  if (!align_corners) {
-    centre =
-        (static_cast<double>(to) + 0.5) * static_cast<double>(in) / static_cast<double>(out) - 0.5;
-  } else if (out > 1) {
-    centre = static_cast<double>(to) * static_cast<double>(in - 1) / static_cast<double>(out - 1);
-  }
+Taps taps_of(std::int64_t to, std::int64_t in, std::int64_t out, const Rule& rule) {
   const auto inside = [in](std::int64_t at) { return std::clamp<std::int64_t>(at, 0, in - 1); };
-  if (mode == Mode::linear) {
+  const auto position = static_cast<double>(to);
+  if (rule.mode == Mode::nearest) {
+    if (rule.scale == 0) return {{to * in / out, 1}};
+    return {{inside(static_cast<std::int64_t>(position / rule.scale)), 1}};
+  }
+  double centre = 0;
+  if (!rule.align_corners) {
+    const double step =
+        rule.scale == 0 ? static_cast<double>(in) / static_cast<double>(out) : 1 / rule.scale;
+    centre = (position + 0.5) * step - 0.5;
+  } else if (out > 1) {
+    centre = position * static_cast<double>(in - 1) / static_cast<double>(out - 1);
+  }
+  if (rule.mode == Mode::linear) {
     centre = std::max(centre, 0.0);
     const std::int64_t first = inside(static_cast<std::int64_t>(centre));
     const double share = centre - static_cast<double>(first);
@@ -71,15 +83,15 @@ Resampling resampling(const KernelCall& call, const TensorArgument& x, const Ten
           "input {} and output {} do not belong together", shape_text(x.shape),
           shape_text(y.shape));
   require(count(x.shape) > 0, "{} is empty", shape_text(x.shape));
-  const Mode mode = mode_of(call);
-  const bool align = boolean(call, "align_corners", false);
+  const Rule rule{mode_of(call), boolean(call, "align_corners", false), real(call, "scale", 0)};
+  require(rule.scale >= 0, "attribute 'scale' is {}", rule.scale);
   Resampling r{.planes = x.shape[0] * x.shape[1],
                .in = Sizes(x.shape.begin() + 2, x.shape.end()),
                .out = Sizes(y.shape.begin() + 2, y.shape.end())};
   for (std::size_t axis = 0; axis < r.in.size(); ++axis) {
     auto& taps = r.taps.emplace_back();
     for (std::int64_t to = 0; to < r.out[axis]; ++to) {
-      taps.push_back(taps_of(to, r.in[axis], r.out[axis], mode, align));
+      taps.push_back(taps_of(to, r.in[axis], r.out[axis], rule));
     }
   }
   return r;

@@ -13,4 +13,5 @@ FAMILIES = {
     "convolutions": kernel_cases_windows.CONVOLUTIONS,
     "windows": kernel_cases_windows.CASES,
     "recurrent": kernel_cases_recurrent.CASES,
+    "positions": kernel_cases_recurrent.POSITIONS,
 }

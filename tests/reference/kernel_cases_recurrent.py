@@ -1,4 +1,4 @@
-"""Recurrent networks and rotary position embeddings."""
+"""Recurrent networks and position embeddings."""
 
 import torch
 
@@ -108,6 +108,12 @@ def rotary(name, shape, table, layout):
     return f"rotary {name}", build
 
 
+POSITIONS = [
+    rotary("halves", (1, 2, 3, 4), (3, 4), "halves"),
+    rotary("pairs", (2, 3, 4), (3, 4), "pairs"),
+    rotary("halves, a table for each sequence", (2, 2, 2, 4), (2, 1, 2, 4), "halves"),
+]
+
 CASES = [
     *(rnn(cell, "one layer") for cell in MODULES),
     *(rnn(cell, "two layers", layers=2, last_gradients=False) for cell in MODULES),
@@ -117,7 +123,4 @@ CASES = [
     rnn("lstm", "no bias, batch first", bias=False, batch_first=True),
     rnn("gru", "no bias", (4, 1, 2, 3), bias=False, last_gradients=False),
     rnn("lstm", "one position", (1, 3, 2, 2)),
-    rotary("halves", (1, 2, 3, 4), (3, 4), "halves"),
-    rotary("pairs", (2, 3, 4), (3, 4), "pairs"),
-    rotary("halves, a table for each sequence", (2, 2, 2, 4), (2, 1, 2, 4), "halves"),
 ]

@@ -105,6 +105,17 @@ def upsample(mode, shape, size, align_corners=False):
                       ""))
 
 
+def upsample_by(mode, shape, scale):
+    """By a number, which also says where the result's positions lie."""
+    rank = len(shape) - 2
+    theirs = {"nearest": "nearest", "cubic": "bicubic",
+              "linear": ["linear", "bilinear", "trilinear"][rank - 1]}[mode]
+    return (f"upsample {mode} {list(shape)} by {scale}",
+            one_input("upsample_forward", "upsample_backward",
+                      {"mode": mode, "align_corners": False, "scale": scale}, shape,
+                      lambda t: functional.interpolate(t, scale_factor=scale, mode=theirs), ""))
+
+
 CASES = [
     max_pool("k2 s2", (1, 2, 5), [2], [2], [0]),
     max_pool("all settings", (1, 2, 8), [3], [2], [1], [2], True),
@@ -131,6 +142,9 @@ CASES = [
     upsample("linear", (1, 1, 6, 5), [3, 2]), upsample("linear", (1, 1, 3, 4), [1, 1], True),
     upsample("linear", (1, 1, 2, 3, 2), [3, 6, 4]),
     upsample("linear", (1, 1, 2, 3, 2), [3, 5, 4], True),
+    upsample_by("nearest", (1, 1, 5), 1.5), upsample_by("nearest", (1, 1, 3, 5), 0.6),
+    upsample_by("linear", (1, 1, 5), 1.5), upsample_by("linear", (1, 1, 3, 3), 1.7),
+    upsample_by("cubic", (1, 1, 3, 5), 1.3), upsample_by("linear", (1, 1, 2, 3, 3), 2.0),
     upsample("cubic", (1, 1, 3, 4), [6, 8]), upsample("cubic", (1, 1, 3, 4), [5, 7], True),
     upsample("cubic", (1, 1, 6, 5), [4, 3]), upsample("cubic", (1, 1, 1, 2), [2, 3]),
 ]

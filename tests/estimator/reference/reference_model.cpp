@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "estimator/model/load_model.hpp"
@@ -12,35 +13,137 @@
 
 namespace stowage::reference {
 
-std::vector<ReferenceModel> reference_models() {
+namespace {
+
+using nlohmann::json;
+
+const std::string our_models = STOWAGE_SOURCE_DIR "/configs/models";
+
+std::string text_of(const json& value) { return value.is_string() ? value : json(value.dump()); }
+
+std::int64_t bytes_at(const json& object, const char* key) {
+  return object.at(key).get<std::int64_t>();
+}
+
+void read_settings(const json& file, ReferenceModel& model) {
+  const json& settings = file.at("settings");
+  model.model = file.at("model").get<std::string>();
+  model.precision = settings.value("precision", "fp32");
+  model.options.precision = parse_precision(model.precision);
+  if (settings.contains("variant") && !settings.at("variant").is_null()) {
+    model.variant = settings.at("variant").get<std::string>();
+  }
+  if (!settings.at("seq").is_null()) {
+    model.seq = bytes_at(settings, "seq");
+    model.options.seq = model.seq;
+  }
+  if (settings.contains("arguments")) {
+    for (const auto& [name, value] : settings.at("arguments").items()) {
+      model.options.arguments[name] = text_of(value);
+    }
+  }
+  if (model.model == "gpt2-nodropout") {
+    model.model = "gpt2";
+    model.options.arguments["dropout"] = "0.0";
+  }
+  if (model.model == "unet") {
+    const json& shape = file.at("inputs").at("input").at("shape");
+    model.options.arguments["size"] = shape.at(2).dump();
+  }
+}
+
+void read_layers(const json& file, ReferenceModel& model) {
+  if (file.contains("layers")) {
+    model.layers_in_order = true;
+    for (const json& layer : file.at("layers")) {
+      model.layers.push_back({layer.at("type"), layer.at("output_shape")});
+    }
+  } else if (file.contains("layer_shapes")) {
+    for (const json& row : file.at("layer_shapes")) {
+      model.layers.push_back({row.at(0), row.at(1), row.at(2).get<int>()});
+    }
+  }
+}
+
+void read_saved(const json& file, ReferenceModel& model) {
+  if (file.contains("saved_cuda")) {
+    for (const json& saved : file.at("saved_cuda")) {
+      std::string uses;
+      for (const json& use : saved.at("saved_by")) {
+        uses += fmt::format("{}{}.{}", uses.empty() ? "" : ", ", text_of(use.at("node")),
+                            text_of(use.at("attribute")));
+      }
+      model.saved.push_back({saved.at("kind"), bytes_at(saved, "storage_bytes"), 1, uses});
+    }
+  } else if (file.contains("saved_multiset")) {
+    for (const json& row : file.at("saved_multiset")) {
+      model.saved.push_back({row.at(0), row.at(1).get<std::int64_t>(), row.at(2).get<int>(),
+                             row.at(3).get<std::string>()});
+    }
+  }
+}
+
+void read_traces(const json& file, ReferenceModel& model) {
+  for (const auto& [optimizer, trace] : file.at("step_trace_cuda").items()) {
+    StepTrace read{.optimizer = optimizer,
+                   .first_peak = bytes_at(trace, "step1_peak"),
+                   .rounded_peak = bytes_at(trace, "step2_peak_rounded_512")};
+    for (const auto& [phase, peak] : trace.at("step2_phases").items()) {
+      read.phases[phase] = {bytes_at(peak, "peak"), text_of(peak.at("op"))};
+    }
+    model.traces.push_back(std::move(read));
+  }
+}
+
+ReferenceModel read_reference(const std::filesystem::path& path) {
+  std::ifstream stream(path);
+  const json file = json::parse(stream);
+  ReferenceModel model{.file = path.stem().string(), .batch = bytes_at(file, "batch")};
+  read_settings(file, model);
+  model.parameters = bytes_at(file, "parameters");
+  model.parameter_bytes = bytes_at(file, "parameter_bytes");
+  model.buffer_bytes = bytes_at(file, "buffer_bytes");
+  read_layers(file, model);
+  read_saved(file, model);
+  read_traces(file, model);
+  return model;
+}
+
+std::vector<ReferenceModel> read_all() {
   std::vector<ReferenceModel> models;
-  const std::filesystem::path folder =
-      std::filesystem::path(STOWAGE_SOURCE_DIR) / "tests/reference/models";
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  const std::filesystem::path folder = STOWAGE_SOURCE_DIR "/tests/reference/models";
+  const std::vector<std::string> described = model_names(our_models);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;
-    std::ifstream file(entry.path());
-    ReferenceModel model{.file = entry.path().stem().string(), .json = nlohmann::json::parse(file)};
-    model.batch = model.json.at("batch").get<std::int64_t>();
-    const auto name = model.json.at("model").get<std::string>();
-    model.model = name == "gpt2-nodropout" ? "gpt2" : name;
-    models.push_back(std::move(model));
+    ReferenceModel model = read_reference(entry.path());
+    if (std::binary_search(described.begin(), described.end(), model.model)) {
+      models.push_back(std::move(model));
+    }
   }
   std::sort(models.begin(), models.end(),
             [](const auto& a, const auto& b) { return a.file < b.file; });
   return models;
 }
 
+}  // namespace
+
+const std::vector<ReferenceModel>& reference_models() {
+  static const std::vector<ReferenceModel> models = read_all();
+  return models;
+}
+
+bool is_plain(const ReferenceModel& reference) {
+  const auto aux = reference.options.arguments.find("aux");
+  const bool has_auxiliary_loss = aux != reference.options.arguments.end() && aux->second == "true";
+  return reference.precision == "fp32" && reference.variant.empty() && !has_auxiliary_loss;
+}
+
 ModelGraph our_model(const ReferenceModel& reference) {
-  ModelOptions options;
-  const nlohmann::json& seq = reference.json.at("settings").at("seq");
-  if (!seq.is_null()) options.seq = seq.get<std::int64_t>();
-  if (reference.json.at("model") == "gpt2-nodropout") options.arguments["dropout"] = "0.0";
-  if (reference.model == "unet") {
-    options.arguments["size"] =
-        std::to_string(reference.json.at("inputs").at("input").at("shape").at(2).get<int>());
-  }
-  const std::string folder = std::string(STOWAGE_SOURCE_DIR) + "/configs/models";
-  const auto source = find_model(reference.model, folder);
+  return our_model(reference.model, reference.options);
+}
+
+ModelGraph our_model(const std::string& name, const ModelOptions& options) {
+  const auto source = find_model(name, our_models);
   if (!source) throw std::runtime_error(render(source.error()));
   auto model = load_model(source->source, overridden(source->options, options));
   if (!model) throw std::runtime_error(render(model.error()));

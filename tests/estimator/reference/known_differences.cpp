@@ -1,0 +1,157 @@
+#include "tests/estimator/reference/known_differences.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "estimator/memory/step_memory.hpp"
+
+namespace stowage::reference {
+
+namespace {
+
+/// `models` are names, or beginnings of names with a * behind.
+bool concerns(const std::vector<std::string_view>& models, const ReferenceModel& reference) {
+  return std::any_of(models.begin(), models.end(), [&](std::string_view name) {
+    return name.ends_with('*') ? reference.model.starts_with(name.substr(0, name.size() - 1))
+                               : reference.model == name;
+  });
+}
+
+// ---- saved storages
+
+struct SavedDifference {
+  std::string_view name;
+  std::string_view reason;
+  bool (*concerns)(const ReferenceModel& reference);
+  /// Changes PyTorch's rows into ours; false: nothing was there to change.
+  bool (*apply)(const ReferenceModel& reference, std::vector<SavedStorages>& saved);
+};
+
+bool has_batch_norm(const ReferenceModel& reference) {
+  return std::any_of(reference.saved.begin(), reference.saved.end(), [](const SavedStorages& row) {
+    return row.uses == "CudnnBatchNormBackward0.running_mean";
+  });
+}
+
+bool leave_out_reserve(const ReferenceModel&, std::vector<SavedStorages>& saved) {
+  return std::erase_if(saved, [](const SavedStorages& row) {
+           return row.bytes == 0 && row.uses == "CudnnBatchNormBackward0.result3";
+         }) > 0;
+}
+
+std::int64_t label_bytes(const ReferenceModel& reference, std::int64_t tokens) {
+  return reference.batch * tokens * element_size(DataType::int64);
+}
+
+bool shifts_labels(const ReferenceModel& reference) {
+  return concerns({"gpt2*", "llama*", "mistral*"}, reference);
+}
+
+bool take_back_shift(const ReferenceModel& reference, std::vector<SavedStorages>& saved) {
+  bool found = false;
+  for (SavedStorages& row : saved) {
+    if (row.kind == "other" && row.uses == "NllLossBackward0.target") {
+      row.kind = "target";
+      row.bytes = label_bytes(reference, reference.seq);
+      found = true;
+    }
+  }
+  return found;
+}
+
+const SavedDifference saved_differences[] = {
+    {"batch norm's reserve",
+     "only a GPU's cuDNN says how large it is: the reference has 0 bytes, we have no such storage",
+     has_batch_norm, leave_out_reserve},
+    {"shifted labels",
+     "the loss of transformers' causal language models shifts the labels into a padded copy of its "
+     "own and saves that; our descriptions compare with labels that are shifted already",
+     shifts_labels, take_back_shift},
+};
+
+// ---- live bytes
+
+/// While a module runs, a variable of its caller still holds the module's input, though nobody will
+/// read it again.
+struct HeldOutput {
+  std::vector<std::string_view> models;
+  std::string_view layer;    ///< whose output is held
+  std::string_view through;  ///< the last layer of the module that runs
+};
+
+const HeldOutput held_outputs[] = {
+    // torchvision: x = self.features(x) ... x = self.classifier(x)
+    {{"alexnet"}, "avgpool", "fc8"},
+    {{"squeezenet1_0"}, "fire9.concat_1", "avgpool"},
+    // timm: x = self.forward_features(x); x = self.forward_head(x)
+    {{"mobilenetv2*"}, "relu6_2", "classifier"},
+};
+
+std::size_t forward_node(const StepGraph& graph, std::string_view layer) {
+  const std::string name = fmt::format("{}.forward", layer);
+  const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                 [&](const KernelNode& one) { return one.name == name; });
+  if (node == graph.nodes.end()) throw std::runtime_error("no kernel call " + name);
+  return static_cast<std::size_t>(node - graph.nodes.begin());
+}
+
+bool hold(const HeldOutput& held, const SizedStep& step, Bytes granularity,
+          std::vector<Bytes>& live) {
+  const StepGraph& graph = *step.graph;
+  const StorageId storage = graph.nodes[forward_node(graph, held.layer)].writes.front().storage;
+  const Touches touches = storage_touches(graph)[storage.index()];
+  const std::size_t through = forward_node(graph, held.through);
+  const std::size_t first = static_cast<std::size_t>(touches.back()) + 1;
+  for (std::size_t i = first; i <= through; ++i) {
+    live[i] = live[i] + round_up(step.bytes(storage), granularity);
+  }
+  return first <= through;
+}
+
+/// [batch, seq + 1], and the copy that flattening the shifted part makes unless the batch is 1.
+bool hold_padded_labels(const ReferenceModel& reference, const SizedStep& step, Bytes granularity,
+                        std::vector<Bytes>& live) {
+  Bytes held = round_up(Bytes(label_bytes(reference, reference.seq + 1)), granularity);
+  if (reference.batch != 1) {
+    held = held + round_up(Bytes(label_bytes(reference, reference.seq)), granularity);
+  }
+  bool found = false;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (step.graph->nodes[i].phase != Phase::loss) continue;
+    live[i] = live[i] + held;
+    found = true;
+  }
+  return found;
+}
+
+}  // namespace
+
+AccountedSaved accounted_saved(const ReferenceModel& reference) {
+  AccountedSaved result{.saved = reference.saved, .without_effect = {}};
+  for (const SavedDifference& difference : saved_differences) {
+    if (!difference.concerns(reference)) continue;
+    if (!difference.apply(reference, result.saved)) {
+      result.without_effect += fmt::format("{}; ", difference.name);
+    }
+  }
+  return result;
+}
+
+AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& step,
+                             Bytes granularity, std::vector<Bytes> live) {
+  AccountedLive result{.live = std::move(live), .without_effect = {}};
+  for (const HeldOutput& held : held_outputs) {
+    if (!concerns(held.models, reference)) continue;
+    if (!hold(held, step, granularity, result.live)) {
+      result.without_effect += fmt::format("{} held; ", held.layer);
+    }
+  }
+  if (shifts_labels(reference) && !hold_padded_labels(reference, step, granularity, result.live)) {
+    result.without_effect += "padded labels; ";
+  }
+  return result;
+}
+
+}  // namespace stowage::reference

@@ -3,48 +3,12 @@
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/operator_reference.hpp"
 #include "estimator/catalogue/operator_row.hpp"
 
 namespace stowage {
 
 namespace {
-
-std::string type_text(const AttributeSpec& attribute) {
-  switch (attribute.type) {
-    case AttributeType::integer:
-      return "integer";
-    case AttributeType::integers:
-      return attribute.length > 0 ? fmt::format("{} integers", attribute.length) : "integers";
-    case AttributeType::dimensions:
-      return "dimensions";
-    case AttributeType::real:
-      return "number";
-    case AttributeType::boolean:
-      return "true or false";
-    case AttributeType::choice:
-      return fmt::format("{}", fmt::join(attribute.choices, " | "));
-  }
-  return "";
-}
-
-std::string bounds_text(const AttributeSpec& attribute) {
-  if (attribute.minimum && attribute.maximum) {
-    return fmt::format("{} to {}", *attribute.minimum, *attribute.maximum);
-  }
-  if (attribute.minimum) return fmt::format("at least {}", *attribute.minimum);
-  if (attribute.maximum) return fmt::format("at most {}", *attribute.maximum);
-  return "";
-}
-
-std::string default_text(const AttributeSpec& attribute) {
-  return attribute.default_value ? to_string(*attribute.default_value) : "required";
-}
-
-std::string inputs_text(const OperatorRow& row) {
-  if (row.max_inputs < 0) return fmt::format("{} or more", row.min_inputs);
-  if (row.max_inputs == row.min_inputs) return fmt::format("{}", row.min_inputs);
-  return fmt::format("{} to {}", row.min_inputs, row.max_inputs);
-}
 
 Json json_of(const OperatorRow& row) {
   Json::Array attributes;
@@ -68,12 +32,15 @@ Json json_of(const OperatorRow& row) {
                       {"min_inputs", row.min_inputs},
                       {"max_inputs", row.max_inputs < 0 ? Json() : Json(row.max_inputs)},
                       {"attributes", std::move(attributes)},
+                      {"is_loss", row.is_loss},
+                      {"autocast", to_string(row.autocast)},
                       {"kernel_sets", std::move(kernel_sets)}};
 }
 
 void describe(const OperatorRow& row, Report& report) {
   report.say(fmt::format("{}: {}", row.name, row.doc), Tone::heading);
-  report.say(fmt::format("  inputs: {}", inputs_text(row)));
+  report.say(fmt::format("  inputs: {}\n  format under autocast: {}", inputs_text(row),
+                         autocast_text(row)));
   Table table{.columns = {{"Attribute", "attribute"},
                           {"Type", "type"},
                           {"Default", "default"},
@@ -111,6 +78,7 @@ Result<Answer> run_ops(const Arguments& arguments) {
     Json::Array rows;
     for (const OperatorRow& row : operator_catalogue()) rows.push_back(json_of(row));
     answer.report.json = {{"ops", std::move(rows)}};
+    if (arguments.text("format") == "markdown") answer.report.raw = operator_reference();
     list(answer.report);
     return answer;
   }

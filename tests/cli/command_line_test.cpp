@@ -7,6 +7,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/help.hpp"
+#include "cli/operator_reference.hpp"
 #include "cli/option.hpp"
 #include "tests/cli/program.hpp"
 
@@ -195,6 +196,16 @@ TEST_CASE("every command's help fits its screen and shows a real example") {
       CHECK(parse_arguments(command, std::span(all).subspan(2)));
     }
   }
+}
+
+TEST_CASE("the operators of docs/model-description.md are the catalogue's") {
+  const std::string page = testing::file_text(STOWAGE_SOURCE_DIR "/docs/model-description.md");
+  const std::string opening = "<!-- operators -->\n";
+  const std::size_t begin = page.find(opening);
+  const std::size_t end = page.find("<!-- /operators -->");
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  CHECK(page.substr(begin + opening.size(), end - begin - opening.size()) == operator_reference());
 }
 
 TEST_CASE("docs/commands.md is what the tables say") {

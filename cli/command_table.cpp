@@ -92,7 +92,9 @@ const std::vector<CommandSpec>& table() {
        .summary = "layers, output shapes, parameters",
        .details = "Prints a model's layers in the order in which they run, with their output "
                   "shapes and parameters. A tied parameter counts where it is first used; "
-                  "buffers, such as running statistics, are counted apart.",
+                  "buffers, such as running statistics, are counted apart. With --verbose also "
+                  "what each layer computes and what it is the first to keep for the backward "
+                  "pass in PyTorch, for one sample where no --batch is given.",
        .positionals = {model_positional},
        .options = {"batch", "seq", "set", "format", "verbose", "configs"},
        .examples = {"stowage summary resnet50", "stowage summary gpt2 --seq 512 --format json"},

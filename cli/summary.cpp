@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/settings.hpp"
 #include "estimator/catalogue/operator_row.hpp"
+#include "estimator/step/lower.hpp"
 
 namespace stowage {
 
@@ -16,6 +17,8 @@ struct Layer {
   std::string_view op;
   Shape output;
   std::int64_t parameters = 0;
+  Affine flops = 0;        ///< of its forward pass
+  Affine saved_bytes = 0;  ///< that it is the first to keep for the backward pass
 };
 
 // A tied parameter counts at its first owner, so that the rows add up to the model's.
@@ -35,6 +38,33 @@ std::vector<Layer> layers_of(const ModelGraph& model) {
   return layers;
 }
 
+bool is_kept(StorageClass storage_class) {
+  return storage_class == StorageClass::activation ||
+         storage_class == StorageClass::saved_auxiliary;
+}
+
+// What eager PyTorch's forward pass computes and keeps, layer by layer; without a loss nothing is
+// kept.
+Result<bool> add_costs(const ModelGraph& model, std::vector<Layer>& layers) {
+  const bool trains = model.loss.valid();
+  const auto step =
+      lower(model, {.kernels = KernelSet::pytorch, .mode = trains ? Mode::train : Mode::inference});
+  if (!step) return tl::unexpected(step.error());
+  for (const KernelNode& node : step->nodes) {
+    if (!node.op.valid() || node.phase == Phase::backward) continue;
+    Affine& flops = layers[node.op.index()].flops;
+    flops = flops + node.flops;
+  }
+  std::set<StorageId> counted;
+  for (const SavedTensor& saved : step->saved) {
+    const Storage& storage = step->storage(saved.storage);
+    if (!is_kept(storage.storage_class) || !counted.insert(saved.storage).second) continue;
+    Affine& bytes = layers[saved.op.index()].saved_bytes;
+    bytes = bytes + storage.bytes;
+  }
+  return true;
+}
+
 std::string shape_text(const Shape& shape, std::optional<std::int64_t> batch) {
   return batch ? fmt::format("[{}]", fmt::join(at_batch(shape, *batch), ", ")) : to_string(shape);
 }
@@ -48,14 +78,30 @@ Bytes parameter_bytes(const ModelGraph& model, bool buffers) {
   return sum;
 }
 
-Table listing(const std::vector<Layer>& layers, std::optional<std::int64_t> batch) {
+// FLOPs leave 64 bits long before bytes do.
+double value_of(const Affine& count, std::int64_t batch) {
+  return static_cast<double>(count.constant) +
+         static_cast<double>(count.slope) * static_cast<double>(batch);
+}
+Number giga(const Affine& flops, std::int64_t batch) { return {value_of(flops, batch) / 1e9, 3}; }
+
+Table listing(const std::vector<Layer>& layers, std::optional<std::int64_t> batch, bool costs) {
   Table table{.columns = {{"Parameters", "parameters"},
                           {"Output shape", "output_shape"},
                           {"Operator", "op"},
                           {"Layer", "name"}}};
+  if (costs) {
+    table.columns.insert(table.columns.begin() + 1,
+                         {{"GFLOPs", "gflops"}, {"Saved", "saved_bytes"}});
+  }
   for (const Layer& layer : layers) {
-    table.rows.push_back(
-        {{layer.parameters, shape_text(layer.output, batch), std::string(layer.op), layer.name}});
+    Row row{{layer.parameters, shape_text(layer.output, batch), std::string(layer.op), layer.name}};
+    if (costs) {
+      const std::int64_t at = batch.value_or(1);
+      row.cells.insert(row.cells.begin() + 1,
+                       {Cell(giga(layer.flops, at)), Cell(Bytes(layer.saved_bytes.at(at)))});
+    }
+    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -69,7 +115,9 @@ Json::Object json_of(const ModelGraph& model, const std::vector<Layer>& layers,
     rows.emplace_back(Json::Object{{"name", layer.name},
                                    {"op", layer.op},
                                    {"output_shape", std::move(shape)},
-                                   {"parameters", layer.parameters}});
+                                   {"parameters", layer.parameters},
+                                   {"flops", value_of(layer.flops, batch)},
+                                   {"saved_bytes", layer.saved_bytes.at(batch)}});
   }
   return {{"model", Json::Object{{"name", model.name},
                                  {"source", model.source},
@@ -81,6 +129,40 @@ Json::Object json_of(const ModelGraph& model, const std::vector<Layer>& layers,
           {"layers", std::move(rows)}};
 }
 
+Answer answer_of(const ModelGraph& model, const std::vector<Layer>& layers,
+                 std::optional<std::int64_t> batch, bool costs) {
+  Answer answer;
+  Report& report = answer.report;
+  report.notes = model.warnings;
+  report.listing = listing(layers, batch, costs);
+  report.json = json_of(model, layers, batch.value_or(1));
+
+  const std::int64_t all = parameter_count(model);
+  const std::int64_t trainable = trainable_parameter_count(model);
+  report.say(model.source.empty() ? model.name : fmt::format("{} ({})", model.name, model.source),
+             Tone::heading);
+  Table table = report.listing;
+  Row sum{{all, std::string(), std::string(), std::string("all")}, true};
+  if (costs) {
+    Affine flops = 0, saved = 0;
+    for (const Layer& layer : layers) {
+      flops = flops + layer.flops;
+      saved = saved + layer.saved_bytes;
+    }
+    const std::int64_t at = batch.value_or(1);
+    sum.cells.insert(sum.cells.begin() + 1, {Cell(giga(flops, at)), Cell(Bytes(saved.at(at)))});
+  }
+  table.rows.push_back(std::move(sum));
+  report.show(std::move(table));
+  report.say("");
+  Table totals{.columns = {{"", "count"}, {"", "bytes"}, {"", "name"}}};
+  totals.rows.push_back({{all, parameter_bytes(model, false), std::string("parameters")}});
+  totals.rows.push_back({{trainable, std::monostate{}, std::string("of them trainable")}});
+  totals.rows.push_back({{std::monostate{}, parameter_bytes(model, true), std::string("buffers")}});
+  report.show(std::move(totals));
+  return answer;
+}
+
 }  // namespace
 
 Result<Answer> run_summary(const Arguments& arguments) {
@@ -90,30 +172,21 @@ Result<Answer> run_summary(const Arguments& arguments) {
   if (!requested) return tl::unexpected(std::move(requested.error()));
   const ModelGraph& model = requested->graph;
 
-  const std::vector<Layer> layers = layers_of(model);
+  std::vector<Layer> layers = layers_of(model);
+  const bool costs = arguments.flag("verbose") || arguments.text("format") != "table";
+  if (costs) {
+    const auto added = add_costs(model, layers);
+    if (!added) return tl::unexpected(added.error());
+  }
   const auto batch =
       arguments.given("batch") ? arguments.integer("batch") : std::optional<std::int64_t>();
 
-  Answer answer;
-  Report& report = answer.report;
-  report.notes = model.warnings;
-  report.listing = listing(layers, batch);
-  report.json = json_of(model, layers, arguments.integer("batch").value_or(1));
-
-  const std::int64_t all = parameter_count(model);
-  const std::int64_t trainable = trainable_parameter_count(model);
-  report.say(model.source.empty() ? model.name : fmt::format("{} ({})", model.name, model.source),
-             Tone::heading);
-  Table table = report.listing;
-  table.rows.push_back({{all, std::string(), std::string(), std::string("all")}, true});
-  report.show(std::move(table));
-  report.say("");
-  Table totals{.columns = {{"", "count"}, {"", "bytes"}, {"", "name"}}};
-  totals.rows.push_back({{all, parameter_bytes(model, false), std::string("parameters")}});
-  totals.rows.push_back({{trainable, std::monostate{}, std::string("of them trainable")}});
-  totals.rows.push_back({{std::monostate{}, parameter_bytes(model, true), std::string("buffers")}});
-  report.show(std::move(totals));
-  return answer;
+  try {
+    return answer_of(model, layers, batch, costs);
+  } catch (const ArithmeticOverflow&) {
+    return failure(command_line_error(
+        fmt::format("--batch {}: what this model keeps leaves 64 bits", *batch)));
+  }
 }
 
 }  // namespace stowage

@@ -2,11 +2,16 @@
 // with everything resident.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
 
+#include "gpu_probe/host_backend.hpp"
 #include "gpu_probe/resident_step.hpp"
+#include "gpu_probe/validate_run.hpp"
+#include "tests/gpu_probe/gradient_check.hpp"
+#include "tests/gpu_probe/random_plan.hpp"
 #include "tests/gpu_probe/small_models.hpp"
 
 namespace stowage::test {
@@ -28,6 +33,30 @@ std::string description(const OperatorModel& model) {
 }
 
 const OperatorModel models[] = {
+    {"conv2d", "4, 3, 5", "  - conv2d: {channels: 4, kernel: 3, padding: 1, groups: 2}\n"},
+    {"conv_transpose2d", "4, 3, 5", "  - conv_transpose2d: {channels: 3, kernel: 2, stride: 2}\n"},
+    {"matmul", "4, 5",
+     "  - transpose: {name: turned, axes: [0, 2, 1]}\n  - matmul: {from: [stem, turned]}\n"},
+    {"batch_norm", "4, 5", "  - batch_norm\n"},
+    {"layer_norm", "4, 5", "  - layer_norm: {axes: 2}\n"},
+    {"relu", "4, 5", "  - relu\n"},
+    {"gelu", "4, 5", "  - gelu\n"},
+    {"softmax", "4, 5", "  - softmax: {axis: 1}\n"},
+    {"max_pool2d", "4, 3, 5", "  - max_pool2d: {kernel: 2, stride: 1}\n"},
+    {"avg_pool2d", "4, 3, 5", "  - avg_pool2d: {kernel: 2, stride: 1, padding: 1}\n"},
+    {"adaptive_avg_pool2d", "4, 3, 5", "  - adaptive_avg_pool2d: {size: 2}\n"},
+    {"dropout", "4, 5", "  - dropout: {p: 0.3}\n"},
+    {"add", "4, 5",
+     "  - linear: {name: other, from: x, features: 6}\n  - add: {from: [stem, other]}\n"},
+    {"mul", "4, 5",
+     "  - linear: {name: other, from: x, features: 6}\n  - mul: {from: [stem, other]}\n"},
+    {"concat", "4, 5",
+     "  - linear: {name: other, from: x, features: 6}\n"
+     "  - concat: {from: [stem, other], axis: 1}\n"},
+    {"reshape", "4, 5", "  - reshape: {shape: [batch, 12, 2]}\n  - softmax\n"},
+    {"attention", "4, 5",
+     "  - reshape: {name: q, shape: [batch, 2, 4, 3]}\n"
+     "  - scaled_dot_product_attention: {from: [q, q, q], causal: true, dropout: 0.2}\n"},
     {"relu6", "4, 5", "  - relu6\n"},
     {"leaky_relu", "4, 5", "  - leaky_relu: {negative_slope: 0.2}\n"},
     {"elu", "4, 5", "  - elu\n"},
@@ -149,6 +178,41 @@ TEST_CASE("a step of every operator runs, and its numbers are finite") {
     }
     CHECK(gradients >= 4);  // of the stem and the head
   }
+}
+
+TEST_CASE("plans drawn from the definition leave the bits of every operator's step") {
+  auto backend = open_host_backend();
+  REQUIRE(backend.has_value());
+  for (const OperatorModel& model : models) {
+    INFO(std::string(model.name));
+    const std::string text = description(model);
+    const StepGraph graph = step_of(text.c_str(), adamw());
+    const auto report = run_plan(random_plan(graph, 3, 5), graph, **backend);
+    const std::string refusal = report ? "" : report.error().front().message;
+    CHECK(refusal == "");
+    if (!report) continue;
+    for (const Check& check : report->checks) {
+      INFO(check.name, ": ", check.detail);
+      CHECK(check.passed);
+    }
+  }
+}
+
+TEST_CASE("every operator's gradients are the slopes of its loss") {
+  double worst = 0;
+  for (const OperatorModel& model : models) {
+    const std::string text = description(model);
+    const StepGraph graph = step_of(text.c_str(), sgd_momentum());
+    const auto checks = check_gradients(graph, 4, 3e-3);
+    CHECK(checks.size() >= 4);
+    for (const GradientCheck& check : checks) {
+      INFO(std::string(model.name), ", ", check.parameter);
+      CHECK(check.along_error <= 0.01);
+      CHECK(check.random_error <= 0.01);
+      worst = std::max({worst, check.along_error, check.random_error});
+    }
+  }
+  MESSAGE("largest relative difference from the loss's slope: ", worst);
 }
 
 }  // namespace stowage::test

@@ -1,6 +1,6 @@
 // Cross-entropy of classes, of logits or (nll_loss) of their log-probabilities, averaged over the
-// targets that are not `ignore_index` (PyTorch's default -100). Backward multiplies by the
-// attribute `scale`, the gradient of the loss itself.
+// targets that are not `ignore_index` (PyTorch's default -100); cross-entropy may smooth the
+// targets. Backward multiplies by the attribute `scale`, the gradient of the loss itself.
 #include <algorithm>
 #include <cmath>
 
@@ -12,6 +12,7 @@ namespace {
 /// logits [n, classes, area], target [n, area].
 struct Classes {
   std::int64_t n, classes, area, ignored;
+  double smoothing;  ///< the share of a target's weight that is spread over all classes
 };
 
 Classes classes_of(const KernelCall& call, const TensorArgument& logits,
@@ -21,7 +22,14 @@ Classes classes_of(const KernelCall& call, const TensorArgument& logits,
   expected.erase(expected.begin() + 1);
   require_shape("the target", target, expected);
   return {logits.shape[0], logits.shape[1], count(logits.shape, 2, logits.shape.size()),
-          integer(call, "ignore_index", -100)};
+          integer(call, "ignore_index", -100), real(call, "label_smoothing", 0)};
+}
+
+/// `logits` begin at a position's first class.
+double mean_over_classes(const float* logits, const Classes& c) {
+  double sum = 0;
+  for (std::int64_t k = 0; k < c.classes; ++k) sum += logits[k * c.area];
+  return sum / static_cast<double>(c.classes);
 }
 
 std::int64_t checked_class(std::int64_t target, const Classes& c) {
@@ -58,7 +66,8 @@ void cross_entropy_forward(const KernelCall& call) {
     const double log_sum = largest + std::log(sum);
     sums[i] = static_cast<float>(log_sum);
     if (t[i] == c.ignored) continue;
-    loss += log_sum - x[base + checked_class(t[i], c) * c.area];
+    loss += log_sum - (1 - c.smoothing) * x[base + checked_class(t[i], c) * c.area];
+    if (c.smoothing != 0) loss -= c.smoothing * mean_over_classes(x + base, c);
     ++counted;
   }
   *mutable_floats(call.writes[0]) = static_cast<float>(loss / static_cast<double>(counted));
@@ -76,12 +85,14 @@ void cross_entropy_backward(const KernelCall& call) {
   const std::int64_t positions = c.n * c.area;
   const auto counted = positions - std::count(t, t + positions, c.ignored);
   const double scale = real(call, "scale", 1) / static_cast<double>(counted);
+  const double spread = c.smoothing / static_cast<double>(c.classes);
   for (std::int64_t i = 0; i < positions; ++i) {
     const std::int64_t base = i / c.area * c.classes * c.area + i % c.area;
     for (std::int64_t k = 0; k < c.classes; ++k) {
       const std::int64_t at = base + k * c.area;
       const double share = std::exp(static_cast<double>(x[at]) - sums[i]);
-      dx[at] = t[i] == c.ignored ? 0 : static_cast<float>(scale * (share - (k == t[i] ? 1 : 0)));
+      const double wanted = spread + (k == t[i] ? 1 - c.smoothing : 0);
+      dx[at] = t[i] == c.ignored ? 0 : static_cast<float>(scale * (share - wanted));
     }
   }
 }

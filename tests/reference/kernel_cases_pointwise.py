@@ -117,6 +117,19 @@ def nll(name, shape, target, scale=1.0, **attributes):
                 logs(*shape), lambda _: torch.tensor(target), attributes, scale)
 
 
+def cross_entropy(name, shape, target, **attributes):
+    def build(draw):
+        x, goal = draw.normal(*shape), torch.tensor(target)
+        y, _, (dx,) = gradients(lambda t: functional.cross_entropy(t, goal, **attributes), [x],
+                                torch.tensor(0.5, dtype=torch.float64))
+        sums = torch.logsumexp(x, 1)
+        return ({"x": x, "target": goal, "loss": y, "logsumexp": sums, "dx": dx},
+                [Call("cross_entropy_forward", attributes, ["x", "target"], ["loss", "logsumexp"]),
+                 Call("cross_entropy_backward", {**attributes, "scale": 0.5},
+                      ["x", "target", "logsumexp"], ["dx"])])
+    return f"cross_entropy {name}", build
+
+
 def normal(*shape):
     return lambda draw: draw.normal(*shape)
 
@@ -130,6 +143,8 @@ def logs(*shape):
 
 
 LOSSES = [
+    cross_entropy("smoothed", (3, 5), [0, 4, 2], label_smoothing=0.1),
+    cross_entropy("smoothed, some ignored", (2, 3, 2), [[0, -100], [2, 1]], label_smoothing=0.3),
     log_softmax(1, (3, 5)), log_softmax(1, (2, 3, 2, 2)), log_softmax(-1, (2, 2, 4)),
     nll("2-D", (3, 5), [0, 4, 2]),
     nll("per pixel, some ignored", (2, 3, 2), [[0, -100], [2, 1]], 0.5),

@@ -37,7 +37,9 @@ void give_gradient(OperatorLowering& lowering, TensorView dx) {
 }
 
 void forward_average(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const bool as_it_is = lowering.pytorch() && is_mean(lowering);
+  const TensorView x =
+      as_it_is ? lowering.input() : lowering.contiguous(lowering.input(), "input.contiguous");
   lowering.emit(Kernel::adaptive_avg_pool_forward, "forward", {x}, {lowering.new_output()},
                 {.flops = element_count(x.shape)});
   if (lowering.pytorch() && !is_mean(lowering)) lowering.save("input", x);

@@ -35,9 +35,15 @@ tl::expected<Inference, InferenceError> infer_embedding(const Attributes& attrib
 }
 
 void forward_embedding(OperatorLowering& lowering) {
-  const TensorView indices = lowering.contiguous(lowering.input(), "indices.contiguous");
+  TensorView indices = lowering.input();
+  std::vector<StorageId> temporaries;
+  if (!lowering.pytorch()) {
+    indices = lowering.contiguous(indices, "indices.contiguous");
+  } else if (!is_contiguous(indices)) {  // index_select of their flattened copy; saved as they are
+    temporaries.push_back(lowering.new_temporary("flat_indices", byte_count(indices)));
+  }
   lowering.emit(Kernel::embedding_forward, "forward", {indices, lowering.parameter(0)},
-                {lowering.new_output()});
+                {lowering.new_output()}, {.temporaries = std::move(temporaries)});
   lowering.save("indices", indices);
 }
 

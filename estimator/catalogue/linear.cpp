@@ -46,26 +46,34 @@ void backward_linear(OperatorLowering& lowering) {
   const TensorView w = lowering.parameter(0);
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
   const Affine flops = element_count(dy.shape) * Affine(2) * w.shape[1];
+  KernelNode* last = nullptr;
   const auto data = [&] {
     if (!lowering.input_needs_gradient()) return;
     TensorView dx = lowering.new_input_gradient();
     dx.is_view = dx.shape.size() != 2;  // addmm works on the flattened input
-    lowering.emit(Kernel::linear_backward_data, "backward.data", {dy, w}, {dx}, {.flops = flops});
+    last = &lowering.emit(Kernel::linear_backward_data, "backward.data", {dy, w}, {dx},
+                          {.flops = flops});
     lowering.give_input_gradient(0, dx);
   };
   const auto filter = [&] {
     if (!lowering.parameter_needs_gradient(0)) return;
     TensorView dw = lowering.new_parameter_gradient(0);
     dw.is_view = true;  // of the product's transposition
-    lowering.emit(Kernel::linear_backward_filter, "backward.filter", {lowering.saved("input"), dy},
-                  {dw}, {.flops = flops});
+    last = &lowering.emit(Kernel::linear_backward_filter, "backward.filter",
+                          {lowering.saved("input"), dy}, {dw}, {.flops = flops});
     lowering.give_parameter_gradient(0, dw);
   };
   // AddmmBackward makes mat1's gradient, then mat2's; the engine then sums the bias's.
   if (lowering.pytorch()) data();
   filter();
-  emit_bias_gradient(lowering, dy, static_cast<std::int64_t>(dy.shape.size()) - 1);
+  const std::int64_t features = static_cast<std::int64_t>(dy.shape.size()) - 1;
+  if (KernelNode* node = emit_bias_gradient(lowering, dy, features)) last = node;
   if (!lowering.pytorch()) data();
+  if (last == nullptr || dy.storage == lowering.output_gradient().storage) return;
+  // The flattening that copied the gradient is a node of its own, which has let go of it.
+  lowering.hold_by_hand();
+  if (lowering.has_saved("input")) last->holds.push_back(lowering.saved("input").storage);
+  last->holds.push_back(dy.storage);
 }
 
 /// Rows and columns of a matrix operand after an optional transposition.

@@ -134,9 +134,7 @@ const std::vector<ReferenceModel>& reference_models() {
 }
 
 /// Models whose steps are not held against PyTorch's yet. None may be added.
-static const std::set<std::string> not_compared = {"bert-base",
-                                                   "bert-large",
-                                                   "convnext_tiny",
+static const std::set<std::string> not_compared = {"convnext_tiny",
                                                    "dcgan-discriminator",
                                                    "dcgan-generator",
                                                    "efficientnet_b0",
@@ -149,7 +147,6 @@ static const std::set<std::string> not_compared = {"bert-base",
                                                    "llama-3.2-1b",
                                                    "lstm-lm",
                                                    "mistral-7b",
-                                                   "mixer_b16",
                                                    "swin_t",
                                                    "t5-small",
                                                    "vit_b_16",

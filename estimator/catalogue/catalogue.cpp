@@ -37,6 +37,7 @@ std::span<const OperatorRow> operator_catalogue() {
       rows::glu(),
       rows::swiglu(),
       rows::softmax(),
+      rows::log_softmax(),
       rows::max_pool1d(),
       rows::max_pool2d(),
       rows::max_pool3d(),
@@ -84,7 +85,12 @@ std::span<const OperatorRow> operator_catalogue() {
       rows::positions(),
       rows::scaled_dot_product_attention(),
       rows::cross_entropy(),
+      rows::nll(),
       rows::mse(),
+      rows::l1(),
+      rows::bce(),
+      rows::bce_with_logits(),
+      rows::kl_div(),
   };
   return catalogue;
 }

@@ -71,10 +71,11 @@ TensorView make_noise(OperatorLowering& lowering, const TensorView& x, std::size
 }
 
 void multiply_by(OperatorLowering& lowering, const TensorView& x, const TensorView& noise,
-                 bool in_place) {
+                 bool in_place, std::vector<StorageId> holds = {}) {
   if (in_place) lowering.set_output(0, x);
   const TensorView y = in_place ? x : new_output_like(lowering, x);
-  lowering.emit(Kernel::multiply, "forward", {x, noise}, {y}, {.flops = element_count(x.shape)});
+  lowering.emit(Kernel::multiply, "forward", {x, noise}, {y},
+                {.holds = std::move(holds), .flops = element_count(x.shape)});
   lowering.save("other", noise);
 }
 
@@ -162,7 +163,8 @@ void forward_samples(OperatorLowering& lowering) {
   const TensorView quotient =
       ordered_like(lowering.new_tensor("quotient", x.shape, x.type, StorageClass::activation), x);
   emit_division(lowering, "quotient", x, quotient);
-  multiply_by(lowering, quotient, noise, false);
+  // The function's argument is a variable, which keeps it to the end.
+  multiply_by(lowering, quotient, noise, false, {x.storage});
 }
 
 void backward_samples(OperatorLowering& lowering) {

@@ -2,6 +2,7 @@
 // form written out in Python, as Hugging Face's NewGELUActivation does
 //   0.5 * x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x^3)))
 // which in eager PyTorch is eight kernels that save four tensors; our executor runs it as one.
+#include "estimator/catalogue/elementwise.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -82,7 +83,7 @@ void backward_composite(OperatorLowering& lowering) {
 void forward(OperatorLowering& lowering) {
   if (composite(lowering)) return forward_composite(lowering);
   const TensorView x = lowering.input();
-  const TensorView y = lowering.new_output();
+  const TensorView y = new_output_like(lowering, x);
   lowering.emit(Kernel::gelu_forward, "forward", {x}, {y},
                 {.flops = element_count(x.shape) * Affine(gelu_flops)});
   lowering.save("input", x);
@@ -90,9 +91,9 @@ void forward(OperatorLowering& lowering) {
 
 void backward(OperatorLowering& lowering) {
   if (composite(lowering)) return backward_composite(lowering);
-  const TensorView dx = lowering.new_input_gradient();
-  lowering.emit(Kernel::gelu_backward, "backward",
-                {lowering.saved("input"), lowering.output_gradient()}, {dx},
+  const TensorView dy = lowering.output_gradient();
+  const TensorView dx = new_input_gradient_like(lowering, dy);
+  lowering.emit(Kernel::gelu_backward, "backward", {lowering.saved("input"), dy}, {dx},
                 {.flops = element_count(dx.shape) * Affine(gelu_flops)});
   lowering.give_input_gradient(0, dx);
 }

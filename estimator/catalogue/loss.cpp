@@ -1,11 +1,10 @@
-// cross_entropy (mean over targets, class axis 1) and mse (mean over elements).
+// cross_entropy and nll: means over targets, class axis 1.
 // PyTorch's cross_entropy is log_softmax, which saves its result, then nll_loss, which saves that
 // result and the target; backward makes the gradient of each. Our executor fuses the two and saves
 // one log-sum-exp a target.
-#include <fmt/format.h>
+#include "estimator/catalogue/loss.hpp"
 
-#include <array>
-#include <optional>
+#include <fmt/format.h>
 
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
@@ -39,31 +38,19 @@ tl::expected<Inference, InferenceError> infer_cross_entropy(const Attributes&,
   return result;
 }
 
-Attributes gradient_scale(const OperatorLowering& lowering) {
-  Attributes attributes;
-  attributes.set("scale", 1.0 / lowering.micro_batches());
-  return attributes;
-}
-
-// loss.backward() starts from a one.
-TensorView emit_first_gradient(OperatorLowering& lowering) {
-  const TensorView one = lowering.new_tensor("grad", {}, lowering.output_type().type,
-                                             StorageClass::activation_gradient);
-  Attributes value;
-  value.set("value", 1.0);
-  lowering.emit(Kernel::fill, "grad", {}, {one}, {.attributes = value});
-  lowering.keep_through_backward(one);
-  return one;
+bool is_smoothed(const OperatorLowering& lowering) {
+  return lowering.attributes().real("label_smoothing") > 0;
 }
 
 void forward_two_kernels(OperatorLowering& lowering) {
+  if (is_smoothed(lowering)) return forward_smoothed_cross_entropy(lowering);
   const TensorView logits = lowering.contiguous(lowering.input(0), "input.contiguous");
   const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
   const TensorView logp =
       lowering.new_tensor("log_probabilities", logits.shape, logits.type, StorageClass::activation);
   lowering.emit(Kernel::log_softmax_forward, "log_softmax", {logits}, {logp},
                 {.flops = element_count(logits.shape) * Affine(5)});
-  const TensorView loss = lowering.new_output();
+  const TensorView loss = new_loss(lowering);
   const TensorView total =
       lowering.new_tensor("total_weight", {}, logits.type, StorageClass::saved_auxiliary);
   lowering.emit(Kernel::nll_loss_forward, "nll_loss", {logp, target}, {loss, total},
@@ -71,12 +58,14 @@ void forward_two_kernels(OperatorLowering& lowering) {
   lowering.save("result", logp);
   lowering.save("target", target);
   lowering.save("total_weight", total);
+  finish_loss(lowering, loss);
 }
 
 void backward_two_kernels(OperatorLowering& lowering) {
+  if (is_smoothed(lowering)) return backward_smoothed_cross_entropy(lowering);
   lowering.hold_by_hand();  // two autograd nodes; each kernel reads all that its node holds
   const TensorView logp = lowering.saved("result");
-  const TensorView one = emit_first_gradient(lowering);
+  const TensorView one = loss_gradient(lowering);
   const TensorView d_logp = lowering.new_tensor("grad_log_probabilities", logp.shape, logp.type,
                                                 StorageClass::activation_gradient);
   lowering.emit(Kernel::nll_loss_backward, "backward.nll_loss",
@@ -91,7 +80,7 @@ void backward_two_kernels(OperatorLowering& lowering) {
 void forward_fused(OperatorLowering& lowering) {
   const TensorView logits = lowering.input(0);
   const TensorView target = lowering.input(1);
-  const TensorView loss = lowering.new_output();
+  const TensorView loss = new_loss(lowering);
   const TensorView sums = lowering.new_tensor("logsumexp", target.shape, DataType::float32,
                                               StorageClass::saved_auxiliary);
   lowering.emit(Kernel::cross_entropy_forward, "forward", {logits, target}, {loss, sums},
@@ -99,6 +88,7 @@ void forward_fused(OperatorLowering& lowering) {
   lowering.save("input", logits);
   lowering.save("target", target);
   lowering.save("logsumexp", sums);
+  finish_loss(lowering, loss);
 }
 
 void backward_fused(OperatorLowering& lowering) {
@@ -110,47 +100,41 @@ void backward_fused(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
-tl::expected<Inference, InferenceError> infer_mse(const Attributes&,
-                                                  std::span<const TensorType> inputs) {
-  if (auto error = want_floating(inputs[0], 0)) return tl::unexpected(*error);
-  if (inputs[0] != inputs[1]) {
-    return refuse(fmt::format("its inputs are {} {} and {} {}", to_string(inputs[0].type),
-                              to_string(inputs[0].shape), to_string(inputs[1].type),
-                              to_string(inputs[1].shape)),
-                  {}, 1);
-  }
-  Inference result;
-  result.outputs = {{{}, inputs[0].type}};
-  result.flops = element_count(inputs[0].shape) * Affine(3);
-  return result;
-}
-
-void forward_mse(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(0), "input.contiguous");
+void forward_nll(OperatorLowering& lowering) {
+  const TensorView logp = lowering.contiguous(lowering.input(0), "input.contiguous");
   const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
-  lowering.emit(Kernel::mse_forward, "forward", {x, target}, {lowering.new_output()},
-                {.flops = element_count(x.shape) * Affine(3)});
-  lowering.save("input", x);
+  const TensorView loss = new_loss(lowering);
+  std::vector<TensorView> writes{loss};
+  if (lowering.pytorch()) {
+    writes.push_back(
+        lowering.new_tensor("total_weight", {}, logp.type, StorageClass::saved_auxiliary));
+  }
+  lowering.emit(Kernel::nll_loss_forward, "forward", {logp, target}, writes,
+                {.flops = element_count(target.shape)});
+  lowering.save("self", logp);
   lowering.save("target", target);
+  if (lowering.pytorch()) lowering.save("total_weight", writes[1]);
+  finish_loss(lowering, loss);
 }
 
-// The mean of (x - target)^2 is symmetric: the target's gradient, where it has one, is the input's
-// with the two exchanged.
-void backward_mse(OperatorLowering& lowering) {
-  const std::array<TensorView, 2> values{lowering.saved("input"), lowering.saved("target")};
-  std::optional<TensorView> one;
-  if (lowering.pytorch()) one = emit_first_gradient(lowering);
-  for (int i = 0; i < 2; ++i) {
-    if (!lowering.input_needs_gradient(i)) continue;
-    std::vector<TensorView> reads{values[static_cast<std::size_t>(i)],
-                                  values[static_cast<std::size_t>(1 - i)]};
-    if (one) reads.push_back(*one);
-    const TensorView dx = lowering.new_input_gradient(i);
-    lowering.emit(
-        Kernel::mse_backward, i == 0 ? "backward" : "backward.target", reads, {dx},
-        {.attributes = gradient_scale(lowering), .flops = element_count(dx.shape) * Affine(3)});
-    lowering.give_input_gradient(i, dx);
+void backward_nll(OperatorLowering& lowering) {
+  const TensorView logp = lowering.saved("self");
+  std::vector<TensorView> reads{logp, lowering.saved("target")};
+  if (lowering.pytorch()) {
+    reads.insert(reads.begin(), loss_gradient(lowering));
+    reads.push_back(lowering.saved("total_weight"));
   }
+  const TensorView dx = lowering.new_input_gradient(0);
+  lowering.emit(Kernel::nll_loss_backward, "backward", reads, {dx},
+                {.attributes = gradient_scale(lowering), .flops = element_count(logp.shape)});
+  lowering.give_input_gradient(0, dx);
+}
+
+AttributeSpec ignore_attribute() {
+  return {.name = "ignore_index",
+          .type = AttributeType::integer,
+          .doc = "a target that does not count",
+          .default_value = std::int64_t{-100}};
 }
 
 }  // namespace
@@ -158,10 +142,14 @@ void backward_mse(OperatorLowering& lowering) {
 OperatorRow rows::cross_entropy() {
   return {.name = "cross_entropy",
           .doc = "mean cross entropy of logits [batch, classes, ...] and int64 targets",
-          .attributes = {{.name = "ignore_index",
-                          .type = AttributeType::integer,
-                          .doc = "a target that does not count",
-                          .default_value = std::int64_t{-100}}},
+          .attributes = {ignore_attribute(),
+                         {.name = "label_smoothing",
+                          .type = AttributeType::real,
+                          .doc = "share of the target that all classes divide evenly",
+                          .default_value = 0.0,
+                          .minimum = 0,
+                          .maximum = 1},
+                         weight_attribute()},
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer_cross_entropy,
@@ -171,14 +159,17 @@ OperatorRow rows::cross_entropy() {
           .autocast = AutocastClass::float32};
 }
 
-OperatorRow rows::mse() {
-  return {.name = "mse",
-          .doc = "mean squared error of two tensors",
+OperatorRow rows::nll() {
+  return {.name = "nll",
+          .doc =
+              "mean negative log-likelihood of log-probabilities [batch, classes, ...] and int64 "
+              "targets",
+          .attributes = {ignore_attribute(), weight_attribute()},
           .min_inputs = 2,
           .max_inputs = 2,
-          .infer = infer_mse,
-          .lowering = {LoweringRules{forward_mse, backward_mse},
-                       LoweringRules{forward_mse, backward_mse}},
+          .infer = infer_cross_entropy,
+          .lowering = {LoweringRules{forward_nll, backward_nll},
+                       LoweringRules{forward_nll, backward_nll}},
           .is_loss = true,
           .autocast = AutocastClass::float32};
 }

@@ -83,8 +83,16 @@ namespace stowage::rows {
 // attention.cpp
 [[nodiscard]] OperatorRow softmax();
 [[nodiscard]] OperatorRow scaled_dot_product_attention();
+// log_softmax.cpp
+[[nodiscard]] OperatorRow log_softmax();
 // loss.cpp
 [[nodiscard]] OperatorRow cross_entropy();
+[[nodiscard]] OperatorRow nll();
+// pointwise_loss.cpp
 [[nodiscard]] OperatorRow mse();
+[[nodiscard]] OperatorRow l1();
+[[nodiscard]] OperatorRow bce();
+[[nodiscard]] OperatorRow bce_with_logits();
+[[nodiscard]] OperatorRow kl_div();
 
 }  // namespace stowage::rows

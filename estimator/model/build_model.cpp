@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "estimator/base/bytes.hpp"
+#include "estimator/catalogue/loss.hpp"
 #include "estimator/model/model_topology.hpp"
 
 namespace stowage {
@@ -153,7 +154,9 @@ class ModelBuilder {
                                    .trainable = !source.frozen && !spec.is_buffer,
                                    .is_buffer = spec.is_buffer});
     }
-    if (static_cast<int>(id.index()) == expanded_.loss) loss_inputs_ = op.inputs;
+    const auto number = static_cast<int>(id.index());
+    if (!expanded_.losses.empty() && number == expanded_.losses.front()) loss_inputs_ = op.inputs;
+    if (op.row->is_loss) losses_.push_back(op.outputs[0]);
     sources_.push_back(&source);
     model_.operators.push_back(std::move(op));
   }
@@ -286,11 +289,26 @@ class ModelBuilder {
     const bool written = !scope.outputs.empty() && !scope.outputs[0].implied;
     if (!loss_inputs_.empty()) {
       model_.output = loss_inputs_[0];
-      model_.loss = model_.operators.back().outputs[0];
+      if (!losses_.empty()) model_.loss = losses_.size() > 1 ? sum_of_losses() : losses_.front();
     }
     if ((written || scope.loss < 0) && !expanded_.outputs.empty()) {
       model_.output = tensor_of(expanded_.outputs[0], scope.outputs[0].mark);
     }
+  }
+
+  TensorId sum_of_losses() {
+    Operator sum{.name = "loss", .row = &total_loss_row(), .inputs = losses_};
+    TensorType type{{}, model_.tensor(losses_.front()).type.type};
+    for (const TensorId loss : losses_) {
+      type.type = promoted(type.type, model_.tensor(loss).type.type);
+    }
+    sum.outputs.push_back(TensorId::of(model_.tensors.size()));
+    sum.span = model_.operators.back().span;
+    model_.tensors.push_back(
+        {.name = sum.name, .type = type, .producer = OperatorId::of(model_.operators.size())});
+    sources_.push_back(sources_.back());
+    model_.operators.push_back(std::move(sum));
+    return model_.operators.back().outputs[0];
   }
 
   void warn_of_unused() {
@@ -321,7 +339,8 @@ class ModelBuilder {
   ModelGraph model_;
   std::vector<Outputs> results_;                  // of each expanded operator
   std::vector<const ExpandedOperator*> sources_;  // of each operator of the model
-  std::vector<TensorId> loss_inputs_;
+  std::vector<TensorId> loss_inputs_;  // of the first loss
+  std::vector<TensorId> losses_;
   std::int64_t parameter_elements_ = 0;
 };
 

@@ -380,8 +380,15 @@ class DescriptionReader {
     model_.scope = read_scope({layers, root_.find("output"), root_.find("loss")},
                               {model_, block_numbers_, defaults_, nullptr}, mistakes_);
     if (model_.scope.loss < 0) return;
-    const LayerEntry& loss = model_.scope.layers.back();
-    const bool repeats = loss.repeat || loss.when;
+    const auto first = static_cast<std::size_t>(model_.scope.loss);
+    for (std::size_t i = first; i < model_.scope.layers.size(); ++i) {
+      check_loss(model_.scope.layers[i], i > first);
+    }
+  }
+
+  // Those of a list that come after the first may be left out.
+  void check_loss(const LayerEntry& loss, bool may_be_left_out) {
+    const bool repeats = loss.repeat || (loss.when && !may_be_left_out);
     if (loss.broken || (loss.row != nullptr && loss.row->is_loss && !repeats)) return;
     std::vector<std::string_view> losses;
     for (const OperatorRow& row : operator_catalogue()) {

@@ -57,10 +57,13 @@ class Expansion {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       model_.outputs.push_back(follow(outputs[i], description_.scope.outputs[i].mark));
     }
-    const int loss = description_.scope.loss;
-    if (loss >= 0) {
-      const Outcome& outcome = model.outcomes[static_cast<std::size_t>(loss)];
-      if (!outcome.wires.empty()) model_.loss = outcome.wires[0].source.index;
+    const int first_loss = description_.scope.loss;
+    for (std::size_t i = first_loss < 0 ? model.outcomes.size()
+                                        : static_cast<std::size_t>(first_loss);
+         i < model.outcomes.size(); ++i) {
+      const Outcome& outcome = model.outcomes[i];
+      if (outcome.left_out || outcome.wires.empty()) continue;
+      model_.losses.push_back(outcome.wires[0].source.index);
     }
     return std::move(model_);
   }

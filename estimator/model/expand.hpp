@@ -34,7 +34,7 @@ struct ExpandedOperator {
 struct ExpandedModel {
   std::vector<ExpandedOperator> operators;
   std::vector<TensorSource> outputs;  ///< of the model's scope
-  int loss = -1;                      ///< its operator
+  std::vector<int> losses;            ///< their operators, those left out left out
 };
 
 /// Precondition: `description` outlives the result, which points into it.

@@ -65,7 +65,7 @@ struct LayerEntry {
 struct Scope {
   std::vector<LayerEntry> layers;
   std::vector<Reference> outputs;
-  int loss = -1;  ///< the model's own scope: the loss's number in `layers`, the last
+  int loss = -1;  ///< the model's own scope: the first loss's number in `layers`; the rest follow
 };
 
 struct ArgumentDeclaration {

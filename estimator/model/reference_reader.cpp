@@ -110,7 +110,7 @@ Reference ReferenceReader::read_one(const YamlNode& node) {
   const auto layer = layer_numbers_.find(path.name);
   if (layer == layer_numbers_.end()) return unknown(node, path.name);
   const LayerEntry& entry = layers_[static_cast<std::size_t>(layer->second)];
-  if (layer->second == loss_) {
+  if (loss_ >= 0 && layer->second >= loss_) {
     return refuse("the loss is no layer's input", "");
   }
   const std::size_t most_numbers = entry.repeat ? 2 : 1;

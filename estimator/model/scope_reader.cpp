@@ -57,7 +57,7 @@ class ScopeReader {
       for (const YamlNode* node : nodes.layers->items) read_layer(*node, "");
     }
     const std::size_t layers = scope_.layers.size();
-    if (nodes.loss != nullptr) read_layer(*nodes.loss, "loss");
+    if (nodes.loss != nullptr) read_losses(*nodes.loss);
     if (scope_.layers.size() > layers) scope_.loss = static_cast<int>(layers);
     ReferenceReader references(scope_, context_, mistakes_);
     for (std::size_t i = 0; i < scope_.layers.size(); ++i) {
@@ -74,6 +74,15 @@ class ScopeReader {
   }
 
  private:
+  // One loss, called "loss", or a list of them, whose sum is.
+  void read_losses(const YamlNode& node) {
+    if (!node.is_sequence() || node.items.empty()) return read_layer(node, "loss");
+    scope_.layers.reserve(scope_.layers.size() + node.items.size());
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      read_layer(*node.items[i], fmt::format("loss_{}", i + 1));
+    }
+  }
+
   void read_layer(const YamlNode& node, std::string_view default_name) {
     const YamlNode* body = nullptr;
     const YamlNode* head = &node;

@@ -112,7 +112,7 @@
 // (2) training; running mean and var in place; eps, momentum
 // (3) zeroes dw first; the row `padding_index` gets nothing, -1: none
 // (4) masks above the diagonal of the last two axes, aligned as PyTorch's is_causal
-// (5) mean over the targets that are not ignore_index; class axis 1
+// (5) mean over the targets that are not ignore_index; class axis 1; label_smoothing
 // (6) s is y for sigmoid, tanh, exp and sqrt, else x: relu6, leaky_relu (negative_slope), elu
 //     (alpha), silu, mish, hardswish, hardsigmoid, softplus (beta, threshold), log, power
 //     (exponent), clamp (minimum, maximum); catalogue/unary_function.hpp has the operators

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string_view>
 
+#include "estimator/catalogue/loss.hpp"
 #include "estimator/catalogue/operator_row.hpp"
 
 namespace stowage {
@@ -29,6 +30,7 @@ StepBuilder::StepBuilder(const ModelGraph& model, const LoweringSettings& settin
 StepGraph StepBuilder::build() && {
   make_parameter_storages();
   find_what_needs_gradients();
+  find_what_only_losses_read();
   for (int i = 0; i < graph_.settings.micro_batches; ++i) run_micro_batch(i);
   graph_.gradients.resize(model_.parameters.size());
   for (std::size_t i = 0; i < parameter_gradients_.size(); ++i) {
@@ -77,9 +79,28 @@ void StepBuilder::find_what_needs_gradients() {
   }
 }
 
-bool StepBuilder::is_loss(OperatorId op) const {
-  return model_.loss.valid() && model_.tensor(model_.loss).producer == op;
+// Losses, and what leads to them alone, as auxiliary classifiers do: not run in inference.
+void StepBuilder::find_what_only_losses_read() {
+  only_for_losses_.resize(model_.operators.size(), false);
+  std::vector<bool> for_output(model_.tensors.size()), for_losses(model_.tensors.size());
+  for_output[model_.output.index()] = true;
+  for (std::size_t i = model_.operators.size(); i-- > 0;) {
+    const Operator& op = model_.operators[i];
+    const auto leads = [&](const std::vector<bool>& to) {
+      return std::any_of(op.outputs.begin(), op.outputs.end(),
+                         [&](TensorId output) { return to[output.index()]; });
+    };
+    const bool to_output = leads(for_output);
+    const bool to_losses = op.row->is_loss || leads(for_losses);
+    only_for_losses_[i] = to_losses && !to_output;
+    for (const TensorId input : op.inputs) {
+      if (to_output) for_output[input.index()] = true;
+      if (to_losses) for_losses[input.index()] = true;
+    }
+  }
 }
+
+bool StepBuilder::is_loss(OperatorId op) const { return model_.op(op).row->is_loss; }
 
 void StepBuilder::make_inputs(int micro_batch) {
   for (const TensorId id : model_.inputs) {
@@ -101,7 +122,7 @@ void StepBuilder::run_micro_batch(int micro_batch) {
   make_inputs(micro_batch);
   const bool training = graph_.settings.mode == Mode::train;
   for (std::size_t i = 0; i < model_.operators.size(); ++i) {
-    if (!training && is_loss(OperatorId::of(i))) continue;
+    if (!training && only_for_losses_[i]) continue;
     run_forward(OperatorId::of(i), micro_batch);
   }
   graph_.output = values_[model_.output.index()];
@@ -235,6 +256,14 @@ void StepBuilder::mark_held_results() {
   };
   keep(graph_.output.storage, model_.loss_in_model && last_loss.valid() ? last_loss : last_forward);
   for (const TensorView& loss : graph_.losses) keep(loss.storage, last_loss);
+  // A model with several losses returns what each reads: its logits and the auxiliary ones.
+  const Operator& last = model_.operators.back();
+  if (last.row == &total_loss_row() && graph_.settings.mode == Mode::train) {
+    for (const TensorId loss : last.inputs) {
+      const Operator& read_by = model_.op(model_.tensor(loss).producer);
+      keep(values_[read_by.inputs.front().index()].storage, last_forward);
+    }
+  }
   for (const TensorView& input : graph_.inputs) {
     graph_.storages[input.storage.index()].held_to_end = true;
   }

@@ -54,6 +54,7 @@ class StepBuilder {
   void record_saved();
   void mark_held_results();
   void find_what_needs_gradients();
+  void find_what_only_losses_read();
   [[nodiscard]] bool is_loss(OperatorId op) const;
 
   StorageId add_storage(Storage storage);
@@ -69,6 +70,7 @@ class StepBuilder {
   Phase phase_ = Phase::forward;
   std::vector<StorageId> parameter_storage_;    // by ParameterId
   std::vector<bool> tensor_needs_gradient_;     // by TensorId
+  std::vector<bool> only_for_losses_;           // by OperatorId: leads to no output
   std::vector<TensorView> values_;              // by TensorId, of the current micro-batch
   std::vector<Gradient> gradients_;             // by TensorId, of the current micro-batch
   std::vector<Gradient> parameter_gradients_;   // by ParameterId, over all micro-batches

@@ -1,0 +1,64 @@
+// log_softmax: like softmax, it saves its result.
+#include <fmt/format.h>
+
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::int64_t flops = 5;  // an element
+
+tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
+                                              std::span<const TensorType> inputs) {
+  const Shape& x = inputs[0].shape;
+  if (!resolve_axis(attributes.integer("axis"), x.size())) {
+    return refuse(fmt::format("axis {} is outside its input's shape {}", attributes.integer("axis"),
+                              to_string(x)),
+                  "axis", 0);
+  }
+  return infer_elementwise(inputs, flops);
+}
+
+Attributes axis_of(const OperatorLowering& lowering) {
+  Attributes attributes;
+  attributes.set("axis",
+                 static_cast<std::int64_t>(*resolve_axis(lowering.attributes().integer("axis"),
+                                                         lowering.output_type().shape.size())));
+  return attributes;
+}
+
+void forward(OperatorLowering& lowering) {
+  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView y = lowering.new_output();
+  lowering.emit(Kernel::log_softmax_forward, "forward", {x}, {y},
+                {.attributes = axis_of(lowering), .flops = element_count(x.shape) * Affine(flops)});
+  lowering.save("result", y);
+}
+
+void backward(OperatorLowering& lowering) {
+  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(
+      Kernel::log_softmax_backward, "backward", {lowering.saved("result"), dy}, {dx},
+      {.attributes = axis_of(lowering), .flops = element_count(dx.shape) * Affine(flops)});
+  lowering.give_input_gradient(0, dx);
+}
+
+}  // namespace
+
+OperatorRow rows::log_softmax() {
+  return {.name = "log_softmax",
+          .doc = "logarithm of softmax along an axis",
+          .attributes = {{.name = "axis",
+                          .type = AttributeType::integer,
+                          .doc = "which axis; negative counts from the last",
+                          .default_value = std::int64_t{-1}}},
+          .infer = infer,
+          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .autocast = AutocastClass::float32};
+}
+
+}  // namespace stowage

@@ -1,0 +1,91 @@
+// PyTorch's cross_entropy with label_smoothing (ATen/native/LossNLL.cpp,
+// cross_entropy_loss_label_smoothing): besides the two kernels of the plain one, the
+// log-probabilities are summed over the classes, what is ignored is masked out of the sums, and two
+// weighted means are added. In backward the gradient of the sums is a view, repeated over the
+// classes, so that the engine adds it to the other one in a new tensor.
+#include "estimator/catalogue/loss.hpp"
+
+namespace stowage {
+
+namespace {
+
+NodeExtras factor(double value, Affine flops) {
+  NodeExtras extras{.flops = flops};
+  extras.attributes.set("factor", value);
+  extras.attributes.set("offset", 0.0);
+  return extras;
+}
+
+}  // namespace
+
+void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
+  const TensorView logits = lowering.contiguous(lowering.input(0), "input.contiguous");
+  const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
+  const DataType type = logits.type;
+  const Affine elements = element_count(logits.shape);
+  const Affine targets = element_count(target.shape);
+  const auto made = [&](std::string_view name, const Shape& shape, DataType format,
+                        StorageClass storage_class) {
+    return lowering.new_tensor(name, shape, format, storage_class);
+  };
+  const TensorView logp = made("log_probabilities", logits.shape, type, StorageClass::activation);
+  lowering.emit(Kernel::log_softmax_forward, "log_softmax", {logits}, {logp},
+                {.flops = elements * Affine(5)});
+  const TensorView nll = made("nll", {}, type, StorageClass::activation);
+  const TensorView total = made("total_weight", {}, type, StorageClass::saved_auxiliary);
+  lowering.emit(Kernel::nll_loss_forward, "nll_loss", {logp, target}, {nll, total},
+                {.flops = targets});
+  const TensorView sums = made("class_sums", target.shape, type, StorageClass::activation);
+  lowering.emit(Kernel::reduce, "class_sums", {logp}, {sums}, {.flops = elements});
+  const TensorView smooth = made("smooth", target.shape, type, StorageClass::activation);
+  lowering.emit(Kernel::scale, "smooth", {sums}, {smooth}, factor(-1, targets));
+  const TensorView mask =
+      made("ignored", target.shape, DataType::boolean, StorageClass::saved_auxiliary);
+  lowering.emit(Kernel::fill, "ignored", {target}, {mask}, {.flops = targets});
+  const TensorView count = made("count", {}, DataType::int64, StorageClass::saved_auxiliary);
+  lowering.emit(Kernel::reduce, "count", {mask}, {count},
+                {.temporaries = {lowering.new_temporary("counted", targets)}, .flops = targets});
+  const TensorView loss = new_loss(lowering);
+  lowering.emit(Kernel::reduce, "forward", {smooth, count, nll}, {loss}, {.flops = targets});
+  lowering.save("result", logp);
+  lowering.save("target", target);
+  lowering.save("total_weight", total);
+  lowering.save("mask", mask);
+  lowering.save("count", count);
+  finish_loss(lowering, loss);
+}
+
+void backward_smoothed_cross_entropy(OperatorLowering& lowering) {
+  lowering.hold_by_hand();
+  const TensorView logp = lowering.saved("result");
+  const TensorView target = lowering.saved("target");
+  const Affine elements = element_count(logp.shape);
+  const Affine targets = element_count(target.shape);
+  const double share = lowering.attributes().real("label_smoothing");
+  const auto made = [&](std::string_view name, const Shape& shape) {
+    return lowering.new_tensor(name, shape, logp.type, StorageClass::activation_gradient);
+  };
+  const TensorView one = loss_gradient(lowering);
+  const TensorView d_smooth_mean = made("grad_smooth_mean", {});
+  lowering.emit(Kernel::scale, "backward.smooth_mean", {one}, {d_smooth_mean}, factor(share, 1));
+  const TensorView d_nll = made("grad_nll", {});
+  lowering.emit(Kernel::scale, "backward.nll", {one}, {d_nll}, factor(1 - share, 1));
+  const TensorView d_masked = made("grad_masked", target.shape);
+  lowering.emit(Kernel::expand, "backward.masked",
+                {d_smooth_mean, lowering.saved("count"), lowering.saved("mask")}, {d_masked},
+                {.flops = targets});
+  const TensorView d_sums = made("grad_class_sums", target.shape);
+  lowering.emit(Kernel::scale, "backward.class_sums", {d_masked}, {d_sums}, factor(-1, targets));
+  const TensorView d_picked = made("grad_picked", logp.shape);
+  lowering.emit(Kernel::nll_loss_backward, "backward.nll_loss",
+                {d_nll, logp, target, lowering.saved("total_weight")}, {d_picked},
+                {.flops = elements});
+  const TensorView d_logp = made("grad_log_probabilities", logp.shape);
+  lowering.emit(Kernel::add, "backward.sum", {d_picked, d_sums}, {d_logp}, {.flops = elements});
+  const TensorView dx = lowering.new_input_gradient(0);
+  lowering.emit(Kernel::log_softmax_backward, "backward.log_softmax", {logp, d_logp}, {dx},
+                {.flops = elements * Affine(3)});
+  lowering.give_input_gradient(0, dx);
+}
+
+}  // namespace stowage

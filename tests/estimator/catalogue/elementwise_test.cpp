@@ -1,0 +1,143 @@
+// Refusals of element-by-element, joining and reducing operators, and what their tables promise.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/catalogue/unary_function.hpp"
+
+namespace stowage {
+
+namespace {
+
+Attributes settings(std::string_view op,
+                    std::vector<std::pair<std::string_view, AttributeValue>> given = {}) {
+  Attributes attributes;
+  for (const AttributeSpec& spec : find_operator(op)->attributes) {
+    if (spec.default_value) attributes.set(spec.name, *spec.default_value);
+  }
+  for (auto& [name, value] : given) attributes.set(name, std::move(value));
+  return attributes;
+}
+
+TensorType floats(Shape shape) { return {std::move(shape), DataType::float32}; }
+
+std::string refusal(std::string_view op, const Attributes& attributes,
+                    const std::vector<TensorType>& inputs) {
+  const auto result = find_operator(op)->infer(attributes, inputs);
+  return result ? "" : result.error().message;
+}
+
+using Integers = std::vector<std::int64_t>;
+
+const Shape image{batch_symbol, 6, 4, 4};
+
+}  // namespace
+
+TEST_CASE("every function of the table is an operator") {
+  std::set<std::string_view> names;
+  for (const UnaryFunction& function : unary_functions()) {
+    CAPTURE(function.name);
+    CHECK(names.insert(function.name).second);
+    const OperatorRow* row = find_operator(function.name);
+    REQUIRE(row != nullptr);
+    CHECK(row->autocast == function.autocast);
+    // What saves its input can be overwritten only if autograd copies it or turns to the result.
+    const bool in_place = function.in_place != UnaryFunction::InPlace::none;
+    CHECK(in_place == (row->attributes.size() > function.attributes.size()));
+    if (function.saves == UnaryFunction::Saves::result) {
+      CHECK(function.in_place != UnaryFunction::InPlace::copy_of_input);
+    }
+  }
+}
+
+TEST_CASE("activations refuse with the reason") {
+  CHECK(refusal("silu", settings("silu"), {{{batch_symbol}, DataType::int64}}) ==
+        "wants floating-point values, but its input is int64");
+  CHECK(refusal("clamp", settings("clamp", {{"minimum", 2.0}, {"maximum", 1.0}}),
+                {floats(image)}) == "minimum 2 is above maximum 1");
+  CHECK(refusal("prelu", settings("prelu", {{"parameters", std::int64_t{4}}}), {floats(image)}) ==
+        "has 4 slopes, but axis 1 of [batch, 6, 4, 4] is not 4 wide");
+  CHECK(refusal("glu", settings("glu", {{"axis", std::int64_t{4}}}), {floats(image)}) ==
+        "axis 4 is outside its input's shape [batch, 6, 4, 4]");
+  CHECK(refusal("glu", settings("glu"), {floats({batch_symbol, 5})}) ==
+        "axis 1 of [batch, 5] has no two halves");
+  CHECK(refusal("glu", settings("glu", {{"axis", std::int64_t{0}}}), {floats(image)}) ==
+        "its halved axis (batch) may not depend on the batch");
+  CHECK(refusal("swiglu", settings("swiglu"),
+                {floats({batch_symbol, 4}), floats({batch_symbol, 5})}) ==
+        "its inputs are float32 [batch, 4] and float32 [batch, 5]");
+}
+
+TEST_CASE("arithmetic refuses with the reason, and promotes") {
+  CHECK(refusal("mul", settings("mul", {{"in_place", true}}), {floats({6, 1, 1}), floats(image)}) ==
+        "its result [batch, 6, 4, 4] does not fit into its first input [6, 1, 1]");
+  CHECK(refusal("add", settings("add"),
+                {floats({batch_symbol}), {{batch_symbol}, DataType::int64}}) ==
+        "its inputs are float32 and int64");
+  CHECK(refusal("div", settings("div"),
+                {{{batch_symbol}, DataType::int64}, {{batch_symbol}, DataType::int64}}) ==
+        "wants floating-point values, but its input is int64");
+  const std::vector<TensorType> mixed{{{batch_symbol}, DataType::bfloat16}, floats({batch_symbol})};
+  CHECK(find_operator("sub")->infer(settings("sub"), mixed)->outputs[0].type == DataType::float32);
+  CHECK(
+      find_operator("sub")->infer(settings("sub", {{"in_place", true}}), mixed)->outputs[0].type ==
+      DataType::bfloat16);
+  CHECK(refusal("scale", settings("scale", {{"shape", Shape{6}}}), {floats(image)}) ==
+        "a shape is for what is learned");
+  CHECK(refusal("scale", settings("scale", {{"learned", true}, {"shape", Shape{5, 1, 1}}}),
+                {floats(image)}) == "a factor [5, 1, 1] does not go into [batch, 6, 4, 4]");
+  CHECK(refusal("scale", settings("scale", {{"learned", true}, {"factor", 0.5}}),
+                {floats(image)}) == "a learned factor takes neither factor nor offset");
+  CHECK(refusal("scale", settings("scale", {{"learned", true}, {"shape", Shape{batch_symbol}}}),
+                {floats(image)}) == "batch is not a parameter's dimension");
+}
+
+TEST_CASE("reductions refuse with the reason") {
+  CHECK(refusal("mean", settings("mean", {{"axes", Integers{2, 4}}}), {floats(image)}) ==
+        "axis 4 is outside its input's shape [batch, 6, 4, 4]");
+  CHECK(refusal("sum", settings("sum", {{"axes", Integers{1, -3}}}), {floats(image)}) ==
+        "axis -3 is named twice");
+  CHECK(refusal("mean", settings("mean"), {floats(image)}) ==
+        "its averaged axis (batch) may not depend on the batch");
+  CHECK(
+      find_operator("sum")->infer(settings("sum"), std::vector{floats(image)})->outputs[0].shape ==
+      Shape{});
+  CHECK(refusal("expand", settings("expand", {{"shape", Shape{6, 4}}}), {floats(image)}) ==
+        "[6, 4] has fewer axes than its input [batch, 6, 4, 4]");
+  CHECK(refusal("expand", settings("expand", {{"shape", Shape{-1, -1, 8, 4}}}), {floats(image)}) ==
+        "[batch, 6, 4, 4] does not expand to [-1, -1, 8, 4]");
+  CHECK(refusal("expand", settings("expand", {{"shape", Shape{-1, 4}}}), {floats({4})}) ==
+        "-1 is not a dimension");
+}
+
+TEST_CASE("joining and cutting refuse with the reason") {
+  CHECK(refusal("split", settings("split"), {floats(image)}) == "wants either 'parts' or 'sizes'");
+  CHECK(refusal("split", settings("split", {{"sizes", Integers{2, 3}}, {"axis", std::int64_t{1}}}),
+                {floats(image)}) == "sizes of 5 in all do not cut axis 1 of [batch, 6, 4, 4]");
+  CHECK(refusal("split", settings("split", {{"parts", std::int64_t{4}}, {"axis", std::int64_t{1}}}),
+                {floats(image)}) == "4 parts do not divide axis 1 of [batch, 6, 4, 4]");
+  CHECK(refusal("stack", settings("stack"), {floats(image), floats({batch_symbol, 6})}) ==
+        "cannot stack [batch, 6, 4, 4] and [batch, 6]");
+  CHECK(refusal("stack", settings("stack", {{"axis", std::int64_t{5}}}), {floats(image)}) ==
+        "axis 5 is outside the result of stacking [batch, 6, 4, 4]");
+  CHECK(refusal("slice", settings("slice", {{"start", std::int64_t{6}}}), {floats(image)}) ==
+        "start 6 is outside axis 1 of [batch, 6, 4, 4]");
+  CHECK(refusal("slice",
+                settings("slice", {{"start", std::int64_t{-2}}, {"length", std::int64_t{3}}}),
+                {floats(image)}) ==
+        "a length of 3 from 4 on is more than axis 1 of [batch, 6, 4, 4] has");
+  CHECK(refusal("slice", settings("slice", {{"axis", std::int64_t{0}}}), {floats(image)}) ==
+        "its sliced axis (batch) may not depend on the batch");
+  CHECK(refusal("roll", settings("roll", {{"shifts", Integers{1}}, {"axes", Integers{1, 2}}}),
+                {floats(image)}) == "1 shifts for 2 axes");
+  CHECK(refusal("flatten",
+                settings("flatten", {{"start", std::int64_t{2}}, {"end", std::int64_t{1}}}),
+                {floats(image)}) ==
+        "end 1 is not an axis of its input's shape [batch, 6, 4, 4] from start 2 on");
+  CHECK(refusal("constant",
+                settings("constant", {{"shape", Shape{batch_symbol}}, {"buffer", true}}),
+                {}) == "a buffer's dimension batch may not depend on the batch");
+}
+
+}  // namespace stowage

@@ -102,7 +102,9 @@ Result<Answer> run_check(const Arguments& arguments) {
   }
   out.say("\nPeaks by phase:");
   out.show(phase_table(report));
-  out.say(fmt::format("\nHost: {} of inputs", format_bytes(report.host_bytes)));
+  out.say(fmt::format(
+      "\nHost: {} of inputs{}", format_bytes(report.host_bytes),
+      request->graph->host_state_bytes > 0 ? " and of the optimizer's step counters" : ""));
   if (arguments.flag("rule-of-thumb")) {
     const auto rule = rule_of_thumb(model, request->lowering.mode, batch);
     if (!rule) return tl::unexpected(rule.error());

@@ -2,6 +2,7 @@
 
 #include "cli/option.hpp"
 #include "estimator/base/precision.hpp"
+#include "estimator/optimizer/optimizer_row.hpp"
 
 namespace stowage {
 
@@ -64,7 +65,14 @@ const std::vector<OptionSpec>& table() {
        .value = "NAME",
        .help = "the optimizer, with its usual settings",
        .default_note = "the description's",
-       .choices = {"sgd", "momentum", "adam", "adamw"}},
+       .choices = optimizer_names()},
+      {.name = "optimizer-implementation",
+       .type = choice,
+       .group = training,
+       .value = "NAME",
+       .help = "how PyTorch runs the optimizer's step",
+       .default_note = "the description's, else PyTorch's own",
+       .choices = {"default", "for-loop", "foreach", "fused"}},
       {.name = "precision",
        .type = choice,
        .group = training,

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/step/lower.hpp"
 #include "gpu_probe/cudnn_answer_cache.hpp"
 
@@ -11,16 +12,20 @@ namespace stowage {
 
 namespace {
 
-// The settings that each framework's documentation shows.
-OptimizerSettings named_optimizer(const std::string& name) {
-  OptimizerSettings settings;
-  if (name == "momentum") {
-    settings.momentum = 0.9;
-  } else if (name != "sgd") {
-    settings.name = name;
-    settings.learning_rate = 1e-3;
+// --optimizer and --optimizer-implementation over the description's.
+Result<OptimizerSettings> requested_optimizer(const Arguments& arguments,
+                                              const OptimizerSettings& described) {
+  const auto name = arguments.text("optimizer");
+  OptimizerSettings settings = name ? named_optimizer(*name).value() : described;
+  const auto word = arguments.text("optimizer-implementation");
+  using enum OptimizerImplementation;
+  for (const OptimizerImplementation candidate : {usual, for_loop, foreach, fused}) {
+    if (word && to_string(candidate) == *word) settings.implementation = candidate;
   }
-  if (name == "adamw") settings.weight_decay = 0.01;
+  if (const auto problem = problem_of(settings)) {
+    return failure(command_line_error(
+        fmt::format("--optimizer-implementation: {}", problem->message), problem->hint));
+  }
   return settings;
 }
 
@@ -70,8 +75,9 @@ Result<LoweringSettings> requested_lowering(const Arguments& arguments, const Mo
   LoweringSettings settings;
   settings.kernels = kernels;
   settings.mode = mode == "train" ? Mode::train : Mode::inference;
-  const auto optimizer = arguments.text("optimizer");
-  settings.optimizer = optimizer ? named_optimizer(*optimizer) : model.optimizer;
+  auto optimizer = requested_optimizer(arguments, model.optimizer);
+  if (!optimizer) return tl::unexpected(std::move(optimizer.error()));
+  settings.optimizer = *std::move(optimizer);
   return settings;
 }
 
@@ -139,11 +145,6 @@ std::string answer_folder(const Arguments& arguments) {
   return arguments.flag("no-cache") ? "" : default_answer_folder();
 }
 
-std::string optimizer_text(const OptimizerSettings& optimizer) {
-  if (optimizer.name == "sgd" && optimizer.momentum > 0) return "sgd with momentum";
-  return optimizer.name;
-}
-
 Result<RequestedStep> requested_step(const Arguments& arguments, Runtime fallback) {
   const auto configs = find_configs(arguments);
   if (!configs) return tl::unexpected(configs.error());
@@ -181,6 +182,8 @@ Json settings_json(const ModelGraph& model, const LoweringSettings& lowering, st
                       {"mode", to_string(lowering.mode)},
                       {"optimizer", trains ? Json(lowering.optimizer.name) : Json()},
                       {"momentum", trains ? Json(lowering.optimizer.momentum) : Json()},
+                      {"optimizer_implementation",
+                       trains ? Json(to_string(implementation_of(lowering.optimizer))) : Json()},
                       {"precision", to_string(model.precision)},
                       {"runtime", runtime}};
 }

@@ -65,9 +65,6 @@ struct RequestedStep {
 [[nodiscard]] std::string describe_step(const ModelGraph& model, const LoweringSettings& lowering,
                                         std::optional<std::int64_t> batch,
                                         std::optional<std::int64_t> seq);
-/// "sgd", "sgd with momentum", "adamw"
-[[nodiscard]] std::string optimizer_text(const OptimizerSettings& optimizer);
-
 /// The JSON member `settings` that every command about a step prints.
 [[nodiscard]] Json settings_json(const ModelGraph& model, const LoweringSettings& lowering,
                                  std::int64_t batch, std::optional<std::int64_t> seq,

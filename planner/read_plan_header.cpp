@@ -8,6 +8,7 @@
 
 #include "estimator/model/mistakes.hpp"
 #include "estimator/model/yaml_document.hpp"
+#include "estimator/optimizer/optimizer_row.hpp"
 #include "planner/plan_header.hpp"
 
 namespace stowage {
@@ -132,13 +133,21 @@ class Section {
 void read_optimizer(const YamlNode& node, Mistakes& mistakes, OptimizerSettings& optimizer) {
   Section section(node, "'optimizer'", mistakes);
   section.text("name", optimizer.name);
-  section.real("learning_rate", optimizer.learning_rate);
-  section.real("momentum", optimizer.momentum);
-  section.boolean("nesterov", optimizer.nesterov);
-  section.real("weight_decay", optimizer.weight_decay);
-  section.real("beta1", optimizer.beta1);
-  section.real("beta2", optimizer.beta2);
-  section.real("epsilon", optimizer.epsilon);
+  for (const OptimizerSetting& setting : setting_table()) {
+    if (const auto* flag = std::get_if<bool OptimizerSettings::*>(&setting.member)) {
+      section.boolean(setting.spec.name, optimizer.*(*flag));
+    } else {
+      section.real(setting.spec.name,
+                   optimizer.*std::get<double OptimizerSettings::*>(setting.member));
+    }
+  }
+  using enum OptimizerImplementation;
+  section.choice("implementation", std::array{usual, for_loop, foreach, fused},
+                 optimizer.implementation);
+  section.choice(
+      "master_weights",
+      std::array{MasterWeights::none, MasterWeights::weights, MasterWeights::weights_and_gradients},
+      optimizer.master_weights);
   section.finish();
 }
 

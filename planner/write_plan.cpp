@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "estimator/optimizer/optimizer_row.hpp"
 #include "planner/plan_file.hpp"
 
 namespace stowage {
@@ -85,13 +86,11 @@ class Writer {
     const OptimizerSettings& optimizer = in.lowering.optimizer;
     line("  optimizer:");
     line("    name: {}", quoted(optimizer.name));
-    line("    learning_rate: {}", optimizer.learning_rate);
-    line("    momentum: {}", optimizer.momentum);
-    line("    nesterov: {}", optimizer.nesterov);
-    line("    weight_decay: {}", optimizer.weight_decay);
-    line("    beta1: {}", optimizer.beta1);
-    line("    beta2: {}", optimizer.beta2);
-    line("    epsilon: {}", optimizer.epsilon);
+    for (const OptimizerSetting& setting : setting_table()) {
+      line("    {}: {}", setting.spec.name, to_string(value_of(optimizer, setting)));
+    }
+    line("    implementation: {}", to_string(optimizer.implementation));
+    line("    master_weights: {}", to_string(optimizer.master_weights));
     line("  card: {}", quoted(in.card));
     line("  host: {}", quoted(in.host));
     rates(in.rates);

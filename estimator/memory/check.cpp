@@ -258,7 +258,7 @@ CheckReport check(const SizedStep& step, const Card& card, const CheckSettings& 
   }
   report.phases.push_back({"steady steps", report.tensor_bytes, report.device_bytes});
 
-  report.host_bytes = input_bytes(step);
+  report.host_bytes = input_bytes(step) + Bytes(step.graph->host_state_bytes);
   report.total_bytes = card.cuda_total;
   report.available_bytes = card.cuda_total - settings.in_use - settings.reserve;
   report.headroom = report.available_bytes - report.device_bytes;

@@ -8,11 +8,11 @@ namespace {
 
 StorageUse use_of(const Storage& storage, const MemoryRules& rules) {
   StorageUse use;
-  const bool not_yet =
-      rules.step == StepNumber::first && storage.storage_class == StorageClass::optimizer_state;
+  const bool not_yet = rules.step == StepNumber::first && !storage.before_first_step &&
+                       storage.storage_class == StorageClass::optimizer_state;
   use.whole_step = storage.persistence == Persistence::persistent && !not_yet;
   use.from_start = storage.persistence == Persistence::from_host;
-  use.to_end = storage.held_to_end || storage.replaced_after.valid();
+  use.to_end = storage.held_to_end || storage.replaced_after.valid() || not_yet;
   if (storage.replaced_after.valid() && rules.step == StepNumber::steady) {
     use.previous_until = storage.replaced_after.value + 1;
   }

@@ -17,6 +17,7 @@
 #include "estimator/base/id.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/catalogue/attributes.hpp"
+#include "estimator/optimizer/optimizer_settings.hpp"
 
 namespace stowage {
 
@@ -52,17 +53,6 @@ struct Operator {
   std::vector<ParameterId>
       parameters;  ///< in the row's order, then buffers; tied ones repeat an id
   SourceSpan span;
-};
-
-/// What training adds: defaults of the description's `train:` (the command line overrides them).
-struct OptimizerSettings {
-  std::string name = "sgd";  ///< sgd, adam, adamw
-  double learning_rate = 0.01;
-  double momentum = 0;  ///< sgd: > 0 keeps a momentum buffer
-  bool nesterov = false;
-  double weight_decay = 0;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  bool operator==(const OptimizerSettings&) const = default;
 };
 
 struct ModelGraph {

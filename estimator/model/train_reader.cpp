@@ -1,102 +1,111 @@
+// `train:`: the optimizer, each with its own settings (the optimizer table), and what concerns the
+// step as a whole.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "estimator/model/description_reader.hpp"
+#include "estimator/optimizer/optimizer_row.hpp"
 
 namespace stowage {
 
 namespace {
 
-struct OptimizerKind {
-  std::string_view name;
-  double learning_rate;  // where none is written
-  double weight_decay;
-  std::vector<std::string_view> keys;
-};
+// The keys that are there whatever the optimizer.
+constexpr std::string_view optimizer_key = "optimizer", implementation_key = "implementation",
+                           loss_in_model_key = "loss_in_model";
 
-const std::vector<OptimizerKind>& optimizer_kinds() {
-  static const std::vector<OptimizerKind> kinds = {
-      {"sgd", 0.01, 0, {"learning_rate", "momentum", "nesterov", "weight_decay"}},
-      {"adam", 0.001, 0, {"learning_rate", "beta1", "beta2", "epsilon", "weight_decay"}},
-      {"adamw", 0.001, 0.01, {"learning_rate", "beta1", "beta2", "epsilon", "weight_decay"}}};
-  return kinds;
-}
-
-constexpr double largest_below_one = 0x1.fffffffffffffp-1;
-
-// What each key takes.
-AttributeSpec spec_of(std::string_view key) {
-  if (key == "nesterov" || key == "loss_in_model")
-    return {.name = key, .type = AttributeType::boolean};
-  AttributeSpec spec{.name = key, .type = AttributeType::real, .minimum = 0};
-  if (key == "beta1" || key == "beta2") spec.maximum = largest_below_one;
+const AttributeSpec& implementation_spec() {
+  using enum OptimizerImplementation;
+  static const AttributeSpec spec{
+      .name = implementation_key,
+      .type = AttributeType::choice,
+      .choices = {to_string(usual), to_string(for_loop), to_string(foreach), to_string(fused)}};
   return spec;
 }
 
-void store(std::string_view key, const AttributeValue& value, TrainSettings& train) {
-  OptimizerSettings& settings = train.optimizer;
-  if (key == "loss_in_model") {
-    train.loss_in_model = std::get<bool>(value);
-    return;
-  }
-  if (key == "nesterov") {
-    settings.nesterov = std::get<bool>(value);
-    return;
-  }
-  const double number = std::get<double>(value);
-  if (key == "learning_rate") settings.learning_rate = number;
-  if (key == "momentum") settings.momentum = number;
-  if (key == "weight_decay") settings.weight_decay = number;
-  if (key == "beta1") settings.beta1 = number;
-  if (key == "beta2") settings.beta2 = number;
-  if (key == "epsilon") settings.epsilon = number;
+const AttributeSpec& loss_in_model_spec() {
+  static const AttributeSpec spec{.name = loss_in_model_key, .type = AttributeType::boolean};
+  return spec;
 }
 
-const OptimizerKind& read_kind(const YamlNode& node, Mistakes& mistakes) {
-  const std::vector<OptimizerKind>& kinds = optimizer_kinds();
-  const YamlNode* name = node.find("optimizer");
-  if (name == nullptr) return kinds[0];
+// Null: the optimizer has no such setting.
+const AttributeSpec* spec_of(std::string_view key, const OptimizerRow& row) {
+  if (key == implementation_key) return &implementation_spec();
+  if (key == loss_in_model_key) return &loss_in_model_spec();
+  const bool known = std::any_of(row.settings.begin(), row.settings.end(),
+                                 [&](const SettingDefault& s) { return s.name == key; });
+  return known ? &find_setting(key)->spec : nullptr;
+}
+
+void store(std::string_view key, const AttributeValue& value, TrainSettings& train) {
+  if (key == loss_in_model_key) {
+    train.loss_in_model = std::get<bool>(value);
+  } else if (key == implementation_key) {
+    using enum OptimizerImplementation;
+    for (const OptimizerImplementation candidate : {usual, for_loop, foreach, fused}) {
+      if (to_string(candidate) == std::get<std::string>(value)) {
+        train.optimizer.implementation = candidate;
+      }
+    }
+  } else {
+    set_value(train.optimizer, *find_setting(key), value);
+  }
+}
+
+const OptimizerRow& read_row(const YamlNode& node, Mistakes& mistakes) {
+  const std::vector<OptimizerRow>& rows = optimizer_table();
+  const YamlNode* name = node.find(optimizer_key);
+  if (name == nullptr) return rows[0];
   std::vector<std::string_view> names;
-  for (const OptimizerKind& kind : kinds) {
-    if (name->is_scalar() && kind.name == name->text) return kind;
-    names.push_back(kind.name);
+  for (const OptimizerRow& row : rows) {
+    if (name->is_scalar() && row.name == name->text) return row;
+    names.push_back(row.name);
   }
   std::string hint = name->is_scalar() ? did_you_mean(name->text, names) : std::string();
   if (hint.empty()) hint = fmt::format("optimizers are {}", fmt::join(names, ", "));
   mistakes.error(name->mark, fmt::format("unknown optimizer {}", describe(*name)), std::move(hint));
-  return kinds[0];
+  return rows[0];
+}
+
+void report_unknown(const YamlNode& key, const OptimizerRow& row, Mistakes& mistakes) {
+  std::vector<std::string_view> names;
+  for (const SettingDefault& setting : row.settings) names.push_back(setting.name);
+  names.push_back(implementation_key);
+  std::string hint = mistakes.suggest(key.text, names);
+  if (hint.empty()) hint = fmt::format("{} takes {}", row.name, fmt::join(names, ", "));
+  mistakes.error(key.mark, fmt::format("unknown setting '{}' of {}", key.text, row.name),
+                 std::move(hint));
 }
 
 }  // namespace
 
 TrainSettings read_train(const YamlNode& node, const ModelDescription& model, Mistakes& mistakes) {
-  const OptimizerKind& kind = read_kind(node, mistakes);
+  const OptimizerRow& row = read_row(node, mistakes);
   TrainSettings settings;
-  settings.optimizer.name = kind.name;
-  settings.optimizer.learning_rate = kind.learning_rate;
-  settings.optimizer.weight_decay = kind.weight_decay;
+  settings.optimizer = default_settings(row);
   const ValueRules rules{
       .names = {.model = model.value_names, .has_batch = false, .has_index = false}};
   for (std::size_t i = 0; i < node.entry_count(); ++i) {
     const YamlNode& key = node.key(i);
-    if (key.text == "optimizer") continue;
-    const bool of_optimizer =
-        std::find(kind.keys.begin(), kind.keys.end(), key.text) != kind.keys.end();
-    if (!of_optimizer && key.text != "loss_in_model") {
-      std::string hint = mistakes.suggest(key.text, kind.keys);
-      if (hint.empty()) hint = fmt::format("{} takes {}", kind.name, fmt::join(kind.keys, ", "));
-      mistakes.error(key.mark, fmt::format("unknown setting '{}' of {}", key.text, kind.name),
-                     std::move(hint));
+    if (key.text == optimizer_key) continue;
+    const AttributeSpec* spec = spec_of(key.text, row);
+    if (spec == nullptr) {
+      report_unknown(key, row, mistakes);
       continue;
     }
-    const AttributeSpec spec = spec_of(key.text);
-    const auto written = read_value(node.value(i), key.text, rules, mistakes);
+    ValueRules own = rules;
+    own.words = spec->choices;
+    own.only_words = spec->type == AttributeType::choice;
+    const auto written = read_value(node.value(i), key.text, own, mistakes);
     const auto value =
         written ? evaluate(*written, {.model = model.values}, mistakes) : std::nullopt;
     const auto setting =
-        value ? to_attribute(spec, kind.name, *value, *written, mistakes) : std::nullopt;
+        value ? to_attribute(*spec, row.name, *value, *written, mistakes) : std::nullopt;
     if (setting) store(key.text, *setting, settings);
+  }
+  if (const auto problem = problem_of(settings.optimizer)) {
+    mistakes.error(node.mark, problem->message, problem->hint);
   }
   return settings;
 }

@@ -64,7 +64,7 @@
 //   mse_forward                x, target -> loss                    mean
 //   mse_backward               x, target -> dx                      scale
 //   sgd_update                 p, g, [m] -> p, [m]                  in place
-//   adam_update                p, g, m, v -> p, m, v                in place; decoupled
+//   adam_update                p, g, m, v, [vmax] -> p, m, v, [vmax]  in place; decoupled, amsgrad
 //   unary_forward              x -> y                               function (6); y may be x
 //   unary_backward             s, dy -> dx                          function; s: x or y, by (6)
 //   prelu_forward              x, w -> y                            w: one, or one a channel (axis 1)
@@ -101,7 +101,8 @@
 //   bce_backward               x, target -> dx                      scale; logits
 //   kl_div_forward             logp, target -> loss                 reduction: mean | batchmean
 //   kl_div_backward            logp, target -> dlogp                scale
-//   optimizer_update           p, g, [state...] -> p, [state...]    optimizer, in place
+//   optimizer_update           p, g, [state...] -> p, [state...]    in place; optimizer: a row's name,
+//                                                                   its state in the row's order
 //   cast                       x -> y
 //   custom_forward             x... -> y..., saved...               what the user states; runs nowhere
 //   custom_backward            saved..., dy... -> dx..., dw...

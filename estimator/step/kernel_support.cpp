@@ -43,7 +43,6 @@ std::string_view why_nowhere(Kernel kernel) {
     case Kernel::custom_forward:
     case Kernel::custom_backward:
       return "what it computes is not stated";
-    case Kernel::optimizer_update:
     case Kernel::cast:
       return "not written yet";
     default:

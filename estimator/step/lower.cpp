@@ -5,9 +5,37 @@
 #include "estimator/base/affine.hpp"
 #include "estimator/base/bytes.hpp"
 #include "estimator/catalogue/operator_row.hpp"
+#include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/step/step_builder.hpp"
 
 namespace stowage {
+
+namespace {
+
+// What the settings ask of the optimizer that there is not.
+std::optional<Diagnostic> optimizer_problem(const LoweringSettings& settings) {
+  const auto problem = [](std::string message, std::string hint) {
+    return Diagnostic{.message = std::move(message), .hint = std::move(hint)};
+  };
+  const OptimizerSettings& optimizer = settings.optimizer;
+  if (auto found = problem_of(optimizer)) return problem(found->message, found->hint);
+  if (settings.kernels != KernelSet::stowage) return std::nullopt;
+  if (!find_optimizer(optimizer.name)->executable) {
+    return problem(fmt::format("the kernel set 'stowage' does not run {}", optimizer.name),
+                   "use --runtime pytorch, or another optimizer");
+  }
+  if (optimizer.name == "lamb" && optimizer.max_gradient_norm > 0) {
+    return problem("the kernel set 'stowage' clips no gradients to a norm over all of them",
+                   "give lamb `max_gradient_norm: 0`, or use --runtime pytorch");
+  }
+  if (optimizer.master_weights != MasterWeights::none) {
+    return problem("the kernel set 'stowage' keeps no master copies of parameters",
+                   "use --runtime pytorch");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& settings) {
   if (settings.mode == Mode::train && !model.loss.valid()) {
@@ -15,6 +43,11 @@ Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& setting
                    "add a `loss:` to the description, or use --mode inference");
   }
   if (settings.micro_batches < 1) return failure("a step has at least one micro-batch");
+  if (settings.mode == Mode::train) {
+    if (auto problem = optimizer_problem(settings)) {
+      return tl::unexpected(Diagnostics{*std::move(problem)});
+    }
+  }
   Diagnostics diagnostics;
   for (const Operator& op : model.operators) {
     if (op.row->lowering[static_cast<std::size_t>(settings.kernels)].forward != nullptr) continue;

@@ -1,8 +1,12 @@
-// The optimizer's part of a step: one kernel call a parameter (`stowage`), or PyTorch's
-// multi-tensor
-// ("foreach") call over all of them, with its temporaries.
+// The optimizer's part of a step, as its row of the optimizer table has it: one kernel call a
+// parameter (`stowage`), or PyTorch's calls with their temporaries.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cassert>
+#include <map>
+
+#include "estimator/optimizer/update_script.hpp"
 #include "estimator/step/operator_lowering.hpp"
 #include "estimator/step/step_builder.hpp"
 
@@ -10,123 +14,270 @@ namespace stowage {
 
 namespace {
 
-std::vector<std::string_view> state_names(const OptimizerSettings& optimizer) {
-  if (optimizer.name == "sgd") {
-    if (optimizer.momentum > 0) return {"momentum_buffer"};
-    return {};
-  }
-  return {"exp_avg", "exp_avg_sq"};
-}
-
-Attributes update_attributes(const OptimizerSettings& optimizer) {
-  Attributes attributes;
-  attributes.set("learning_rate", optimizer.learning_rate);
-  attributes.set("weight_decay", optimizer.weight_decay);
-  if (optimizer.name == "sgd") {
-    attributes.set("momentum", optimizer.momentum);
-    attributes.set("nesterov", optimizer.nesterov);
-  } else {
-    attributes.set("beta1", optimizer.beta1);
-    attributes.set("beta2", optimizer.beta2);
-    attributes.set("epsilon", optimizer.epsilon);
-    attributes.set("decoupled", optimizer.name == "adamw");
-  }
-  return attributes;
-}
-
-// torch/optim/{sgd,adam}.py, multi-tensor path: what a call holds beside state, in copies of all
-// parameters. Adam: the square root of the second moment; with L2 decay a decayed copy of the
-// gradients, freed before the root is taken. SGD: a decayed copy of the gradients.
-bool needs_foreach_temporary(const OptimizerSettings& optimizer) {
-  if (optimizer.name == "sgd") return optimizer.weight_decay != 0;
-  return true;
-}
+constexpr std::int64_t block_elements = 256;
 
 struct Update {
   ParameterId parameter;
   TensorView value;
   TensorView gradient;
-  std::vector<TensorView> state;
+  std::vector<TensorView> state;  ///< the float32 master copy first, if there is one
+  UpdatedTensor seen;             ///< what the optimizer sees: the master copy, or the parameter
 };
 
-StorageId add(StepGraph& graph, Storage storage) {
-  graph.storages.push_back(std::move(storage));
-  return StorageId::of(graph.storages.size() - 1);
+std::vector<std::int64_t> sizes_of(const Shape& shape) {
+  std::vector<std::int64_t> sizes;
+  for (const Affine& size : shape) sizes.push_back(size.constant);
+  return sizes;
 }
 
-std::vector<Update> updates_of(StepGraph& graph, const ModelGraph& model,
-                               const std::vector<StorageId>& parameter_storage) {
-  std::vector<Update> updates;
-  for (std::size_t i = 0; i < model.parameters.size(); ++i) {
-    if (!graph.gradients[i].storage.valid()) continue;
-    const Parameter& parameter = model.parameters[i];
-    Update update{
-        .parameter = ParameterId::of(i),
-        .value = contiguous_view(parameter_storage[i], parameter.type.shape, parameter.type.type),
-        .gradient = graph.gradients[i],
-        .state = {}};
-    for (const std::string_view name : state_names(graph.settings.optimizer)) {
-      TensorView state = update.value;
-      state.storage = add(graph, {.name = fmt::format("{}.{}", parameter.name, name),
-                                  .storage_class = StorageClass::optimizer_state,
-                                  .persistence = Persistence::persistent,
-                                  .bytes = byte_count(state),
-                                  .op = graph.storages[parameter_storage[i].index()].op,
-                                  .parameter = ParameterId::of(i),
-                                  .carries_over = true});
-      update.state.push_back(state);
-    }
-    updates.push_back(std::move(update));
+bool is_half(DataType type) { return is_floating_point(type) && element_size(type) == 2; }
+
+Shape shape_of(StateShape shape, const UpdatedTensor& tensor) {
+  std::vector<std::int64_t> sizes = tensor.shape;
+  switch (shape) {
+    case StateShape::parameter:
+      break;
+    case StateShape::rows:
+      sizes.pop_back();
+      break;
+    case StateShape::columns:
+      sizes.erase(sizes.end() - 2);
+      break;
+    case StateShape::scalar:
+      sizes.clear();
+      break;
+    case StateShape::blocks:
+      sizes = {(element_count(tensor) + block_elements - 1) / block_elements};
+      break;
   }
-  return updates;
+  return {sizes.begin(), sizes.end()};
 }
 
-double flops_per_element(const OptimizerSettings& optimizer) {
-  return optimizer.name == "sgd" ? 4 : 14;
+DataType type_of(StateType type, const UpdatedTensor& tensor) {
+  switch (type) {
+    case StateType::parameter:
+      return tensor.type;
+    case StateType::at_least_32:
+      return is_half(tensor.type) ? DataType::float32 : tensor.type;
+    case StateType::float32:
+      return DataType::float32;
+    case StateType::uint8:
+      return DataType::uint8;
+  }
+  return tensor.type;
 }
 
-void append(KernelNode& node, const Update& update) {
+class UpdateLowering {
+ public:
+  UpdateLowering(StepGraph& graph, const ModelGraph& model,
+                 const std::vector<StorageId>& parameter_storage)
+      : graph_(graph),
+        model_(model),
+        parameter_storage_(parameter_storage),
+        settings_(graph.settings.optimizer),
+        row_(*find_optimizer(settings_.name)) {}
+
+  void run() {
+    make_updates();
+    if (updates_.empty()) return;
+    if (graph_.settings.kernels == KernelSet::stowage) {
+      for (const Update& update : updates_) add_own_call(update);
+    } else {
+      add_shared_state();
+      add_library_calls();
+    }
+  }
+
+ private:
+  void make_updates();
+  void add_state(Update& update);
+  void add_shared_state();
+  void add_own_call(const Update& update);
+  void add_library_calls();
+  void append(KernelNode& node, const Update& update) const;
+  [[nodiscard]] Attributes attributes() const;
+  [[nodiscard]] bool on_device(const StateTensor& state) const;
+
+  StorageId add(Storage storage) {
+    graph_.storages.push_back(std::move(storage));
+    return StorageId::of(graph_.storages.size() - 1);
+  }
+  TensorView add_kept(const Update& update, std::string_view name, Shape shape, DataType type,
+                      bool before_first_step);
+
+  StepGraph& graph_;
+  const ModelGraph& model_;
+  const std::vector<StorageId>& parameter_storage_;
+  const OptimizerSettings& settings_;
+  const OptimizerRow& row_;
+  std::vector<Update> updates_;
+  std::vector<TensorView> shared_;
+};
+
+TensorView UpdateLowering::add_kept(const Update& update, std::string_view name, Shape shape,
+                                    DataType type, bool before_first_step) {
+  TensorView view = contiguous_view(StorageId{}, std::move(shape), type);
+  const StorageId parameter = parameter_storage_[update.parameter.index()];
+  view.storage = add({.name = fmt::format("{}.{}", model_.parameter(update.parameter).name, name),
+                      .storage_class = StorageClass::optimizer_state,
+                      .persistence = Persistence::persistent,
+                      .bytes = byte_count(view),
+                      .op = graph_.storage(parameter).op,
+                      .parameter = update.parameter,
+                      .carries_over = true,
+                      .before_first_step = before_first_step});
+  return view;
+}
+
+// Counters are on the CPU, unless a fused kernel is to read them.
+bool UpdateLowering::on_device(const StateTensor& state) const {
+  switch (state.place) {
+    case StatePlace::device:
+      return true;
+    case StatePlace::host:
+      return false;
+    case StatePlace::host_unless_fused:
+      return implementation_of(settings_) == OptimizerImplementation::fused;
+  }
+  return true;
+}
+
+void UpdateLowering::add_state(Update& update) {
+  const bool own_kernels = graph_.settings.kernels == KernelSet::stowage;
+  for (const StateTensor& state : row_.state) {
+    if (own_kernels && state.bookkeeping) continue;
+    if (state.kept != nullptr && !state.kept(settings_, update.seen)) continue;
+    Shape shape = shape_of(state.shape, update.seen);
+    const DataType type = type_of(state.type, update.seen);
+    if (own_kernels || on_device(state)) {
+      update.state.push_back(
+          add_kept(update, state.name, std::move(shape), type, state.at_construction));
+    } else {
+      graph_.host_state_bytes +=
+          byte_count(contiguous_view(StorageId{}, std::move(shape), type)).constant;
+    }
+  }
+}
+
+void UpdateLowering::make_updates() {
+  for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
+    if (!graph_.gradients[i].storage.valid()) continue;
+    const TensorType& type = model_.parameters[i].type;
+    Update update{.parameter = ParameterId::of(i),
+                  .value = contiguous_view(parameter_storage_[i], type.shape, type.type),
+                  .gradient = graph_.gradients[i],
+                  .state = {},
+                  .seen = {.shape = sizes_of(type.shape), .type = type.type}};
+    if (settings_.master_weights != MasterWeights::none && is_half(type.type)) {
+      update.seen.type = DataType::float32;
+      update.state.push_back(add_kept(update, "master", type.shape, DataType::float32, true));
+    }
+    add_state(update);
+    updates_.push_back(std::move(update));
+  }
+}
+
+void UpdateLowering::add_shared_state() {
+  for (const SharedState& state : row_.shared) {
+    const bool kept = state.kept == nullptr ||
+                      std::any_of(updates_.begin(), updates_.end(),
+                                  [&](const Update& update) { return state.kept(update.seen); });
+    if (!kept) continue;
+    TensorView view = contiguous_view(StorageId{}, {state.elements}, DataType::float32);
+    view.storage = add({.name = fmt::format("{}.{}", row_.name, state.name),
+                        .storage_class = StorageClass::optimizer_state,
+                        .persistence = Persistence::persistent,
+                        .bytes = byte_count(view)});
+    shared_.push_back(std::move(view));
+  }
+}
+
+Attributes UpdateLowering::attributes() const {
+  Attributes attributes;
+  attributes.set("optimizer", std::string(row_.name));
+  for (const SettingDefault& setting : row_.settings) {
+    attributes.set(setting.name, value_of(settings_, *find_setting(setting.name)));
+  }
+  attributes.set("decoupled", row_.decouples || settings_.decoupled_weight_decay);
+  return attributes;
+}
+
+void UpdateLowering::append(KernelNode& node, const Update& update) const {
   node.reads.push_back(update.value);
   node.reads.push_back(update.gradient);
   node.reads.insert(node.reads.end(), update.state.begin(), update.state.end());
   node.writes.push_back(update.value);
   node.writes.insert(node.writes.end(), update.state.begin(), update.state.end());
+  const Affine rate = static_cast<std::int64_t>(row_.flops_per_element);
+  node.flops = node.flops + element_count(update.value.shape) * rate;
+}
+
+Kernel own_kernel(const OptimizerRow& row) {
+  if (row.name == "sgd") return Kernel::sgd_update;
+  if (row.name == "adam" || row.name == "adamw") return Kernel::adam_update;
+  return Kernel::optimizer_update;
+}
+
+void UpdateLowering::add_own_call(const Update& update) {
+  KernelNode node{.name = "update." + model_.parameter(update.parameter).name,
+                  .kernel = own_kernel(row_),
+                  .phase = Phase::update,
+                  .attributes = attributes()};
+  append(node, update);
+  graph_.nodes.push_back(std::move(node));
+}
+
+// State that all parameters get before the first call is there from that call on, and gradients
+// stay until the step is over.
+void UpdateLowering::add_library_calls() {
+  std::vector<UpdatedTensor> tensors;
+  for (const Update& update : updates_) tensors.push_back(update.seen);
+  const UpdateCalls calls = update_calls(row_, settings_, tensors);
+  std::vector<StorageId> temporaries(calls.temporaries.size());
+  std::map<std::string, int> names;
+  const auto storage_of = [&](std::size_t i) {
+    if (temporaries[i].valid()) return temporaries[i];
+    const UpdateTemporary& temporary = calls.temporaries[i];
+    const ParameterId parameter =
+        temporary.parameter < 0 ? ParameterId{}
+                                : updates_[static_cast<std::size_t>(temporary.parameter)].parameter;
+    std::string name = fmt::format(
+        "{}.update.{}", parameter.valid() ? model_.parameter(parameter).name : "optimizer",
+        temporary.variable);
+    if (const int earlier = names[name]++; earlier > 0) name += fmt::format("~{}", earlier + 1);
+    return temporaries[i] = add({.name = std::move(name),
+                                 .storage_class = StorageClass::temporary,
+                                 .bytes = temporary.bytes.count(),
+                                 .parameter = parameter});
+  };
+  const std::size_t first_node = graph_.nodes.size();
+  for (const UpdateCall& call : calls.calls) {
+    KernelNode node{.name = "optimizer.step",
+                    .kernel = Kernel::foreach_update,
+                    .phase = Phase::update,
+                    .attributes = attributes()};
+    if (calls.calls.size() > 1) {
+      node.name += "." + model_.parameter(updates_[call.parameters.front()].parameter).name;
+    }
+    for (const std::size_t i : call.parameters) append(node, updates_[i]);
+    node.reads.insert(node.reads.end(), shared_.begin(), shared_.end());
+    for (const std::size_t i : call.temporaries) node.temporaries.push_back(storage_of(i));
+    graph_.nodes.push_back(std::move(node));
+  }
+  for (const Update& update : updates_) {
+    graph_.nodes.back().holds.push_back(update.gradient.storage);
+    if (row_.state_in_turn) continue;
+    for (const TensorView& state : update.state) {
+      graph_.nodes[first_node].holds.push_back(state.storage);
+    }
+  }
 }
 
 }  // namespace
 
 void lower_update(StepGraph& graph, const ModelGraph& model,
                   const std::vector<StorageId>& parameter_storage) {
-  const OptimizerSettings& optimizer = graph.settings.optimizer;
-  const std::vector<Update> updates = updates_of(graph, model, parameter_storage);
-  const Affine rate = static_cast<std::int64_t>(flops_per_element(optimizer));
-  if (graph.settings.kernels == KernelSet::stowage) {
-    for (const Update& update : updates) {
-      KernelNode node{.name = "update." + model.parameter(update.parameter).name,
-                      .kernel = optimizer.name == "sgd" ? Kernel::sgd_update : Kernel::adam_update,
-                      .phase = Phase::update,
-                      .attributes = update_attributes(optimizer),
-                      .flops = element_count(update.value.shape) * rate};
-      append(node, update);
-      graph.nodes.push_back(std::move(node));
-    }
-    return;
-  }
-  KernelNode node{.name = "optimizer.step",
-                  .kernel = Kernel::foreach_update,
-                  .phase = Phase::update,
-                  .attributes = update_attributes(optimizer)};
-  for (const Update& update : updates) {
-    append(node, update);
-    node.flops = node.flops + element_count(update.value.shape) * rate;
-    if (!needs_foreach_temporary(optimizer)) continue;
-    node.temporaries.push_back(
-        add(graph, {.name = model.parameter(update.parameter).name + ".foreach_temporary",
-                    .storage_class = StorageClass::temporary,
-                    .bytes = byte_count(update.value),
-                    .parameter = update.parameter}));
-  }
-  if (!updates.empty()) graph.nodes.push_back(std::move(node));
+  UpdateLowering(graph, model, parameter_storage).run();
 }
 
 }  // namespace stowage

@@ -58,10 +58,12 @@ struct Storage {
   ParameterId parameter;      ///< for parameter, buffer, gradient, optimizer_state
   bool carries_over = false;  ///< written in a step and read in the next (parameters that train,
                               ///< state, running statistics); persistent storages only
-  bool held_to_end = false;   ///< a variable of the training script keeps it to the step's end
-  NodeId replaced_after;      ///< valid: a variable of the training script keeps it (PyTorch's
-                              ///< `output`, `loss`): to the step's end, and the last step's until
-                              ///< this node has run and the new one is assigned
+  bool before_first_step = false;  ///< of optimizer state: it is made with the optimizer, not by
+                                   ///< the first step
+  bool held_to_end = false;        ///< a variable of the training script keeps it to the step's end
+  NodeId replaced_after;           ///< valid: a variable of the training script keeps it (PyTorch's
+                          ///< `output`, `loss`): to the step's end, and the last step's until
+                          ///< this node has run and the new one is assigned
 };
 
 /// A kernel argument: a storage seen as a tensor. In the `stowage` set strides are contiguous and
@@ -124,6 +126,7 @@ struct StepGraph {
   TensorView output;                  ///< of the last micro-batch
   std::vector<TensorView> losses;     ///< one a micro-batch
   std::vector<TensorView> gradients;  ///< by ParameterId; storage none: no gradient
+  std::int64_t host_state_bytes = 0;  ///< what the optimizer keeps on the CPU: its step counters
 
   [[nodiscard]] const Storage& storage(StorageId id) const { return storages[id.index()]; }
   [[nodiscard]] const KernelNode& node(NodeId id) const { return nodes[id.index()]; }

@@ -128,5 +128,7 @@ void rnn_backward(const KernelCall& call);
 // update.cpp
 void sgd_update(const KernelCall& call);
 void adam_update(const KernelCall& call);
+// optimizer_update.cpp
+void optimizer_update(const KernelCall& call);
 
 }  // namespace stowage::host

@@ -72,6 +72,7 @@ constexpr Entry entries[] = {
     {Kernel::mse_backward, mse_backward},
     {Kernel::sgd_update, sgd_update},
     {Kernel::adam_update, adam_update},
+    {Kernel::optimizer_update, optimizer_update},
     {Kernel::unary_forward, unary_forward},
     {Kernel::unary_backward, unary_backward},
     {Kernel::prelu_forward, prelu_forward},

@@ -1,5 +1,6 @@
 // Optimizer updates, as torch.optim defines them (SGD, Adam, AdamW; PyTorch 2.x). Attributes are
 // OptimizerSettings' fields; `step` (default 1) counts Adam's updates from 1.
+#include <algorithm>
 #include <cmath>
 
 #include "gpu_probe/host/arguments.hpp"
@@ -47,7 +48,8 @@ void sgd_update(const KernelCall& call) {
 }
 
 void adam_update(const KernelCall& call) {
-  require_arity(call, 4, 4, 3);
+  const bool amsgrad = boolean(call, "amsgrad", false);
+  require_arity(call, amsgrad ? 5 : 4, amsgrad ? 5 : 4, amsgrad ? 4 : 3);
   require_in_place(call);
   const double rate = real(call, "learning_rate"), beta1 = real(call, "beta1"),
                beta2 = real(call, "beta2"), epsilon = real(call, "epsilon"),
@@ -58,6 +60,7 @@ void adam_update(const KernelCall& call) {
   const double correction2 = std::sqrt(1 - std::pow(beta2, step));
   float *p = mutable_floats(call.writes[0]), *m = mutable_floats(call.writes[1]),
         *v = mutable_floats(call.writes[2]);
+  float* largest = amsgrad ? mutable_floats(call.writes[3]) : nullptr;
   const float* g = floats(call.reads[1]);
   for (std::int64_t i = 0; i < count(call.reads[0].shape); ++i) {
     double value = p[i], gradient = g[i];
@@ -70,7 +73,12 @@ void adam_update(const KernelCall& call) {
     const double second = beta2 * v[i] + (1 - beta2) * gradient * gradient;
     m[i] = static_cast<float>(first);
     v[i] = static_cast<float>(second);
-    const double denominator = std::sqrt(second) / correction2 + epsilon;
+    double divisor = second;
+    if (largest != nullptr) {
+      divisor = std::max(static_cast<double>(largest[i]), second);
+      largest[i] = static_cast<float>(divisor);
+    }
+    const double denominator = std::sqrt(divisor) / correction2 + epsilon;
     p[i] = static_cast<float>(value - rate / correction1 * first / denominator);
   }
 }

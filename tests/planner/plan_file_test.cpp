@@ -28,7 +28,27 @@ Plan small_plan() {
   in.model_options.seq = 128;
   in.model_options.arguments = {{"width", "64"}};
   in.lowering.micro_batches = 2;
-  in.lowering.optimizer = {"adam", 1e-3, 0, false, 0.1, 0.9, 0.999, 1e-8};
+  // Every setting away from its default, so that one that is not written shows.
+  in.lowering.optimizer = {.name = "adam",
+                           .learning_rate = 1e-3,
+                           .momentum = 0.5,
+                           .nesterov = true,
+                           .weight_decay = 0.1,
+                           .beta1 = 0.8,
+                           .beta2 = 0.99,
+                           .epsilon = 1e-7,
+                           .dampening = 0.25,
+                           .amsgrad = true,
+                           .centered = true,
+                           .decoupled_weight_decay = true,
+                           .smoothing = 0.75,
+                           .learning_rate_decay = 0.125,
+                           .momentum_decay = 0.01,
+                           .decay_rate = 0.7,
+                           .clip_threshold = 2,
+                           .max_gradient_norm = 0,
+                           .implementation = OptimizerImplementation::for_loop,
+                           .master_weights = MasterWeights::weights_and_gradients};
   in.batch = 64;
   in.card = "GeForce RTX 3060";
   in.host = "generic";
@@ -141,15 +161,15 @@ TEST_CASE("mistakes in a plan are shown at their place") {
         "p.yaml:9:10: error: 'batch' must be an integer from 1 to 4611686018427387904, not "
         "'0'\n    batch: 0\n           ^\n");
   CHECK(error_of(replaced(text, "  0 2 256 linear.weight", "  0 3 256 linear.weight")) ==
-        "p.yaml:75:5: error: the end must be from 0 to 2\n    0 3 256 linear.weight\n      ^\n");
+        "p.yaml:87:5: error: the end must be from 0 to 2\n    0 3 256 linear.weight\n      ^\n");
   CHECK(error_of(replaced(text, "  0 2 256 linear.weight", "  1 1 256 linear.weight")) ==
-        "p.yaml:75:5: error: a residence from 1 to 1\n    1 1 256 linear.weight\n      ^\n");
+        "p.yaml:87:5: error: a residence from 1 to 1\n    1 1 256 linear.weight\n      ^\n");
   CHECK(error_of(replaced(text, "h2d 0 0 x", "h2d 0 0 y")) ==
-        "p.yaml:82:11: error: there is no storage 'y'\n    h2d 0 0 y\n            ^\n");
+        "p.yaml:94:11: error: there is no storage 'y'\n    h2d 0 0 y\n            ^\n");
   CHECK(error_of(replaced(text, "d2h 2 2", "d2h 2 1")) ==
-        "p.yaml:83:9: error: a transfer from 2 to 1\n    d2h 2 1 linear.weight\n          ^\n");
+        "p.yaml:95:9: error: a transfer from 2 to 1\n    d2h 2 1 linear.weight\n          ^\n");
   CHECK(error_of(replaced(text, "  parameter 4096", "  parametre 4096")) ==
-        "p.yaml:66:3: error: unknown class 'parametre'\n    parametre 4096 linear.weight\n"
+        "p.yaml:78:3: error: unknown class 'parametre'\n    parametre 4096 linear.weight\n"
         "    ^~~~~~~~~\n");
   CHECK(error_of(text.substr(0, text.find("---\n"))).find("ends before its tables") !=
         std::string::npos);

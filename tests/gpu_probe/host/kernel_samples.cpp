@@ -110,7 +110,8 @@ std::vector<KernelSample> layout() {
 std::vector<KernelSample> losses_and_updates() {
   const SampleArgument x = matrix;
   const AttributeList rate{{"learning_rate", 0.1}},
-      adam{{"learning_rate", 0.1}, {"beta1", 0.9}, {"beta2", 0.999}, {"epsilon", 1e-8}};
+      adam{{"learning_rate", 0.1}, {"beta1", 0.9}, {"beta2", 0.999}, {"epsilon", 1e-8}},
+      adagrad{{"optimizer", std::string("adagrad")}, {"learning_rate", 0.1}, {"epsilon", 1e-8}};
   return {{K::softmax_forward, none, {x}, {x}},
           {K::softmax_backward, none, {x, x}, {x}},
           {K::log_softmax_forward, none, {x}, {x}},
@@ -128,7 +129,8 @@ std::vector<KernelSample> losses_and_updates() {
           {K::kl_div_forward, none, {x, x}, {scalar}},
           {K::kl_div_backward, none, {x, x}, {x}},
           {K::sgd_update, rate, {x, x, x}, {x, x}, {0, 2}},
-          {K::adam_update, adam, {x, x, x, x}, {x, x, x}, {0, 2, 3}}};
+          {K::adam_update, adam, {x, x, x, x}, {x, x, x}, {0, 2, 3}},
+          {K::optimizer_update, adagrad, {x, x, x}, {x, x}, {0, 2}}};
 }
 
 std::vector<KernelSample> sequences() {

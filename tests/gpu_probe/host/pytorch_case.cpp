@@ -112,6 +112,29 @@ std::vector<std::string> reference_operators() {
   return {names.begin(), names.end()};
 }
 
+std::vector<OptimizerCase> table_optimizer_cases() {
+  const json file =
+      json::parse(std::ifstream(STOWAGE_SOURCE_DIR "/tests/reference/optimizers.json"));
+  std::vector<OptimizerCase> result;
+  for (const json& entry : file["values"]) {
+    OptimizerCase c;
+    c.op = entry["optimizer"];
+    for (const auto& [name, value] : entry["settings"].items()) {
+      c.attributes.set(name, attribute_of(value));
+    }
+    c.parameter = tensor_of(entry["parameter_before"]);
+    c.name =
+        c.op + " " + entry["settings"].dump() + " " + entry["parameter_before"]["shape"].dump();
+    for (const json& step : entry["steps"]) {
+      c.steps.push_back(
+          {tensor_of(step["gradient"]), tensor_of(step["parameter"]), tensors_of(step, "state")});
+    }
+    result.push_back(std::move(c));
+  }
+  REQUIRE(!result.empty());
+  return result;
+}
+
 std::vector<OptimizerCase> optimizer_cases() {
   std::vector<OptimizerCase> result;
   for (const json& entry : reference()["optimizers"]) {

@@ -38,6 +38,8 @@ struct OptimizerCase {
 [[nodiscard]] std::vector<Case> cases_of(const std::string& op);
 [[nodiscard]] std::vector<std::string> reference_operators();  ///< each once, sorted
 [[nodiscard]] std::vector<OptimizerCase> optimizer_cases();
+/// `values` of tests/reference/optimizers.json; `op` is a row of the optimizer table.
+[[nodiscard]] std::vector<OptimizerCase> table_optimizer_cases();
 
 /// The largest absolute difference over the largest absolute value of `expected`; the worst seen
 /// in the program's life is kept and printed by the last test. NaN counts as infinite.

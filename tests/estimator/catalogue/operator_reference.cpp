@@ -164,8 +164,12 @@ class RowComparison {
 }  // namespace
 
 Comparison compare_operators(std::string_view family) {
-  std::ifstream file(
+  return compare_file(
       fmt::format("{}/tests/reference/operators/{}.json", STOWAGE_SOURCE_DIR, family));
+}
+
+Comparison compare_file(const std::string& path) {
+  std::ifstream file(path);
   const json content = json::parse(file);
   Comparison comparison;
   for (const json& row : content.at("rows")) {

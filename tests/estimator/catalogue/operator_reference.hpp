@@ -18,5 +18,7 @@ struct Comparison {
 /// a contiguous whole, that nothing is read before it is written, and that the same parameters get
 /// gradients of their own shapes.
 [[nodiscard]] Comparison compare_operators(std::string_view family);
+/// The same of any file of that form.
+[[nodiscard]] Comparison compare_file(const std::string& path);
 
 }  // namespace stowage::reference

@@ -484,7 +484,8 @@ def pad(b):
     mode = b.one_of("constant", "reflect", "replicate", "circular")
     widths = [w for pair in reversed(list(zip(before, after))) for w in pair]
     shape = [b.shape[0], *[s + x + y for s, x, y in zip(b.shape[1:], before, after)]]
-    b.add("pad", {"before": [0, 0, *before], "after": [0, 0, *after], "mode": mode},
+    outer = [0, 0] if mode == "constant" else []  # the other modes name the padded axes alone
+    b.add("pad", {"before": [*outer, *before], "after": [*outer, *after], "mode": mode},
           lambda: lambda x: functional().pad(x, widths, mode), shape)
 
 

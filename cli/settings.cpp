@@ -78,6 +78,15 @@ Result<LoweringSettings> requested_lowering(const Arguments& arguments, const Mo
   auto optimizer = requested_optimizer(arguments, model.optimizer);
   if (!optimizer) return tl::unexpected(std::move(optimizer.error()));
   settings.optimizer = *std::move(optimizer);
+  const bool fp32_gradients = arguments.flag("master-gradients");
+  if (fp32_gradients && !has_master_weights(model.precision)) {
+    return failure(
+        command_line_error("--master-gradients is for --precision mixed-fp16 and mixed-bf16"));
+  }
+  if (has_master_weights(model.precision) && trains) {
+    settings.optimizer.master_weights =
+        fp32_gradients ? MasterWeights::weights_and_gradients : MasterWeights::weights;
+  }
   return settings;
 }
 

@@ -98,6 +98,9 @@ void forward(OperatorLowering& lowering) {
   lowering.save("save_invstd", writes[2]);
 }
 
+/// PyTorch's choice of cuDNN (_select_batch_norm_backend, ATen/native/Normalization.cpp).
+bool runs_on_cudnn(const TensorView& x) { return x.type != DataType::bfloat16; }
+
 void backward(OperatorLowering& lowering) {
   const TensorView x = lowering.saved("input");
   const BatchNormParameters parameters = parameters_of(lowering);
@@ -107,8 +110,10 @@ void backward(OperatorLowering& lowering) {
   std::vector<TensorView> writes{dx};
   if (!parameters.affine.empty()) {
     reads.push_back(parameters.affine[0]);
-    writes.push_back(lowering.new_parameter_gradient(0));
-    writes.push_back(lowering.new_parameter_gradient(1));
+    if (!lowering.pytorch() || runs_on_cudnn(x) || lowering.parameter_needs_gradient(0)) {
+      writes.push_back(lowering.new_parameter_gradient(0));
+      writes.push_back(lowering.new_parameter_gradient(1));
+    }
   }
   reads.push_back(lowering.saved("save_mean"));
   reads.push_back(lowering.saved("save_invstd"));

@@ -134,8 +134,8 @@ void backward_pytorch(OperatorLowering& lowering) {
   if (is_affine(lowering)) {
     reads.push_back(lowering.saved("weight"));
     for (const std::string_view name : {"grad_weight.repeated", "grad_bias.repeated"}) {
-      writes.push_back(
-          lowering.new_tensor(name, {x.shape[1]}, x.type, StorageClass::activation_gradient));
+      writes.push_back(lowering.new_tensor(name, {x.shape[1]}, reads.back().type,
+                                           StorageClass::activation_gradient));
     }
   }
   reads.push_back(lowering.saved("save_mean"));

@@ -218,7 +218,8 @@ OperatorRow rows::upsample() {
                           .default_value = false}},
           .infer = infer_upsample,
           .lowering = {LoweringRules{forward_upsample, backward_upsample},
-                       LoweringRules{forward_upsample, backward_upsample}}};
+                       LoweringRules{forward_upsample, backward_upsample}},
+          .autocast = AutocastClass::float32};
 }
 
 OperatorRow rows::pixel_shuffle() {

@@ -96,7 +96,7 @@ TensorView run(OperatorLowering& lowering, Step step, const Shape& shape, DataTy
 
 void forward_composite(OperatorLowering& lowering) {
   const TensorView input = lowering.input();
-  const DataType wide = promoted(input.type, DataType::float32);
+  const DataType wide = DataType::float32;
   const Shape small = statistics_shape(lowering, input);
   const auto emit = [&](Step step, const Shape& shape) {
     return run(lowering, std::move(step), shape, wide, StorageClass::activation);

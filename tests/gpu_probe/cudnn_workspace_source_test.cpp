@@ -103,6 +103,43 @@ TEST_CASE("an RTX 3090's engines without an RTX 3090") {
   CHECK(answer.engines.back().workspace == 0_B);
 }
 
+// PyTorch runs a conv1d as a conv2d of height 1, which is how a step asks for it.
+TEST_CASE("convolutions over one and three axes have engines of cuDNN's too") {
+  if (!cudnn_is_here()) return;
+  const std::string text = R"(model: sequences and volumes
+inputs:
+  signal: {shape: [batch, 64, 200]}
+  volume: {shape: [batch, 16, 8, 24, 24]}
+layers:
+  - conv1d: {name: first, from: signal, channels: 64, kernel: 3, padding: same}
+  - conv1d: {name: line, from: first, channels: 64, kernel: 5, stride: 2, dilation: 2}
+  - conv_transpose1d: {name: longer, from: line, channels: 32, kernel: 4, stride: 2}
+  - conv3d: {name: near, from: volume, channels: 32, kernel: 3, padding: 1}
+  - conv3d: {name: cube, from: near, channels: 32, kernel: 3, padding: 1, groups: 2}
+  - conv_transpose3d: {name: larger, from: cube, channels: 16, kernel: 2, stride: 2}
+  - sum: {name: one, from: longer, axes: [1, 2]}
+  - sum: {name: other, from: larger, axes: [1, 2, 3, 4]}
+  - add: {name: both, from: [one, other]}
+loss:
+  mse: {from: [both, one]}
+)";
+  CudnnWorkspaceSource source(card("rtx3090"));
+  const auto graph = testing::lowered(testing::described(text), {.kernels = KernelSet::pytorch});
+  const auto step = size_step(graph, 4, source);
+  REQUIRE(step);
+  CHECK(source.why_rule() == "");
+  CHECK(step->workspace_origin == WorkspaceOrigin::cudnn);
+  std::set<std::size_t> ranks;
+  for (const KernelNode& node : graph->nodes) {
+    if (node.convolution < 0) continue;
+    const ConvolutionQuery query = convolution_query(*graph, node, 4);
+    ranks.insert(query.x.size());
+    CHECK(query.stride.size() + 2 == query.x.size());
+    if (query.x.size() == 4) CHECK(query.x[2] == 1);
+  }
+  CHECK(ranks == std::set<std::size_t>{4, 5});
+}
+
 // Tenths of a MiB at batch 32; what cuDNN 9.19.0 says for the described card.
 TEST_CASE("VGG-16's layers on an A100") {
   if (!cudnn_is_here() || !is_measured_version()) return;

@@ -1,7 +1,7 @@
 """Normalizations: operators/normalization.json (see operator_saved.py)."""
 
 import operator_saved
-from operator_saved import between, between_linears
+from operator_saved import IMAGES, Case, between, between_linears
 
 
 def frozen(module):
@@ -94,9 +94,44 @@ def rows():
                           lambda: frozen(llama_norm(8)))
 
 
+def formats():
+    """Statistics have formats of their own."""
+    from torch import nn
+
+    for precision in ("fp32", "bf16", "fp16", "fp64"):
+        yield between(f"batch_norm, {precision}", 2, "batch_norm", lambda: nn.BatchNorm2d(6),
+                      precision=precision)
+        yield between(f"batch_norm, frozen, {precision}", 2, "batch_norm: {frozen: true}",
+                      lambda: frozen(nn.BatchNorm2d(6)), precision=precision)
+        yield Case(f"batch_norm last, frozen, {precision}", {"x": IMAGES[2]},
+                   ["conv2d: {channels: 6, kernel: 3}", "batch_norm: {frozen: true}"],
+                   lambda: nn.Sequential(nn.Conv2d(4, 6, 3), frozen(nn.BatchNorm2d(6))),
+                   precision=precision)
+        yield between(f"instance_norm, {precision}", 2,
+                      "instance_norm: {affine: true, track_running_stats: true}",
+                      lambda: nn.InstanceNorm2d(6, affine=True, track_running_stats=True),
+                      precision=precision)
+        yield between(f"group_norm, {precision}", 2, "group_norm: {groups: 3}",
+                      lambda: nn.GroupNorm(3, 6), precision=precision)
+        yield between(f"local_response_norm, {precision}", 2, "local_response_norm: {size: 3}",
+                      lambda: nn.LocalResponseNorm(3), precision=precision)
+        yield between_linears(f"layer_norm, {precision}", 8, "layer_norm", lambda: nn.LayerNorm(8),
+                              precision=precision)
+        yield between_linears(f"rms_norm, {precision}", 8, "rms_norm", lambda: nn.RMSNorm(8),
+                              precision=precision)
+        for mode in ("train", "inference"):
+            yield between_linears(f"rms_norm, composite, {precision}, {mode}", 8,
+                                  "rms_norm: {implementation: composite}", lambda: llama_norm(8),
+                                  precision=precision, mode=mode)
+        yield between_linears(f"rms_norm, composite, frozen, {precision}", 8,
+                              "rms_norm: {implementation: composite, frozen: true}",
+                              lambda: frozen(llama_norm(8)), precision=precision)
+
+
 def cases():
     yield from images()
     yield from rows()
+    yield from formats()
 
 
 if __name__ == "__main__":

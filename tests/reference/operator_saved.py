@@ -33,7 +33,7 @@ class Case:
     the order of the module's arguments. `layers`: YAML, one layer each. `module` builds the same
     network, whose output is compared with a target by `loss(output, target)`; `loss_layer` is the
     description's. `target`: as an input; None: as the output, whose first axis is the batch.
-    `precision`: fp32, amp-bf16 or amp-fp16. `extra`: other keys of the description, such as
+    `precision`: one of the program's, mixed ones aside. `extra`: other keys of the description, such as
     blocks."""
 
     name: str
@@ -89,7 +89,8 @@ def make_tensor(spec, batch):
     shape, dtype = spec if isinstance(spec, tuple) else (spec, "float32")
     sizes = eval(shape, {"batch": batch})  # the shapes written in these scripts
     dtype = {"boolean": "bool"}.get(dtype, dtype)
-    return torch.zeros(sizes, dtype=getattr(torch, dtype))
+    floating = torch.get_default_dtype()
+    return torch.zeros(sizes, dtype=floating if dtype == "float32" else getattr(torch, dtype))
 
 
 def input_entry(spec):
@@ -128,7 +129,7 @@ class Run:
         import torch
 
         lower = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(self.case.precision)
-        return torch.autocast("cuda", dtype=lower) if lower else contextlib.nullcontext()
+        return fake_cuda.autocast(lower) if lower else contextlib.nullcontext()
 
     def output(self, model, inputs):
         with self.autocast():
@@ -181,13 +182,26 @@ def described_tensors(tensors):
     return sorted([shape, names.get(dtype, dtype)] for shape, dtype in types)
 
 
+@contextlib.contextmanager
+def made_in(precision):
+    """While active, modules and inputs are made in the format of the precision."""
+    import torch
+
+    formats = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp64": torch.float64}
+    torch.set_default_dtype(formats.get(precision, torch.float32))
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def record(case):
     """The row of a case; call it inside fake_cuda()."""
     import torch
 
     run = Run(case)
     training = case.mode == "train"
-    with torch.device("cuda"):
+    with made_in(case.precision), torch.device("cuda"):
         model = case.module().train(training)
         inputs = [make_tensor(spec, case.batch) for spec in case.inputs.values()]
         with torch.no_grad():

@@ -17,6 +17,18 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
+std::string integers_text(const AttributeSpec& attribute) {
+  if (attribute.length == 0) return "integers";
+  std::string text =
+      attribute.other_length == 0
+          ? fmt::format("{} integer{}", attribute.length, attribute.length == 1 ? "" : "s")
+          : fmt::format("{} or {} integers", attribute.length, attribute.other_length);
+  if (!attribute.choices.empty()) {
+    text += fmt::format(" or {}", fmt::join(attribute.choices, " | "));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string type_text(const AttributeSpec& attribute) {
@@ -24,7 +36,7 @@ std::string type_text(const AttributeSpec& attribute) {
     case AttributeType::integer:
       return "integer";
     case AttributeType::integers:
-      return attribute.length > 0 ? fmt::format("{} integers", attribute.length) : "integers";
+      return integers_text(attribute);
     case AttributeType::dimensions:
       return "dimensions";
     case AttributeType::real:

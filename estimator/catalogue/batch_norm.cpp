@@ -19,6 +19,9 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
                                               std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
   if (auto error = want_channels(x)) return tl::unexpected(*error);
+  if (!attributes.boolean("training") && !attributes.boolean("track_running_stats")) {
+    return refuse("without running statistics there is nothing else to normalize by", "training");
+  }
   const Shape channels{x.shape[1]};
   Inference result;
   result.outputs = {x};
@@ -59,64 +62,69 @@ std::vector<TensorView> passing_statistics(OperatorLowering& lowering, const Sha
   return running;
 }
 
+/// Normalizes by the batch's own statistics, not by the running ones.
+bool of_the_batch(const OperatorLowering& lowering) {
+  const Attributes& attributes = lowering.attributes();
+  if (!attributes.boolean("track_running_stats")) return true;
+  return lowering.training() && attributes.boolean("training");
+}
+
+/// PyTorch's choice of cuDNN (_select_batch_norm_backend, ATen/native/Normalization.cpp).
+bool runs_on_cudnn(const OperatorLowering& lowering) {
+  return lowering.pytorch() && lowering.attributes().boolean("affine") &&
+         lowering.input().type != DataType::bfloat16;
+}
+
 void forward(OperatorLowering& lowering) {
   const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
   const Shape channels{x.shape[1]};
   BatchNormParameters parameters = parameters_of(lowering);
-  const bool of_the_batch = lowering.training() || parameters.running.empty();
   const bool tracks = !parameters.running.empty();
-  if (!tracks && !lowering.pytorch()) {
-    parameters.running = passing_statistics(lowering, channels);
-  }
+  const bool by_batch = of_the_batch(lowering);
+  if (!tracks && !lowering.pytorch()) parameters.running = passing_statistics(lowering, channels);
   std::vector<TensorView> reads{x};
   reads.insert(reads.end(), parameters.affine.begin(), parameters.affine.end());
   reads.insert(reads.end(), parameters.running.begin(), parameters.running.end());
-  const Affine flops = element_count(x.shape) * Affine(flops_per_element);
-  const TensorView y = lowering.new_output();
-  // Without weight PyTorch takes its own kernel, which makes statistics in inference too.
-  const bool makes_statistics = of_the_batch || (lowering.pytorch() && parameters.affine.empty());
-  std::vector<TensorView> writes{y};
-  if (makes_statistics) {
+  std::vector<TensorView> writes{lowering.new_output()};
+  // PyTorch's own kernel makes statistics in inference too.
+  if (by_batch || (lowering.pytorch() && !runs_on_cudnn(lowering))) {
     for (const std::string_view name : {"save_mean", "save_invstd"}) {
-      writes.push_back(
-          lowering.new_tensor(name, channels, DataType::float32, StorageClass::saved_auxiliary));
+      writes.push_back(lowering.new_tensor(name, channels, statistics_type(x.type),
+                                           StorageClass::saved_auxiliary));
+      lowering.save(name, writes.back());
     }
   }
-  if (!of_the_batch) {
-    lowering.emit(Kernel::batch_norm_inference, "forward", reads, writes, {.flops = flops});
-    return;
-  }
-  writes.insert(writes.end(), parameters.running.begin(), parameters.running.end());
-  lowering.emit(Kernel::batch_norm_forward, "forward", reads, writes, {.flops = flops});
-  lowering.save("input", x);
+  if (by_batch) writes.insert(writes.end(), parameters.running.begin(), parameters.running.end());
+  lowering.emit(by_batch ? Kernel::batch_norm_forward : Kernel::batch_norm_inference, "forward",
+                reads, writes, {.flops = element_count(x.shape) * Affine(flops_per_element)});
+  const bool keeps_input = lowering.pytorch() || by_batch ||
+                           (!parameters.affine.empty() && lowering.parameter_needs_gradient(0));
+  if (keeps_input) lowering.save("input", x);
   if (!parameters.affine.empty()) lowering.save("weight", parameters.affine[0]);
   if (lowering.pytorch() && tracks) {
     lowering.save("running_mean", parameters.running[0]);
     lowering.save("running_var", parameters.running[1]);
   }
-  lowering.save("save_mean", writes[1]);
-  lowering.save("save_invstd", writes[2]);
 }
 
-/// PyTorch's choice of cuDNN (_select_batch_norm_backend, ATen/native/Normalization.cpp).
-bool runs_on_cudnn(const TensorView& x) { return x.type != DataType::bfloat16; }
-
-void backward(OperatorLowering& lowering) {
+void backward_in_one_kernel(OperatorLowering& lowering) {
   const TensorView x = lowering.saved("input");
   const BatchNormParameters parameters = parameters_of(lowering);
+  const bool by_batch = of_the_batch(lowering);
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   std::vector<TensorView> writes{dx};
   if (!parameters.affine.empty()) {
     reads.push_back(parameters.affine[0]);
-    if (!lowering.pytorch() || runs_on_cudnn(x) || lowering.parameter_needs_gradient(0)) {
+    const bool masks = lowering.pytorch() && !(runs_on_cudnn(lowering) && by_batch);
+    if (!masks || lowering.parameter_needs_gradient(0)) {
       writes.push_back(lowering.new_parameter_gradient(0));
       writes.push_back(lowering.new_parameter_gradient(1));
     }
   }
-  reads.push_back(lowering.saved("save_mean"));
-  reads.push_back(lowering.saved("save_invstd"));
+  reads.push_back(by_batch ? lowering.saved("save_mean") : parameters.running[0]);
+  reads.push_back(by_batch ? lowering.saved("save_invstd") : parameters.running[1]);
   lowering.emit(Kernel::batch_norm_backward, "backward", reads, writes,
                 {.flops = element_count(x.shape) * Affine(2 * flops_per_element)});
   if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
@@ -126,15 +134,93 @@ void backward(OperatorLowering& lowering) {
   }
 }
 
+// By running statistics the layer is a scale and a shift of each channel; our executor's backward
+// is made of simple kernels.
+
+TensorView made(OperatorLowering& lowering, Kernel kernel, std::string_view suffix,
+                std::vector<TensorView> reads, const Shape& shape, Attributes attributes = {}) {
+  const TensorView y =
+      lowering.new_tensor(suffix, shape, reads[0].type, StorageClass::activation_gradient);
+  lowering.emit(kernel, suffix, std::move(reads), {y},
+                {.attributes = std::move(attributes), .flops = element_count(shape)});
+  return y;
+}
+
+/// [channels] as [channels, 1, ...], to go with [batch, channels, ...].
+TensorView along_channels(const TensorView& values, const TensorView& x) {
+  Shape shape(x.shape.size() - 1, Affine(1));
+  shape[0] = x.shape[1];
+  return *reshaped(values, shape);
+}
+
+TensorView running_rstd(OperatorLowering& lowering, const TensorView& variance) {
+  Attributes shift;
+  shift.set("factor", 1.0);
+  shift.set("offset", lowering.attributes().real("eps"));
+  const TensorView shifted =
+      made(lowering, Kernel::scale, "backward.variance", {variance}, variance.shape, shift);
+  Attributes power;
+  power.set("function", std::string("power"));
+  power.set("exponent", -0.5);
+  return made(lowering, Kernel::unary_forward, "backward.rstd", {shifted}, variance.shape, power);
+}
+
+void backward_by_running_statistics(OperatorLowering& lowering) {
+  const BatchNormParameters parameters = parameters_of(lowering);
+  const TensorView dy = lowering.output_gradient();
+  const TensorView rstd = running_rstd(lowering, parameters.running[1]);
+  if (!parameters.affine.empty() && lowering.parameter_needs_gradient(0)) {
+    const TensorView x = lowering.saved("input");
+    const TensorView centred = made(lowering, Kernel::subtract, "backward.centred",
+                                    {x, along_channels(parameters.running[0], x)}, x.shape);
+    const TensorView product =
+        made(lowering, Kernel::multiply, "backward.product", {centred, dy}, x.shape);
+    Attributes channels;
+    channels.set("axis", std::int64_t{1});
+    const TensorView sum = made(lowering, Kernel::channel_sum, "backward.product.sum", {product},
+                                rstd.shape, channels);
+    const TensorView dw = lowering.new_parameter_gradient(0);
+    lowering.emit(Kernel::multiply, "backward.weight", {sum, rstd}, {dw});
+    lowering.give_parameter_gradient(0, dw);
+    const TensorView db = lowering.new_parameter_gradient(1);
+    lowering.emit(Kernel::channel_sum, "backward.bias", {dy}, {db},
+                  {.attributes = channels, .flops = element_count(dy.shape)});
+    lowering.give_parameter_gradient(1, db);
+  }
+  if (!lowering.input_needs_gradient()) return;
+  const TensorView factor = parameters.affine.empty()
+                                ? rstd
+                                : made(lowering, Kernel::multiply, "backward.factor",
+                                       {rstd, parameters.affine[0]}, rstd.shape);
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(Kernel::multiply, "backward.data", {dy, along_channels(factor, dy)}, {dx},
+                {.flops = element_count(dy.shape)});
+  lowering.give_input_gradient(0, dx);
+}
+
+void backward(OperatorLowering& lowering) {
+  if (lowering.pytorch() || of_the_batch(lowering))
+    backward_in_one_kernel(lowering);
+  else
+    backward_by_running_statistics(lowering);
+}
+
 }  // namespace
 
 OperatorRow rows::batch_norm() {
-  return {.name = "batch_norm",
-          .doc = "batch normalization over axis 1, with running statistics",
-          .attributes = {epsilon_attribute(), momentum_attribute(), affine_attribute(true),
-                         running_statistics_attribute(true)},
-          .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
+  return {
+      .name = "batch_norm",
+      .doc = "batch normalization over axis 1, with running statistics",
+      .attributes = {epsilon_attribute(),
+                     momentum_attribute(),
+                     affine_attribute(true),
+                     running_statistics_attribute(true),
+                     {.name = "training",
+                      .type = AttributeType::boolean,
+                      .doc = "false: by the running statistics in training too, as after eval()",
+                      .default_value = true}},
+      .infer = infer,
+      .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
 }
 
 }  // namespace stowage

@@ -140,8 +140,8 @@ void backward(OperatorLowering& lowering) {
 
 OperatorRow row(std::string_view name, std::string_view doc, int spatial) {
   AttributeSpec padding = window_attribute(
-      "padding", "zeros on each side, one number an axis or before and after of each; same, valid",
-      0, 0, spatial);
+      "padding", "zeros on each side: one number an axis, or before and after of each", 0, 0,
+      spatial);
   padding.choices = {"same", "valid"};
   padding.other_length = 2 * spatial;
   return {.name = name,

@@ -8,6 +8,13 @@ def frozen(module):
     return module.requires_grad_(False)
 
 
+def evaluated(module):
+    """The module as after eval(), whatever the model's mode."""
+    module.eval()
+    module.train = lambda mode=True: module
+    return module
+
+
 def llama_norm(features):
     """The root mean square norm of transformers' language models, written out in PyTorch."""
     from transformers.models.llama.modeling_llama import LlamaRMSNorm
@@ -128,8 +135,33 @@ def formats():
                               lambda: frozen(llama_norm(8)), precision=precision)
 
 
+def by_running_statistics():
+    from torch import nn
+
+    for words, arguments in [("", {}), (", no affine", {"affine": False})]:
+        for precision in ("fp32", "bf16"):
+            yaml = "".join(f", {key}: false" for key in arguments)
+            yield between(f"batch_norm, not training{words}, {precision}", 2,
+                          f"batch_norm: {{training: false{yaml}}}",
+                          lambda a=arguments: evaluated(nn.BatchNorm2d(6, **a)),
+                          precision=precision)
+            yield Case(f"batch_norm last, not training{words}, {precision}", {"x": IMAGES[2]},
+                       ["conv2d: {channels: 6, kernel: 3}",
+                        f"batch_norm: {{training: false{yaml}}}"],
+                       lambda a=arguments: nn.Sequential(nn.Conv2d(4, 6, 3),
+                                                         evaluated(nn.BatchNorm2d(6, **a))),
+                       precision=precision)
+    for precision in ("fp32", "bf16"):
+        yield Case(f"batch_norm last, not training, frozen, {precision}", {"x": IMAGES[2]},
+                   ["conv2d: {channels: 6, kernel: 3}",
+                    "batch_norm: {training: false, frozen: true}"],
+                   lambda: nn.Sequential(nn.Conv2d(4, 6, 3), evaluated(frozen(nn.BatchNorm2d(6)))),
+                   precision=precision)
+
+
 def cases():
     yield from images()
+    yield from by_running_statistics()
     yield from rows()
     yield from formats()
 

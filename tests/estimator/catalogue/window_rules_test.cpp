@@ -85,6 +85,8 @@ TEST_CASE("normalizations: refusals") {
         "normalizes the last 3 axes, but its input has shape [batch, 4]");
   CHECK(of_layer("[batch, 4]", "rms_norm: {axes: 2}") ==
         "its normalized axes (batch) may not depend on the batch");
+  CHECK(of_layer(image, "batch_norm: {training: false, track_running_stats: false}") ==
+        "without running statistics there is nothing else to normalize by");
   CHECK(of_layer("[4, batch]", "batch_norm") == "its channels (batch) may not depend on the batch");
 }
 

@@ -155,9 +155,7 @@ static const std::set<std::string> not_compared = {"convnext_tiny",
                                                    "vit_tiny_patch16_224"};
 
 bool is_plain(const ReferenceModel& reference) {
-  const auto aux = reference.options.arguments.find("aux");
-  const bool has_auxiliary_loss = aux != reference.options.arguments.end() && aux->second == "true";
-  return reference.precision == "fp32" && reference.variant.empty() && !has_auxiliary_loss &&
+  return reference.precision == "fp32" && reference.variant.empty() &&
          !not_compared.contains(reference.model);
 }
 

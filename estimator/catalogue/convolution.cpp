@@ -51,9 +51,41 @@ TensorView padded_input(OperatorLowering& lowering, const TensorView& x, const A
   return padded;
 }
 
+// Memory in which channels lie innermost. cuDNN runs a convolution whose input lies so in that
+// layout, and its results lie so too (ATen/native/ConvUtils.h, cudnn_conv_suggest_memory_format).
+std::vector<std::int64_t> channels_last_order(std::size_t rank) {
+  std::vector<std::int64_t> order{0};
+  for (std::size_t i = 2; i < rank; ++i) order.push_back(static_cast<std::int64_t>(i));
+  order.push_back(1);
+  return order;
+}
+
+bool is_channels_last(const OperatorLowering& lowering, const TensorView& view) {
+  return lowering.pytorch() && view.shape.size() > 3 && !is_contiguous(view) &&
+         is_contiguous(permuted(view, channels_last_order(view.shape.size())));
+}
+
+/// The contiguous view `made` with its channels innermost, if wanted.
+TensorView laid_out(const TensorView& made, bool channels_last) {
+  if (!channels_last) return made;
+  const std::size_t rank = made.shape.size();
+  Shape stored;
+  for (const std::int64_t axis : channels_last_order(rank)) {
+    stored.push_back(made.shape[static_cast<std::size_t>(axis)]);
+  }
+  std::vector<std::int64_t> inverse{0, static_cast<std::int64_t>(rank) - 1};
+  for (std::size_t i = 1; i + 1 < rank; ++i) inverse.push_back(static_cast<std::int64_t>(i));
+  TensorView view = permuted(contiguous_view(made.storage, stored, made.type), inverse);
+  view.is_view = made.is_view;
+  return view;
+}
+
 void forward(OperatorLowering& lowering) {
   const bool bias = lowering.parameter_count() > 1;
-  TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const bool channels_last =
+      is_channels_last(lowering, lowering.input()) && !excess_padding(lowering);
+  TensorView x =
+      channels_last ? lowering.input() : lowering.contiguous(lowering.input(), "input.contiguous");
   std::vector<StorageId> holds;
   if (const auto excess = excess_padding(lowering)) {
     // Whoever called PyTorch's convolution holds its argument until it returns.
@@ -61,7 +93,8 @@ void forward(OperatorLowering& lowering) {
     x = padded_input(lowering, x, *excess);
   }
   const TensorView w = lowering.parameter(0);
-  const TensorView y = lowering.new_output();
+  const TensorView y = laid_out(lowering.new_output(), channels_last);
+  lowering.set_output(0, y);
   std::vector<TensorView> reads{x, w};
   if (bias) reads.push_back(lowering.parameter(1));
   lowering.emit(Kernel::convolution_forward, "forward", reads, {y},
@@ -86,41 +119,78 @@ KernelNode* emit_data_gradient(OperatorLowering& lowering, const TensorView& dy,
                              lowering, ConvolutionCall::Direction::backward_data, x, w, dy))});
 }
 
-KernelNode* emit_filter_gradient(OperatorLowering& lowering, const TensorView& dy) {
-  if (!lowering.parameter_needs_gradient(0)) return nullptr;
+KernelNode* emit_filter_gradient(OperatorLowering& lowering, const TensorView& dy,
+                                 const TensorView& dw) {
   const TensorView x = lowering.saved("input");
   const TensorView w = lowering.parameter(0);
-  const TensorView dw = lowering.new_parameter_gradient(0);
-  KernelNode& node =
-      lowering.emit(Kernel::convolution_backward_filter, "backward.filter", {x, dy}, {dw},
-                    {.attributes = convolution_attributes(lowering),
-                     .flops = convolution_flops(w, dy),
-                     .convolution = lowering.add_convolution(convolution_call(
-                         lowering, ConvolutionCall::Direction::backward_filter, x, w, dy))});
-  lowering.give_parameter_gradient(0, dw);
-  return &node;
+  return &lowering.emit(Kernel::convolution_backward_filter, "backward.filter", {x, dy}, {dw},
+                        {.attributes = convolution_attributes(lowering),
+                         .flops = convolution_flops(w, dy),
+                         .convolution = lowering.add_convolution(convolution_call(
+                             lowering, ConvolutionCall::Direction::backward_filter, x, w, dy))});
 }
 
 /// The convolution's own gradients, in the runtime's order. `dx`: of its (padded) input, if wanted.
 /// The last kernel call, or null.
 KernelNode* emit_gradients(OperatorLowering& lowering, const TensorView& dy,
-                           const std::optional<TensorView>& dx) {
+                           const std::optional<TensorView>& dx,
+                           const std::optional<TensorView>& dw) {
   KernelNode* last = nullptr;
   if (dx && lowering.pytorch()) last = emit_data_gradient(lowering, dy, *dx);
-  if (KernelNode* node = emit_filter_gradient(lowering, dy)) last = node;
+  if (dw) last = emit_filter_gradient(lowering, dy, *dw);
   if (KernelNode* node = emit_bias_gradient(lowering, dy, 1)) last = node;
   if (dx && !lowering.pytorch()) last = emit_data_gradient(lowering, dy, *dx);
   return last;
 }
 
+std::optional<TensorView> given_filter_gradient(OperatorLowering& lowering) {
+  if (!lowering.parameter_needs_gradient(0)) return std::nullopt;
+  const TensorView dw = lowering.new_parameter_gradient(0);
+  lowering.give_parameter_gradient(0, dw);
+  return dw;
+}
+
+/// With channels innermost. Where the filter's gradient then lies otherwise than the filter,
+/// AccumulateGrad copies it, after the convolution's node has let go of what it read.
+void backward_channels_last(OperatorLowering& lowering) {
+  const TensorView x = lowering.saved("input");
+  TensorView dy = lowering.output_gradient();
+  if (!is_channels_last(lowering, dy)) {
+    const TensorView copy = laid_out(lowering.new_tensor("grad.contiguous", dy.shape, dy.type,
+                                                         StorageClass::activation_gradient),
+                                     true);
+    lowering.emit(Kernel::copy, "grad.contiguous", {dy}, {copy});
+    dy = copy;
+  }
+  std::optional<TensorView> dx;
+  if (lowering.input_needs_gradient()) dx = laid_out(lowering.new_input_gradient(), true);
+  const std::optional<TensorView> dw = given_filter_gradient(lowering);
+  const bool copied = dw && !is_contiguous(laid_out(*dw, true));
+  std::optional<TensorView> made = dw;
+  if (copied) {
+    made = laid_out(lowering.new_tensor("weight.grad_made", dw->shape, dw->type,
+                                        StorageClass::activation_gradient),
+                    true);
+  }
+  KernelNode* last = emit_gradients(lowering, dy, dx, made);
+  if (copied) {
+    lowering.hold_by_hand();
+    last->holds = {x.storage, lowering.output_gradient().storage};
+    if (dx) last->holds.push_back(dx->storage);
+    lowering.emit(Kernel::copy, "backward.filter.copy", {*made}, {*dw});
+  }
+  if (dx) lowering.give_input_gradient(0, *dx);
+}
+
 void backward(OperatorLowering& lowering) {
+  if (is_channels_last(lowering, lowering.saved("input"))) return backward_channels_last(lowering);
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
   const bool wanted = lowering.input_needs_gradient();
   const auto excess = excess_padding(lowering);
   if (!wanted || !excess) {
     std::optional<TensorView> dx;
     if (wanted) dx = lowering.new_input_gradient();
-    emit_gradients(lowering, dy, dx);
+    emit_gradients(lowering, dy, dx, given_filter_gradient(lowering));
     if (dx) lowering.give_input_gradient(0, *dx);
     return;
   }
@@ -129,7 +199,7 @@ void backward(OperatorLowering& lowering) {
   const TensorView x = lowering.saved("input");
   const TensorView padded =
       lowering.new_tensor("grad_input.padded", x.shape, x.type, StorageClass::activation_gradient);
-  KernelNode* last = emit_gradients(lowering, dy, padded);
+  KernelNode* last = emit_gradients(lowering, dy, padded, given_filter_gradient(lowering));
   if (lowering.pytorch()) {
     last->holds = {x.storage, lowering.parameter(0).storage, lowering.output_gradient().storage};
   }

@@ -5,12 +5,29 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
+#include <numeric>
 #include <string_view>
 
 #include "estimator/catalogue/loss.hpp"
 #include "estimator/catalogue/operator_row.hpp"
 
 namespace stowage {
+
+namespace {
+
+// A permutation of contiguous memory (ATen's is_non_overlapping_and_dense).
+bool is_dense(const TensorView& view) {
+  std::vector<std::int64_t> axes(view.shape.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  std::stable_sort(axes.begin(), axes.end(), [&](std::int64_t a, std::int64_t b) {
+    const Affine& x = view.strides[static_cast<std::size_t>(a)];
+    const Affine& y = view.strides[static_cast<std::size_t>(b)];
+    return x.constant + x.slope > y.constant + y.slope;
+  });
+  return is_contiguous(permuted(view, axes));
+}
+
+}  // namespace
 
 StepBuilder::StepBuilder(const ModelGraph& model, const LoweringSettings& settings)
     : model_(model) {
@@ -195,7 +212,7 @@ void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, Opera
   // an earlier micro-batch left in .grad is added to in place whatever it is (accumulate_grad.h).
   const bool own = graph_.settings.kernels == KernelSet::stowage || !slot.view.is_view ||
                    slot.micro_batch != micro_batch;
-  if (own && holders_[slot.view.storage.index()] == 1 && is_contiguous(slot.view)) {
+  if (own && holders_[slot.view.storage.index()] == 1 && is_dense(slot.view)) {
     add_node({.name = suffixed(name, micro_batch),
               .kernel = Kernel::accumulate,
               .phase = Phase::backward,

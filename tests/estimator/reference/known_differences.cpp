@@ -61,6 +61,22 @@ bool take_back_shift(const ReferenceModel& reference, std::vector<SavedStorages>
   return found;
 }
 
+/// 64 x 64 pixels of three colours a picture.
+std::int64_t picture_bytes(const ReferenceModel& reference) {
+  return reference.batch * 3 * 64 * 64 * element_size(DataType::float32);
+}
+
+bool is_generator(const ReferenceModel& reference) {
+  return concerns({"dcgan-generator"}, reference);
+}
+
+bool add_target_picture(const ReferenceModel& reference, std::vector<SavedStorages>& saved) {
+  const bool has_target = std::any_of(
+      saved.begin(), saved.end(), [](const SavedStorages& row) { return row.kind == "target"; });
+  saved.push_back({"target", picture_bytes(reference), 1, "MseLossBackward0.target"});
+  return !has_target;
+}
+
 const SavedDifference saved_differences[] = {
     {"batch norm's reserve",
      "only a GPU's cuDNN says how large it is: the reference has 0 bytes, we have no such storage",
@@ -69,6 +85,10 @@ const SavedDifference saved_differences[] = {
      "the loss of transformers' causal language models shifts the labels into a padded copy of its "
      "own and saves that; our descriptions compare with labels that are shifted already",
      shifts_labels, take_back_shift},
+    {"the generator's target",
+     "the reference trains DCGAN's generator on the mean of its pictures; our description has a "
+     "target picture in the discriminator's stead, which its loss saves",
+     is_generator, add_target_picture},
 };
 
 // ---- live bytes
@@ -125,6 +145,16 @@ bool leave_out_inner_copies(const SizedStep& step, Bytes granularity, std::vecto
   return found;
 }
 
+/// The target is an input, there throughout: pictures here, in the reference a number each.
+bool replace_target_pictures(const ReferenceModel& reference, Bytes granularity,
+                             std::vector<Bytes>& live) {
+  const Bytes ours = round_up(Bytes(picture_bytes(reference)), granularity);
+  const Bytes theirs =
+      round_up(Bytes(reference.batch * element_size(DataType::float32)), granularity);
+  for (Bytes& bytes : live) bytes = bytes - ours + theirs;
+  return ours != theirs;
+}
+
 /// [batch, seq + 1], and the copy that flattening the shifted part makes unless the batch is 1.
 bool hold_padded_labels(const ReferenceModel& reference, const SizedStep& step, Bytes granularity,
                         std::vector<Bytes>& live) {
@@ -166,6 +196,9 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   if (concerns({"mixer_b16"}, reference) &&
       !leave_out_inner_copies(step, granularity, result.live)) {
     result.without_effect += "inner copies; ";
+  }
+  if (is_generator(reference) && !replace_target_pictures(reference, granularity, result.live)) {
+    result.without_effect += "target pictures; ";
   }
   if (shifts_labels(reference) && !hold_padded_labels(reference, step, granularity, result.live)) {
     result.without_effect += "padded labels; ";

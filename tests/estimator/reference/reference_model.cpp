@@ -134,15 +134,7 @@ const std::vector<ReferenceModel>& reference_models() {
 }
 
 /// Models whose steps are not held against PyTorch's yet. None may be added.
-static const std::set<std::string> not_compared = {"convnext_tiny",
-                                                   "dcgan-discriminator",
-                                                   "dcgan-generator",
-                                                   "efficientnet_b0",
-                                                   "efficientnet_b1",
-                                                   "efficientnet_b2",
-                                                   "efficientnet_b3",
-                                                   "efficientnet_b4",
-                                                   "llama-2-7b",
+static const std::set<std::string> not_compared = {"llama-2-7b",
                                                    "llama-3-8b",
                                                    "llama-3.2-1b",
                                                    "lstm-lm",

@@ -69,10 +69,13 @@ bool of_the_batch(const OperatorLowering& lowering) {
   return lowering.training() && attributes.boolean("training");
 }
 
-/// PyTorch's choice of cuDNN (_select_batch_norm_backend, ATen/native/Normalization.cpp).
+/// PyTorch's choice of cuDNN (_select_batch_norm_backend, ATen/native/Normalization.cpp): not
+/// without weights, not in bfloat16, and for float16 with float32 weights only.
 bool runs_on_cudnn(const OperatorLowering& lowering) {
-  return lowering.pytorch() && lowering.attributes().boolean("affine") &&
-         lowering.input().type != DataType::bfloat16;
+  if (!lowering.pytorch() || !lowering.attributes().boolean("affine")) return false;
+  const DataType type = lowering.input().type;
+  if (type == DataType::float16) return lowering.parameter(0).type == DataType::float32;
+  return type != DataType::bfloat16;
 }
 
 void forward(OperatorLowering& lowering) {

@@ -30,8 +30,15 @@ tl::expected<Inference, InferenceError> infer_linear(const Attributes& attribute
   return result;
 }
 
+/// PyTorch multiplies a matrix as it lies in memory, and saves it so; more axes are flattened into
+/// one first, which copies what is not contiguous.
+TensorView as_matrix(OperatorLowering& lowering, const TensorView& view, std::string_view suffix) {
+  if (lowering.pytorch() && view.shape.size() == 2) return view;
+  return lowering.contiguous(view, suffix);
+}
+
 void forward_linear(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView x = as_matrix(lowering, lowering.input(), "input.contiguous");
   const TensorView w = lowering.parameter(0);
   const TensorView y = lowering.new_output();
   std::vector<TensorView> reads{x, w};
@@ -44,7 +51,7 @@ void forward_linear(OperatorLowering& lowering) {
 
 void backward_linear(OperatorLowering& lowering) {
   const TensorView w = lowering.parameter(0);
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dy = as_matrix(lowering, lowering.output_gradient(), "grad.contiguous");
   const Affine flops = element_count(dy.shape) * Affine(2) * w.shape[1];
   KernelNode* last = nullptr;
   const auto data = [&] {

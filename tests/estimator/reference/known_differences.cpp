@@ -131,13 +131,26 @@ bool hold(const HeldOutput& held, const SizedStep& step, Bytes granularity,
   return first <= through;
 }
 
-/// native_layer_norm works on a contiguous copy of a permuted input, which is gone when it returns:
-/// the reference does not see inside kernels.
-bool leave_out_inner_copies(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
+/// The reference does not see what a kernel allocates and frees within itself.
+struct InnerStorage {
+  std::vector<std::string_view> models;  ///< whose peaks lie within such a kernel
+  std::string_view name;                 ///< how the storage's name ends
+};
+
+const InnerStorage inner_storages[] = {
+    // native_layer_norm's contiguous copy of a permuted input
+    {{"mixer_b16"}, ".input.contiguous"},
+    // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
+    {{"llama-2*", "llama-3-8b", "mistral*"}, ".sorted_indices"},
+    {{"llama-2*", "llama-3-8b", "mistral*"}, ".original_indices"},
+};
+
+bool leave_out(const InnerStorage& inner, const SizedStep& step, Bytes granularity,
+               std::vector<Bytes>& live) {
   bool found = false;
   for (std::size_t i = 0; i < live.size(); ++i) {
     for (const StorageId id : step.graph->nodes[i].temporaries) {
-      if (!step.graph->storage(id).name.ends_with(".input.contiguous")) continue;
+      if (!step.graph->storage(id).name.ends_with(inner.name)) continue;
       live[i] = live[i] - round_up(step.bytes(id), granularity);
       found = true;
     }
@@ -193,9 +206,11 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
       result.without_effect += fmt::format("{} held; ", held.layer);
     }
   }
-  if (concerns({"mixer_b16"}, reference) &&
-      !leave_out_inner_copies(step, granularity, result.live)) {
-    result.without_effect += "inner copies; ";
+  for (const InnerStorage& inner : inner_storages) {
+    if (!concerns(inner.models, reference)) continue;
+    if (!leave_out(inner, step, granularity, result.live)) {
+      result.without_effect += fmt::format("{} within a kernel; ", inner.name);
+    }
   }
   if (is_generator(reference) && !replace_target_pictures(reference, granularity, result.live)) {
     result.without_effect += "target pictures; ";

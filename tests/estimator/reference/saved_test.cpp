@@ -69,7 +69,8 @@ const std::map<std::string, std::string> operators{{"Conv2d", "conv2d"},
 /// Where PyTorch calls a function too, which is no module; or has a module in another layout:
 /// torchvision's LayerNorm2d, whose channels are not last.
 bool also_otherwise(const std::string& model, const std::string& op) {
-  return (model == "inception_v3" && op.ends_with("pool2d")) ||
+  return (model == "swin_t" && op == "linear") ||
+         (model == "inception_v3" && op.ends_with("pool2d")) ||
          (model == "googlenet" && op == "adaptive_avg_pool2d") ||
          (model == "convnext_tiny" && op == "layer_norm");
 }

@@ -8,7 +8,7 @@
 //                            parameters kept by the optimizer (Micikevicius et al., "Mixed
 //                            Precision Training", 2018): under Adam 16 bytes a parameter, 18 where
 //                            gradients are kept in fp32 as well
-//                            (OptimizerSettings::master_gradients)
+//                            (OptimizerSettings::master_weights)
 #pragma once
 
 #include <cstdint>

@@ -277,6 +277,9 @@ void UpdateLowering::add_library_calls() {
 
 void lower_update(StepGraph& graph, const ModelGraph& model,
                   const std::vector<StorageId>& parameter_storage) {
+  if (graph.settings.optimizer.master_weights == MasterWeights::weights_and_gradients) {
+    keep_float32_gradients(graph, model);
+  }
   UpdateLowering(graph, model, parameter_storage).run();
 }
 

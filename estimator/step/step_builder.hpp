@@ -84,6 +84,10 @@ class StepBuilder {
   std::unordered_map<std::size_t, int> names_;  // by a name's hash, how often it was asked for
 };
 
+/// Adds 16-bit gradients to float32 ones as they are made, and puts those in their place
+/// (master_gradients.cpp). Precondition: no NodeId of the graph is held anywhere yet.
+void keep_float32_gradients(StepGraph& graph, const ModelGraph& model);
+
 /// Appends the optimizer's kernel calls (lower_update.cpp).
 void lower_update(StepGraph& graph, const ModelGraph& model,
                   const std::vector<StorageId>& parameter_storage);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <charconv>
@@ -172,6 +173,14 @@ void read_model_options(Section& section, Mistakes& mistakes, ModelOptions& opti
     options.seq = seq;
   }
   if (section.find("variant", false) != nullptr) section.text("variant", options.name);
+  if (const YamlNode* precision = section.find("precision", false)) {
+    options.precision = parse_precision(precision->is_scalar() ? precision->text : std::string());
+    if (!options.precision) {
+      mistakes.error(precision->mark,
+                     fmt::format("'precision' must be one of {}, not {}",
+                                 fmt::join(precision_names(), ", "), describe(*precision)));
+    }
+  }
   const YamlNode* set = section.find("set", false);
   if (set == nullptr) return;
   if (!set->is_mapping()) {
@@ -185,6 +194,18 @@ void read_model_options(Section& section, Mistakes& mistakes, ModelOptions& opti
       mistakes.error(set->key(i).mark, "'set' holds pairs of a name and a text");
     }
   }
+}
+
+void read_step_settings(const YamlNode& node, Mistakes& mistakes, StepSettings& step) {
+  constexpr std::int64_t most_copies = 1'000;
+  Section section(node, "'step'", mistakes);
+  section.choice("zero_grad", std::array{ZeroGrad::to_none, ZeroGrad::to_zero}, step.zero_grad);
+  std::int64_t augment = 0, prefetch = 0;
+  section.integer("augment", 0, most_copies, augment);
+  section.integer("prefetch", 0, most_copies, prefetch);
+  step.augment = static_cast<int>(augment);
+  step.prefetch = static_cast<int>(prefetch);
+  section.finish();
 }
 
 void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanInputs& inputs) {
@@ -201,6 +222,9 @@ void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanInputs& inputs) {
   std::int64_t micro_batches = 1;
   section.integer("micro_batches", 1, std::numeric_limits<int>::max(), micro_batches);
   inputs.lowering.micro_batches = static_cast<int>(micro_batches);
+  if (const YamlNode* step = section.find("step", false)) {
+    read_step_settings(*step, mistakes, inputs.lowering.step);
+  }
   if (const YamlNode* optimizer = section.find("optimizer")) {
     read_optimizer(*optimizer, mistakes, inputs.lowering.optimizer);
   }

@@ -80,9 +80,13 @@ class Writer {
     for (const auto& [key, value] : in.model_options.arguments) {
       line("    {}: {}", quoted(key), quoted(value));
     }
+    if (in.model_options.precision) {
+      line("  precision: {}", to_string(*in.model_options.precision));
+    }
     line("  kernels: {}", to_string(in.lowering.kernels));
     line("  mode: {}", to_string(in.lowering.mode));
     line("  micro_batches: {}", in.lowering.micro_batches);
+    step_settings(in.lowering.step);
     const OptimizerSettings& optimizer = in.lowering.optimizer;
     line("  optimizer:");
     line("    name: {}", quoted(optimizer.name));
@@ -97,6 +101,14 @@ class Writer {
     line("  available_bytes: {}", in.available.count());
     line("  budget_bytes: {}", in.budget.count());
     line("  workspace_origin: {}", quoted(in.workspace_origin));
+  }
+
+  void step_settings(const StepSettings& step) {
+    if (step == StepSettings{}) return;
+    line("  step:");
+    line("    zero_grad: {}", to_string(step.zero_grad));
+    line("    augment: {}", step.augment);
+    line("    prefetch: {}", step.prefetch);
   }
 
   void rates(const Rates& rates) {

@@ -89,4 +89,17 @@ DataType promoted(DataType a, DataType b) {
   return is_floating_point(a) ? DataType::float32 : a;
 }
 
+DataType widest_floating_point(std::span<const DataType> types) {
+  std::optional<DataType> widest;
+  for (const DataType type : types) {
+    if (!is_floating_point(type)) continue;
+    widest = widest ? promoted(*widest, type) : type;
+  }
+  return widest.value_or(DataType::float32);
+}
+
+DataType statistics_type(DataType type) {
+  return type == DataType::float64 ? DataType::float64 : DataType::float32;
+}
+
 }  // namespace stowage

@@ -52,4 +52,11 @@ enum class AutocastClass {
 /// float16 with bfloat16, a floating one before an integer one.
 [[nodiscard]] DataType promoted(DataType a, DataType b);
 
+/// The floating-point ones among `types`, promoted; float32 where there is none.
+[[nodiscard]] DataType widest_floating_point(std::span<const DataType> types);
+
+/// In which a kernel keeps statistics and sums over values of `type` (ATen's acc_type on CUDA):
+/// float64 for float64, else float32.
+[[nodiscard]] DataType statistics_type(DataType type);
+
 }  // namespace stowage

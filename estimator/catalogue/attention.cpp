@@ -46,8 +46,16 @@ Attributes own_softmax_attributes(const OperatorLowering& lowering) {
       false);
 }
 
-void forward_softmax(OperatorLowering& lowering) {
+// Under autocast CUDA's kernel reads float16 and writes float32; any other format is converted
+// first (ATen/native/SoftMax.cpp).
+TensorView softmax_input(OperatorLowering& lowering) {
   const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  if (x.type == DataType::float16) return x;
+  return lowering.cast(x, lowering.output_type().type, "input.cast");
+}
+
+void forward_softmax(OperatorLowering& lowering) {
+  const TensorView x = softmax_input(lowering);
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::softmax_forward, "forward", {x}, {y},
                 {.attributes = own_softmax_attributes(lowering),
@@ -56,9 +64,13 @@ void forward_softmax(OperatorLowering& lowering) {
 }
 
 void backward_softmax(OperatorLowering& lowering) {
-  const TensorView dx = lowering.new_input_gradient();
+  const TensorView y = lowering.saved("result");
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
-  lowering.emit(Kernel::softmax_backward, "backward", {lowering.saved("result"), dy}, {dx},
+  const DataType input = lowering.input().type;
+  const TensorView dx =
+      lowering.new_tensor("grad_input", y.shape, input == DataType::float16 ? input : y.type,
+                          StorageClass::activation_gradient);
+  lowering.emit(Kernel::softmax_backward, "backward", {y, dy}, {dx},
                 {.attributes = own_softmax_attributes(lowering),
                  .flops = element_count(dx.shape) * Affine(softmax_flops)});
   lowering.give_input_gradient(0, dx);
@@ -255,7 +267,7 @@ OperatorRow rows::softmax() {
                           .doc = "which axis; negative counts from the last",
                           .default_value = std::int64_t{-1}}},
           .infer = infer_softmax,
-          .lowering = {LoweringRules{forward_softmax, backward_softmax},
+          .lowering = {LoweringRules{forward_softmax, backward_softmax, true},
                        LoweringRules{forward_softmax, backward_softmax}},
           .autocast = AutocastClass::float32};
 }

@@ -102,4 +102,9 @@ const OperatorRow* find_operator(std::string_view name) {
   return nullptr;
 }
 
+AutocastClass autocast_class(const OperatorRow& row, const Attributes& attributes) {
+  return row.autocast_by_attributes == nullptr ? row.autocast
+                                               : row.autocast_by_attributes(attributes);
+}
+
 }  // namespace stowage

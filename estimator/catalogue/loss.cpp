@@ -1,7 +1,9 @@
 // cross_entropy and nll: means over targets, class axis 1.
 // PyTorch's cross_entropy is log_softmax, which saves its result, then nll_loss, which saves that
-// result and the target; backward makes the gradient of each. Our executor fuses the two and saves
-// one log-sum-exp a target.
+// result and the target; backward makes the gradient of each. Under autocast the first of the two
+// runs in the format of the logits (cross_entropy_loss passes it on explicitly), the second in
+// float32, and both results are kept. Our executor fuses the two and saves one log-sum-exp a
+// target.
 #include "estimator/catalogue/loss.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +16,7 @@ namespace stowage {
 
 namespace {
 
-tl::expected<Inference, InferenceError> infer_cross_entropy(const Attributes&,
+tl::expected<Inference, InferenceError> infer_cross_entropy(const Attributes& attributes,
                                                             std::span<const TensorType> inputs) {
   const TensorType& logits = inputs[0];
   const TensorType& target = inputs[1];
@@ -32,8 +34,9 @@ tl::expected<Inference, InferenceError> infer_cross_entropy(const Attributes&,
                     to_string(wanted), to_string(target.type), to_string(target.shape)),
         {}, 1);
   }
+  const bool upcast = attributes.has("upcast") && attributes.boolean("upcast");
   Inference result;
-  result.outputs = {{{}, logits.type}};
+  result.outputs = {{{}, upcast ? DataType::float32 : logits.type}};
   result.flops = element_count(logits.shape) * Affine(6);
   return result;
 }
@@ -44,18 +47,25 @@ bool is_smoothed(const OperatorLowering& lowering) {
 
 void forward_two_kernels(OperatorLowering& lowering) {
   if (is_smoothed(lowering)) return forward_smoothed_cross_entropy(lowering);
-  const TensorView logits = lowering.contiguous(lowering.input(0), "input.contiguous");
+  const TensorView given = lowering.contiguous(lowering.input(0), "input.contiguous");
   const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
-  const TensorView logp =
+  const DataType loss_type = lowering.output_type().type;
+  const bool upcast = lowering.attributes().boolean("upcast");
+  const TensorView logits = upcast ? lowering.cast(given, loss_type, "input.cast") : given;
+  TensorView logp =
       lowering.new_tensor("log_probabilities", logits.shape, logits.type, StorageClass::activation);
   lowering.emit(Kernel::log_softmax_forward, "log_softmax", {logits}, {logp},
                 {.flops = element_count(logits.shape) * Affine(5)});
+  lowering.save("result", logp);
+  logp = lowering.cast(logp, loss_type, "log_probabilities.cast");
   const TensorView loss = new_loss(lowering);
   const TensorView total =
-      lowering.new_tensor("total_weight", {}, logits.type, StorageClass::saved_auxiliary);
+      lowering.new_tensor("total_weight", {}, loss_type, StorageClass::saved_auxiliary);
+  std::vector<StorageId> holds;  // transformers keeps the converted logits in a variable
+  if (logits.storage != given.storage) holds.push_back(logits.storage);
   lowering.emit(Kernel::nll_loss_forward, "nll_loss", {logp, target}, {loss, total},
-                {.flops = element_count(target.shape)});
-  lowering.save("result", logp);
+                {.holds = holds, .flops = element_count(target.shape)});
+  lowering.save("self", logp);
   lowering.save("target", target);
   lowering.save("total_weight", total);
   finish_loss(lowering, loss);
@@ -64,15 +74,18 @@ void forward_two_kernels(OperatorLowering& lowering) {
 void backward_two_kernels(OperatorLowering& lowering) {
   if (is_smoothed(lowering)) return backward_smoothed_cross_entropy(lowering);
   lowering.hold_by_hand();  // two autograd nodes; each kernel reads all that its node holds
-  const TensorView logp = lowering.saved("result");
+  const TensorView result = lowering.saved("result");
+  const TensorView logp = lowering.saved("self");
   const TensorView one = loss_gradient(lowering);
   const TensorView d_logp = lowering.new_tensor("grad_log_probabilities", logp.shape, logp.type,
                                                 StorageClass::activation_gradient);
   lowering.emit(Kernel::nll_loss_backward, "backward.nll_loss",
                 {one, logp, lowering.saved("target"), lowering.saved("total_weight")}, {d_logp},
                 {.flops = element_count(logp.shape)});
-  const TensorView dx = lowering.new_input_gradient(0);
-  lowering.emit(Kernel::log_softmax_backward, "backward.log_softmax", {logp, d_logp}, {dx},
+  const TensorView d_result = lowering.cast(d_logp, result.type, "grad_log_probabilities.cast");
+  const TensorView dx = lowering.new_tensor("grad_logits", result.shape, result.type,
+                                            StorageClass::activation_gradient);
+  lowering.emit(Kernel::log_softmax_backward, "backward.log_softmax", {result, d_result}, {dx},
                 {.flops = element_count(logp.shape) * Affine(3)});
   lowering.give_input_gradient(0, dx);
 }
@@ -81,8 +94,8 @@ void forward_fused(OperatorLowering& lowering) {
   const TensorView logits = lowering.input(0);
   const TensorView target = lowering.input(1);
   const TensorView loss = new_loss(lowering);
-  const TensorView sums = lowering.new_tensor("logsumexp", target.shape, DataType::float32,
-                                              StorageClass::saved_auxiliary);
+  const TensorView sums = lowering.new_tensor(
+      "logsumexp", target.shape, statistics_type(logits.type), StorageClass::saved_auxiliary);
   lowering.emit(Kernel::cross_entropy_forward, "forward", {logits, target}, {loss, sums},
                 {.flops = element_count(logits.shape) * Affine(5)});
   lowering.save("input", logits);
@@ -149,11 +162,15 @@ OperatorRow rows::cross_entropy() {
                           .default_value = 0.0,
                           .minimum = 0,
                           .maximum = 1},
+                         {.name = "upcast",
+                          .type = AttributeType::boolean,
+                          .doc = "the logits are made float32 first, as in transformers",
+                          .default_value = false},
                          weight_attribute()},
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer_cross_entropy,
-          .lowering = {LoweringRules{forward_two_kernels, backward_two_kernels},
+          .lowering = {LoweringRules{forward_two_kernels, backward_two_kernels, true},
                        LoweringRules{forward_fused, backward_fused}},
           .is_loss = true,
           .autocast = AutocastClass::float32};

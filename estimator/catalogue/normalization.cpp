@@ -54,10 +54,6 @@ void add_running_statistics(Inference& inference, const Shape& channels, DataTyp
       {.name = "num_batches_tracked", .shape = {}, .type = DataType::int64, .is_buffer = true});
 }
 
-DataType statistics_type(DataType type) {
-  return type == DataType::float64 ? DataType::float64 : DataType::float32;
-}
-
 std::vector<TensorView> affine_gradients(OperatorLowering& lowering) {
   std::vector<TensorView> gradients;
   for (int i = 0; i < lowering.parameter_count(); ++i) {

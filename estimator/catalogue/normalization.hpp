@@ -21,10 +21,6 @@ void add_affine_parameters(Inference& inference, const Attributes& attributes, c
 /// The buffers `running_mean`, `running_var` and `num_batches_tracked`.
 void add_running_statistics(Inference& inference, const Shape& channels, DataType type);
 
-/// The format in which PyTorch's CUDA kernels keep the statistics of values of `type`
-/// (acc_type: float32, and float64 of float64).
-[[nodiscard]] DataType statistics_type(DataType type);
-
 /// The gradients of weight and bias as a backward kernel writes them. PyTorch's kernels leave out
 /// those of frozen ones; ours do not, and they are dropped.
 [[nodiscard]] std::vector<TensorView> affine_gradients(OperatorLowering& lowering);

@@ -53,6 +53,9 @@ using LowerRule = void (*)(OperatorLowering& lowering);
 struct LoweringRules {
   LowerRule forward = nullptr;
   LowerRule backward = nullptr;
+  /// Autocast does not convert its inputs: the rule does, as where PyTorch runs the operator as
+  /// several of different classes.
+  bool casts_its_inputs = false;
 };
 
 struct OperatorRow {
@@ -66,6 +69,8 @@ struct OperatorRow {
   bool is_loss = false;
   /// What autocast does to its inputs and parameters: the rules below see the formats after it.
   AutocastClass autocast = AutocastClass::as_is;
+  /// Where the class depends on the attributes, this says it.
+  AutocastClass (*autocast_by_attributes)(const Attributes& attributes) = nullptr;
   /// Its floating-point outputs follow from no floating-point input (an embedding, a constant), so
   /// that they have the model's own format whatever the shape rule says.
   bool makes_floats = false;
@@ -77,5 +82,7 @@ struct OperatorRow {
 /// All rows, in the order of the documentation.
 [[nodiscard]] std::span<const OperatorRow> operator_catalogue();
 [[nodiscard]] const OperatorRow* find_operator(std::string_view name);  ///< null: unknown
+
+[[nodiscard]] AutocastClass autocast_class(const OperatorRow& row, const Attributes& attributes);
 
 }  // namespace stowage

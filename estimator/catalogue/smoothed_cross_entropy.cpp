@@ -19,7 +19,9 @@ NodeExtras factor(double value, Affine flops) {
 }  // namespace
 
 void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
-  const TensorView logits = lowering.contiguous(lowering.input(0), "input.contiguous");
+  const TensorView logits =
+      lowering.cast(lowering.contiguous(lowering.input(0), "input.contiguous"),
+                    lowering.output_type().type, "input.cast");
   const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
   const DataType type = logits.type;
   const Affine elements = element_count(logits.shape);
@@ -82,7 +84,7 @@ void backward_smoothed_cross_entropy(OperatorLowering& lowering) {
                 {.flops = elements});
   const TensorView d_logp = made("grad_log_probabilities", logp.shape);
   lowering.emit(Kernel::add, "backward.sum", {d_picked, d_sums}, {d_logp}, {.flops = elements});
-  const TensorView dx = lowering.new_input_gradient(0);
+  const TensorView dx = made("grad_logits", logp.shape);
   lowering.emit(Kernel::log_softmax_backward, "backward.log_softmax", {logp, d_logp}, {dx},
                 {.flops = elements * Affine(3)});
   lowering.give_input_gradient(0, dx);

@@ -2,16 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace stowage {
 
 namespace {
 
 StorageUse use_of(const Storage& storage, const MemoryRules& rules) {
   StorageUse use;
-  const bool not_yet = rules.step == StepNumber::first && !storage.before_first_step &&
-                       storage.storage_class == StorageClass::optimizer_state;
+  const bool not_yet =
+      rules.step == StepNumber::first && !storage.before_first_step &&
+      (storage.storage_class == StorageClass::optimizer_state || storage.first_made_by.valid());
   use.whole_step = storage.persistence == Persistence::persistent && !not_yet;
-  use.from_start = storage.persistence == Persistence::from_host;
+  use.from_start = storage.persistence == Persistence::from_host && !storage.loaded_before.valid();
   use.to_end = storage.held_to_end || storage.replaced_after.valid() || not_yet;
   if (storage.replaced_after.valid() && rules.step == StepNumber::steady) {
     use.previous_until = storage.replaced_after.value + 1;
@@ -63,6 +66,14 @@ StepMemory step_memory(const SizedStep& step, const MemoryRules& rules) {
     if (touches[i].empty() && !loaded) continue;
     use.bytes = round_up(step.storage_bytes[i], rules.granularity);
     use.touches = touches[i];
+    if (storage.loaded_before.valid()) {
+      use.touches = {storage.loaded_before.value, use.touches.back()};
+    }
+    if (rules.step == StepNumber::first && storage.first_made_by.valid()) {
+      // The node's other argument becomes the storage: it is there from then on.
+      const std::int32_t next = storage.first_made_by.value + 1;
+      use.touches = {next, std::max(next, use.touches.back())};
+    }
     memory.entries.push_back({.name = storage.name,
                               .storage_class = storage.storage_class,
                               .storage = StorageId::of(i),

@@ -15,15 +15,6 @@ namespace {
 
 using Kind = TensorSource::Kind;
 
-DataType widest_float(const std::vector<TensorType>& types) {
-  std::optional<DataType> widest;
-  for (const TensorType& type : types) {
-    if (!is_floating_point(type.type)) continue;
-    widest = widest ? promoted(*widest, type.type) : type.type;
-  }
-  return widest.value_or(DataType::float32);
-}
-
 class ModelBuilder {
  public:
   ModelBuilder(const ModelDescription& description, ExpandedModel expanded, Mistakes& mistakes)
@@ -34,6 +25,8 @@ class ModelBuilder {
     model_.source = description_.source;
     model_.precision = description_.train.precision;
     model_.optimizer = description_.train.optimizer;
+    model_.step = description_.train.step;
+    model_.accumulation = description_.train.accumulation;
     model_.loss_in_model = description_.train.loss_in_model;
     model_.default_seq = description_.default_seq;
     add_inputs();
@@ -136,7 +129,8 @@ class ModelBuilder {
                 .row = source.entry->row,
                 .attributes = source.entry->settings.empty() ? source.entry->constants
                                                              : std::move(source.attributes),
-                .span = span_of(mistakes_.source(), source.entry->mark)};
+                .span = span_of(mistakes_.source(), source.entry->mark),
+                .region = source.region};
     bool known = !source.broken;
     for (std::size_t i = 0; i < source.inputs.size(); ++i) {
       op.inputs.push_back(tensor_of(source, i));
@@ -167,9 +161,13 @@ class ModelBuilder {
     for (const TensorId input : op.inputs) types.push_back(model_.tensor(input).type);
     const std::optional<DataType> lower = autocast_type(model_.precision);
     if (!lower) return types;
-    const DataType widest = widest_float(types);
+    std::vector<DataType> formats;
+    formats.reserve(types.size());
+    for (const TensorType& type : types) formats.push_back(type.type);
+    const DataType widest = widest_floating_point(formats);
+    const AutocastClass autocast = autocast_class(*op.row, op.attributes);
     for (TensorType& type : types) {
-      type.type = autocast_input(op.row->autocast, *lower, type.type, widest);
+      type.type = autocast_input(autocast, *lower, type.type, widest);
     }
     return types;
   }
@@ -339,7 +337,7 @@ class ModelBuilder {
   ModelGraph model_;
   std::vector<Outputs> results_;                  // of each expanded operator
   std::vector<const ExpandedOperator*> sources_;  // of each operator of the model
-  std::vector<TensorId> loss_inputs_;  // of the first loss
+  std::vector<TensorId> loss_inputs_;             // of the first loss
   std::vector<TensorId> losses_;
   std::int64_t parameter_elements_ = 0;
 };

@@ -32,7 +32,14 @@ struct Instance {
   Environment at;
   Mark call;  // of the layer that instantiates it; none for the model
   bool frozen;
+  int region;  // checkpointed; -1: none
   std::vector<Outcome> outcomes = {};
+};
+
+// What a layer hands on to those within it.
+struct Inherited {
+  bool frozen;
+  int region;
 };
 
 struct PendingLink {
@@ -50,7 +57,7 @@ class Expansion {
     for (std::size_t i = 0; i < description_.inputs.size(); ++i) {
       inputs.push_back({{Kind::model_input, static_cast<std::int32_t>(i), -1}});
     }
-    Instance model{&description_.scope, inputs, {.model = description_.values}, {}, false};
+    Instance model{&description_.scope, inputs, {.model = description_.values}, {}, false, -1};
     const std::vector<Wire> outputs = expand_scope(model);
     if (stopped_) return {};
     for (std::size_t i = 0; i < model_.operators.size(); ++i) settle(i);
@@ -220,10 +227,12 @@ class Expansion {
       if (repeat) at.index = i;
       name_ += entry.name;
       if (repeat) fmt::format_to(std::back_inserter(name_), ".{}", i);
+      const Inherited inherited{instance.frozen || is_set("frozen", entry.frozen, at),
+                                region_of(entry, at, instance.region)};
       std::vector<Wire> outputs =
           entry.block >= 0 && !outcome.broken
-              ? instantiate(entry, inputs, at, instance.frozen)
-              : add_operator(entry, inputs, at, instance.frozen, outcome.broken, prefix);
+              ? instantiate(entry, inputs, at, inherited)
+              : add_operator(entry, inputs, at, inherited, outcome.broken, prefix);
       name_.resize(prefix);
       // The next instance takes this one's outputs in the place of its first inputs.
       for (std::size_t k = 0; k < outputs.size() && k < inputs.size(); ++k) inputs[k] = outputs[k];
@@ -241,7 +250,7 @@ class Expansion {
   }
 
   std::vector<Wire> instantiate(const LayerEntry& entry, const std::vector<Wire>& inputs,
-                                const Environment& at, bool frozen) {
+                                const Environment& at, Inherited inherited) {
     const Block& block = description_.blocks[static_cast<std::size_t>(entry.block)];
     std::vector<Wire> unknown(std::max<std::size_t>(block.scope.outputs.size(), 1));
     if (block.recursive || block.scope.layers.empty()) return unknown;
@@ -262,27 +271,32 @@ class Expansion {
       }
       values.push_back(std::move(*given[i]));
     }
-    Instance instance{&block.scope,
-                      inputs,
-                      {values, at.model, at.index},
-                      entry.mark,
-                      frozen || is_frozen(entry, at)};
+    Instance instance{&block.scope, inputs,           {values, at.model, at.index},
+                      entry.mark,   inherited.frozen, inherited.region};
     name_ += '.';
     return expand_scope(instance);
   }
 
-  bool is_frozen(const LayerEntry& entry, const Environment& at) {
-    if (!entry.frozen) return false;
-    const auto value = evaluate(*entry.frozen, at, mistakes_);
-    return value && to_condition("frozen", *value, entry.frozen->mark, mistakes_).value_or(false);
+  bool is_set(std::string_view key, const std::optional<WrittenValue>& written,
+              const Environment& at) {
+    if (!written) return false;
+    const auto value = evaluate(*written, at, mistakes_);
+    return value && to_condition(key, *value, written->mark, mistakes_).value_or(false);
+  }
+
+  // Of nested checkpointed regions the outermost counts; each instance of a repetition is its own.
+  int region_of(const LayerEntry& entry, const Environment& at, int around) {
+    const bool checkpointed = is_set("checkpoint", entry.checkpoint, at);
+    return checkpointed && around < 0 ? regions_++ : around;
   }
 
   std::vector<Wire> add_operator(const LayerEntry& entry, const std::vector<Wire>& inputs,
-                                 const Environment& at, bool frozen, bool broken,
+                                 const Environment& at, Inherited inherited, bool broken,
                                  std::size_t prefix) {
     ExpandedOperator op{.entry = &entry, .name = name_, .prefix = static_cast<int>(prefix)};
     op.broken = broken || entry.row == nullptr;
-    op.frozen = frozen || is_frozen(entry, at);
+    op.frozen = inherited.frozen;
+    op.region = inherited.region;
     if (!op.broken) {
       if (!entry.settings.empty()) op.attributes = entry.constants;
       for (const AttributeSetting& setting : entry.settings) {
@@ -339,6 +353,7 @@ class Expansion {
   std::vector<Wire> links_;
   std::string name_;  // of the instance at hand, with the dots
   std::int64_t visited_ = 0;
+  int regions_ = 0;
   bool stopped_ = false;
 };
 

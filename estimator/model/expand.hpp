@@ -27,6 +27,7 @@ struct ExpandedOperator {
   int prefix = 0;       ///< bytes of the name before the layer's own: "layer1.0."
   bool broken = false;  ///< reported: its outputs are unknown
   bool frozen = false;
+  int region = -1;        ///< the checkpointed region, see Operator::region
   Attributes attributes;  ///< where the entry has settings; else they are the entry's constants
   std::vector<TensorSource> inputs;
 };

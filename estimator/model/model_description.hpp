@@ -54,7 +54,7 @@ struct LayerEntry {
   int block = -1;
   bool broken = false;
   std::vector<Reference> from;
-  std::optional<WrittenValue> repeat, when, frozen;
+  std::optional<WrittenValue> repeat, when, frozen, checkpoint;
   std::vector<Tie> ties;
   Attributes constants;                    ///< operator: complete, in the row's order
   std::vector<AttributeSetting> settings;  ///< operator: those that depend on the instance
@@ -96,6 +96,8 @@ struct TrainSettings {
   OptimizerSettings optimizer;
   bool loss_in_model = false;
   Precision precision = Precision::fp32;
+  StepSettings step;
+  int accumulation = 1;
 };
 
 struct ModelDescription {

@@ -26,4 +26,8 @@ std::int64_t trainable_parameter_count(const ModelGraph& model) {
   return count_elements(model, [](const Parameter& p) { return !p.is_buffer && p.trainable; });
 }
 
+std::string_view to_string(ZeroGrad zero_grad) {
+  return zero_grad == ZeroGrad::to_none ? "to_none" : "to_zero";
+}
+
 }  // namespace stowage

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "estimator/base/affine.hpp"
@@ -53,6 +54,19 @@ struct Operator {
   std::vector<ParameterId>
       parameters;  ///< in the row's order, then buffers; tied ones repeat an id
   SourceSpan span;
+  int region = -1;  ///< the checkpointed region that it belongs to, from 0; -1: none
+};
+
+/// What zero_grad leaves of the gradients (PyTorch's set_to_none).
+enum class ZeroGrad { to_none, to_zero };
+[[nodiscard]] std::string_view to_string(ZeroGrad zero_grad);
+
+/// What `train:` says of the step beside its optimizer: defaults of the description.
+struct StepSettings {
+  ZeroGrad zero_grad = ZeroGrad::to_none;
+  int augment = 0;   ///< copies of the first floating-point input made on the GPU before forward
+  int prefetch = 0;  ///< batches of all inputs that wait on the GPU beside the step's own (PyTorch)
+  bool operator==(const StepSettings&) const = default;
 };
 
 struct ModelGraph {
@@ -67,6 +81,8 @@ struct ModelGraph {
   bool loss_in_model = false;  ///< the module computes its loss itself, as transformers' do
   Precision precision = Precision::fp32;  ///< in which its types were inferred
   OptimizerSettings optimizer;            ///< of `train:`
+  StepSettings step;                      ///< of `train:`
+  int accumulation = 1;                   ///< of `train:`: micro-batches before an update
   std::int64_t default_seq = 0;           ///< 0: the model has no symbol `seq`
   std::vector<Diagnostic> warnings;       ///< unused layers and the like
 

@@ -13,7 +13,8 @@ namespace stowage {
 
 namespace {
 
-constexpr std::string_view layer_keys[] = {"name", "from", "repeat", "when", "tie", "frozen"};
+constexpr std::string_view layer_keys[] = {"name", "from",   "repeat",    "when",
+                                           "tie",  "frozen", "checkpoint"};
 
 bool is_common_key(std::string_view key) {
   return std::find(std::begin(layer_keys), std::end(layer_keys), key) != std::end(layer_keys);
@@ -59,6 +60,12 @@ class ScopeReader {
     const std::size_t layers = scope_.layers.size();
     if (nodes.loss != nullptr) read_losses(*nodes.loss);
     if (scope_.layers.size() > layers) scope_.loss = static_cast<int>(layers);
+    for (std::size_t i = layers; i < scope_.layers.size(); ++i) {
+      if (const auto& checkpoint = scope_.layers[i].checkpoint) {
+        mistakes_.error(checkpoint->mark, "a loss is not checkpointed",
+                        "put 'checkpoint: true' on layers or blocks");
+      }
+    }
     ReferenceReader references(scope_, context_, mistakes_);
     for (std::size_t i = 0; i < scope_.layers.size(); ++i) {
       LayerEntry& entry = scope_.layers[i];
@@ -191,6 +198,7 @@ class ScopeReader {
     read("repeat", entry.repeat);
     read("when", entry.when);
     read("frozen", entry.frozen);
+    read("checkpoint", entry.checkpoint);
     const YamlNode* tie = body.find("tie");
     if (tie == nullptr) return;
     if (!tie->is_mapping() || entry.block >= 0) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "estimator/model/description_reader.hpp"
+#include "estimator/model/step_settings_reader.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 
 namespace stowage {
@@ -89,6 +90,11 @@ TrainSettings read_train(const YamlNode& node, const ModelDescription& model, Mi
   for (std::size_t i = 0; i < node.entry_count(); ++i) {
     const YamlNode& key = node.key(i);
     if (key.text == optimizer_key) continue;
+    const auto step_keys = step_setting_keys();
+    if (std::find(step_keys.begin(), step_keys.end(), key.text) != step_keys.end()) {
+      read_step_setting(key.text, node.value(i), model, settings, mistakes);
+      continue;
+    }
     const AttributeSpec* spec = spec_of(key.text, row);
     if (spec == nullptr) {
       report_unknown(key, row, mistakes);

@@ -103,7 +103,7 @@
 //   kl_div_backward            logp, target -> dlogp                scale
 //   optimizer_update           p, g, [state...] -> p, [state...]    in place; optimizer: a row's name,
 //                                                                   its state in the row's order
-//   cast                       x -> y
+//   cast                       x -> y                               to y's format (11)
 //   custom_forward             x... -> y..., saved...               what the user states; runs nowhere
 //   custom_backward            saved..., dy... -> dx..., dw...
 //   foreach_update             p..., g..., [state...] -> p..., [state...]  pytorch only
@@ -125,6 +125,7 @@
 // (10) cell: lstm | gru | tanh | relu; layers, bidirectional, dropout, seed; x: [seq, batch, in] or
 //     batch_first [batch, seq, in]; weights in PyTorch's order: for each layer and direction w_ih,
 //     w_hh, [b_ih, b_hh]; h0: [layers * directions, batch, hidden]; reserve: see rnn_reserve.hpp
+// (11) rounds to nearest, ties to even, to integers towards zero; past the range: infinity
 // clang-format on
 #pragma once
 

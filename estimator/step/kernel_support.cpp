@@ -14,10 +14,11 @@ constexpr std::array all{DataType::float32,  DataType::float64, DataType::float1
 
 std::span<const DataType> host_types(Kernel kernel) {
   switch (kernel) {
-    case Kernel::concatenate:  // these move bytes
+    case Kernel::concatenate:  // these move bytes, or read any
     case Kernel::slice:
     case Kernel::permute:
     case Kernel::copy:
+    case Kernel::cast:
       return all;
     case Kernel::fill:
       return constants;
@@ -43,8 +44,6 @@ std::string_view why_nowhere(Kernel kernel) {
     case Kernel::custom_forward:
     case Kernel::custom_backward:
       return "what it computes is not stated";
-    case Kernel::cast:
-      return "not written yet";
     default:
       return "";
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "estimator/base/affine.hpp"
 #include "estimator/base/bytes.hpp"
 #include "estimator/catalogue/operator_row.hpp"
@@ -43,6 +45,12 @@ Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& setting
                    "add a `loss:` to the description, or use --mode inference");
   }
   if (settings.micro_batches < 1) return failure("a step has at least one micro-batch");
+  const bool floating = std::any_of(model.inputs.begin(), model.inputs.end(), [&](TensorId id) {
+    return is_floating_point(model.tensor(id).type.type);
+  });
+  if (settings.step.augment > 0 && !floating) {
+    return failure(fmt::format("model '{}' has no floating-point input to augment", model.name));
+  }
   if (settings.mode == Mode::train) {
     if (auto problem = optimizer_problem(settings)) {
       return tl::unexpected(Diagnostics{*std::move(problem)});

@@ -14,6 +14,8 @@ namespace stowage {
 OperatorLowering::OperatorLowering(StepBuilder& builder, OperatorId op, int micro_batch)
     : builder_(builder), id_(op), micro_batch_(micro_batch) {}
 
+bool OperatorLowering::recomputing() const { return builder_.recomputing_; }
+
 const Operator& OperatorLowering::op() const { return builder_.model_.op(id_); }
 
 bool OperatorLowering::pytorch() const {
@@ -25,6 +27,9 @@ int OperatorLowering::micro_batches() const { return builder_.graph_.settings.mi
 int OperatorLowering::input_count() const { return static_cast<int>(op().inputs.size()); }
 
 const TensorView& OperatorLowering::input(int i) const {
+  const auto& casts = builder_.cast_arguments_[id_.index()].inputs;
+  const auto at = static_cast<std::size_t>(i);
+  if (!casts.empty() && casts[at].cast >= 0) return casts[at].view;
   return builder_.values_[op().inputs[static_cast<std::size_t>(i)].index()];
 }
 
@@ -39,6 +44,9 @@ bool OperatorLowering::may_overwrite_input(int i) const {
 }
 
 TensorView OperatorLowering::parameter(int i) const {
+  const auto& casts = builder_.cast_arguments_[id_.index()].parameters;
+  const auto at = static_cast<std::size_t>(i);
+  if (!casts.empty() && casts[at].cast >= 0) return casts[at].view;
   const ParameterId id = op().parameters[static_cast<std::size_t>(i)];
   const Parameter& parameter = builder_.model_.parameter(id);
   return contiguous_view(builder_.parameter_storage_[id.index()], parameter.type.shape,
@@ -130,16 +138,27 @@ int OperatorLowering::add_convolution(ConvolutionCall call) {
 
 TensorView OperatorLowering::contiguous(const TensorView& view, std::string_view suffix) {
   if (is_contiguous(view)) return view;
-  const TensorView copy =
-      new_tensor(suffix, view.shape, view.type,
-                 builder_.phase_ == Phase::backward ? StorageClass::activation_gradient
-                                                    : StorageClass::activation);
+  const TensorView copy = new_tensor(
+      suffix, view.shape, view.type,
+      builder_.making_gradients() ? StorageClass::activation_gradient : StorageClass::activation);
   emit(Kernel::copy, suffix, {view}, {copy});
   return copy;
 }
 
+TensorView OperatorLowering::cast(const TensorView& view, DataType type, std::string_view suffix) {
+  if (view.type == type) return view;
+  const std::string name = fmt::format("{}.{}", op().name, suffix);
+  return builder_.emit_cast(
+      view, type, name,
+      {.name = name,
+       .storage_class = builder_.making_gradients() ? StorageClass::activation_gradient
+                                                    : StorageClass::activation,
+       .op = id_},
+      micro_batch_);
+}
+
 void OperatorLowering::save(std::string_view role, const TensorView& view) {
-  if (!needs_gradient()) return;
+  if (!needs_gradient() || builder_.forgets(id_)) return;
   builder_.saved_[id_.index()].push_back({std::string(role), view});
   builder_.read_again_[view.storage.index()] = true;
 }
@@ -176,28 +195,47 @@ TensorView OperatorLowering::new_input_gradient(int i) {
 TensorView OperatorLowering::new_parameter_gradient(int i) {
   const ParameterId id = op().parameters[static_cast<std::size_t>(i)];
   const Parameter& parameter = builder_.model_.parameter(id);
-  TensorView view = contiguous_view(StorageId{}, parameter.type.shape, parameter.type.type);
-  view.storage =
-      builder_.add_storage({.name = builder_.suffixed(parameter.name + ".grad", micro_batch_),
-                            .storage_class = StorageClass::gradient,
-                            .bytes = byte_count(view),
-                            .op = id_,
-                            .parameter = id});
+  const DataType type = this->parameter(i).type;
+  TensorView view = contiguous_view(StorageId{}, parameter.type.shape, type);
+  std::string name = parameter.name + ".grad";
+  if (type != parameter.type.type) name = fmt::format("{}.{}", name, to_string(type));
+  const bool persists = builder_.graph_.settings.step.zero_grad == ZeroGrad::to_zero;
+  if (persists && type == parameter.type.type) name += ".incoming";
+  view.storage = builder_.add_storage({.name = builder_.suffixed(std::move(name), micro_batch_),
+                                       .storage_class = StorageClass::gradient,
+                                       .bytes = byte_count(view),
+                                       .op = id_,
+                                       .parameter = id});
   return view;
 }
 
 void OperatorLowering::keep_through_backward(const TensorView& gradient) {
-  builder_.first_gradients_.push_back(gradient.storage);
+  builder_.variables_.back().first_gradient = gradient.storage;
 }
 
 void OperatorLowering::hold_by_hand() { builder_.held_by_hand_ = true; }
 
+void OperatorLowering::also_hold(std::span<const StorageId> storages) {
+  std::vector<StorageId>& holds = builder_.graph_.nodes.back().holds;
+  holds.insert(holds.end(), storages.begin(), storages.end());
+}
+
 void OperatorLowering::give_input_gradient(int i, const TensorView& gradient) {
-  builder_.pending_.push_back({op().inputs[static_cast<std::size_t>(i)], ParameterId{}, gradient});
+  const auto at = static_cast<std::size_t>(i);
+  const auto& casts = builder_.cast_arguments_[id_.index()].inputs;
+  const int cast = casts.empty() ? -1 : casts[at].cast;
+  builder_.pending_.push_back(
+      {{.tensor = cast >= 0 ? TensorId{} : op().inputs[at], .parameter = {}, .cast = cast},
+       gradient});
 }
 
 void OperatorLowering::give_parameter_gradient(int i, const TensorView& gradient) {
-  builder_.pending_.push_back({TensorId{}, op().parameters[static_cast<std::size_t>(i)], gradient});
+  const auto at = static_cast<std::size_t>(i);
+  const auto& casts = builder_.cast_arguments_[id_.index()].parameters;
+  const int cast = casts.empty() ? -1 : casts[at].cast;
+  builder_.pending_.push_back(
+      {{.tensor = {}, .parameter = cast >= 0 ? ParameterId{} : op().parameters[at], .cast = cast},
+       gradient});
 }
 
 }  // namespace stowage

@@ -34,12 +34,13 @@ class OperatorLowering {
 
   [[nodiscard]] const Operator& op() const;
   [[nodiscard]] const Attributes& attributes() const { return op().attributes; }
-  [[nodiscard]] bool pytorch() const;   ///< the kernel set is PyTorch's
-  [[nodiscard]] bool training() const;  ///< mode is train
+  [[nodiscard]] bool pytorch() const;      ///< the kernel set is PyTorch's
+  [[nodiscard]] bool training() const;     ///< mode is train
+  [[nodiscard]] bool recomputing() const;  ///< a checkpointed region's forward runs again
   [[nodiscard]] int micro_batch() const { return micro_batch_; }
   [[nodiscard]] int micro_batches() const;
 
-  // Values.
+  // Values, in the formats in which autocast hands them over (LoweringRules::casts_its_inputs).
   [[nodiscard]] int input_count() const;
   [[nodiscard]] const TensorView& input(int i = 0) const;
   [[nodiscard]] bool input_needs_gradient(int i = 0) const;
@@ -71,6 +72,8 @@ class OperatorLowering {
   int add_convolution(ConvolutionCall call);
   /// `view` if it is contiguous, else a copy (emits it).
   TensorView contiguous(const TensorView& view, std::string_view suffix);
+  /// `view` if it is of that format, else a copy that is (emits it).
+  TensorView cast(const TensorView& view, DataType type, std::string_view suffix);
 
   // Saving for backward. Nothing is saved unless needs_gradient().
   void save(std::string_view role, const TensorView& view);
@@ -81,16 +84,20 @@ class OperatorLowering {
   /// The gradient that has arrived at output i. Precondition: has_output_gradient(i).
   [[nodiscard]] const TensorView& output_gradient(int i = 0) const;
   [[nodiscard]] bool has_output_gradient(int i = 0) const;
-  /// A new contiguous storage for the gradient of input i ("<operator>.grad_input<i>").
+  /// A new contiguous storage for the gradient of input i ("<operator>.grad_input<i>"), in the
+  /// format of input(i).
   TensorView new_input_gradient(int i = 0);
-  /// A new contiguous storage for the gradient of parameter i.
+  /// A new contiguous storage for the gradient of parameter i, in the format of parameter(i).
   TensorView new_parameter_gradient(int i);
   /// The rule stands for several autograd nodes and says itself (NodeExtras::holds) how long each
   /// saved tensor lives; otherwise all of them live to the rule's last kernel call.
   void hold_by_hand();
+  /// Adds to what the last kernel call holds.
+  void also_hold(std::span<const StorageId> storages);
   /// The storage is what backward() starts from, and lives until it returns.
   void keep_through_backward(const TensorView& gradient);
-  /// Hands a gradient on; a second one for the same tensor is added to the first.
+  /// Hands a gradient on; a second one for the same tensor is added to the first. One in another
+  /// format than the tensor's is converted.
   void give_input_gradient(int i, const TensorView& gradient);
   void give_parameter_gradient(int i, const TensorView& gradient);
 
@@ -104,6 +111,8 @@ class OperatorLowering {
 // rule.
 [[nodiscard]] TensorView contiguous_view(StorageId storage, Shape shape, DataType type);
 [[nodiscard]] bool is_contiguous(const TensorView& view);
+/// The elements fill a run of memory without gaps or overlap, in some order of the axes.
+[[nodiscard]] bool is_dense(const TensorView& view);
 [[nodiscard]] TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes);
 [[nodiscard]] TensorView sliced(const TensorView& view, std::size_t axis, Affine start,
                                 Affine length);

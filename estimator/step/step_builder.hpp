@@ -4,6 +4,10 @@
 // added in place if nothing else holds the first, else into a new storage
 // (torch/csrc/autograd/input_buffer.cpp, PyTorch 2.x). A gradient handed to several tensors (add's
 // backward) is one storage with several holders until they are consumed.
+//
+// Parts: step_builder.cpp (forward, storages, names), gradients.cpp (backward rules and the sums of
+// gradients), parameter_gradients.cpp (.grad over micro-batches), casts.cpp (autocast),
+// recomputation.cpp (checkpointed regions), script_variables.cpp.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/catalogue/operator_row.hpp"
 #include "estimator/model/model_graph.hpp"
 #include "estimator/step/operator_lowering.hpp"
 #include "estimator/step/step_graph.hpp"
@@ -31,56 +36,148 @@ class StepBuilder {
   struct Gradient {
     TensorView view;
     bool present = false;
-    int micro_batch = 0;  // that gave it
   };
   struct Saved {
     std::string role;
     TensorView view;
   };
+  /// The conversion of a tensor or of a parameter to another format, a node of its own in
+  /// autograd's graph: gradients in the copy's format are summed there and converted once.
+  struct Cast {
+    TensorId tensor;  // its source: one of the two
+    ParameterId parameter;
+    DataType type = DataType::float32;  // of the copy
+    Gradient gradient = {};
+  };
+  /// An operator's view of an argument that autocast converted.
+  struct CastCopy {
+    int cast = -1;  // index into casts_; -1: it reads the argument itself
+    TensorView view;
+  };
+  struct CastArguments {
+    std::vector<CastCopy> inputs, parameters;  // empty: none was converted
+    std::size_t first = 0, end = 0;            // in casts_: those that it was the first to need
+  };
+  /// To what a gradient goes.
+  struct Destination {
+    TensorId tensor;  // one of the three
+    ParameterId parameter;
+    int cast = -1;
+  };
   /// A gradient that a backward rule gave away; delivered when the rule is done, as autograd does.
   struct Pending {
-    TensorId tensor;  // one of the two
-    ParameterId parameter;
+    Destination to;
     TensorView gradient;
   };
+  /// A checkpointed region: of its forward only what enters it is kept; before its backward its
+  /// forward runs again.
+  struct Region {
+    std::vector<OperatorId> operators;   // in forward's order
+    OperatorId first_saver, last_saver;  // of those that save something for backward
+    std::vector<StorageId> entering;     // what it reads of the others' results and of the inputs
+    bool recomputed = false;
+  };
 
+  /// What the usual script has in variables while it runs one micro-batch.
+  struct ScriptVariables {
+    std::vector<StorageId> inputs;  // and the augmented copies
+    StorageId output, loss, first_gradient;
+    std::vector<StorageId> other_outputs;  // what further losses read
+  };
+
+  // Forward.
   void make_parameter_storages();
+  void make_prefetched_inputs();
   void run_micro_batch(int micro_batch);
+  void forget_micro_batch();
   void make_inputs(int micro_batch);
+  void augment(int micro_batch);
   void run_forward(OperatorId op, int micro_batch);
-  void run_backward(OperatorId op, int micro_batch);
-  void hold_until_done(OperatorId op, std::size_t first_node);
-  void deliver(OperatorId op, int micro_batch);
+  void run_forward_rule(OperatorId op, int micro_batch);
   void record_saved();
-  void mark_held_results();
-  void find_what_needs_gradients();
   void find_what_only_losses_read();
   [[nodiscard]] bool is_loss(OperatorId op) const;
+  [[nodiscard]] const LoweringRules& rules_of(const Operator& op) const;
 
+  // What a training script's variables keep (script_variables.cpp).
+  void keep_script_variables();
+  void keep_result(StorageId id, std::size_t micro_batch, const std::vector<NodeId>& assigned);
+
+  // Storages and nodes.
+  [[nodiscard]] bool making_gradients() const { return phase_ == Phase::backward && !recomputing_; }
   StorageId add_storage(Storage storage);
   [[nodiscard]] std::string unique_name(std::string name);
   KernelNode& add_node(KernelNode node);
   [[nodiscard]] std::string suffixed(std::string name, int micro_batch) const;
 
+  // Backward.
+  void find_what_needs_gradients();
+  void run_backward(OperatorId op, int micro_batch);
+  void run_backward_rule(OperatorId op, int micro_batch, LowerRule rule);
+  void hold_until_done(OperatorId op);
+  void deliver_pending(OperatorId op, int micro_batch);
+  void deliver(Pending given, OperatorId op, int micro_batch);
+  [[nodiscard]] bool is_wanted(const Destination& to) const;
+  [[nodiscard]] DataType type_of(const Destination& to) const;
   void add_gradient(Gradient& slot, const TensorView& gradient, OperatorId op, int micro_batch);
+  void emit_accumulation(const TensorView& sum, const TensorView& more, OperatorId op,
+                         int micro_batch);
   void release(Gradient& slot);
+
+  // Gradients of parameters.
+  void find_first_users();
+  void give_to_parameter(ParameterId id, const TensorView& gradient, OperatorId op,
+                         int micro_batch);
+  void finish_parameters(OperatorId op, int micro_batch);
+  void accumulate(ParameterId id, const TensorView& gradient, OperatorId op, int micro_batch);
+  [[nodiscard]] TensorView made_to_stay(const TensorView& gradient, ParameterId id, OperatorId op,
+                                        int micro_batch);
+  TensorView add_persistent_gradient(ParameterId id);
+  void zero_persistent_gradients();
+
+  // Autocast.
+  void make_casts(OperatorId op, int micro_batch);
+  void cast_input(OperatorId op, std::size_t i, DataType type, int micro_batch);
+  void cast_parameter(OperatorId op, std::size_t i, DataType type, int micro_batch);
+  [[nodiscard]] std::vector<DataType> formats_read(const Operator& op) const;
+  TensorView emit_cast(const TensorView& view, DataType type, const std::string& node,
+                       const Storage& copy, int micro_batch);
+  void leave_autocast();
+  void run_casts_backward(OperatorId op, int micro_batch);
+
+  // Checkpointed regions.
+  void find_regions();
+  [[nodiscard]] Region* region_of(OperatorId op);
+  void keep_what_enters(OperatorId op);
+  [[nodiscard]] bool forgets(OperatorId op);
+  void recompute_before(OperatorId op, int micro_batch);
+  void run_until_saved(OperatorId op, int micro_batch);
+  void release_region(OperatorId op);
 
   const ModelGraph& model_;
   StepGraph graph_;
   Phase phase_ = Phase::forward;
-  std::vector<StorageId> parameter_storage_;    // by ParameterId
-  std::vector<bool> tensor_needs_gradient_;     // by TensorId
-  std::vector<bool> only_for_losses_;           // by OperatorId: leads to no output
-  std::vector<TensorView> values_;              // by TensorId, of the current micro-batch
-  std::vector<Gradient> gradients_;             // by TensorId, of the current micro-batch
-  std::vector<Gradient> parameter_gradients_;   // by ParameterId, over all micro-batches
-  std::vector<std::vector<Saved>> saved_;       // by OperatorId, of the current micro-batch
-  bool held_by_hand_ = false;                   // by the backward rule that is running
-  std::vector<Pending> pending_;                // given by the backward rule that is running
-  std::vector<StorageId> first_gradients_;      // what backward() starts from
-  std::vector<int> consumers_;                  // by TensorId: operators that read it
-  std::vector<bool> read_again_;                // by StorageId: several readers, or saved
-  std::vector<int> holders_;                    // by StorageId: gradients that refer to it
+  std::vector<StorageId> parameter_storage_;   // by ParameterId
+  std::vector<bool> tensor_needs_gradient_;    // by TensorId
+  std::vector<bool> only_for_losses_;          // by OperatorId: leads to no output
+  std::vector<TensorView> values_;             // by TensorId, of the current micro-batch
+  std::vector<Gradient> gradients_;            // by TensorId, of the current micro-batch
+  std::vector<Gradient> arriving_;             // by ParameterId, of the current micro-batch
+  std::vector<Gradient> parameter_gradients_;  // by ParameterId, over all micro-batches
+  std::vector<OperatorId> first_user_;         // by ParameterId: whose backward is the last to give
+  std::vector<std::vector<Saved>> saved_;      // by OperatorId, of the current micro-batch
+  std::vector<Cast> casts_;                    // of the current micro-batch, in the order made
+  std::vector<CastArguments> cast_arguments_;  // by OperatorId
+  std::vector<CastCopy> cached_casts_;         // by ParameterId: autocast's cache of weights
+  std::vector<Region> regions_;                // by Operator::region
+  std::vector<bool> saves_;                    // by OperatorId in a region: has saved, and forgot
+  bool recomputing_ = false;                   // the forward rules that run are a region's, again
+  bool held_by_hand_ = false;                  // by the backward rule that is running
+  std::vector<Pending> pending_;               // given by the backward rule that is running
+  std::vector<ScriptVariables> variables_;     // of each micro-batch
+  std::vector<int> consumers_;                 // by TensorId: operators that read it
+  std::vector<bool> read_again_;               // by StorageId: several readers, or saved
+  std::vector<int> holders_;                   // by StorageId: gradients that refer to it
   std::unordered_map<std::size_t, int> names_;  // by a name's hash, how often it was asked for
 };
 

@@ -29,7 +29,9 @@ enum class Phase { forward, loss, backward, update };
 /// What a storage is, as the footprint names it.
 enum class StorageClass {
   input,
+  augmented_input,  ///< a copy of the model's first floating-point input, made on the GPU
   parameter,
+  parameter_copy,  ///< a parameter in autocast's lower format
   buffer,
   gradient,  ///< of a parameter
   optimizer_state,
@@ -61,7 +63,11 @@ struct Storage {
   bool before_first_step = false;  ///< of optimizer state: it is made with the optimizer, not by
                                    ///< the first step
   bool held_to_end = false;        ///< a variable of the training script keeps it to the step's end
-  NodeId replaced_after;           ///< valid: a variable of the training script keeps it (PyTorch's
+  NodeId loaded_before;            ///< valid: from_host, but uploaded only before this node
+                                   ///< (PyTorch's later micro-batches)
+  NodeId first_made_by;   ///< valid: persistent, but in the first step this node makes it, out of
+                          ///< what it reads (.grad under zero_grad(set_to_none=False))
+  NodeId replaced_after;  ///< valid: a variable of the training script keeps it (PyTorch's
                           ///< `output`, `loss`): to the step's end, and the last step's until
                           ///< this node has run and the new one is assigned
 };
@@ -104,7 +110,7 @@ struct KernelNode {
 struct SavedTensor {
   OperatorId op;  ///< who saved it
   StorageId storage;
-  std::string_view role;  ///< "input", "weight", "result", "mask", "indices", ...
+  std::string role;  ///< "input", "weight", "result", "mask", "indices", ...
 };
 
 struct LoweringSettings {
@@ -112,6 +118,7 @@ struct LoweringSettings {
   Mode mode = Mode::train;
   OptimizerSettings optimizer;
   int micro_batches = 1;  ///< forward and backward repeated, gradients accumulated, one update
+  StepSettings step = {};
   bool operator==(const LoweringSettings&) const = default;
 };
 

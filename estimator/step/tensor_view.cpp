@@ -22,6 +22,23 @@ bool is_contiguous(const TensorView& view) {
   return true;
 }
 
+bool is_dense(const TensorView& view) {
+  Affine expected = 1;
+  std::vector<bool> passed(view.shape.size());
+  for (std::size_t n = 0; n < view.shape.size(); ++n) {
+    for (std::size_t i = 0; i < view.shape.size(); ++i) {
+      if (passed[i] || view.shape[i] == Affine(1) || view.strides[i] != expected) continue;
+      passed[i] = true;
+      expected = expected * view.shape[i];
+      break;
+    }
+  }
+  for (std::size_t i = 0; i < view.shape.size(); ++i) {
+    if (!passed[i] && view.shape[i] != Affine(1)) return false;
+  }
+  return true;
+}
+
 TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes) {
   assert(axes.size() == view.shape.size());
   TensorView result = view;

@@ -1,6 +1,7 @@
 // The host kernels: one function a kernel of the `stowage` set, for kernel.hpp's argument order.
 //
-// float32 only (indices int64, masks uint8 or boolean), row-major, contiguous. Arguments may not
+// float32 only (indices int64, masks uint8 or boolean; `cast` takes every format),
+// row-major, contiguous. Arguments may not
 // overlap except where kernel.hpp says "in place". Every function checks its arguments' types and
 // shapes and throws KernelError where they do not suit. Sums over many elements are taken in
 // double, in a fixed order, so that the same inputs give the same bits at any address.
@@ -95,6 +96,7 @@ void concatenate(const KernelCall& call);
 void slice(const KernelCall& call);
 void permute(const KernelCall& call);
 void copy(const KernelCall& call);
+void cast(const KernelCall& call);  // cast.cpp
 void fill(const KernelCall& call);
 void iota(const KernelCall& call);
 // embedding.cpp

@@ -56,6 +56,7 @@ constexpr Entry entries[] = {
     {Kernel::slice, slice},
     {Kernel::permute, permute},
     {Kernel::copy, copy},
+    {Kernel::cast, cast},
     {Kernel::fill, fill},
     {Kernel::iota, iota},
     {Kernel::embedding_forward, embedding_forward},

@@ -96,6 +96,7 @@ std::vector<KernelSample> layout() {
           {K::slice, {{"axis", I{1}}, {"start", I{1}}}, {matrix}, {f({2, 2})}},
           {K::permute, {{"axes", Sizes{1, 0}}}, {matrix}, {f({4, 2})}},
           {K::copy, none, {matrix}, {matrix}},
+          {K::cast, none, {matrix}, {matrix}},
           {K::fill, {{"value", 2.0}}, {}, {matrix}},
           {K::iota, none, {}, {matrix}},
           {K::embedding_forward, none, {i({2}), f({3, 4})}, {matrix}},

@@ -1,0 +1,22 @@
+// The keys of `train:` that say how a step runs, beside its optimizer: precision, accumulation,
+// zero_grad, augment, prefetch.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "estimator/model/mistakes.hpp"
+#include "estimator/model/model_description.hpp"
+#include "estimator/model/written_value.hpp"
+#include "estimator/model/yaml_document.hpp"
+
+namespace stowage {
+
+[[nodiscard]] std::span<const std::string_view> step_setting_keys();
+
+/// Reads one of these keys into `train`. A value that does not suit is reported and leaves it as it
+/// was.
+void read_step_setting(std::string_view key, const YamlNode& value, const ModelDescription& model,
+                       TrainSettings& train, Mistakes& mistakes);
+
+}  // namespace stowage

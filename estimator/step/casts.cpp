@@ -1,0 +1,159 @@
+// Autocast in a StepBuilder (torch/autocast_mode.h, cached_cast): before an operator runs, each of
+// its floating-point arguments that is in another format than its class wants is copied into that
+// format.
+//
+// Copies of parameters are kept in a cache until the autocast region is left, which is after
+// forward and loss; a copy that an operator saved lives until that operator's backward has run.
+// Copies of activations are not cached: every consumer makes its own. In backward the gradient of a
+// copy is converted back, once, when all its uses have given theirs. Arguments are converted last
+// first, which is the order in which C++ compilers evaluate them; autograd runs the latest node
+// first, so that the gradients are converted first argument first.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/step/step_builder.hpp"
+
+namespace stowage {
+
+// The format in which the operator reads each of its inputs.
+std::vector<DataType> StepBuilder::formats_read(const Operator& op) const {
+  std::vector<DataType> formats;
+  formats.reserve(op.inputs.size());
+  for (const TensorId input : op.inputs) formats.push_back(model_.tensor(input).type.type);
+  const auto& rules = op.row->lowering[static_cast<std::size_t>(graph_.settings.kernels)];
+  if (rules.casts_its_inputs) return formats;
+  const std::optional<DataType> lower = autocast_type(model_.precision);
+  if (!lower) return formats;
+  const AutocastClass autocast = autocast_class(*op.row, op.attributes);
+  const DataType widest = widest_floating_point(formats);
+  for (DataType& format : formats) {
+    if (!is_floating_point(format)) continue;
+    // PyTorch's element-wise kernels read two formats at once; ours read one.
+    const bool mixed = autocast == AutocastClass::as_is &&
+                       (op.inputs.size() > 1 || op.row->promotes_with_parameters) &&
+                       graph_.settings.kernels == KernelSet::stowage;
+    format = mixed ? model_.tensor(op.outputs.front()).type.type
+                   : autocast_input(autocast, *lower, format, widest);
+  }
+  return formats;
+}
+
+void StepBuilder::make_casts(OperatorId id, int micro_batch) {
+  const std::optional<DataType> lower = autocast_type(model_.precision);
+  if (!lower) return;
+  const Operator& op = model_.op(id);
+  CastArguments& arguments = cast_arguments_[id.index()];
+  if (!recomputing_) arguments.first = casts_.size();
+  const AutocastClass autocast = autocast_class(*op.row, op.attributes);
+  for (std::size_t i = op.parameters.size(); i-- > 0;) {
+    const DataType type = model_.parameter(op.parameters[i]).type.type;
+    const DataType wanted = autocast_input(autocast, *lower, type, type);
+    if (type != wanted) cast_parameter(id, i, wanted, micro_batch);
+  }
+  const std::vector<DataType> formats = formats_read(op);
+  for (std::size_t i = op.inputs.size(); i-- > 0;) {
+    if (formats[i] != model_.tensor(op.inputs[i]).type.type) {
+      cast_input(id, i, formats[i], micro_batch);
+    }
+  }
+  if (!recomputing_) arguments.end = casts_.size();
+}
+
+void StepBuilder::cast_input(OperatorId id, std::size_t i, DataType type, int micro_batch) {
+  const Operator& op = model_.op(id);
+  std::vector<CastCopy>& copies = cast_arguments_[id.index()].inputs;
+  copies.resize(op.inputs.size());
+  CastCopy& copy = copies[i];
+  if (copy.cast < 0) {
+    copy.cast = static_cast<int>(casts_.size());
+    casts_.push_back({.tensor = op.inputs[i], .parameter = {}, .type = type});
+  }
+  const std::string name =
+      op.inputs.size() == 1 ? op.name + ".input.cast" : fmt::format("{}.input{}.cast", op.name, i);
+  copy.view =
+      emit_cast(values_[op.inputs[i].index()], type, name,
+                {.name = name, .storage_class = StorageClass::activation, .op = id}, micro_batch);
+}
+
+// cached_cast: only what is trained is cached, so that a frozen weight is converted for each use.
+void StepBuilder::cast_parameter(OperatorId id, std::size_t i, DataType type, int micro_batch) {
+  const Operator& op = model_.op(id);
+  const ParameterId parameter = op.parameters[i];
+  const Parameter& source = model_.parameter(parameter);
+  std::vector<CastCopy>& copies = cast_arguments_[id.index()].parameters;
+  copies.resize(op.parameters.size());
+  CastCopy& copy = copies[i];
+  CastCopy& cached = cached_casts_[parameter.index()];
+  if (cached.cast >= 0) {
+    const int node = copy.cast < 0 ? cached.cast : copy.cast;  // recomputation makes no new nodes
+    copy = {node, cached.view};
+    return;
+  }
+  if (copy.cast < 0) {
+    copy.cast = static_cast<int>(casts_.size());
+    casts_.push_back({.tensor = {}, .parameter = parameter, .type = type});
+  }
+  const TensorView view =
+      contiguous_view(parameter_storage_[parameter.index()], source.type.shape, source.type.type);
+  const std::string name = source.name + ".cast";
+  copy.view = emit_cast(view, type, name,
+                        {.name = name,
+                         .storage_class = StorageClass::parameter_copy,
+                         .op = id,
+                         .parameter = parameter},
+                        micro_batch);
+  read_again_[copy.view.storage.index()] = true;
+  if (source.trainable) cached = copy;
+}
+
+// A conversion keeps the layout (torch's preserve_format) where the elements lie densely.
+TensorView StepBuilder::emit_cast(const TensorView& view, DataType type, const std::string& node,
+                                  const Storage& copy, int micro_batch) {
+  TensorView result = view;
+  result.type = type;
+  result.is_view = false;
+  result.offset = 0;
+  if (!is_dense(view)) result.strides = contiguous_strides(view.shape);
+  Storage storage = copy;
+  storage.name = suffixed(std::move(storage.name), micro_batch);
+  storage.bytes = byte_count(result);
+  result.storage = add_storage(std::move(storage));
+  add_node({.name = suffixed(node, micro_batch),
+            .kernel = Kernel::cast,
+            .phase = phase_,
+            .op = copy.op,
+            .micro_batch = micro_batch,
+            .reads = {view},
+            .writes = {result},
+            .flops = element_count(view.shape)});
+  return result;
+}
+
+void StepBuilder::leave_autocast() {
+  std::vector<StorageId> kept;
+  for (CastCopy& cached : cached_casts_) {
+    if (cached.cast < 0) continue;
+    kept.push_back(cached.view.storage);
+    cached = {};
+  }
+  if (kept.empty() || graph_.settings.kernels == KernelSet::stowage) return;
+  std::vector<StorageId>& holds = graph_.nodes.back().holds;
+  holds.insert(holds.end(), kept.begin(), kept.end());
+  std::sort(holds.begin(), holds.end());
+}
+
+void StepBuilder::run_casts_backward(OperatorId op, int micro_batch) {
+  const CastArguments& arguments = cast_arguments_[op.index()];
+  for (std::size_t i = arguments.end; i-- > arguments.first;) {
+    Cast& cast = casts_[i];
+    if (!cast.gradient.present) continue;
+    const TensorView gradient = cast.gradient.view;
+    release(cast.gradient);
+    deliver({.to = {.tensor = cast.tensor, .parameter = cast.parameter}, .gradient = gradient}, op,
+            micro_batch);
+  }
+}
+
+}  // namespace stowage

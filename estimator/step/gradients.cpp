@@ -1,0 +1,155 @@
+// The backward half of a StepBuilder: rules run latest operator first, their gradients are
+// delivered and summed.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "estimator/step/step_builder.hpp"
+
+namespace stowage {
+
+void StepBuilder::find_what_needs_gradients() {
+  if (graph_.settings.mode != Mode::train) return;
+  for (const Operator& op : model_.operators) {
+    if (rules_of(op).backward == nullptr) continue;
+    const bool needed =
+        std::any_of(op.inputs.begin(), op.inputs.end(),
+                    [&](TensorId t) { return tensor_needs_gradient_[t.index()]; }) ||
+        std::any_of(op.parameters.begin(), op.parameters.end(), [&](ParameterId p) {
+          return model_.parameter(p).trainable && !model_.parameter(p).is_buffer;
+        });
+    if (!needed) continue;
+    for (const TensorId output : op.outputs) tensor_needs_gradient_[output.index()] = true;
+  }
+}
+
+void StepBuilder::run_backward(OperatorId op, int micro_batch) {
+  const Operator& oper = model_.op(op);
+  const LowerRule rule = rules_of(oper).backward;
+  const auto arrived = [&](TensorId t) { return gradients_[t.index()].present; };
+  const bool wanted = is_loss(op) || std::any_of(oper.outputs.begin(), oper.outputs.end(), arrived);
+  if (rule != nullptr && wanted && tensor_needs_gradient_[oper.outputs.front().index()]) {
+    recompute_before(op, micro_batch);
+    run_backward_rule(op, micro_batch, rule);
+  }
+  run_casts_backward(op, micro_batch);
+  finish_parameters(op, micro_batch);
+}
+
+void StepBuilder::run_backward_rule(OperatorId op, int micro_batch, LowerRule rule) {
+  const std::size_t first_node = graph_.nodes.size();
+  OperatorLowering lowering(*this, op, micro_batch);
+  held_by_hand_ = graph_.settings.kernels == KernelSet::stowage;
+  rule(lowering);
+  if (graph_.nodes.size() > first_node) {
+    if (!held_by_hand_) hold_until_done(op);
+    release_region(op);
+  }
+  for (const TensorId output : model_.op(op).outputs) release(gradients_[output.index()]);
+  deliver_pending(op, micro_batch);
+}
+
+// An autograd node lets go of its saved tensors and of its incoming gradients when it returns.
+void StepBuilder::hold_until_done(OperatorId op) {
+  std::vector<StorageId>& holds = graph_.nodes.back().holds;
+  for (const Saved& saved : saved_[op.index()]) holds.push_back(saved.view.storage);
+  for (const TensorId output : model_.op(op).outputs) {
+    const Gradient& gradient = gradients_[output.index()];
+    if (gradient.present) holds.push_back(gradient.view.storage);
+  }
+  std::sort(holds.begin(), holds.end());
+  holds.erase(std::unique(holds.begin(), holds.end()), holds.end());
+}
+
+void StepBuilder::deliver_pending(OperatorId op, int micro_batch) {
+  const std::vector<Pending> pending = std::move(pending_);
+  pending_.clear();
+  for (const Pending& given : pending) deliver(given, op, micro_batch);
+}
+
+// The engine converts a gradient to its tensor's format where the two differ (validate_outputs in
+// torch/csrc/autograd/engine.cpp): behind an addition of two formats, for one.
+void StepBuilder::deliver(Pending given, OperatorId op, int micro_batch) {
+  const Destination& to = given.to;
+  if (!is_wanted(to)) return;
+  const DataType type = type_of(to);
+  if (given.gradient.type != type) {
+    const bool of_parameter = to.parameter.valid();
+    const std::string node = model_.op(op).name + ".cast_gradient";
+    given.gradient = emit_cast(
+        given.gradient, type, node,
+        {.name = of_parameter ? model_.parameter(to.parameter).name + ".grad" : node,
+         .storage_class = of_parameter ? StorageClass::gradient : StorageClass::activation_gradient,
+         .op = op,
+         .parameter = to.parameter},
+        micro_batch);
+  }
+  if (to.parameter.valid()) return give_to_parameter(to.parameter, given.gradient, op, micro_batch);
+  Gradient& slot = to.cast >= 0 ? casts_[static_cast<std::size_t>(to.cast)].gradient
+                                : gradients_[to.tensor.index()];
+  add_gradient(slot, given.gradient, op, micro_batch);
+}
+
+bool StepBuilder::is_wanted(const Destination& to) const {
+  const TensorId tensor =
+      to.cast >= 0 ? casts_[static_cast<std::size_t>(to.cast)].tensor : to.tensor;
+  return !tensor.valid() || tensor_needs_gradient_[tensor.index()];
+}
+
+DataType StepBuilder::type_of(const Destination& to) const {
+  if (to.cast >= 0) return casts_[static_cast<std::size_t>(to.cast)].type;
+  if (to.tensor.valid()) return model_.tensor(to.tensor).type.type;
+  return model_.parameter(to.parameter).type.type;
+}
+
+void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, OperatorId op,
+                               int micro_batch) {
+  if (!slot.present) {
+    slot = {gradient, true};
+    ++holders_[gradient.storage.index()];
+    return;
+  }
+  // A view keeps its base alive, so that its storage has two holders (can_accumulate_inplace).
+  const bool own = graph_.settings.kernels == KernelSet::stowage || !slot.view.is_view;
+  if (own && holders_[slot.view.storage.index()] == 1 && is_dense(slot.view)) {
+    emit_accumulation(slot.view, gradient, op, micro_batch);
+    return;
+  }
+  const std::string name = fmt::format("{}.sum_gradients", model_.op(op).name);
+  TensorView sum = contiguous_view(StorageId{}, gradient.shape, gradient.type);
+  sum.storage = add_storage({.name = suffixed(name, micro_batch),
+                             .storage_class = StorageClass::activation_gradient,
+                             .bytes = byte_count(sum),
+                             .op = op});
+  add_node({.name = suffixed(name, micro_batch),
+            .kernel = Kernel::add,
+            .phase = Phase::backward,
+            .op = op,
+            .micro_batch = micro_batch,
+            .reads = {slot.view, gradient},
+            .writes = {sum},
+            .flops = element_count(gradient.shape)});
+  release(slot);
+  slot = {sum, true};
+  ++holders_[sum.storage.index()];
+}
+
+void StepBuilder::emit_accumulation(const TensorView& sum, const TensorView& more, OperatorId op,
+                                    int micro_batch) {
+  add_node({.name = suffixed(fmt::format("{}.sum_gradients", model_.op(op).name), micro_batch),
+            .kernel = Kernel::accumulate,
+            .phase = Phase::backward,
+            .op = op,
+            .micro_batch = micro_batch,
+            .reads = {sum, more},
+            .writes = {sum},
+            .flops = element_count(more.shape)});
+}
+
+void StepBuilder::release(Gradient& slot) {
+  if (!slot.present) return;
+  --holders_[slot.view.storage.index()];
+  slot = {};
+}
+
+}  // namespace stowage

@@ -1,0 +1,112 @@
+// What becomes of the gradients of parameters (torch/csrc/autograd/functions/accumulate_grad.h).
+//
+// Within one backward() all uses of a parameter give their gradients to one sum, which goes into
+// .grad when the last of them has: taken over as it is where .grad is empty and nothing else holds
+// it, copied where something does; where .grad holds an earlier micro-batch's, added to it in
+// place. Our own executor adds each to .grad at once. Under zero_grad(set_to_none=False) .grad
+// outlives the step: it is zeroed at the step's start and only ever added to; in the first step it
+// appears as it does otherwise.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "estimator/step/step_builder.hpp"
+
+namespace stowage {
+
+void StepBuilder::find_first_users() {
+  first_user_.assign(model_.parameters.size(), OperatorId{});
+  for (std::size_t i = model_.operators.size(); i-- > 0;) {
+    for (const ParameterId id : model_.operators[i].parameters) {
+      first_user_[id.index()] = OperatorId::of(i);
+    }
+  }
+}
+
+void StepBuilder::give_to_parameter(ParameterId id, const TensorView& gradient, OperatorId op,
+                                    int micro_batch) {
+  if (graph_.settings.kernels == KernelSet::pytorch) {
+    add_gradient(arriving_[id.index()], gradient, op, micro_batch);
+  } else {
+    accumulate(id, gradient, op, micro_batch);
+  }
+}
+
+void StepBuilder::finish_parameters(OperatorId op, int micro_batch) {
+  for (const ParameterId id : model_.op(op).parameters) {
+    Gradient& sum = arriving_[id.index()];
+    if (first_user_[id.index()] != op || !sum.present) continue;
+    const TensorView gradient = sum.view;
+    release(sum);
+    accumulate(id, gradient, op, micro_batch);
+  }
+}
+
+void StepBuilder::accumulate(ParameterId id, const TensorView& gradient, OperatorId op,
+                             int micro_batch) {
+  Gradient& slot = parameter_gradients_[id.index()];
+  if (!slot.present) {
+    const bool persists = graph_.settings.step.zero_grad == ZeroGrad::to_zero;
+    slot = {persists ? add_persistent_gradient(id) : made_to_stay(gradient, id, op, micro_batch),
+            true};
+    ++holders_[slot.view.storage.index()];
+    if (!persists) return;
+  }
+  emit_accumulation(slot.view, gradient, op, micro_batch);
+}
+
+TensorView StepBuilder::made_to_stay(const TensorView& gradient, ParameterId id, OperatorId op,
+                                     int micro_batch) {
+  if (holders_[gradient.storage.index()] == 0 && is_contiguous(gradient)) return gradient;
+  const std::string name = model_.parameter(id).name + ".grad";
+  TensorView copy = contiguous_view(StorageId{}, gradient.shape, gradient.type);
+  copy.storage = add_storage({.name = suffixed(name, micro_batch),
+                              .storage_class = StorageClass::gradient,
+                              .bytes = byte_count(copy),
+                              .op = op,
+                              .parameter = id});
+  add_node({.name = suffixed(name + ".copy", micro_batch),
+            .kernel = Kernel::copy,
+            .phase = Phase::backward,
+            .op = op,
+            .micro_batch = micro_batch,
+            .reads = {gradient},
+            .writes = {copy}});
+  return copy;
+}
+
+TensorView StepBuilder::add_persistent_gradient(ParameterId id) {
+  const Parameter& parameter = model_.parameter(id);
+  TensorView view = contiguous_view(StorageId{}, parameter.type.shape, parameter.type.type);
+  view.storage = add_storage({.name = parameter.name + ".grad",
+                              .storage_class = StorageClass::gradient,
+                              .persistence = Persistence::persistent,
+                              .bytes = byte_count(view),
+                              .op = first_user_[id.index()],
+                              .parameter = id,
+                              .carries_over = true});
+  return view;
+}
+
+void StepBuilder::zero_persistent_gradients() {
+  std::vector<KernelNode> nodes;
+  for (std::size_t i = 0; i < parameter_gradients_.size(); ++i) {
+    if (!parameter_gradients_[i].present) continue;
+    KernelNode node{.name = fmt::format("zero_grad.{}", model_.parameters[i].name),
+                    .kernel = Kernel::fill,
+                    .phase = Phase::forward,
+                    .writes = {parameter_gradients_[i].view}};
+    node.attributes.set("value", 0.0);
+    nodes.push_back(std::move(node));
+  }
+  graph_.nodes.insert(graph_.nodes.begin(), std::make_move_iterator(nodes.begin()),
+                      std::make_move_iterator(nodes.end()));
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    if (graph_.nodes[i].kernel != Kernel::accumulate) continue;
+    Storage& sum = graph_.storages[graph_.nodes[i].writes.front().storage.index()];
+    const bool persists = sum.persistence == Persistence::persistent;
+    if (persists && !sum.first_made_by.valid()) sum.first_made_by = NodeId::of(i);
+  }
+}
+
+}  // namespace stowage

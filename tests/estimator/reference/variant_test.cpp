@@ -1,0 +1,138 @@
+// Steps in other precisions, and loops written in other ways (accumulation, gradients that
+// zero_grad keeps, checkpointed blocks), against PyTorch.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "estimator/memory/lifetimes.hpp"
+#include "estimator/memory/step_memory.hpp"
+#include "estimator/step/lower.hpp"
+#include "tests/estimator/reference/known_differences.hpp"
+
+namespace stowage::reference {
+
+namespace {
+
+bool is_compared(const ReferenceModel& reference) {
+  static const std::set<std::string> networks{"mnist-cnn", "unet", "vgg16", "resnet18", "resnet50"};
+  static const std::set<std::string> loops{"accumulate-2", "zero-grad-to-zero",
+                                           "checkpoint-blocks"};
+  if (reference.variant.empty()) {
+    return reference.precision != "fp32" && networks.count(reference.model) == 1;
+  }
+  const bool described = reference.model == "resnet18" || reference.model == "gpt2";
+  return described && loops.count(reference.variant) == 1;
+}
+
+ModelGraph our_variant(const ReferenceModel& reference) {
+  ModelOptions options = reference.options;
+  if (reference.variant == "checkpoint-blocks") options.arguments["checkpoint"] = "true";
+  ModelGraph model = our_model(reference.model, options);
+  model.loss_in_model = true;  // the reference's loop has output and loss from one call
+  return model;
+}
+
+LoweringSettings settings_of(const ReferenceModel& reference, const std::string& optimizer) {
+  LoweringSettings settings{.kernels = KernelSet::pytorch, .optimizer = {.name = optimizer}};
+  if (optimizer == "sgd-momentum") settings.optimizer = {.name = "sgd", .momentum = 0.9};
+  if (reference.variant == "accumulate-2") settings.micro_batches = 2;
+  if (reference.variant == "zero-grad-to-zero") settings.step.zero_grad = ZeroGrad::to_zero;
+  return settings;
+}
+
+SizedStep step_of(const ModelGraph& model, const LoweringSettings& settings, std::int64_t batch) {
+  auto graph = lower(model, settings);
+  if (!graph) throw std::runtime_error(render(graph.error()));
+  auto sized = size_storages(std::make_shared<const StepGraph>(*std::move(graph)), batch);
+  if (!sized) throw std::runtime_error(render(sized.error()));
+  return *std::move(sized);
+}
+
+/// transformers' output holds the loss, beside the script's variable that has a micro-batch's share
+/// of it.
+Bytes whole_loss(const ReferenceModel& reference) {
+  return reference.model == "gpt2" && reference.variant == "accumulate-2" ? Bytes(4) : Bytes();
+}
+
+std::vector<Bytes> live_of(const ReferenceModel& reference, const SizedStep& step,
+                           Bytes granularity, StepNumber number) {
+  const StepMemory memory = step_memory(step, {.step = number, .granularity = granularity});
+  std::vector<Bytes> live = live_bytes(lifetimes(memory.uses, memory.steps), memory.steps);
+  for (Bytes& bytes : live) bytes = bytes + round_up(whole_loss(reference), granularity);
+  return accounted_live(reference, step, granularity, live).live;
+}
+
+std::int64_t phase_peak(const SizedStep& step, const std::vector<Bytes>& live,
+                        const std::string& name) {
+  std::int64_t top = 0;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const Phase phase = step.graph->nodes[i].phase;
+    const bool in_phase = name == "optimizer"  ? phase == Phase::update
+                          : name == "backward" ? phase == Phase::backward
+                                               : phase != Phase::update && phase != Phase::backward;
+    if (in_phase) top = std::max(top, live[i].count());
+  }
+  return top;
+}
+
+Multiset saved_beyond_the_state(const SizedStep& step) {
+  Multiset sizes;
+  std::set<StorageId> seen;
+  for (const SavedTensor& saved : step.graph->saved) {
+    if (!seen.insert(saved.storage).second) continue;
+    const StorageClass kind = step.graph->storage(saved.storage).storage_class;
+    if (kind == StorageClass::parameter || kind == StorageClass::buffer) continue;
+    ++sizes[step.bytes(saved.storage).count()];
+  }
+  return sizes;
+}
+
+}  // namespace
+
+TEST_CASE("in other precisions what is saved is what PyTorch saves, storage by storage") {
+  int compared = 0;
+  for (const ReferenceModel& reference : reference_models()) {
+    if (!is_compared(reference) || !reference.variant.empty()) continue;
+    CAPTURE(reference.file);
+    Multiset theirs;
+    for (const SavedStorages& row : accounted_saved(reference).saved) {
+      if (row.kind == "parameter" || row.kind == "buffer") continue;
+      theirs[row.bytes] += row.count;
+    }
+    const Multiset ours = saved_beyond_the_state(
+        step_of(our_variant(reference), settings_of(reference, "sgd"), reference.batch));
+    CHECK(surplus(ours, theirs) == "");
+    CHECK(surplus(theirs, ours) == "");
+    ++compared;
+  }
+  CHECK(compared >= 20);
+}
+
+TEST_CASE("in other precisions and loops the peak of each phase is PyTorch's, to the byte") {
+  int compared = 0;
+  for (const ReferenceModel& reference : reference_models()) {
+    if (!is_compared(reference)) continue;
+    CAPTURE(reference.file);
+    const ModelGraph model = our_variant(reference);
+    for (const StepTrace& trace : reference.traces) {
+      CAPTURE(trace.optimizer);
+      const SizedStep step =
+          step_of(model, settings_of(reference, trace.optimizer), reference.batch);
+      const std::vector<Bytes> live = live_of(reference, step, Bytes(1), StepNumber::steady);
+      for (const auto& [phase, theirs] : trace.phases) {
+        CAPTURE(phase);
+        CAPTURE(theirs.op);
+        CHECK(phase_peak(step, live, phase) == theirs.bytes);
+      }
+      CHECK(peak(live_of(reference, step, Bytes(512), StepNumber::steady)).bytes.count() ==
+            trace.rounded_peak);
+      CHECK(peak(live_of(reference, step, Bytes(1), StepNumber::first)).bytes.count() ==
+            trace.first_peak);
+      ++compared;
+    }
+  }
+  CHECK(compared >= 75);
+}
+
+}  // namespace stowage::reference

@@ -1,0 +1,113 @@
+// Autocast: which arguments are converted, how long the copies live, and the gradients' way back.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "estimator/step/step_graph.hpp"
+#include "tests/support/described_model.hpp"
+
+namespace stowage {
+
+namespace {
+
+const std::string two_layers = R"(
+model: m
+inputs: {x: {shape: [batch, 8]}, y: {shape: [batch, 8]}}
+layers:
+  - linear: {name: a, from: x, features: 8}
+  - layer_norm: {name: norm}
+  - linear: {name: b, from: norm, features: 8}
+  - linear: {name: c, from: norm, features: 8, tie: {weight: b.weight}}
+  - add: {name: sum, from: [b, c]}
+loss:
+  mse: {from: [sum, y]}
+train: {precision: amp-bf16}
+)";
+
+std::vector<std::string> casts(const StepGraph& graph, Phase phase) {
+  std::vector<std::string> names;
+  for (const KernelNode& node : graph.nodes) {
+    if (node.kernel == Kernel::cast && node.phase == phase) names.push_back(node.name);
+  }
+  return names;
+}
+
+const KernelNode& node_named(const StepGraph& graph, const std::string& name) {
+  const auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                  [&](const KernelNode& node) { return node.name == name; });
+  if (found == graph.nodes.end()) throw std::runtime_error("no node " + name);
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("last argument first; a weight once, an activation for each of its users") {
+  const ModelGraph model = testing::described(two_layers);
+  for (const KernelSet kernels : {KernelSet::pytorch, KernelSet::stowage}) {
+    CAPTURE(to_string(kernels));
+    const auto graph = testing::lowered(model, {.kernels = kernels});
+    CHECK(casts(*graph, Phase::forward) ==
+          std::vector<std::string>{"a.bias.cast", "a.weight.cast", "a.input.cast",
+                                   "norm.input.cast", "b.bias.cast", "b.weight.cast",
+                                   "b.input.cast", "c.bias.cast", "c.input.cast"});
+    CHECK(casts(*graph, Phase::loss) == std::vector<std::string>{"loss.input0.cast"});
+    CHECK(node_named(*graph, "b.forward").writes[0].type == DataType::bfloat16);
+    CHECK(node_named(*graph, "norm.forward").writes[0].type == DataType::float32);
+  }
+}
+
+TEST_CASE("gradients come back in the format of their tensors, a shared weight's once") {
+  const auto graph =
+      testing::lowered(testing::described(two_layers), {.kernels = KernelSet::pytorch});
+  CHECK(casts(*graph, Phase::backward) ==
+        std::vector<std::string>{"loss.cast_gradient", "c.cast_gradient", "c.cast_gradient~2",
+                                 "b.cast_gradient", "b.cast_gradient~2", "b.cast_gradient~3",
+                                 "norm.cast_gradient", "a.cast_gradient", "a.cast_gradient~2"});
+  for (std::size_t i = 0; i < graph->gradients.size(); ++i) {
+    CHECK(graph->gradients[i].type == DataType::float32);
+  }
+}
+
+TEST_CASE("autocast's cache of weights lasts until the loss is there") {
+  const auto graph =
+      testing::lowered(testing::described(two_layers), {.kernels = KernelSet::pytorch});
+  std::vector<std::string> held;
+  for (const StorageId id : node_named(*graph, "loss.forward").holds) {
+    if (graph->storage(id).storage_class == StorageClass::parameter_copy) {
+      held.push_back(graph->storage(id).name);
+    }
+  }
+  CHECK(held == std::vector<std::string>{"a.bias.cast", "a.weight.cast", "b.bias.cast",
+                                         "b.weight.cast", "c.bias.cast"});
+}
+
+TEST_CASE("a frozen weight is converted for each use, and inference converts as training does") {
+  std::string text = two_layers;
+  const std::string plain = "features: 8}\n  - linear: {name: c";
+  text.replace(text.find(plain), plain.size(), "features: 8, frozen: true}\n  - linear: {name: c");
+  const auto frozen = testing::lowered(testing::described(text), {.kernels = KernelSet::pytorch});
+  const std::vector<std::string> names = casts(*frozen, Phase::forward);
+  CHECK(std::count(names.begin(), names.end(), "b.weight.cast") == 1);
+  CHECK(std::count(names.begin(), names.end(), "b.weight.cast~2") == 1);
+  const auto inference = testing::lowered(testing::described(two_layers),
+                                          {.kernels = KernelSet::pytorch, .mode = Mode::inference});
+  CHECK(casts(*inference, Phase::forward).size() == 9);
+  CHECK(inference->nodes.back().holds.size() == 5);
+}
+
+TEST_CASE("without autocast nothing is converted, and statistics are wide") {
+  for (const Precision precision : {Precision::bf16, Precision::fp64}) {
+    auto model = load_model(std::make_shared<const SourceText>(SourceText{"test.yaml", two_layers}),
+                            {.precision = precision});
+    REQUIRE(model.has_value());
+    const auto graph = testing::lowered(*model, {.kernels = KernelSet::pytorch});
+    CHECK(casts(*graph, Phase::forward).empty());
+    CHECK(casts(*graph, Phase::backward).empty());
+    const KernelNode& norm = node_named(*graph, "norm.forward");
+    CHECK(norm.writes[0].type == float_type(precision));
+    CHECK(norm.writes[1].type == statistics_type(float_type(precision)));
+  }
+}
+
+}  // namespace stowage

@@ -80,11 +80,17 @@ namespace stowage::rows {
 // embedding.cpp
 [[nodiscard]] OperatorRow embedding();
 [[nodiscard]] OperatorRow positions();
-// attention.cpp
+// softmax.cpp, scaled_dot_product_attention.cpp (and attention_*.cpp)
 [[nodiscard]] OperatorRow softmax();
 [[nodiscard]] OperatorRow scaled_dot_product_attention();
 // log_softmax.cpp
 [[nodiscard]] OperatorRow log_softmax();
+// parameter.cpp, rotary.cpp, relative_position.cpp
+[[nodiscard]] OperatorRow parameter();
+[[nodiscard]] OperatorRow rotary_table();
+[[nodiscard]] OperatorRow rotary();
+[[nodiscard]] OperatorRow relative_position_bias();
+[[nodiscard]] OperatorRow relative_position_buckets();
 // loss.cpp
 [[nodiscard]] OperatorRow cross_entropy();
 [[nodiscard]] OperatorRow nll();

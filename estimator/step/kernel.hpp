@@ -53,8 +53,8 @@
 //   embedding_backward         indices, dy -> dw                    (3)
 //   softmax_forward            x -> y                               axis (>= 0), causal (4)
 //   softmax_backward           y, dy -> dx
-//   attention_forward          q, k, v -> out, logsumexp, [rng]     pytorch only
-//   attention_backward         dout, q, k, v, out, logsumexp, [rng] -> dq, dk, dv  pytorch only
+//   attention_forward          q, k, v, [bias] -> out, logsumexp, [rng]  pytorch only
+//   attention_backward         dout, q, k, v, out, logsumexp -> dq, dk, dv, [dbias]  pytorch only
 //   log_softmax_forward        x -> y                               axis (>= 0)
 //   log_softmax_backward       y, dy -> dx
 //   nll_loss_forward           logp, target -> loss                 (5); pytorch: -> loss, total_weight
@@ -93,6 +93,8 @@
 //   feature_dropout_backward   dy, mask -> dx
 //   rotary_forward             x, cos, sin -> y                     layout: halves | pairs (9)
 //   rotary_backward            dy, cos, sin -> dx
+//   rotary_table               - -> cos, sin                        base (9)
+//   relative_buckets           - -> y                               int64 [queries, keys] (12)
 //   rnn_forward                x, h0, [c0], w... -> y, hn, [cn], reserve   (10)
 //   rnn_backward               x, h0, [c0], w..., y, reserve, dy, [dhn, [dcn]] -> dx, dh0, [dc0], dw...
 //   l1_forward                 x, target -> loss                    mean
@@ -121,11 +123,13 @@
 //     half with first_is_gate (swiglu: y = silu(a) b)
 // (8) constant | reflect | replicate | circular
 // (9) halves: y = x cos + rotate_half(x) sin (GPT-NeoX, LLaMA); pairs: neighbours are rotated
-//     (GPT-J); cos, sin: [..., positions, features], broadcast over the leading axes
+//     (GPT-J); cos, sin: [..., positions, features], broadcast over the leading axes;
+//     rotary_table: cos and sin of position / base^(2 i / features), i = column modulo features/2
 // (10) cell: lstm | gru | tanh | relu; layers, bidirectional, dropout, seed; x: [seq, batch, in] or
 //     batch_first [batch, seq, in]; weights in PyTorch's order: for each layer and direction w_ih,
 //     w_hh, [b_ih, b_hh]; h0: [layers * directions, batch, hidden]; reserve: see rnn_reserve.hpp
 // (11) rounds to nearest, ties to even, to integers towards zero; past the range: infinity
+// (12) T5's bucket of the distance key - query: buckets, max_distance, bidirectional
 // clang-format on
 #pragma once
 
@@ -229,8 +233,10 @@ enum class Kernel {
   cast,
   custom_forward,
   custom_backward,
+  rotary_table,
+  relative_buckets,
 };
-inline constexpr int kernel_count = static_cast<int>(Kernel::custom_backward) + 1;
+inline constexpr int kernel_count = static_cast<int>(Kernel::relative_buckets) + 1;
 
 /// The enumerator's own name: "convolution_forward".
 [[nodiscard]] std::string_view to_string(Kernel kernel);

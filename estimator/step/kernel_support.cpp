@@ -23,6 +23,7 @@ std::span<const DataType> host_types(Kernel kernel) {
     case Kernel::fill:
       return constants;
     case Kernel::iota:
+    case Kernel::relative_buckets:
       return counts;
     default:
       return single;

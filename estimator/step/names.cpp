@@ -122,7 +122,9 @@ std::string_view to_string(Kernel kernel) {
       "optimizer_update",
       "cast",
       "custom_forward",
-      "custom_backward"};
+      "custom_backward",
+      "rotary_table",
+      "relative_buckets"};
   return names[static_cast<std::size_t>(kernel)];
 }
 

@@ -23,6 +23,9 @@ bool OperatorLowering::pytorch() const {
 }
 bool OperatorLowering::training() const { return builder_.graph_.settings.mode == Mode::train; }
 int OperatorLowering::micro_batches() const { return builder_.graph_.settings.micro_batches; }
+double OperatorLowering::compute_capability() const {
+  return builder_.graph_.settings.compute_capability;
+}
 
 int OperatorLowering::input_count() const { return static_cast<int>(op().inputs.size()); }
 
@@ -82,6 +85,13 @@ TensorView OperatorLowering::new_output(int i) {
                                        .storage_class = StorageClass::activation,
                                        .bytes = byte_count(view),
                                        .op = id_});
+  set_output(i, made);
+  return made;
+}
+
+TensorView OperatorLowering::new_output_like(const TensorView& like, int i) {
+  TensorView made = new_output(i);
+  made.strides = dense_strides(made.shape, like.strides);
   set_output(i, made);
   return made;
 }
@@ -230,6 +240,13 @@ void OperatorLowering::give_input_gradient(int i, const TensorView& gradient) {
 }
 
 void OperatorLowering::give_parameter_gradient(int i, const TensorView& gradient) {
+  // A gradient that flowed here as an activation's is the parameter's from now on (AccumulateGrad
+  // takes it as it is).
+  Storage& storage = builder_.graph_.storages[gradient.storage.index()];
+  if (storage.storage_class == StorageClass::activation_gradient) {
+    storage.storage_class = StorageClass::gradient;
+    storage.parameter = op().parameters[static_cast<std::size_t>(i)];
+  }
   const auto at = static_cast<std::size_t>(i);
   const auto& casts = builder_.cast_arguments_[id_.index()].parameters;
   const int cast = casts.empty() ? -1 : casts[at].cast;

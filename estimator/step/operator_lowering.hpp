@@ -39,6 +39,8 @@ class OperatorLowering {
   [[nodiscard]] bool recomputing() const;  ///< a checkpointed region's forward runs again
   [[nodiscard]] int micro_batch() const { return micro_batch_; }
   [[nodiscard]] int micro_batches() const;
+  /// Of the card whose kernels PyTorch chooses.
+  [[nodiscard]] double compute_capability() const;
 
   // Values, in the formats in which autocast hands them over (LoweringRules::casts_its_inputs).
   [[nodiscard]] int input_count() const;
@@ -59,6 +61,8 @@ class OperatorLowering {
   // Making storages and views.
   /// A new contiguous storage of the output's type, which becomes output i.
   TensorView new_output(int i = 0);
+  /// The same, its axes in memory in the order of `like`, which has as many (see dense_strides).
+  TensorView new_output_like(const TensorView& like, int i = 0);
   /// A new contiguous storage named "<operator>.<suffix>".
   TensorView new_tensor(std::string_view suffix, Shape shape, DataType type,
                         StorageClass storage_class);
@@ -119,5 +123,8 @@ class OperatorLowering {
 /// The view under another shape where its strides allow it without a copy.
 [[nodiscard]] std::optional<TensorView> reshaped(const TensorView& view, const Shape& shape);
 [[nodiscard]] Affine byte_count(const TensorView& view);  ///< elements * element size
+/// The strides of a dense tensor of `shape` whose axes lie in the order of `strides`: those of
+/// empty_like, and of an element-by-element result (TensorIterator::reorder_dimensions).
+[[nodiscard]] Shape dense_strides(const Shape& shape, const Shape& strides);
 
 }  // namespace stowage

@@ -38,7 +38,7 @@ enum class StorageClass {
   activation,  ///< produced by forward, and the gradients that flow back through it
   activation_gradient,
   saved_auxiliary,  ///< saved for backward and nothing else: masks, statistics, indices
-  workspace,        ///< a kernel's scratch, asked of a WorkspaceSource
+  workspace,        ///< a kernel's scratch: asked of a WorkspaceSource, or known by formula
   temporary,        ///< lives within one node
 };
 inline constexpr int storage_class_count = static_cast<int>(StorageClass::temporary) + 1;
@@ -119,6 +119,9 @@ struct LoweringSettings {
   OptimizerSettings optimizer;
   int micro_batches = 1;  ///< forward and backward repeated, gradients accumulated, one update
   StepSettings step = {};
+  /// Of the card, as major.minor: PyTorch chooses its attention kernels by it. The default is that
+  /// of a bare --gpu-memory.
+  double compute_capability = 8.6;
   bool operator==(const LoweringSettings&) const = default;
 };
 

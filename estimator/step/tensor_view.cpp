@@ -1,6 +1,8 @@
 // Views of storages: strides, slices, and which reshapes need no copy.
 #include <cassert>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "estimator/step/operator_lowering.hpp"
 
@@ -98,6 +100,45 @@ std::optional<TensorView> reshaped(const TensorView& view, const Shape& shape) {
 
 Affine byte_count(const TensorView& view) {
   return element_count(view.shape) * Affine(element_size(view.type));
+}
+
+namespace {
+
+/// Whether axis `inner` belongs outside `outer`: 1 yes, -1 no, 0 undecided. Broadcast axes
+/// (stride 0) decide nothing.
+int wants_swap(const Shape& shape, const Shape& strides, std::size_t inner, std::size_t outer) {
+  const auto key = [](Affine a) { return std::pair(a.slope, a.constant); };
+  if (strides[inner] == Affine(0) || strides[outer] == Affine(0)) return 0;
+  if (strides[inner] != strides[outer]) {
+    return key(strides[inner]) < key(strides[outer]) ? -1 : 1;
+  }
+  return key(shape[inner]) > key(shape[outer]) ? 1 : 0;
+}
+
+}  // namespace
+
+Shape dense_strides(const Shape& shape, const Shape& strides) {
+  assert(shape.size() == strides.size());
+  std::vector<std::size_t> order(shape.size());  // innermost first
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    std::size_t at = i;
+    for (std::size_t j = i; j-- > 0;) {
+      const int swap = wants_swap(shape, strides, order[j], order[at]);
+      if (swap < 0) break;
+      if (swap > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      }
+    }
+  }
+  Shape dense(shape.size());
+  Affine stride = 1;
+  for (const std::size_t axis : order) {
+    dense[axis] = stride;
+    stride = stride * shape[axis];
+  }
+  return dense;
 }
 
 }  // namespace stowage

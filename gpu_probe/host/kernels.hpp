@@ -124,6 +124,9 @@ void kl_div_backward(const KernelCall& call);
 // rotary.cpp
 void rotary_forward(const KernelCall& call);
 void rotary_backward(const KernelCall& call);
+// positions.cpp
+void rotary_table(const KernelCall& call);
+void relative_buckets(const KernelCall& call);
 // rnn.cpp
 void rnn_forward(const KernelCall& call);
 void rnn_backward(const KernelCall& call);

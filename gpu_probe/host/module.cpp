@@ -102,6 +102,8 @@ constexpr Entry entries[] = {
     {Kernel::feature_dropout_backward, feature_dropout_backward},
     {Kernel::rotary_forward, rotary_forward},
     {Kernel::rotary_backward, rotary_backward},
+    {Kernel::rotary_table, rotary_table},
+    {Kernel::relative_buckets, relative_buckets},
     {Kernel::rnn_forward, rnn_forward},
     {Kernel::rnn_backward, rnn_backward},
     {Kernel::l1_forward, l1_forward},

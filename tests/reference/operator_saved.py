@@ -207,7 +207,7 @@ def record(case):
         with torch.no_grad():
             output = run.output(model, inputs)
         target = case.target or "[" + ", ".join(["batch", *map(str, output.shape[1:])]) + "]"
-        made = make_tensor(target, case.batch)
+        made = in_format(make_tensor(target, case.batch), whole)
     if case.target is None and output.shape != made.shape:
         raise AssertionError(f"{case.name}: output {list(output.shape)} wants a target of its own")
     row = {"name": case.name, "description": described(case, target), "batch": case.batch,
@@ -236,8 +236,11 @@ def main(family, cases):
     for case in cases():
         if wanted and wanted not in case.name:
             continue
-        with fake_cuda.fake_cuda():
-            rows.append(record(case))
+        try:
+            with fake_cuda.fake_cuda():
+                rows.append(record(case))
+        except Exception as error:
+            raise RuntimeError(f"case '{case.name}'") from error
         gc.collect()
     if wanted:
         for row in rows:

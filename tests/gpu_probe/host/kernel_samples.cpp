@@ -141,6 +141,8 @@ std::vector<KernelSample> sequences() {
   const AttributeList gru{{"cell", std::string("gru")}};
   return {{K::rotary_forward, none, {x, table, table}, {x}},
           {K::rotary_backward, none, {x, table, table}, {x}},
+          {K::rotary_table, none, {}, {table, table}},
+          {K::relative_buckets, none, {}, {matrix}},
           {K::rnn_forward, gru, {x, h, w_ih, w_hh}, {y, h, reserve}},
           {K::rnn_backward, gru, {x, h, w_ih, w_hh, y, reserve, y}, {x, h, w_ih, w_hh}}};
 }

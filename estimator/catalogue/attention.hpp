@@ -1,0 +1,65 @@
+// scaled_dot_product_attention: what its lowerings share.
+//
+// PyTorch has four implementations of it and takes the first that can run the call
+// (attention_choice.cpp). Three are single kernels that keep q, k, v, the output and one float32 a
+// row (attention_fused.cpp); the fourth is written in tensor operations and keeps the
+// probabilities (attention_math.cpp). Our executor runs products around a softmax
+// (attention_products.cpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+enum class AttentionImplementation { flash, efficient, math, cudnn };
+
+/// The sizes of a call; the query is [batch, heads, queries, features].
+struct AttentionSizes {
+  Affine batch;
+  std::int64_t heads = 0;
+  std::int64_t groups = 1;  ///< query heads that share a key and a value head
+  std::int64_t queries = 0, keys = 0;
+  std::int64_t features = 0, value_features = 0;
+};
+[[nodiscard]] AttentionSizes attention_sizes(const Shape& query, const Shape& key,
+                                             const Shape& value);
+
+/// The operands as the implementation gets them, after repeat_kv.
+struct AttentionOperands {
+  TensorView query, key, value;
+  std::optional<TensorView> bias;  ///< additive, in the query's format
+};
+
+/// What `implementation: auto` means for this call on the card of the step's settings.
+[[nodiscard]] AttentionImplementation chosen_attention(const OperatorLowering& lowering);
+
+// PyTorch's fused kernels and its composite, over operands made ready. `give` of the backward
+// rules: gradients of the operands, in the same order; `bias` only where it wants one.
+void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation implementation,
+                             const AttentionOperands& operands);
+[[nodiscard]] AttentionOperands backward_fused_attention(OperatorLowering& lowering,
+                                                         AttentionImplementation implementation);
+void forward_math_attention(OperatorLowering& lowering, const AttentionOperands& operands);
+[[nodiscard]] AttentionOperands backward_math_attention(OperatorLowering& lowering);
+
+// Our executor's rules.
+void forward_attention_products(OperatorLowering& lowering);
+void backward_attention_products(OperatorLowering& lowering);
+
+/// The factor of the scores.
+[[nodiscard]] double attention_scale(const OperatorLowering& lowering, std::int64_t features);
+/// The probability of dropping a weight in this step: 0 in inference.
+[[nodiscard]] double attention_dropout(const OperatorLowering& lowering);
+
+// Attributes of the kernel calls.
+[[nodiscard]] Attributes product_attributes(bool transpose_a, bool transpose_b, double alpha);
+[[nodiscard]] Attributes softmax_attributes(std::int64_t axis, bool causal);
+
+/// Two storages that never live at once take the room of the larger.
+[[nodiscard]] Affine larger(Affine a, Affine b);
+
+}  // namespace stowage

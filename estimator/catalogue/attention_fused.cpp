@@ -1,0 +1,346 @@
+// PyTorch's fused attention: flash, memory-efficient and cuDNN, forward and backward.
+//
+// Sources, PyTorch 2.15: ATen/native/transformers/attention.cpp (padding of heads and of the mask),
+// cuda/flash_attn/flash_api.cpp mha_bwd, cuda/attention_backward.cu and
+// cuda/mem_eff_attention/kernel_backward.h (workspace_size and the list of kernels in cutlassB.h),
+// cudnn/MHA.cpp. What a kernel saves and returns is checked against FakeTensor; what it allocates
+// within itself (class workspace) is by formula from those sources. cuDNN's workspaces are what its
+// heuristics answered for bf16 causal calls (cuDNN 9.19, sizes 512 to 4096).
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "estimator/catalogue/attention.hpp"
+
+namespace stowage {
+
+namespace {
+
+using Implementation = AttentionImplementation;
+
+constexpr std::int64_t float_size = 4;
+constexpr std::int64_t logsumexp_alignment = 32;  // kAlignLSE
+constexpr std::int64_t flash_head_alignment = 8;
+constexpr std::int64_t bias_alignment = 8;
+constexpr std::int64_t bias_gradient_alignment = 16;
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+bool is_half(DataType type) { return element_size(type) == 2; }
+
+TensorView transposed(const TensorView& view) {
+  const std::vector<std::int64_t> swap{0, 2, 1, 3};
+  return permuted(view, swap);
+}
+
+TensorView padded(OperatorLowering& lowering, const TensorView& view, std::int64_t last,
+                  std::string_view name, StorageClass storage_class) {
+  Shape shape = view.shape;
+  shape.back() = last;
+  const TensorView result = lowering.new_tensor(name, shape, view.type, storage_class);
+  lowering.emit(Kernel::pad, name, {view}, {result});
+  return result;
+}
+
+StorageId scratch(OperatorLowering& lowering, std::string_view name, Affine bytes) {
+  return lowering.new_tensor(name, {bytes}, DataType::uint8, StorageClass::workspace).storage;
+}
+
+/// The mask as the memory-efficient kernel wants it: rows aligned (padded to the next multiple of
+/// 8, of which the padding is cut off again), and seen at the scores' full shape.
+TensorView aligned_bias(OperatorLowering& lowering, const TensorView& bias, const Shape& scores) {
+  bool aligned = bias.strides.back() == Affine(1);
+  for (std::size_t i = 0; i + 1 < bias.strides.size(); ++i) {
+    const Affine stride = bias.strides[i];
+    aligned =
+        aligned && stride.constant % bias_alignment == 0 && stride.slope % bias_alignment == 0;
+  }
+  TensorView rows = bias;
+  if (!aligned) {
+    const std::int64_t length = bias.shape.back().constant;
+    const TensorView wider =
+        padded(lowering, bias, length + bias_alignment - length % bias_alignment, "padded_bias",
+               StorageClass::activation);
+    rows = sliced(wider, wider.shape.size() - 1, 0, length);
+  }
+  TensorView result = rows;
+  result.is_view = true;
+  result.shape = scores;
+  result.strides.assign(scores.size(), 0);
+  const std::size_t lead = scores.size() - rows.shape.size();
+  for (std::size_t i = 0; i < rows.shape.size(); ++i) {
+    if (rows.shape[i] == scores[lead + i]) result.strides[lead + i] = rows.strides[i];
+  }
+  return result;
+}
+
+Shape score_shape(const AttentionSizes& s) { return {s.batch, s.heads, s.queries, s.keys}; }
+
+/// The statistics that the kernel hands to its backward, output after output.
+void make_statistics(OperatorLowering& lowering, Implementation implementation,
+                     const AttentionSizes& s, std::vector<TensorView>& writes) {
+  const bool flash = implementation == Implementation::flash;
+  if (!lowering.needs_gradient() && !flash) return;
+  Shape rows{s.batch, s.heads, s.queries};
+  if (implementation == Implementation::efficient) {
+    rows.back() = round_up(s.queries, logsumexp_alignment);
+  }
+  writes.push_back(
+      lowering.new_tensor("logsumexp", rows, DataType::float32, StorageClass::saved_auxiliary));
+  // The state of the random numbers; flash keeps both words in its first tensor.
+  const Shape words = flash ? Shape{2} : Shape{};
+  writes.push_back(
+      lowering.new_tensor("philox_seed", words, DataType::int64, StorageClass::saved_auxiliary));
+  writes.push_back(
+      lowering.new_tensor("philox_offset", {}, DataType::int64, StorageClass::saved_auxiliary));
+}
+
+/// Rows and columns of the blocks of the memory-efficient backward kernel that is taken.
+struct Blocks {
+  std::int64_t rows = 64, columns = 64;
+};
+Blocks efficient_blocks(std::int64_t features, DataType type, double capability) {
+  // Cards of 8.6, 8.9 and 12.x lack the shared memory for the large blocks.
+  const bool roomy = capability < 8.05 || (capability > 8.95 && capability < 12);
+  if (features <= 64) return {};
+  if (is_half(type)) {
+    if (!roomy && features <= 96) return {128, 64};
+    if (features <= 128) return roomy ? Blocks{128, 128} : Blocks{};
+    return roomy ? Blocks{128, 64} : Blocks{};
+  }
+  return roomy ? Blocks{128, 64} : Blocks{};
+}
+
+/// The gradient of the query is summed in float32 blocks, each with a lock; where a head does not
+/// fit a block's registers, those of key and value too (one split of the keys is assumed).
+Affine efficient_workspace(const OperatorLowering& lowering, const AttentionSizes& s,
+                           DataType type) {
+  const std::int64_t widest = std::max(s.features, s.value_features);
+  const double capability = lowering.compute_capability();
+  const bool half = is_half(type);
+  if (capability < 7 && !half) return 0;
+  const Blocks blocks = efficient_blocks(widest, type, capability);
+  constexpr std::int64_t lock_bytes = 16;
+  const std::int64_t count = (s.queries + blocks.rows - 1) / blocks.rows *
+                             ((s.features + blocks.columns - 1) / blocks.columns);
+  std::int64_t bytes = count * (lock_bytes + float_size * blocks.rows * blocks.columns);
+  if (half && widest > blocks.rows) {
+    bytes += float_size * blocks.columns *
+             (round_up(s.features, blocks.rows) + round_up(s.value_features, blocks.rows));
+  }
+  return s.batch * Affine(s.heads * bytes);
+}
+
+/// With shared key heads, the kernels make gradients for each query head and sum them.
+Affine expanded_gradients(const AttentionSizes& s, DataType type) {
+  if (s.groups == 1) return 0;
+  return s.batch * Affine(s.heads * s.keys * (s.features + s.value_features) * element_size(type));
+}
+
+Affine contiguous_copy(const TensorView& view) {
+  return is_contiguous(transposed(view)) ? Affine(0) : byte_count(view);
+}
+
+Affine backward_scratch(const OperatorLowering& lowering, Implementation implementation,
+                        const AttentionSizes& s, const TensorView& dy, const TensorView& out) {
+  const Affine rows = s.batch * Affine(s.heads);
+  if (implementation == Implementation::flash) {
+    const std::int64_t queries = round_up(s.queries, 128);
+    const std::int64_t features = round_up(s.features, s.features <= 128 ? 32 : 64);
+    return contiguous_copy(dy) + contiguous_copy(out) + expanded_gradients(s, dy.type) +
+           rows * Affine(queries * float_size * (1 + features));
+  }
+  if (implementation == Implementation::cudnn) {
+    const double capability = lowering.compute_capability();
+    const Affine copy = dy.strides == out.strides ? Affine(0) : byte_count(dy);
+    if (capability >= 10 && capability < 12) return copy;
+    if (capability >= 9 && capability < 10) return copy + Affine(256);
+    return copy + rows * Affine(s.queries * s.features * float_size) + Affine(128);
+  }
+  const Affine delta = rows * Affine(s.queries * float_size);
+  const Affine later = delta + efficient_workspace(lowering, s, dy.type);
+  const Affine always = contiguous_copy(dy) + expanded_gradients(s, dy.type);
+  const bool kernel_computes_delta =
+      is_half(dy.type) && (lowering.compute_capability() >= 7.5 || s.features <= 64);
+  if (kernel_computes_delta) return always + later;
+  // (grad_out.to(float) * out.to(float)).sum(-1), then transposed and copied.
+  const Affine product = element_count(dy.shape) * Affine(float_size);
+  const Affine casts = is_half(dy.type) ? product + product : Affine(0);
+  return always + larger(product + casts + delta, later);
+}
+
+Affine forward_scratch(const OperatorLowering& lowering, Implementation implementation,
+                       const AttentionSizes& s, DataType type) {
+  const double capability = lowering.compute_capability();
+  if (implementation == Implementation::cudnn) {
+    return capability >= 9 && capability < 10 ? Affine(256) : Affine(0);
+  }
+  if (implementation == Implementation::efficient && is_half(type) && s.value_features > 128) {
+    return s.batch * Affine(s.heads * s.queries * s.value_features * float_size);
+  }
+  return 0;
+}
+
+std::vector<StorageId> scratch_list(OperatorLowering& lowering, Affine bytes) {
+  if (bytes == Affine(0)) return {};
+  return {scratch(lowering, "workspace", bytes)};
+}
+
+/// The storage of the output, laid out as the kernel makes it.
+TensorView make_output(OperatorLowering& lowering, Implementation implementation,
+                       const TensorView& q, const TensorView& v) {
+  const Shape& shape = lowering.output_type().shape;
+  if (implementation == Implementation::efficient) {
+    const TensorView out = lowering.new_output();
+    const TensorView stored =
+        contiguous_view(out.storage, {shape[0], shape[2], shape[1], shape[3]}, out.type);
+    lowering.set_output(0, transposed(stored));
+    return lowering.output();
+  }
+  if (v.shape[3] == shape[3]) return lowering.new_output_like(q);
+  Shape wide = shape;
+  wide[3] = v.shape[3];
+  TensorView out = lowering.new_tensor("padded_output", wide, q.type, StorageClass::activation);
+  out.strides = dense_strides(out.shape, q.strides);
+  lowering.set_output(0, sliced(out, 3, 0, shape[3]));
+  return out;
+}
+
+/// Cuts the padding of a head off a gradient, in a tensor of its own.
+TensorView cut(OperatorLowering& lowering, const TensorView& gradient, std::int64_t features,
+               const std::string& name) {
+  if (gradient.shape[3] == Affine(features)) return gradient;
+  Shape shape = gradient.shape;
+  shape[3] = features;
+  const TensorView result =
+      lowering.new_tensor("grad_" + name, shape, gradient.type, StorageClass::activation_gradient);
+  lowering.emit(Kernel::slice, "backward." + name, {gradient}, {result});
+  return result;
+}
+
+/// From the kernel's gradient, at the scores' shape in rows of 16, back to the mask's.
+TensorView bias_gradient(OperatorLowering& lowering, const TensorView& whole) {
+  const TensorView& bias = lowering.input(3);
+  const bool was_padded = lowering.has_saved("padded_bias");
+  const Shape& scores = lowering.saved(was_padded ? "padded_bias" : "bias").shape;
+  TensorView gradient = sliced(whole, 3, 0, scores[3]);
+  if (bias.shape != scores) {
+    const TensorView sum = lowering.new_tensor("grad_bias.sum", bias.shape, bias.type,
+                                               StorageClass::activation_gradient);
+    lowering.emit(Kernel::sum_to_shape, "backward.bias", {gradient}, {sum},
+                  {.flops = element_count(scores)});
+    gradient = sum;
+  }
+  if (!was_padded) return gradient;
+  const std::int64_t length = bias.shape.back().constant;
+  const TensorView wide =
+      padded(lowering, gradient, length + bias_alignment - length % bias_alignment,
+             "grad_bias.padded", StorageClass::activation_gradient);
+  const TensorView result = lowering.new_tensor("grad_bias.cut", bias.shape, bias.type,
+                                                StorageClass::activation_gradient);
+  lowering.emit(Kernel::slice, "backward.bias.cut", {wide}, {result});
+  return result;
+}
+
+constexpr std::string_view saved_roles[] = {"query",         "key",       "value",
+                                            "output",        "logsumexp", "philox_seed",
+                                            "philox_offset", "bias",      "padded_bias"};
+
+}  // namespace
+
+void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation implementation,
+                             const AttentionOperands& operands) {
+  TensorView q = operands.query, k = operands.key, v = operands.value;
+  const AttentionSizes unpadded = attention_sizes(q.shape, k.shape, v.shape);
+  const std::int64_t features = round_up(unpadded.features, flash_head_alignment);
+  if (implementation == Implementation::flash && features != unpadded.features) {
+    q = padded(lowering, q, features, "padded_query", StorageClass::activation);
+    k = padded(lowering, k, features, "padded_key", StorageClass::activation);
+    v = padded(lowering, v, features, "padded_value", StorageClass::activation);
+  }
+  const AttentionSizes s = attention_sizes(q.shape, k.shape, v.shape);
+  std::vector<TensorView> reads{q, k, v};
+  if (operands.bias) {
+    reads.push_back(implementation == Implementation::efficient
+                        ? aligned_bias(lowering, *operands.bias, score_shape(s))
+                        : *operands.bias);
+  }
+  const TensorView out = make_output(lowering, implementation, q, v);
+  std::vector<TensorView> writes{out};
+  make_statistics(lowering, implementation, s, writes);
+  lowering.emit(
+      Kernel::attention_forward, "forward", reads, writes,
+      {.temporaries = scratch_list(lowering, forward_scratch(lowering, implementation, s, q.type)),
+       .flops =
+           s.batch * Affine(2 * s.heads * s.queries * s.keys * (s.features + s.value_features))});
+  lowering.save("query", q);
+  lowering.save("key", k);
+  lowering.save("value", v);
+  lowering.save("output", out);
+  if (writes.size() > 1) {
+    lowering.save("logsumexp", writes[1]);
+    lowering.save("philox_seed", writes[2]);
+    lowering.save("philox_offset", writes[3]);
+  }
+  if (operands.bias) {
+    const bool same = reads[3].storage == operands.bias->storage;
+    lowering.save(same ? "bias" : "padded_bias", reads[3]);
+  }
+}
+
+AttentionOperands backward_fused_attention(OperatorLowering& lowering,
+                                           AttentionImplementation implementation) {
+  const TensorView q = lowering.saved("query"), k = lowering.saved("key"),
+                   v = lowering.saved("value"), out = lowering.saved("output");
+  const AttentionSizes s = attention_sizes(q.shape, k.shape, v.shape);
+  TensorView dy = lowering.output_gradient();
+  const std::int64_t value_features = dy.shape[3].constant;
+  if (value_features != s.value_features) {
+    dy = padded(lowering, dy, s.value_features, "grad_padded_output",
+                StorageClass::activation_gradient);
+  }
+  std::vector<TensorView> gradients;
+  constexpr std::string_view names[] = {"grad_query", "grad_key", "grad_value"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const TensorView& operand = i == 0 ? q : i == 1 ? k : v;
+    TensorView gradient = lowering.new_tensor(names[i], operand.shape, operand.type,
+                                              StorageClass::activation_gradient);
+    const Shape& n = operand.shape;
+    gradient.strides =
+        implementation == Implementation::efficient
+            ? transposed(contiguous_view(StorageId{}, {n[0], n[2], n[1], n[3]}, q.type)).strides
+            : dense_strides(n, operand.strides);
+    gradients.push_back(gradient);
+  }
+  std::vector<TensorView> writes = gradients;
+  const bool wants_bias = lowering.input_count() > 3 && lowering.input_needs_gradient(3);
+  if (wants_bias) {
+    Shape shape = score_shape(s);
+    shape[3] = round_up(s.keys, bias_gradient_alignment);
+    writes.push_back(
+        lowering.new_tensor("grad_bias", shape, q.type, StorageClass::activation_gradient));
+  }
+  lowering.hold_by_hand();
+  std::vector<StorageId> holds{lowering.output_gradient().storage};
+  for (const std::string_view role : saved_roles) {
+    if (lowering.has_saved(role)) holds.push_back(lowering.saved(role).storage);
+  }
+  lowering.emit(Kernel::attention_backward, "backward",
+                {dy, q, k, v, out, lowering.saved("logsumexp")}, writes,
+                {.temporaries =
+                     scratch_list(lowering, backward_scratch(lowering, implementation, s, dy, out)),
+                 .holds = holds,
+                 .flops = s.batch * Affine(5 * s.heads * s.queries * s.keys *
+                                           (s.features + s.value_features))});
+  AttentionOperands result;
+  if (wants_bias) result.bias = bias_gradient(lowering, writes[3]);
+  const std::int64_t features = lowering.input(0).shape[3].constant;
+  result.value = cut(lowering, gradients[2], value_features, "value.cut");
+  result.key = cut(lowering, gradients[1], features, "key.cut");
+  result.query = cut(lowering, gradients[0], features, "query.cut");
+  return result;
+}
+
+}  // namespace stowage

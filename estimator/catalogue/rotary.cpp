@@ -1,0 +1,273 @@
+// Rotary position embedding: rotary_table makes the cosines and sines, rotary turns a query or key
+// by them.
+//
+// PyTorch's lowerings are transformers' (models/llama/modeling_llama.py, 5.23): the table is
+// computed in float32 in every forward pass from a buffer of frequencies (the module keeps two
+// copies of it), and apply_rotary_pos_emb is q cos + rotate_half(q) sin in single operations. They
+// keep the tables only, but pass through five tensors of the query's size.
+#include <fmt/format.h>
+
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+namespace {
+
+tl::expected<Inference, InferenceError> infer_table(const Attributes& attributes,
+                                                    std::span<const TensorType>) {
+  const std::int64_t features = attributes.integer("features");
+  if (features % 2 != 0) {
+    return refuse(fmt::format("{} features do not make pairs", features), "features");
+  }
+  const Shape table{attributes.integer("length"), features};
+  Inference result;
+  result.outputs.assign(2, {table, DataType::float32});  // the model's format: makes_floats
+  if (attributes.text("kept") == "frequencies") {
+    for (const std::string_view name : {"inv_freq", "original_inv_freq"}) {
+      result.parameters.push_back({.name = name, .shape = {features / 2}, .is_buffer = true});
+    }
+  } else {
+    for (const std::string_view name : {"cos", "sin"}) {
+      result.parameters.push_back({.name = name, .shape = table, .is_buffer = true});
+    }
+  }
+  result.flops = element_count(table) * Affine(3);
+  return result;
+}
+
+void give_buffers(OperatorLowering& lowering) {
+  lowering.set_output(0, lowering.parameter(0));
+  lowering.set_output(1, lowering.parameter(1));
+}
+
+void forward_table_pytorch(OperatorLowering& lowering) {
+  if (lowering.attributes().text("kept") == "tables") return give_buffers(lowering);
+  const Shape table = lowering.output_type().shape;
+  const Shape half{table[0], quotient(table[1], 2)};
+  constexpr StorageClass activation = StorageClass::activation;
+  const auto made = [&](std::string_view name, const Shape& shape, DataType type) {
+    return lowering.new_tensor(name, shape, type, activation);
+  };
+  const TensorView positions = made("positions", {table[0]}, DataType::int64);
+  lowering.emit(Kernel::iota, "positions", {}, {positions});
+  const TensorView numbers = made("positions.float", {table[0]}, DataType::float32);
+  lowering.emit(Kernel::cast, "positions.float", {positions}, {numbers});
+  const TensorView angles = made("freqs", half, DataType::float32);
+  lowering.emit(Kernel::multiply, "freqs", {numbers, lowering.parameter(0)}, {angles});
+  const TensorView both = made("emb", table, DataType::float32);
+  lowering.emit(Kernel::concatenate, "emb", {angles, angles}, {both});
+  std::vector<StorageId> variables{positions.storage, angles.storage, both.storage};
+  std::vector<TensorView> tables;
+  for (const std::string& name : {std::string("cos"), std::string("sin")}) {
+    const TensorView plain = made(name + ".plain", table, DataType::float32);
+    lowering.emit(Kernel::unary_forward, name + ".plain", {both}, {plain});
+    tables.push_back(made(name + ".scaled", table, DataType::float32));
+    lowering.emit(Kernel::scale, name, {plain}, {tables.back()}, {.holds = variables});
+  }
+  for (int i = 0; i < 2; ++i) {
+    const TensorView& table_made = tables[static_cast<std::size_t>(i)];
+    if (lowering.output_type(i).type == table_made.type) {
+      lowering.set_output(i, table_made);
+      continue;
+    }
+    lowering.emit(Kernel::cast, fmt::format("cast.{}", i), {table_made}, {lowering.new_output(i)},
+                  {.holds = {tables[0].storage, tables[1].storage, both.storage}});
+  }
+}
+
+void forward_table_stowage(OperatorLowering& lowering) {
+  if (lowering.attributes().text("kept") == "tables") return give_buffers(lowering);
+  lowering.emit(Kernel::rotary_table, "forward", {},
+                {lowering.new_output(0), lowering.new_output(1)});
+}
+
+tl::expected<Inference, InferenceError> infer_rotary(const Attributes&,
+                                                     std::span<const TensorType> inputs) {
+  const TensorType& x = inputs[0];
+  if (x.shape.size() < 2) {
+    return refuse(fmt::format("wants [..., positions, features], but its input has shape {}",
+                              to_string(x.shape)),
+                  {}, 0);
+  }
+  for (int i = 0; i < 3; ++i) {
+    if (auto error = want_floating(inputs[static_cast<std::size_t>(i)], i)) {
+      return tl::unexpected(*error);
+    }
+  }
+  if (auto error = want_constant(x.shape.back(), "last axis")) return tl::unexpected(*error);
+  if (x.shape.back().constant % 2 != 0) {
+    return refuse(fmt::format("{} features do not make pairs", x.shape.back().constant), {}, 0);
+  }
+  const Shape table{x.shape[x.shape.size() - 2], x.shape.back()};
+  for (int i = 1; i < 3; ++i) {
+    const TensorType& input = inputs[static_cast<std::size_t>(i)];
+    if (input.shape != table || input.type != inputs[1].type) {
+      return refuse(fmt::format("an input of {} is turned by tables of {}, and this one is {} {}",
+                                to_string(x.shape), to_string(table), to_string(input.type),
+                                to_string(input.shape)),
+                    {}, i);
+    }
+  }
+  Inference result;
+  result.outputs = {{x.shape, promoted(x.type, inputs[1].type)}};
+  result.flops = element_count(x.shape) * Affine(4);
+  return result;
+}
+
+Attributes factor(double value) {
+  Attributes attributes;
+  attributes.set("factor", value);
+  attributes.set("offset", 0.0);
+  return attributes;
+}
+
+Affine half_features(const TensorView& x) { return quotient(x.shape.back(), 2); }
+
+// q cos, then rotate_half: -x2 before x1, then times sin, then the sum, which lies in memory as q.
+void forward_decomposed(OperatorLowering& lowering) {
+  const TensorView x = lowering.input(0);
+  const DataType type = lowering.output_type().type;
+  const std::size_t last = x.shape.size() - 1;
+  const Affine half = half_features(x);
+  constexpr StorageClass activation = StorageClass::activation;
+  TensorView by_cos = lowering.new_tensor("cos_product", x.shape, type, activation);
+  by_cos.strides = dense_strides(x.shape, x.strides);
+  const Affine count = element_count(x.shape);
+  lowering.emit(Kernel::multiply, "cos_product", {x, lowering.input(1)}, {by_cos},
+                {.flops = count});
+  Shape half_shape = x.shape;
+  half_shape.back() = half;
+  const TensorView negative = lowering.new_tensor("negative", half_shape, x.type, activation);
+  lowering.emit(Kernel::scale, "negative", {sliced(x, last, half, half)}, {negative},
+                {.attributes = factor(-1)});
+  const TensorView turned = lowering.new_tensor("rotated", x.shape, x.type, activation);
+  lowering.emit(Kernel::concatenate, "rotated", {negative, sliced(x, last, 0, half)}, {turned});
+  const TensorView by_sin = lowering.new_tensor("sin_product", x.shape, type, activation);
+  lowering.emit(Kernel::multiply, "sin_product", {turned, lowering.input(2)}, {by_sin},
+                {.flops = count});
+  lowering.emit(Kernel::add, "forward", {by_cos, by_sin}, {lowering.new_output_like(x)},
+                {.flops = count});
+  lowering.save("cos", lowering.input(1));
+  lowering.save("sin", lowering.input(2));
+}
+
+// The engine takes the nodes in the reverse of their order, and sums the three gradients of q as
+// they come: of x2, of x1 (both zero elsewhere), of q cos.
+void backward_decomposed(OperatorLowering& lowering) {
+  const TensorView x = lowering.input(0);
+  const TensorView dy = lowering.output_gradient();
+  const std::size_t last = x.shape.size() - 1;
+  const Affine half = half_features(x), count = element_count(x.shape);
+  lowering.hold_by_hand();
+  const auto made = [&](std::string_view name, const Shape& shape) {
+    return lowering.new_tensor(name, shape, x.type, StorageClass::activation_gradient);
+  };
+  const auto times = [&](const char* name, std::string_view table) {
+    TensorView product =
+        lowering.new_tensor(name, x.shape, dy.type, StorageClass::activation_gradient);
+    product.strides = dense_strides(dy.shape, dy.strides);
+    lowering.emit(Kernel::multiply, std::string("backward.") + name, {dy, lowering.saved(table)},
+                  {product}, {.flops = count});
+    if (dy.type == x.type) return product;
+    const TensorView cast = made(std::string(name) + ".cast", x.shape);
+    lowering.emit(Kernel::cast, std::string("backward.") + name + ".cast", {product}, {cast});
+    return cast;
+  };
+  const TensorView d_turned = times("grad_rotated", "sin");
+  Shape half_shape = x.shape;
+  half_shape.back() = half;
+  const TensorView d_second = made("grad_second", half_shape);
+  lowering.emit(Kernel::scale, "backward.negative", {sliced(d_turned, last, 0, half)}, {d_second},
+                {.attributes = factor(-1)});
+  const TensorView dx = made("grad_input", x.shape);
+  lowering.emit(Kernel::pad, "backward.second", {d_second}, {dx});
+  const TensorView d_first = made("grad_first", x.shape);
+  lowering.emit(Kernel::pad, "backward.first", {sliced(d_turned, last, half, half)}, {d_first});
+  lowering.emit(Kernel::accumulate, "backward.sum", {dx, d_first}, {dx}, {.flops = count});
+  const TensorView by_cos = times("grad_cos_product", "cos");
+  lowering.emit(Kernel::accumulate, "backward", {dx, by_cos}, {dx}, {.flops = count});
+  lowering.give_input_gradient(0, dx);
+}
+
+void forward_fused(OperatorLowering& lowering) {
+  const TensorView x =
+      lowering.pytorch() ? lowering.input(0) : lowering.contiguous(lowering.input(0), "contiguous");
+  lowering.emit(Kernel::rotary_forward, "forward", {x, lowering.input(1), lowering.input(2)},
+                {lowering.new_output_like(x)}, {.flops = element_count(x.shape) * Affine(4)});
+  lowering.save("cos", lowering.input(1));
+  lowering.save("sin", lowering.input(2));
+}
+
+void backward_fused(OperatorLowering& lowering) {
+  const TensorView dy = lowering.output_gradient();
+  TensorView dx = lowering.new_input_gradient();
+  dx.strides = dense_strides(dy.shape, dy.strides);
+  lowering.emit(Kernel::rotary_backward, "backward",
+                {dy, lowering.saved("cos"), lowering.saved("sin")}, {dx},
+                {.flops = element_count(dx.shape) * Affine(4)});
+  lowering.give_input_gradient(0, dx);
+}
+
+bool decomposed(const OperatorLowering& lowering) {
+  return lowering.attributes().text("implementation") == "decomposed";
+}
+void forward_rotary(OperatorLowering& lowering) {
+  decomposed(lowering) ? forward_decomposed(lowering) : forward_fused(lowering);
+}
+void backward_rotary(OperatorLowering& lowering) {
+  decomposed(lowering) ? backward_decomposed(lowering) : backward_fused(lowering);
+}
+
+}  // namespace
+
+OperatorRow rows::rotary_table() {
+  return {.name = "rotary_table",
+          .doc = "cosines and sines of rotary positions, two tensors [length, features]",
+          .attributes =
+              {{.name = "length", .type = AttributeType::integer, .doc = "positions", .minimum = 1},
+               {.name = "features",
+                .type = AttributeType::integer,
+                .doc = "elements of a head",
+                .minimum = 2},
+               {.name = "base",
+                .type = AttributeType::real,
+                .doc = "base of the geometric sequence of wavelengths",
+                .default_value = 10000.0,
+                .minimum = 1},
+               {.name = "kept",
+                .type = AttributeType::choice,
+                .doc = "the buffers: frequencies (tables made in each pass), or the tables",
+                .default_value = std::string("frequencies"),
+                .choices = {"frequencies", "tables"}}},
+          .min_inputs = 0,
+          .max_inputs = 0,
+          .infer = infer_table,
+          .lowering = {LoweringRules{forward_table_pytorch, nullptr},
+                       LoweringRules{forward_table_stowage, nullptr}},
+          .makes_floats = true};
+}
+
+OperatorRow rows::rotary() {
+  return {.name = "rotary",
+          .doc = "a query or key turned by its position; inputs: x, cosines, sines",
+          .attributes = {{.name = "implementation",
+                          .type = AttributeType::choice,
+                          .doc = "in PyTorch: single operations as transformers', or one kernel",
+                          .default_value = std::string("decomposed"),
+                          .choices = {"decomposed", "fused"}},
+                         {.name = "layout",
+                          .type = AttributeType::choice,
+                          .doc = "what is turned together: i and i + features/2 (LLaMA), or "
+                                 "neighbours (GPT-J)",
+                          .default_value = std::string("halves"),
+                          .choices = {"halves", "pairs"}}},
+          .min_inputs = 3,
+          .max_inputs = 3,
+          .infer = infer_rotary,
+          .lowering = {LoweringRules{forward_rotary, backward_rotary},
+                       LoweringRules{forward_fused, backward_fused}}};
+}
+
+}  // namespace stowage

@@ -1,0 +1,324 @@
+// scaled_dot_product_attention over [batch, heads, length, features]: its row, its shape rule, and
+// what surrounds PyTorch's kernels: key and value heads repeated as transformers does (repeat_kv),
+// and the fourth input made a mask to add.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+#include "estimator/catalogue/attention.hpp"
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+
+namespace stowage {
+
+AttentionSizes attention_sizes(const Shape& query, const Shape& key, const Shape& value) {
+  return {.batch = query[0],
+          .heads = query[1].constant,
+          .groups = query[1].constant / key[1].constant,
+          .queries = query[2].constant,
+          .keys = key[2].constant,
+          .features = query[3].constant,
+          .value_features = value[3].constant};
+}
+
+double attention_scale(const OperatorLowering& lowering, std::int64_t features) {
+  const double scale = lowering.attributes().real("scale");
+  return scale > 0 ? scale : 1.0 / std::sqrt(static_cast<double>(features));
+}
+
+double attention_dropout(const OperatorLowering& lowering) {
+  return lowering.training() ? lowering.attributes().real("dropout") : 0;
+}
+
+Attributes product_attributes(bool transpose_a, bool transpose_b, double alpha) {
+  Attributes attributes;
+  attributes.set("transpose_a", transpose_a);
+  attributes.set("transpose_b", transpose_b);
+  attributes.set("alpha", alpha);
+  return attributes;
+}
+
+Attributes softmax_attributes(std::int64_t axis, bool causal) {
+  Attributes attributes;
+  attributes.set("axis", axis);
+  attributes.set("causal", causal);
+  return attributes;
+}
+
+Affine larger(Affine a, Affine b) {
+  return a.slope != b.slope ? (a.slope > b.slope ? a : b) : (a.constant > b.constant ? a : b);
+}
+
+namespace {
+
+std::optional<InferenceError> check_operands(std::span<const TensorType> inputs) {
+  for (int i = 0; i < 3; ++i) {
+    const TensorType& input = inputs[static_cast<std::size_t>(i)];
+    if (auto error = want_rank(input, 4, "[batch, heads, length, features]", i)) return error;
+    if (auto error = want_floating(input, i)) return error;
+    for (std::size_t axis = 1; axis < 4; ++axis) {
+      if (auto error = want_constant(input.shape[axis], "heads, length and features", i)) {
+        return error;
+      }
+      if (input.shape[axis] == Affine(0)) {
+        return refuse(fmt::format("an operand is empty: {}", to_string(input.shape)), {}, i)
+            .value();
+      }
+    }
+    if (input.type != inputs[0].type) {
+      return refuse(fmt::format("its inputs are {} and {}", to_string(inputs[0].type),
+                                to_string(input.type)),
+                    {}, i)
+          .value();
+    }
+  }
+  const Shape& q = inputs[0].shape;
+  const Shape& k = inputs[1].shape;
+  const Shape& v = inputs[2].shape;
+  if (k[0] != q[0] || k[3] != q[3] || q[1].constant % k[1].constant != 0) {
+    return refuse(fmt::format("the query {} and the key {} differ in batch or features, or the "
+                              "key's heads do not divide the query's",
+                              to_string(q), to_string(k)),
+                  {}, 1)
+        .value();
+  }
+  if (v[0] != k[0] || v[1] != k[1] || v[2] != k[2]) {
+    return refuse(fmt::format("the key {} and the value {} differ in batch, heads or length",
+                              to_string(k), to_string(v)),
+                  {}, 2)
+        .value();
+  }
+  return std::nullopt;
+}
+
+std::optional<InferenceError> check_mask(std::span<const TensorType> inputs) {
+  if (inputs.size() < 4) return std::nullopt;
+  const TensorType& mask = inputs[3];
+  const Shape scores{inputs[0].shape[0], inputs[0].shape[1], inputs[0].shape[2],
+                     inputs[1].shape[2]};
+  const auto together = broadcast(mask.shape, scores);
+  if (mask.shape.size() < 2 || mask.shape.size() > 4 || !together || *together != scores) {
+    return refuse(fmt::format("the mask {} does not broadcast to the scores {}",
+                              to_string(mask.shape), to_string(scores)),
+                  {}, 3)
+        .value();
+  }
+  if (mask.type != DataType::boolean && mask.type != inputs[0].type) {
+    return refuse(fmt::format("the mask is {}, but a boolean one or {} is wanted",
+                              to_string(mask.type), to_string(inputs[0].type)),
+                  {}, 3)
+        .value();
+  }
+  return std::nullopt;
+}
+
+/// An implementation that the description asks for must be able to run the call on some card.
+std::optional<InferenceError> check_implementation(const Attributes& attributes,
+                                                   std::span<const TensorType> inputs) {
+  const std::string& wanted = attributes.text("implementation");
+  const DataType type = inputs[0].type;
+  if ((wanted == "flash" || wanted == "cudnn") && element_size(type) != 2) {
+    return refuse(fmt::format("{} attention runs in float16 and bfloat16 only, and its inputs are "
+                              "{}",
+                              wanted, to_string(type)),
+                  "implementation", -1, "leave it to `auto`, or ask for a 16-bit precision")
+        .value();
+  }
+  if (wanted == "flash" && inputs.size() > 3) {
+    return refuse("flash attention takes no mask", "implementation").value();
+  }
+  if (wanted == "efficient" && type == DataType::float64) {
+    return refuse("memory-efficient attention does not run in float64", "implementation").value();
+  }
+  const std::int64_t features = inputs[0].shape[3].constant;
+  const std::int64_t value_features = inputs[2].shape[3].constant;
+  if (wanted == "flash" && (features != value_features || features > 256)) {
+    return refuse(fmt::format("flash attention wants query, key and value of the same at most 256 "
+                              "features, and they have {} and {}",
+                              features, value_features),
+                  "implementation")
+        .value();
+  }
+  if (wanted == "cudnn" && (features % 8 != 0 || value_features % 8 != 0)) {
+    return refuse(fmt::format("cudnn attention wants features in multiples of 8, and there are {} "
+                              "and {}",
+                              features, value_features),
+                  "implementation")
+        .value();
+  }
+  return std::nullopt;
+}
+
+tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
+                                              std::span<const TensorType> inputs) {
+  if (auto error = check_operands(inputs)) return tl::unexpected(*error);
+  if (auto error = check_mask(inputs)) return tl::unexpected(*error);
+  if (auto error = check_implementation(attributes, inputs)) return tl::unexpected(*error);
+  const Shape& q = inputs[0].shape;
+  const Shape& v = inputs[2].shape;
+  Inference result;
+  result.outputs = {{{q[0], q[1], q[2], v[3]}, inputs[0].type}};
+  result.flops = element_count({q[0], q[1], q[2]}) * v[2] * (q[3] + v[3]) * Affine(2);
+  return result;
+}
+
+/// Each key and value head once for every query head that uses it: a copy.
+TensorView repeated(OperatorLowering& lowering, int i, std::int64_t groups, std::string_view name) {
+  const TensorView& view = lowering.input(i);
+  if (groups == 1) return view;
+  Shape shape = view.shape;
+  shape[1] = shape[1] * Affine(groups);
+  const TensorView result = lowering.new_tensor(name, shape, view.type, StorageClass::activation);
+  lowering.emit(Kernel::expand, name, {view}, {result});
+  return result;
+}
+
+bool repeats(const OperatorLowering& lowering) {
+  return lowering.attributes().text("grouped") == "repeat" &&
+         lowering.input(0).shape[1] != lowering.input(1).shape[1];
+}
+
+bool masks_bias(const OperatorLowering& lowering) {
+  return lowering.input_count() > 3 && lowering.attributes().boolean("causal");
+}
+
+TensorView made_additive(OperatorLowering& lowering, const TensorView& mask, DataType type) {
+  TensorView result =
+      lowering.new_tensor("additive_mask", mask.shape, type, StorageClass::activation);
+  result.strides = dense_strides(mask.shape, mask.strides);
+  lowering.emit(Kernel::cast, "additive_mask", {mask}, {result});
+  return result;
+}
+
+/// transformers' create_position_bias_mask where attention is causal: the bias below the diagonal,
+/// the least number above it.
+TensorView masked_bias(OperatorLowering& lowering, const TensorView& bias) {
+  const std::size_t rank = bias.shape.size();
+  const Shape square{bias.shape[rank - 2], bias.shape[rank - 1]};
+  const TensorView condition =
+      lowering.new_tensor("causal", square, DataType::boolean, StorageClass::saved_auxiliary);
+  const TensorView rows =
+      lowering.new_tensor("causal.rows", {square[0]}, DataType::int64, StorageClass::activation);
+  const TensorView columns =
+      lowering.new_tensor("causal.columns", {square[1]}, DataType::int64, StorageClass::activation);
+  lowering.emit(Kernel::iota, "causal.rows", {}, {rows});
+  lowering.emit(Kernel::iota, "causal.columns", {}, {columns});
+  lowering.emit(Kernel::subtract, "causal", {rows, columns}, {condition});
+  TensorView result =
+      lowering.new_tensor("masked_bias", bias.shape, bias.type, StorageClass::activation);
+  result.strides = dense_strides(bias.shape, bias.strides);
+  lowering.emit(Kernel::multiply, "masked_bias", {condition, bias}, {result});
+  if (lowering.input_needs_gradient(3)) lowering.save("condition", condition);
+  return result;
+}
+
+AttentionOperands operands(OperatorLowering& lowering) {
+  const AttentionSizes s =
+      attention_sizes(lowering.input(0).shape, lowering.input(1).shape, lowering.input(2).shape);
+  const std::int64_t groups = repeats(lowering) ? s.groups : 1;
+  AttentionOperands result;
+  result.query = lowering.input(0);
+  result.key = repeated(lowering, 1, groups, "repeated_key");
+  result.value = repeated(lowering, 2, groups, "repeated_value");
+  if (lowering.input_count() < 4) return result;
+  TensorView bias = lowering.input(3);
+  if (bias.type == DataType::boolean) bias = made_additive(lowering, bias, result.query.type);
+  if (masks_bias(lowering)) bias = masked_bias(lowering, bias);
+  if (masks_bias(lowering) || lowering.attributes().boolean("copy_bias")) {
+    bias = lowering.contiguous(bias, "bias.contiguous");
+  }
+  result.bias = bias;
+  return result;
+}
+
+void forward_pytorch(OperatorLowering& lowering) {
+  const AttentionImplementation implementation = chosen_attention(lowering);
+  const AttentionOperands made = operands(lowering);
+  if (implementation == AttentionImplementation::math) {
+    forward_math_attention(lowering, made);
+  } else {
+    forward_fused_attention(lowering, implementation, made);
+  }
+}
+
+/// The gradient of a repeated head is the sum over the query heads that used it.
+TensorView summed(OperatorLowering& lowering, int i, const TensorView& gradient,
+                  const std::string& name) {
+  const TensorView& input = lowering.input(i);
+  if (gradient.shape == input.shape) return gradient;
+  const TensorView sum = lowering.new_tensor("grad_" + name, input.shape, input.type,
+                                             StorageClass::activation_gradient);
+  lowering.emit(Kernel::sum_to_shape, "backward." + name, {gradient}, {sum},
+                {.flops = element_count(gradient.shape)});
+  return sum;
+}
+
+void backward_pytorch(OperatorLowering& lowering) {
+  const AttentionImplementation implementation = chosen_attention(lowering);
+  AttentionOperands gradients = implementation == AttentionImplementation::math
+                                    ? backward_math_attention(lowering)
+                                    : backward_fused_attention(lowering, implementation);
+  if (gradients.bias && masks_bias(lowering)) {
+    const TensorView masked =
+        lowering.new_tensor("grad_masked_bias", gradients.bias->shape, gradients.bias->type,
+                            StorageClass::activation_gradient);
+    lowering.emit(Kernel::multiply, "backward.masked_bias",
+                  {lowering.saved("condition"), *gradients.bias}, {masked});
+    gradients.bias = masked;
+  }
+  const TensorView value = summed(lowering, 2, gradients.value, "repeated_value");
+  const TensorView key = summed(lowering, 1, gradients.key, "repeated_key");
+  if (gradients.bias) lowering.give_input_gradient(3, *gradients.bias);
+  if (lowering.input_needs_gradient(0)) lowering.give_input_gradient(0, gradients.query);
+  if (lowering.input_needs_gradient(1)) lowering.give_input_gradient(1, key);
+  if (lowering.input_needs_gradient(2)) lowering.give_input_gradient(2, value);
+}
+
+std::vector<AttributeSpec> attribute_list() {
+  return {{.name = "causal",
+           .type = AttributeType::boolean,
+           .doc = "each position sees itself and earlier ones",
+           .default_value = false},
+          {.name = "dropout",
+           .type = AttributeType::real,
+           .doc = "probability of dropping a weight in training",
+           .default_value = 0.0,
+           .minimum = 0,
+           .maximum = 0.999999},
+          {.name = "scale",
+           .type = AttributeType::real,
+           .doc = "factor of the scores; 0: 1 / sqrt(features)",
+           .default_value = 0.0,
+           .minimum = 0},
+          {.name = "implementation",
+           .type = AttributeType::choice,
+           .doc = "PyTorch's kernel; auto: the one it takes for the format, the sizes and the card",
+           .default_value = std::string("auto"),
+           .choices = {"auto", "flash", "efficient", "math", "cudnn"}},
+          {.name = "grouped",
+           .type = AttributeType::choice,
+           .doc = "fewer key and value heads: as they are (enable_gqa), or repeated (repeat_kv)",
+           .default_value = std::string("native"),
+           .choices = {"native", "repeat"}},
+          {.name = "copy_bias",
+           .type = AttributeType::boolean,
+           .doc = "copy a transposed mask first, as transformers does with position biases",
+           .default_value = false}};
+}
+
+}  // namespace
+
+OperatorRow rows::scaled_dot_product_attention() {
+  return {.name = "scaled_dot_product_attention",
+          .doc = "softmax(q k^T / sqrt(features)) v of inputs q, k, v, and a mask to add",
+          .attributes = attribute_list(),
+          .min_inputs = 3,
+          .max_inputs = 4,
+          .infer = infer,
+          .lowering = {LoweringRules{forward_pytorch, backward_pytorch},
+                       LoweringRules{forward_attention_products, backward_attention_products}},
+          .autocast = AutocastClass::lower};
+}
+
+}  // namespace stowage

@@ -1,0 +1,83 @@
+// softmax along an axis: it saves its result.
+#include <fmt/format.h>
+
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::int64_t softmax_flops = 5;  // an element
+
+tl::expected<Inference, InferenceError> infer_softmax(const Attributes& attributes,
+                                                      std::span<const TensorType> inputs) {
+  const TensorType& x = inputs[0];
+  if (auto error = want_floating(x)) return tl::unexpected(*error);
+  if (!resolve_axis(attributes.integer("axis"), x.shape.size())) {
+    return refuse(fmt::format("axis {} is outside its input's shape {}", attributes.integer("axis"),
+                              to_string(x.shape)),
+                  "axis", 0);
+  }
+  Inference result;
+  result.outputs = {x};
+  result.flops = element_count(x.shape) * Affine(softmax_flops);
+  return result;
+}
+
+Attributes own_softmax_attributes(const OperatorLowering& lowering) {
+  const auto axis =
+      resolve_axis(lowering.attributes().integer("axis"), lowering.output_type().shape.size());
+  Attributes attributes;
+  attributes.set("axis", static_cast<std::int64_t>(*axis));
+  attributes.set("causal", false);
+  return attributes;
+}
+
+// Under autocast CUDA's kernel reads float16 and writes float32; any other format is converted
+// first (ATen/native/SoftMax.cpp).
+TensorView softmax_input(OperatorLowering& lowering) {
+  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  if (x.type == DataType::float16) return x;
+  return lowering.cast(x, lowering.output_type().type, "input.cast");
+}
+
+void forward_softmax(OperatorLowering& lowering) {
+  const TensorView x = softmax_input(lowering);
+  const TensorView y = lowering.new_output();
+  lowering.emit(Kernel::softmax_forward, "forward", {x}, {y},
+                {.attributes = own_softmax_attributes(lowering),
+                 .flops = element_count(x.shape) * Affine(softmax_flops)});
+  lowering.save("result", y);
+}
+
+void backward_softmax(OperatorLowering& lowering) {
+  const TensorView y = lowering.saved("result");
+  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const DataType input = lowering.input().type;
+  const TensorView dx =
+      lowering.new_tensor("grad_input", y.shape, input == DataType::float16 ? input : y.type,
+                          StorageClass::activation_gradient);
+  lowering.emit(Kernel::softmax_backward, "backward", {y, dy}, {dx},
+                {.attributes = own_softmax_attributes(lowering),
+                 .flops = element_count(dx.shape) * Affine(softmax_flops)});
+  lowering.give_input_gradient(0, dx);
+}
+
+}  // namespace
+
+OperatorRow rows::softmax() {
+  return {.name = "softmax",
+          .doc = "normalized exponentials along an axis",
+          .attributes = {{.name = "axis",
+                          .type = AttributeType::integer,
+                          .doc = "which axis; negative counts from the last",
+                          .default_value = std::int64_t{-1}}},
+          .infer = infer_softmax,
+          .lowering = {LoweringRules{forward_softmax, backward_softmax, true},
+                       LoweringRules{forward_softmax, backward_softmax}},
+          .autocast = AutocastClass::float32};
+}
+
+}  // namespace stowage

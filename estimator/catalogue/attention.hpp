@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "estimator/step/operator_lowering.hpp"
 
@@ -58,6 +59,9 @@ void backward_attention_products(OperatorLowering& lowering);
 // Attributes of the kernel calls.
 [[nodiscard]] Attributes product_attributes(bool transpose_a, bool transpose_b, double alpha);
 [[nodiscard]] Attributes softmax_attributes(std::int64_t axis, bool causal);
+
+/// The operator's inputs: variables of whoever calls it, so that they outlive the call.
+[[nodiscard]] std::vector<StorageId> input_storages(const OperatorLowering& lowering);
 
 /// Two storages that never live at once take the room of the larger.
 [[nodiscard]] Affine larger(Affine a, Affine b);

@@ -273,6 +273,7 @@ void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation
   lowering.emit(
       Kernel::attention_forward, "forward", reads, writes,
       {.temporaries = scratch_list(lowering, forward_scratch(lowering, implementation, s, q.type)),
+       .holds = input_storages(lowering),
        .flops =
            s.batch * Affine(2 * s.heads * s.queries * s.keys * (s.features + s.value_features))});
   lowering.save("query", q);

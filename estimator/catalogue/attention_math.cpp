@@ -173,8 +173,9 @@ void forward_math_attention(OperatorLowering& lowering, const AttentionOperands&
   const TensorView weights = dropped(lowering, softmax(lowering, scores));
   const TensorView values = merged(lowering, all_values, "value.copy");
   // The composite's variables live until it returns.
-  std::vector<StorageId> variables{q.storage,     k.storage,        v.storage,
-                                   query.storage, all_keys.storage, all_values.storage};
+  std::vector<StorageId> variables = input_storages(lowering);
+  variables.insert(variables.end(), {q.storage, k.storage, v.storage, query.storage,
+                                     all_keys.storage, all_values.storage});
   if (mask) variables.push_back(mask->storage);
   const bool converts = inner != type;
   const TensorView out =

@@ -7,6 +7,8 @@
 // keep the tables only, but pass through five tensors of the query's size.
 #include <fmt/format.h>
 
+#include <string>
+
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -83,37 +85,63 @@ void forward_table_stowage(OperatorLowering& lowering) {
                 {lowering.new_output(0), lowering.new_output(1)});
 }
 
+/// The inputs are one or two tensors to turn, then the tables.
+int turned_count(std::size_t inputs) { return static_cast<int>(inputs) - 2; }
+
 tl::expected<Inference, InferenceError> infer_rotary(const Attributes&,
                                                      std::span<const TensorType> inputs) {
-  const TensorType& x = inputs[0];
-  if (x.shape.size() < 2) {
-    return refuse(fmt::format("wants [..., positions, features], but its input has shape {}",
-                              to_string(x.shape)),
-                  {}, 0);
-  }
-  for (int i = 0; i < 3; ++i) {
+  Inference result;
+  for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
     if (auto error = want_floating(inputs[static_cast<std::size_t>(i)], i)) {
       return tl::unexpected(*error);
     }
   }
-  if (auto error = want_constant(x.shape.back(), "last axis")) return tl::unexpected(*error);
-  if (x.shape.back().constant % 2 != 0) {
-    return refuse(fmt::format("{} features do not make pairs", x.shape.back().constant), {}, 0);
-  }
-  const Shape table{x.shape[x.shape.size() - 2], x.shape.back()};
-  for (int i = 1; i < 3; ++i) {
-    const TensorType& input = inputs[static_cast<std::size_t>(i)];
-    if (input.shape != table || input.type != inputs[1].type) {
-      return refuse(fmt::format("an input of {} is turned by tables of {}, and this one is {} {}",
-                                to_string(x.shape), to_string(table), to_string(input.type),
-                                to_string(input.shape)),
+  const std::size_t tables = inputs.size() - 2;
+  for (int i = 0; i < turned_count(inputs.size()); ++i) {
+    const TensorType& x = inputs[static_cast<std::size_t>(i)];
+    if (x.shape.size() < 2) {
+      return refuse(fmt::format("wants [..., positions, features], but its input has shape {}",
+                                to_string(x.shape)),
                     {}, i);
     }
+    if (auto error = want_constant(x.shape.back(), "last axis", i)) return tl::unexpected(*error);
+    if (x.shape.back().constant % 2 != 0) {
+      return refuse(fmt::format("{} features do not make pairs", x.shape.back().constant), {}, i);
+    }
+    const Shape table{x.shape[x.shape.size() - 2], x.shape.back()};
+    for (const std::size_t at : {tables, tables + 1}) {
+      const TensorType& input = inputs[at];
+      if (input.shape != table || input.type != inputs[tables].type) {
+        return refuse(fmt::format("an input of {} is turned by tables of {}, and this one is {} {}",
+                                  to_string(x.shape), to_string(table), to_string(input.type),
+                                  to_string(input.shape)),
+                      {}, static_cast<int>(at));
+      }
+    }
+    result.outputs.push_back({x.shape, promoted(x.type, inputs[tables].type)});
+    result.flops = result.flops + element_count(x.shape) * Affine(4);
   }
-  Inference result;
-  result.outputs = {{x.shape, promoted(x.type, inputs[1].type)}};
-  result.flops = element_count(x.shape) * Affine(4);
   return result;
+}
+
+int turned_count(const OperatorLowering& lowering) {
+  return turned_count(static_cast<std::size_t>(lowering.input_count()));
+}
+const TensorView& cosines(const OperatorLowering& lowering) {
+  return lowering.input(turned_count(lowering));
+}
+const TensorView& sines(const OperatorLowering& lowering) {
+  return lowering.input(turned_count(lowering) + 1);
+}
+/// "query.forward" where there are two.
+std::string part(const OperatorLowering& lowering, int i, const std::string& name) {
+  if (turned_count(lowering) == 1) return name;
+  return (i == 0 ? "query." : "key.") + name;
+}
+
+void save_tables(OperatorLowering& lowering) {
+  lowering.save("cos", cosines(lowering));
+  lowering.save("sin", sines(lowering));
 }
 
 Attributes factor(double value) {
@@ -126,98 +154,111 @@ Attributes factor(double value) {
 Affine half_features(const TensorView& x) { return quotient(x.shape.back(), 2); }
 
 // q cos, then rotate_half: -x2 before x1, then times sin, then the sum, which lies in memory as q.
-void forward_decomposed(OperatorLowering& lowering) {
-  const TensorView x = lowering.input(0);
-  const DataType type = lowering.output_type().type;
+// The caller's variables hold query and key until both are turned.
+void forward_decomposed(OperatorLowering& lowering, int i) {
+  const TensorView x = lowering.input(i);
+  const DataType type = lowering.output_type(i).type;
   const std::size_t last = x.shape.size() - 1;
-  const Affine half = half_features(x);
-  constexpr StorageClass activation = StorageClass::activation;
-  TensorView by_cos = lowering.new_tensor("cos_product", x.shape, type, activation);
+  const Affine half = half_features(x), count = element_count(x.shape);
+  const auto made = [&](const std::string& name, const Shape& shape, DataType format) {
+    return lowering.new_tensor(part(lowering, i, name), shape, format, StorageClass::activation);
+  };
+  const auto name = [&](const std::string& text) { return part(lowering, i, text); };
+  TensorView by_cos = made("cos_product", x.shape, type);
   by_cos.strides = dense_strides(x.shape, x.strides);
-  const Affine count = element_count(x.shape);
-  lowering.emit(Kernel::multiply, "cos_product", {x, lowering.input(1)}, {by_cos},
+  lowering.emit(Kernel::multiply, name("cos_product"), {x, cosines(lowering)}, {by_cos},
                 {.flops = count});
   Shape half_shape = x.shape;
   half_shape.back() = half;
-  const TensorView negative = lowering.new_tensor("negative", half_shape, x.type, activation);
-  lowering.emit(Kernel::scale, "negative", {sliced(x, last, half, half)}, {negative},
+  const TensorView negative = made("negative", half_shape, x.type);
+  lowering.emit(Kernel::scale, name("negative"), {sliced(x, last, half, half)}, {negative},
                 {.attributes = factor(-1)});
-  const TensorView turned = lowering.new_tensor("rotated", x.shape, x.type, activation);
-  lowering.emit(Kernel::concatenate, "rotated", {negative, sliced(x, last, 0, half)}, {turned});
-  const TensorView by_sin = lowering.new_tensor("sin_product", x.shape, type, activation);
-  lowering.emit(Kernel::multiply, "sin_product", {turned, lowering.input(2)}, {by_sin},
+  const TensorView turned = made("rotated", x.shape, x.type);
+  lowering.emit(Kernel::concatenate, name("rotated"), {negative, sliced(x, last, 0, half)},
+                {turned});
+  const TensorView by_sin = made("sin_product", x.shape, type);
+  lowering.emit(Kernel::multiply, name("sin_product"), {turned, sines(lowering)}, {by_sin},
                 {.flops = count});
-  lowering.emit(Kernel::add, "forward", {by_cos, by_sin}, {lowering.new_output_like(x)},
-                {.flops = count});
-  lowering.save("cos", lowering.input(1));
-  lowering.save("sin", lowering.input(2));
+  lowering.emit(Kernel::add, name("forward"), {by_cos, by_sin}, {lowering.new_output_like(x, i)},
+                {.holds = {lowering.input(0).storage, x.storage}, .flops = count});
 }
 
 // The engine takes the nodes in the reverse of their order, and sums the three gradients of q as
 // they come: of x2, of x1 (both zero elsewhere), of q cos.
-void backward_decomposed(OperatorLowering& lowering) {
-  const TensorView x = lowering.input(0);
-  const TensorView dy = lowering.output_gradient();
+void backward_decomposed(OperatorLowering& lowering, int i) {
+  const TensorView x = lowering.input(i);
+  const TensorView dy = lowering.output_gradient(i);
   const std::size_t last = x.shape.size() - 1;
   const Affine half = half_features(x), count = element_count(x.shape);
-  lowering.hold_by_hand();
-  const auto made = [&](std::string_view name, const Shape& shape) {
-    return lowering.new_tensor(name, shape, x.type, StorageClass::activation_gradient);
+  const auto name = [&](const std::string& text) { return part(lowering, i, "backward." + text); };
+  const auto made = [&](const std::string& text, const Shape& shape, DataType type) {
+    return lowering.new_tensor(part(lowering, i, text), shape, type,
+                               StorageClass::activation_gradient);
   };
-  const auto times = [&](const char* name, std::string_view table) {
-    TensorView product =
-        lowering.new_tensor(name, x.shape, dy.type, StorageClass::activation_gradient);
+  const auto times = [&](const std::string& text, std::string_view table) {
+    TensorView product = made(text, x.shape, dy.type);
     product.strides = dense_strides(dy.shape, dy.strides);
-    lowering.emit(Kernel::multiply, std::string("backward.") + name, {dy, lowering.saved(table)},
-                  {product}, {.flops = count});
+    lowering.emit(Kernel::multiply, name(text), {dy, lowering.saved(table)}, {product},
+                  {.flops = count});
     if (dy.type == x.type) return product;
-    const TensorView cast = made(std::string(name) + ".cast", x.shape);
-    lowering.emit(Kernel::cast, std::string("backward.") + name + ".cast", {product}, {cast});
+    const TensorView cast = made(text + ".cast", x.shape, x.type);
+    lowering.emit(Kernel::cast, name(text + ".cast"), {product}, {cast});
     return cast;
   };
   const TensorView d_turned = times("grad_rotated", "sin");
   Shape half_shape = x.shape;
   half_shape.back() = half;
-  const TensorView d_second = made("grad_second", half_shape);
-  lowering.emit(Kernel::scale, "backward.negative", {sliced(d_turned, last, 0, half)}, {d_second},
+  const TensorView d_second = made("grad_second", half_shape, x.type);
+  lowering.emit(Kernel::scale, name("negative"), {sliced(d_turned, last, 0, half)}, {d_second},
                 {.attributes = factor(-1)});
-  const TensorView dx = made("grad_input", x.shape);
-  lowering.emit(Kernel::pad, "backward.second", {d_second}, {dx});
-  const TensorView d_first = made("grad_first", x.shape);
-  lowering.emit(Kernel::pad, "backward.first", {sliced(d_turned, last, half, half)}, {d_first});
-  lowering.emit(Kernel::accumulate, "backward.sum", {dx, d_first}, {dx}, {.flops = count});
+  const TensorView dx = made("grad_input", x.shape, x.type);
+  lowering.emit(Kernel::pad, name("second"), {d_second}, {dx});
+  const TensorView d_first = made("grad_first", x.shape, x.type);
+  lowering.emit(Kernel::pad, name("first"), {sliced(d_turned, last, half, half)}, {d_first});
+  lowering.emit(Kernel::accumulate, name("sum"), {dx, d_first}, {dx}, {.flops = count});
   const TensorView by_cos = times("grad_cos_product", "cos");
-  lowering.emit(Kernel::accumulate, "backward", {dx, by_cos}, {dx}, {.flops = count});
-  lowering.give_input_gradient(0, dx);
+  lowering.emit(Kernel::accumulate, name("whole"), {dx, by_cos}, {dx}, {.flops = count});
+  lowering.give_input_gradient(i, dx);
 }
 
 void forward_fused(OperatorLowering& lowering) {
-  const TensorView x =
-      lowering.pytorch() ? lowering.input(0) : lowering.contiguous(lowering.input(0), "contiguous");
-  lowering.emit(Kernel::rotary_forward, "forward", {x, lowering.input(1), lowering.input(2)},
-                {lowering.new_output_like(x)}, {.flops = element_count(x.shape) * Affine(4)});
-  lowering.save("cos", lowering.input(1));
-  lowering.save("sin", lowering.input(2));
+  for (int i = 0; i < turned_count(lowering); ++i) {
+    const TensorView x = lowering.input(i);
+    lowering.emit(Kernel::rotary_forward, part(lowering, i, "forward"),
+                  {x, cosines(lowering), sines(lowering)}, {lowering.new_output_like(x, i)},
+                  {.flops = element_count(x.shape) * Affine(4)});
+  }
+  save_tables(lowering);
 }
 
 void backward_fused(OperatorLowering& lowering) {
-  const TensorView dy = lowering.output_gradient();
-  TensorView dx = lowering.new_input_gradient();
-  dx.strides = dense_strides(dy.shape, dy.strides);
-  lowering.emit(Kernel::rotary_backward, "backward",
-                {dy, lowering.saved("cos"), lowering.saved("sin")}, {dx},
-                {.flops = element_count(dx.shape) * Affine(4)});
-  lowering.give_input_gradient(0, dx);
+  for (int i = turned_count(lowering); i-- > 0;) {
+    if (!lowering.has_output_gradient(i) || !lowering.input_needs_gradient(i)) continue;
+    const TensorView dy = lowering.output_gradient(i);
+    TensorView dx = lowering.new_input_gradient(i);
+    dx.strides = dense_strides(dy.shape, dy.strides);
+    lowering.emit(Kernel::rotary_backward, part(lowering, i, "backward"),
+                  {dy, lowering.saved("cos"), lowering.saved("sin")}, {dx},
+                  {.flops = element_count(dx.shape) * Affine(4)});
+    lowering.give_input_gradient(i, dx);
+  }
 }
 
 bool decomposed(const OperatorLowering& lowering) {
   return lowering.attributes().text("implementation") == "decomposed";
 }
 void forward_rotary(OperatorLowering& lowering) {
-  decomposed(lowering) ? forward_decomposed(lowering) : forward_fused(lowering);
+  if (!decomposed(lowering)) return forward_fused(lowering);
+  for (int i = 0; i < turned_count(lowering); ++i) forward_decomposed(lowering, i);
+  save_tables(lowering);
 }
 void backward_rotary(OperatorLowering& lowering) {
-  decomposed(lowering) ? backward_decomposed(lowering) : backward_fused(lowering);
+  if (!decomposed(lowering)) return backward_fused(lowering);
+  lowering.hold_by_hand();
+  for (int i = turned_count(lowering); i-- > 0;) {
+    if (!lowering.has_output_gradient(i) || !lowering.input_needs_gradient(i)) continue;
+    backward_decomposed(lowering, i);
+  }
 }
 
 }  // namespace
@@ -251,7 +292,7 @@ OperatorRow rows::rotary_table() {
 
 OperatorRow rows::rotary() {
   return {.name = "rotary",
-          .doc = "a query or key turned by its position; inputs: x, cosines, sines",
+          .doc = "query and key, or one of them, turned by position; then the table's two tensors",
           .attributes = {{.name = "implementation",
                           .type = AttributeType::choice,
                           .doc = "in PyTorch: single operations as transformers', or one kernel",
@@ -264,7 +305,7 @@ OperatorRow rows::rotary() {
                           .default_value = std::string("halves"),
                           .choices = {"halves", "pairs"}}},
           .min_inputs = 3,
-          .max_inputs = 3,
+          .max_inputs = 4,
           .infer = infer_rotary,
           .lowering = {LoweringRules{forward_rotary, backward_rotary},
                        LoweringRules{forward_fused, backward_fused}}};

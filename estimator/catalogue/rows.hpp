@@ -91,6 +91,10 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow rotary();
 [[nodiscard]] OperatorRow relative_position_bias();
 [[nodiscard]] OperatorRow relative_position_buckets();
+// recurrent.cpp
+[[nodiscard]] OperatorRow lstm();
+[[nodiscard]] OperatorRow gru();
+[[nodiscard]] OperatorRow rnn();
 // loss.cpp
 [[nodiscard]] OperatorRow cross_entropy();
 [[nodiscard]] OperatorRow nll();

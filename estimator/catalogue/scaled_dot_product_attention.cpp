@@ -46,6 +46,12 @@ Attributes softmax_attributes(std::int64_t axis, bool causal) {
   return attributes;
 }
 
+std::vector<StorageId> input_storages(const OperatorLowering& lowering) {
+  std::vector<StorageId> storages;
+  for (int i = 0; i < lowering.input_count(); ++i) storages.push_back(lowering.input(i).storage);
+  return storages;
+}
+
 Affine larger(Affine a, Affine b) {
   return a.slope != b.slope ? (a.slope > b.slope ? a : b) : (a.constant > b.constant ? a : b);
 }

@@ -18,7 +18,7 @@ constexpr std::string_view top_keys[] = {"model",  "source",   "arguments", "sym
 constexpr std::string_view block_keys[] = {"arguments", "layers", "output"};
 constexpr std::string_view input_keys[] = {"shape", "dtype"};
 constexpr std::string_view type_names[] = {"float32", "float64", "float16", "bfloat16",
-                                           "int64",   "int32",   "uint8",   "boolean"};
+                                           "int64",   "int32",   "uint8",   "bool"};
 constexpr std::string_view reserved_names[] = {"if",    "else", "batch", "index", "true",
                                                "false", "and",  "or",    "not"};
 

@@ -62,11 +62,14 @@ def cases():
         def split(self, x):
             return x.view(*x.shape[:2], -1, self.features).transpose(1, 2)
 
-        def forward(self, x, *others):
+        def projected(self, x, *others):
             memory = others[0] if others and others[0].dim() == 3 else x
-            q, k, v = self.split(self.q(x)), self.split(self.k(memory)), self.split(self.v(memory))
-            out = self.call(self, q, k, v, *others)
-            return self.out(out.transpose(1, 2).reshape(*x.shape[:2], -1))
+            return self.split(self.q(x)), self.split(self.k(memory)), self.split(self.v(memory))
+
+        def forward(self, x, *others):
+            # No variable of this function holds query, key and value while the last layer runs.
+            return self.out(self.call(self, *self.projected(x, *others), *others)
+                            .transpose(1, 2).reshape(*x.shape[:2], -1))
 
     x = {"x": f"[batch, {LENGTH}, {WIDTH}]"}
     sdpa = "scaled_dot_product_attention"
@@ -105,7 +108,7 @@ def cases():
     yield case("efficient, unaligned mask", "", masked, inputs=short, sources="q, k, v, mask",
                length=9, keys=9)
     yield case("efficient, boolean mask", "", masked,
-               inputs={**x, "mask": (f"[batch, 1, {LENGTH}, {LENGTH}]", "boolean")},
+               inputs={**x, "mask": (f"[batch, 1, {LENGTH}, {LENGTH}]", "bool")},
                sources="q, k, v, mask")
 
     class Bias(nn.Module):
@@ -172,11 +175,10 @@ def cases():
         return LlamaRotaryEmbedding(LlamaConfig(hidden_size=WIDTH, num_attention_heads=HEADS))
 
     rotary = [f"rotary_table: {{name: table, length: {LENGTH}, features: {FEATURES}}}",
-              "rotary: {name: q_turned, from: [q, table.0, table.1]}",
-              "rotary: {name: k_turned, from: [k, table.0, table.1]}"]
+              "rotary: {name: turned, from: [q, k, table.0, table.1]}"]
     for precision in ("fp32", "bf16"):
         yield case(f"rotary in {precision}", ", causal: true", rotate,
-                   build={"before": llama_rotary}, sources="q_turned, k_turned, v", extra=rotary,
+                   build={"before": llama_rotary}, sources="turned.0, turned.1, v", extra=rotary,
                    precision=precision)
 
     # Relative positions.
@@ -231,7 +233,8 @@ def cases():
         def call(self, q, k, v, *others):
             from transformers.integrations.sdpa_attention import create_position_bias_mask
 
-            mask = create_position_bias_mask(self.before(q.shape[2]), None, causal, q, k)
+            bias = self.before(q.shape[2])
+            mask = create_position_bias_mask(bias, None, causal, q, k)
             return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=1.0)
         return call
 

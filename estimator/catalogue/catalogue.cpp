@@ -99,6 +99,7 @@ std::span<const OperatorRow> operator_catalogue() {
       rows::bce(),
       rows::bce_with_logits(),
       rows::kl_div(),
+      rows::custom(),
   };
   return catalogue;
 }

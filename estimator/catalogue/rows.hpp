@@ -95,6 +95,8 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow lstm();
 [[nodiscard]] OperatorRow gru();
 [[nodiscard]] OperatorRow rnn();
+// custom.cpp
+[[nodiscard]] OperatorRow custom();
 // loss.cpp
 [[nodiscard]] OperatorRow cross_entropy();
 [[nodiscard]] OperatorRow nll();

@@ -139,6 +139,35 @@ const OperatorModel models[] = {
      "  - upsample: {size: 3, mode: trilinear, align_corners: true}\n"},
     {"pixel_shuffle", "4, 3, 5", "  - pixel_shuffle: {factor: 2}\n"},
     {"pixel_unshuffle", "4, 2, 5", "  - pixel_unshuffle: {factor: 2}\n"},
+    {"attention with shared keys and a learned bias", "4, 5",
+     "  - reshape: {name: split, shape: [batch, 4, 2, 3]}\n"
+     "  - transpose: {name: q, axes: [0, 2, 1, 3]}\n"
+     "  - reshape: {name: k, from: stem, shape: [batch, 1, 8, 3]}\n"
+     "  - parameter: {name: bias, shape: [1, 2, 4, 8]}\n"
+     "  - scaled_dot_product_attention: {from: [q, k, k, bias], causal: true, dropout: 0.2}\n"},
+    {"attention, masked", "4, 5",
+     "  - reshape: {name: q, shape: [batch, 2, 4, 3]}\n"
+     "  - constant: {name: mask, shape: [4, 4], value: -1.0}\n"
+     "  - scaled_dot_product_attention: {from: [q, q, q, mask], scale: 0.5}\n"},
+    {"parameter", "4, 5",
+     "  - parameter: {name: token, shape: [1, 1, 6]}\n  - expand: {name: tokens, shape: [batch, 1, "
+     "6]}\n  - concat: {from: [tokens, stem], axis: 1}\n"},
+    {"rotary", "4, 5",
+     "  - rotary_table: {name: t, length: 4, features: 6}\n"
+     "  - rotary: {name: both, from: [stem, stem, t.0, t.1]}\n  - add: {from: [both.0, both.1]}\n"},
+    {"relative_position_bias", "4, 5",
+     "  - relative_position_bias: {heads: 2, window: [2, 2]}\n"
+     "  - reshape: {name: rows, shape: [8, 4]}\n  - matmul: {from: [rows, stem]}\n"},
+    {"relative_position_buckets", "4, 5",
+     "  - relative_position_buckets: {heads: 2, queries: 4, keys: 4, buckets: 4, max_distance: 3}\n"
+     "  - reshape: {name: rows, shape: [8, 4]}\n  - matmul: {from: [rows, stem]}\n"},
+    {"lstm", "4, 5",
+     "  - lstm: {hidden: 3, layers: 2, bidirectional: true, dropout: 0.2, batch_first: true}\n"},
+    {"lstm with states", "4, 5",
+     "  - lstm: {name: r, hidden: 3, batch_first: true, states: true}\n"
+     "  - transpose: {from: r.2, axes: [1, 0, 2]}\n"},
+    {"gru", "4, 5", "  - gru: {hidden: 3, batch_first: true, bias: false}\n"},
+    {"rnn", "4, 5", "  - rnn: {hidden: 3, batch_first: true, nonlinearity: relu}\n"},
 };
 
 /// Whole storages, row-major, as kernel.hpp promises.

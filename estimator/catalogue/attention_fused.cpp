@@ -324,7 +324,7 @@ AttentionOperands backward_fused_attention(OperatorLowering& lowering,
         lowering.new_tensor("grad_bias", shape, q.type, StorageClass::activation_gradient));
   }
   lowering.hold_by_hand();
-  std::vector<StorageId> holds{lowering.output_gradient().storage};
+  std::vector<StorageId> holds{dy.storage};
   for (const std::string_view role : saved_roles) {
     if (lowering.has_saved(role)) holds.push_back(lowering.saved(role).storage);
   }

@@ -59,13 +59,15 @@ void forward_attention_products(OperatorLowering& lowering) {
   lowering.emit(Kernel::matmul, "scores", {q, k}, {grouped(scores, key_heads, s.groups)},
                 {.attributes = product_attributes(false, true, factor),
                  .flops = product_flops(s, s.features)});
+  TensorView biased = scores;
   if (lowering.input_count() > 3) {
-    lowering.emit(Kernel::accumulate, "bias", {scores, additive(lowering, scores)}, {scores},
+    biased = lowering.new_tensor("biased_scores", square, q.type, StorageClass::activation);
+    lowering.emit(Kernel::add, "bias", {scores, additive(lowering, scores)}, {biased},
                   {.flops = element_count(square)});
   }
   const TensorView probabilities =
       lowering.new_tensor("probabilities", square, q.type, StorageClass::activation);
-  lowering.emit(Kernel::softmax_forward, "softmax", {scores}, {probabilities},
+  lowering.emit(Kernel::softmax_forward, "softmax", {biased}, {probabilities},
                 {.attributes = softmax_attributes(3, lowering.attributes().boolean("causal")),
                  .flops = element_count(square) * Affine(softmax_flops)});
   TensorView weights = probabilities;

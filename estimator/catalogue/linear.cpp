@@ -1,4 +1,4 @@
-// linear (y = x w^T + b over the last axis) and matmul (batched product, leading axes broadcast).
+// linear: y = x w^T + b over the last axis.
 #include <fmt/format.h>
 
 #include "estimator/catalogue/convolution.hpp"
@@ -83,109 +83,6 @@ void backward_linear(OperatorLowering& lowering) {
   last->holds.push_back(dy.storage);
 }
 
-/// Rows and columns of a matrix operand after an optional transposition.
-struct Matrix {
-  Affine rows, columns;
-};
-Matrix matrix(const Shape& shape, bool transposed) {
-  const Affine r = shape[shape.size() - 2];
-  const Affine c = shape.back();
-  return transposed ? Matrix{c, r} : Matrix{r, c};
-}
-
-tl::expected<Inference, InferenceError> infer_matmul(const Attributes& attributes,
-                                                     std::span<const TensorType> inputs) {
-  for (int i = 0; i < 2; ++i) {
-    const TensorType& operand = inputs[static_cast<std::size_t>(i)];
-    if (operand.shape.size() < 2) {
-      return refuse(
-          fmt::format("wants matrices, but an operand has shape {}", to_string(operand.shape)), {},
-          i);
-    }
-    if (auto error = want_floating(operand, i)) return tl::unexpected(*error);
-  }
-  const Matrix a = matrix(inputs[0].shape, attributes.boolean("transpose_a"));
-  const Matrix b = matrix(inputs[1].shape, attributes.boolean("transpose_b"));
-  if (a.columns != b.rows) {
-    return refuse(fmt::format("cannot multiply {} by {}: the inner axes are {} and {}",
-                              to_string(inputs[0].shape), to_string(inputs[1].shape),
-                              a.columns.to_string(), b.rows.to_string()),
-                  {}, 1);
-  }
-  const auto leading = broadcast(Shape(inputs[0].shape.begin(), inputs[0].shape.end() - 2),
-                                 Shape(inputs[1].shape.begin(), inputs[1].shape.end() - 2));
-  if (!leading) {
-    return refuse(fmt::format("the leading axes of {} and {} do not broadcast",
-                              to_string(inputs[0].shape), to_string(inputs[1].shape)),
-                  {}, 1);
-  }
-  Shape y = *leading;
-  y.push_back(a.rows);
-  y.push_back(b.columns);
-  Inference result;
-  result.outputs = {{y, inputs[0].type}};
-  result.flops = element_count(y) * Affine(2) * a.columns;
-  return result;
-}
-
-Attributes transposes(bool a, bool b) {
-  Attributes attributes;
-  attributes.set("transpose_a", a);
-  attributes.set("transpose_b", b);
-  attributes.set("alpha", 1.0);
-  return attributes;
-}
-
-void forward_matmul(OperatorLowering& lowering) {
-  const TensorView a = lowering.contiguous(lowering.input(0), "a.contiguous");
-  const TensorView b = lowering.contiguous(lowering.input(1), "b.contiguous");
-  const bool ta = lowering.attributes().boolean("transpose_a");
-  const bool tb = lowering.attributes().boolean("transpose_b");
-  const TensorView y = lowering.new_output();
-  lowering.emit(Kernel::matmul, "forward", {a, b}, {y},
-                {.attributes = transposes(ta, tb),
-                 .flops = element_count(y.shape) * Affine(2) * matrix(a.shape, ta).columns});
-  if (lowering.input_needs_gradient(1)) lowering.save("self", a);
-  if (lowering.input_needs_gradient(0)) lowering.save("mat2", b);
-}
-
-void backward_matmul(OperatorLowering& lowering) {
-  const bool ta = lowering.attributes().boolean("transpose_a");
-  const bool tb = lowering.attributes().boolean("transpose_b");
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
-  if (lowering.input_needs_gradient(0)) {
-    const TensorView b = lowering.saved("mat2");
-    const TensorView da = lowering.new_input_gradient(0);
-    const Affine flops = element_count(dy.shape) * Affine(2) * matrix(b.shape, tb).rows;
-    // y = A B: dA = dy B^T; stored transposed, dA^T = B dy^T.
-    if (ta) {
-      lowering.emit(Kernel::matmul, "backward.a", {b, dy}, {da},
-                    {.attributes = transposes(tb, true), .flops = flops});
-    } else {
-      lowering.emit(Kernel::matmul, "backward.a", {dy, b}, {da},
-                    {.attributes = transposes(false, !tb), .flops = flops});
-    }
-    lowering.give_input_gradient(0, da);
-  }
-  if (lowering.input_needs_gradient(1)) {
-    const TensorView a = lowering.saved("self");
-    const TensorView db = lowering.new_input_gradient(1);
-    const Affine flops = element_count(dy.shape) * Affine(2) * matrix(a.shape, ta).columns;
-    if (tb) {
-      lowering.emit(Kernel::matmul, "backward.b", {dy, a}, {db},
-                    {.attributes = transposes(true, ta), .flops = flops});
-    } else {
-      lowering.emit(Kernel::matmul, "backward.b", {a, dy}, {db},
-                    {.attributes = transposes(!ta, false), .flops = flops});
-    }
-    lowering.give_input_gradient(1, db);
-  }
-}
-
-AttributeSpec transpose_attribute(std::string_view name, std::string_view doc) {
-  return {.name = name, .type = AttributeType::boolean, .doc = doc, .default_value = false};
-}
-
 }  // namespace
 
 OperatorRow rows::linear() {
@@ -199,19 +96,6 @@ OperatorRow rows::linear() {
           .infer = infer_linear,
           .lowering = {LoweringRules{forward_linear, backward_linear},
                        LoweringRules{forward_linear, backward_linear}},
-          .autocast = AutocastClass::lower};
-}
-
-OperatorRow rows::matmul() {
-  return {.name = "matmul",
-          .doc = "matrix product of the last two axes, leading axes broadcast",
-          .attributes = {transpose_attribute("transpose_a", "transpose the first operand"),
-                         transpose_attribute("transpose_b", "transpose the second operand")},
-          .min_inputs = 2,
-          .max_inputs = 2,
-          .infer = infer_matmul,
-          .lowering = {LoweringRules{forward_matmul, backward_matmul},
-                       LoweringRules{forward_matmul, backward_matmul}},
           .autocast = AutocastClass::lower};
 }
 

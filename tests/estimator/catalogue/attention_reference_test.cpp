@@ -8,7 +8,7 @@ namespace stowage::reference {
 TEST_CASE("attention saves and holds what PyTorch does, to the byte") {
   const Comparison comparison = compare_operators("attention");
   CHECK(comparison.disagreements == "");
-  CHECK(comparison.compared >= 30);
+  CHECK(comparison.compared >= 29);
 }
 
 }  // namespace stowage::reference

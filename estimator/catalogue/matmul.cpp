@@ -1,0 +1,241 @@
+// matmul: a product of matrices in the last two axes, leading axes broadcast.
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+namespace {
+
+/// Rows and columns of a matrix operand after an optional transposition.
+struct Matrix {
+  Affine rows, columns;
+};
+Matrix matrix(const Shape& shape, bool transposed) {
+  const Affine r = shape[shape.size() - 2];
+  const Affine c = shape.back();
+  return transposed ? Matrix{c, r} : Matrix{r, c};
+}
+
+tl::expected<Inference, InferenceError> infer_matmul(const Attributes& attributes,
+                                                     std::span<const TensorType> inputs) {
+  for (int i = 0; i < 2; ++i) {
+    const TensorType& operand = inputs[static_cast<std::size_t>(i)];
+    if (operand.shape.size() < 2) {
+      return refuse(
+          fmt::format("wants matrices, but an operand has shape {}", to_string(operand.shape)), {},
+          i);
+    }
+    if (auto error = want_floating(operand, i)) return tl::unexpected(*error);
+  }
+  const Matrix a = matrix(inputs[0].shape, attributes.boolean("transpose_a"));
+  const Matrix b = matrix(inputs[1].shape, attributes.boolean("transpose_b"));
+  if (a.columns != b.rows) {
+    return refuse(fmt::format("cannot multiply {} by {}: the inner axes are {} and {}",
+                              to_string(inputs[0].shape), to_string(inputs[1].shape),
+                              a.columns.to_string(), b.rows.to_string()),
+                  {}, 1);
+  }
+  const auto leading = broadcast(Shape(inputs[0].shape.begin(), inputs[0].shape.end() - 2),
+                                 Shape(inputs[1].shape.begin(), inputs[1].shape.end() - 2));
+  if (!leading) {
+    return refuse(fmt::format("the leading axes of {} and {} do not broadcast",
+                              to_string(inputs[0].shape), to_string(inputs[1].shape)),
+                  {}, 1);
+  }
+  Shape y = *leading;
+  y.push_back(a.rows);
+  y.push_back(b.columns);
+  Inference result;
+  result.outputs = {{y, inputs[0].type}};
+  result.flops = element_count(y) * Affine(2) * a.columns;
+  return result;
+}
+
+Attributes transposes(bool a, bool b) {
+  Attributes attributes;
+  attributes.set("transpose_a", a);
+  attributes.set("transpose_b", b);
+  attributes.set("alpha", 1.0);
+  return attributes;
+}
+
+/// The matrices of an operand, [batch..., rows, columns], as the operator multiplies them.
+TensorView oriented(const TensorView& view, bool transposed) {
+  if (!transposed) return view;
+  std::vector<std::int64_t> axes;
+  for (std::int64_t i = 0; i < std::ssize(view.shape); ++i) axes.push_back(i);
+  std::swap(axes[axes.size() - 2], axes.back());
+  return permuted(view, axes);
+}
+
+/// Repeated along the leading axes of `y`, without a copy.
+TensorView repeated(const TensorView& view, const Shape& y) {
+  TensorView result = view;
+  const std::size_t lead = y.size() - view.shape.size();
+  result.shape.assign(y.begin(), y.end() - 2);
+  result.shape.insert(result.shape.end(), view.shape.end() - 2, view.shape.end());
+  result.strides.assign(y.size(), 0);
+  for (std::size_t i = 0; i < view.shape.size(); ++i) {
+    if (view.shape[i] == result.shape[lead + i]) result.strides[lead + i] = view.strides[i];
+  }
+  return result;
+}
+
+Shape three_axes(const Shape& shape) {
+  const Affine count = element_count(Shape(shape.begin(), shape.end() - 2));
+  return {count, shape[shape.size() - 2], shape.back()};
+}
+
+TensorView merged(OperatorLowering& lowering, const TensorView& view, std::string_view name) {
+  if (auto same = reshaped(view, three_axes(view.shape))) return *same;
+  return *reshaped(lowering.contiguous(view, name), three_axes(view.shape));
+}
+
+/// Both operands have leading axes, so that ATen's matmul makes one bmm of them (LinearAlgebra.cpp,
+/// _matmul_impl): each is repeated along the other's leading axes and reshaped to three axes, which
+/// copies it unless its leading axes merge. bmm saves what it got.
+bool is_batched(const OperatorLowering& lowering) {
+  return lowering.pytorch() && lowering.input(0).shape.size() > 2 &&
+         lowering.input(1).shape.size() > 2;
+}
+
+void forward_batched(OperatorLowering& lowering) {
+  const bool ta = lowering.attributes().boolean("transpose_a");
+  const bool tb = lowering.attributes().boolean("transpose_b");
+  const Shape& shape = lowering.output_type().shape;
+  const TensorView a =
+      merged(lowering, repeated(oriented(lowering.input(0), ta), shape), "a.contiguous");
+  const TensorView b =
+      merged(lowering, repeated(oriented(lowering.input(1), tb), shape), "b.contiguous");
+  const TensorView y = lowering.new_output();
+  lowering.emit(Kernel::matmul, "forward", {a, b}, {*reshaped(y, three_axes(shape))},
+                {.attributes = transposes(false, false),
+                 .holds = {lowering.input(0).storage, lowering.input(1).storage},
+                 .flops = element_count(shape) * Affine(2) * a.shape[2]});
+  if (lowering.input_needs_gradient(1)) lowering.save("self", a);
+  if (lowering.input_needs_gradient(0)) lowering.save("mat2", b);
+}
+
+/// From the gradient of a bmm's operand to the operator's input's.
+void give_operand(OperatorLowering& lowering, int i, const TensorView& gradient, bool transposed) {
+  const TensorView own = oriented(lowering.input(i), transposed);
+  const Shape& y = lowering.output_type().shape;
+  Shape whole(y.begin(), y.end() - 2);
+  whole.insert(whole.end(), {gradient.shape[1], gradient.shape[2]});
+  TensorView result = *reshaped(gradient, whole);
+  if (own.shape != whole) {
+    const TensorView sum = lowering.new_tensor(i == 0 ? "grad_a.sum" : "grad_b.sum", own.shape,
+                                               own.type, StorageClass::activation_gradient);
+    lowering.emit(Kernel::sum_to_shape, i == 0 ? "backward.a.sum" : "backward.b.sum", {result},
+                  {sum}, {.flops = element_count(whole)});
+    result = sum;
+  }
+  result = oriented(result, transposed);
+  result.is_view = false;
+  lowering.give_input_gradient(i, result);
+}
+
+void backward_batched(OperatorLowering& lowering) {
+  const bool ta = lowering.attributes().boolean("transpose_a");
+  const bool tb = lowering.attributes().boolean("transpose_b");
+  lowering.hold_by_hand();
+  const TensorView dy = merged(lowering, lowering.output_gradient(), "grad.contiguous");
+  std::vector<StorageId> holds{dy.storage};
+  std::optional<TensorView> da, db;
+  const Affine flops =
+      element_count(dy.shape) * Affine(2) * matrix(lowering.input(0).shape, ta).columns;
+  const auto made = [&](std::string_view name, Affine rows, Affine columns) {
+    return lowering.new_tensor(name, {dy.shape[0], rows, columns}, dy.type,
+                               StorageClass::activation_gradient);
+  };
+  if (lowering.input_needs_gradient(0)) {
+    const TensorView b = lowering.saved("mat2");
+    holds.push_back(b.storage);
+    da = made("grad_a", dy.shape[1], b.shape[1]);
+    lowering.emit(Kernel::matmul, "backward.a", {dy, b}, {*da},
+                  {.attributes = transposes(false, true), .flops = flops});
+  }
+  if (lowering.input_needs_gradient(1)) {
+    const TensorView a = lowering.saved("self");
+    db = made("grad_b", a.shape[2], dy.shape[2]);
+    lowering.emit(Kernel::matmul, "backward.b", {a, dy}, {*db},
+                  {.attributes = transposes(true, false), .holds = holds, .flops = flops});
+  }
+  if (db) give_operand(lowering, 1, *db, tb);
+  if (da) give_operand(lowering, 0, *da, ta);
+}
+
+void forward_matmul(OperatorLowering& lowering) {
+  if (is_batched(lowering)) return forward_batched(lowering);
+  const TensorView a = lowering.contiguous(lowering.input(0), "a.contiguous");
+  const TensorView b = lowering.contiguous(lowering.input(1), "b.contiguous");
+  const bool ta = lowering.attributes().boolean("transpose_a");
+  const bool tb = lowering.attributes().boolean("transpose_b");
+  const TensorView y = lowering.new_output();
+  lowering.emit(Kernel::matmul, "forward", {a, b}, {y},
+                {.attributes = transposes(ta, tb),
+                 .flops = element_count(y.shape) * Affine(2) * matrix(a.shape, ta).columns});
+  if (lowering.input_needs_gradient(1)) lowering.save("self", a);
+  if (lowering.input_needs_gradient(0)) lowering.save("mat2", b);
+}
+
+void backward_matmul(OperatorLowering& lowering) {
+  if (is_batched(lowering)) return backward_batched(lowering);
+  const bool ta = lowering.attributes().boolean("transpose_a");
+  const bool tb = lowering.attributes().boolean("transpose_b");
+  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  if (lowering.input_needs_gradient(0)) {
+    const TensorView b = lowering.saved("mat2");
+    const TensorView da = lowering.new_input_gradient(0);
+    const Affine flops = element_count(dy.shape) * Affine(2) * matrix(b.shape, tb).rows;
+    // y = A B: dA = dy B^T; stored transposed, dA^T = B dy^T.
+    if (ta) {
+      lowering.emit(Kernel::matmul, "backward.a", {b, dy}, {da},
+                    {.attributes = transposes(tb, true), .flops = flops});
+    } else {
+      lowering.emit(Kernel::matmul, "backward.a", {dy, b}, {da},
+                    {.attributes = transposes(false, !tb), .flops = flops});
+    }
+    lowering.give_input_gradient(0, da);
+  }
+  if (lowering.input_needs_gradient(1)) {
+    const TensorView a = lowering.saved("self");
+    const TensorView db = lowering.new_input_gradient(1);
+    const Affine flops = element_count(dy.shape) * Affine(2) * matrix(a.shape, ta).columns;
+    if (tb) {
+      lowering.emit(Kernel::matmul, "backward.b", {dy, a}, {db},
+                    {.attributes = transposes(true, ta), .flops = flops});
+    } else {
+      lowering.emit(Kernel::matmul, "backward.b", {a, dy}, {db},
+                    {.attributes = transposes(!ta, false), .flops = flops});
+    }
+    lowering.give_input_gradient(1, db);
+  }
+}
+
+AttributeSpec transpose_attribute(std::string_view name, std::string_view doc) {
+  return {.name = name, .type = AttributeType::boolean, .doc = doc, .default_value = false};
+}
+
+}  // namespace
+
+OperatorRow rows::matmul() {
+  return {.name = "matmul",
+          .doc = "matrix product of the last two axes, leading axes broadcast",
+          .attributes = {transpose_attribute("transpose_a", "transpose the first operand"),
+                         transpose_attribute("transpose_b", "transpose the second operand")},
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .infer = infer_matmul,
+          .lowering = {LoweringRules{forward_matmul, backward_matmul},
+                       LoweringRules{forward_matmul, backward_matmul}},
+          .autocast = AutocastClass::lower};
+}
+
+}  // namespace stowage

@@ -151,7 +151,7 @@ def cases():
         yield case("cudnn", ", implementation: cudnn", plain(cudnn), precision=precision)
         yield case("math in bf16", ", implementation: math", plain(math), precision=precision)
         yield case("efficient in bf16, mask", "", masked,
-                   inputs={**x, "mask": (f"[1, 1, {LENGTH}, {LENGTH}]", "float32")},
+                   inputs={**x, "mask": f"[1, 1, {LENGTH}, {LENGTH}]"},
                    sources="q, k, v, mask", precision=precision)
 
     # Rotary positions.
@@ -166,7 +166,10 @@ def cases():
         from transformers import LlamaConfig
         from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-        return LlamaRotaryEmbedding(LlamaConfig(hidden_size=WIDTH, num_attention_heads=HEADS))
+        module = LlamaRotaryEmbedding(LlamaConfig(hidden_size=WIDTH, num_attention_heads=HEADS))
+        for name, buffer in module._buffers.items():  # as `.to(dtype)`, which fake tensors refuse
+            module._buffers[name] = buffer.to(torch.get_default_dtype())
+        return module
 
     rotary = [f"rotary_table: {{name: table, length: {LENGTH}, features: {FEATURES}}}",
               "rotary: {name: turned, from: [q, k, table.0, table.1]}"]

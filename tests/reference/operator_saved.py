@@ -207,7 +207,7 @@ def record(case):
         with torch.no_grad():
             output = run.output(model, inputs)
         target = case.target or "[" + ", ".join(["batch", *map(str, output.shape[1:])]) + "]"
-        made = in_format(make_tensor(target, case.batch), whole)
+        made = make_tensor(target, case.batch)
     if case.target is None and output.shape != made.shape:
         raise AssertionError(f"{case.name}: output {list(output.shape)} wants a target of its own")
     row = {"name": case.name, "description": described(case, target), "batch": case.batch,

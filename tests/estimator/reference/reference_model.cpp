@@ -146,9 +146,12 @@ static const std::set<std::string> not_compared = {"llama-2-7b",
                                                    "vit_small_patch16_224",
                                                    "vit_tiny_patch16_224"};
 
+bool is_compared(const ReferenceModel& reference) {
+  return !not_compared.contains(reference.model);
+}
+
 bool is_plain(const ReferenceModel& reference) {
-  return reference.precision == "fp32" && reference.variant.empty() &&
-         !not_compared.contains(reference.model);
+  return reference.precision == "fp32" && reference.variant.empty() && is_compared(reference);
 }
 
 ModelGraph our_model(const ReferenceModel& reference) {

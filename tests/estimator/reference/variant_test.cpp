@@ -1,5 +1,6 @@
 // Steps in other precisions, and loops written in other ways (accumulation, gradients that
-// zero_grad keeps, checkpointed blocks), against PyTorch.
+// zero_grad keeps, checkpointed blocks, optimizers one parameter at a time or fused), against
+// PyTorch. One subcase a file: -sc="resnet18*".
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,15 +15,12 @@ namespace stowage::reference {
 
 namespace {
 
-bool is_compared(const ReferenceModel& reference) {
-  static const std::set<std::string> networks{"mnist-cnn", "unet", "vgg16", "resnet18", "resnet50"};
-  static const std::set<std::string> loops{"accumulate-2", "zero-grad-to-zero",
-                                           "checkpoint-blocks"};
-  if (reference.variant.empty()) {
-    return reference.precision != "fp32" && networks.count(reference.model) == 1;
-  }
-  const bool described = reference.model == "resnet18" || reference.model == "gpt2";
-  return described && loops.count(reference.variant) == 1;
+bool is_variant(const ReferenceModel& reference) {
+  // What flash attention keeps of its random state in 16 bits is 16 bytes there.
+  const bool waits = reference.precision != "fp32" &&
+                     (reference.model == "bert-base" || reference.model == "gpt2");
+  return (reference.precision != "fp32" || !reference.variant.empty()) && is_compared(reference) &&
+         !waits;
 }
 
 ModelGraph our_variant(const ReferenceModel& reference) {
@@ -38,6 +36,12 @@ LoweringSettings settings_of(const ReferenceModel& reference, const std::string&
   if (optimizer == "sgd-momentum") settings.optimizer = {.name = "sgd", .momentum = 0.9};
   if (reference.variant == "accumulate-2") settings.micro_batches = 2;
   if (reference.variant == "zero-grad-to-zero") settings.step.zero_grad = ZeroGrad::to_zero;
+  if (reference.variant == "for-loop") {
+    settings.optimizer.implementation = OptimizerImplementation::for_loop;
+  }
+  if (reference.variant == "fused") {
+    settings.optimizer.implementation = OptimizerImplementation::fused;
+  }
   return settings;
 }
 
@@ -60,7 +64,9 @@ std::vector<Bytes> live_of(const ReferenceModel& reference, const SizedStep& ste
   const StepMemory memory = step_memory(step, {.step = number, .granularity = granularity});
   std::vector<Bytes> live = live_bytes(lifetimes(memory.uses, memory.steps), memory.steps);
   for (Bytes& bytes : live) bytes = bytes + round_up(whole_loss(reference), granularity);
-  return accounted_live(reference, step, granularity, live).live;
+  const AccountedLive accounted = accounted_live(reference, step, granularity, live);
+  CHECK(accounted.without_effect == "");
+  return accounted.live;
 }
 
 std::int64_t phase_peak(const SizedStep& step, const std::vector<Bytes>& live,
@@ -90,49 +96,50 @@ Multiset saved_beyond_the_state(const SizedStep& step) {
 
 }  // namespace
 
+TEST_CASE("other precisions and loops are compared") {
+  const auto& models = reference_models();
+  CHECK(std::count_if(models.begin(), models.end(), is_variant) >= 43);
+}
+
 TEST_CASE("in other precisions what is saved is what PyTorch saves, storage by storage") {
-  int compared = 0;
   for (const ReferenceModel& reference : reference_models()) {
-    if (!is_compared(reference) || !reference.variant.empty()) continue;
-    CAPTURE(reference.file);
-    Multiset theirs;
-    for (const SavedStorages& row : accounted_saved(reference).saved) {
-      if (row.kind == "parameter" || row.kind == "buffer") continue;
-      theirs[row.bytes] += row.count;
+    if (!is_variant(reference) || !reference.variant.empty()) continue;
+    SUBCASE(reference.file.c_str()) {
+      Multiset theirs;
+      for (const SavedStorages& row : accounted_saved(reference).saved) {
+        if (row.kind == "parameter" || row.kind == "buffer") continue;
+        theirs[row.bytes] += row.count;
+      }
+      const Multiset ours = saved_beyond_the_state(
+          step_of(our_variant(reference), settings_of(reference, "sgd"), reference.batch));
+      CHECK(surplus(ours, theirs) == "");
+      CHECK(surplus(theirs, ours) == "");
     }
-    const Multiset ours = saved_beyond_the_state(
-        step_of(our_variant(reference), settings_of(reference, "sgd"), reference.batch));
-    CHECK(surplus(ours, theirs) == "");
-    CHECK(surplus(theirs, ours) == "");
-    ++compared;
   }
-  CHECK(compared >= 20);
 }
 
 TEST_CASE("in other precisions and loops the peak of each phase is PyTorch's, to the byte") {
-  int compared = 0;
   for (const ReferenceModel& reference : reference_models()) {
-    if (!is_compared(reference)) continue;
-    CAPTURE(reference.file);
-    const ModelGraph model = our_variant(reference);
-    for (const StepTrace& trace : reference.traces) {
-      CAPTURE(trace.optimizer);
-      const SizedStep step =
-          step_of(model, settings_of(reference, trace.optimizer), reference.batch);
-      const std::vector<Bytes> live = live_of(reference, step, Bytes(1), StepNumber::steady);
-      for (const auto& [phase, theirs] : trace.phases) {
-        CAPTURE(phase);
-        CAPTURE(theirs.op);
-        CHECK(phase_peak(step, live, phase) == theirs.bytes);
+    if (!is_variant(reference)) continue;
+    SUBCASE(reference.file.c_str()) {
+      const ModelGraph model = our_variant(reference);
+      for (const StepTrace& trace : reference.traces) {
+        CAPTURE(trace.optimizer);
+        const SizedStep step =
+            step_of(model, settings_of(reference, trace.optimizer), reference.batch);
+        const std::vector<Bytes> live = live_of(reference, step, Bytes(1), StepNumber::steady);
+        for (const auto& [phase, theirs] : trace.phases) {
+          CAPTURE(phase);
+          CAPTURE(theirs.op);
+          CHECK(phase_peak(step, live, phase) == theirs.bytes);
+        }
+        CHECK(peak(live_of(reference, step, Bytes(512), StepNumber::steady)).bytes.count() ==
+              trace.rounded_peak);
+        CHECK(peak(live_of(reference, step, Bytes(1), StepNumber::first)).bytes.count() ==
+              trace.first_peak);
       }
-      CHECK(peak(live_of(reference, step, Bytes(512), StepNumber::steady)).bytes.count() ==
-            trace.rounded_peak);
-      CHECK(peak(live_of(reference, step, Bytes(1), StepNumber::first)).bytes.count() ==
-            trace.first_peak);
-      ++compared;
     }
   }
-  CHECK(compared >= 75);
 }
 
 }  // namespace stowage::reference

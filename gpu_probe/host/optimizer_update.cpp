@@ -259,11 +259,12 @@ struct Factors {
     for (std::int64_t r = 0; r < rows; ++r) sum += row[matrix * rows + r];
     return sum / static_cast<double>(rows);
   }
-  /// The second moment's estimate, element by element, into `use(i, estimate)`.
+  /// The second moment's estimate, element by element, into `use(i, estimate)`; the rows' mean, by
+  /// which it is divided, is taken to be at least `least_mean`.
   template <typename Use>
-  void for_each(const Arguments& a, Use use) const {
+  void for_each(const Arguments& a, double least_mean, Use use) const {
     for (std::int64_t matrix = 0; matrix < a.elements / (rows * columns); ++matrix) {
-      const double mean = mean_of_rows(matrix);
+      const double mean = std::max(mean_of_rows(matrix), least_mean);
       for (std::int64_t k = 0; k < rows * columns; ++k) {
         const std::int64_t i = matrix * rows * columns + k;
         use(i, static_cast<double>(row[row_of(i)]) * column[column_of(i)] / mean);
@@ -275,39 +276,45 @@ struct Factors {
   float *row = nullptr, *column = nullptr;
 };
 
+/// What keeps a second moment from 0.
+struct Smallest {
+  double addend = 0;    ///< to the gradient's squares
+  double estimate = 0;  ///< of the second moment
+  double mean = 0;      ///< of its rows
+};
+
 // Both Adafactors: the second moment follows the gradient, the update's root mean square is
 // clipped, and `apply(i, update)` takes it. Two passes over the estimate, so that no update has to
 // be kept.
 template <typename Apply>
-void adafactor_step(const Arguments& a, std::size_t first_state, double floor, double least,
-                    Apply apply) {
+void adafactor_step(const Arguments& a, std::size_t first_state, Smallest smallest, Apply apply) {
   const double share = std::pow(a.step, -real(a.call, "decay_rate"));
   const auto over_estimates = [&](auto use) {
     if (a.call.reads[0].shape.size() >= 2) {
-      Factors(a, first_state).for_each(a, use);
+      Factors(a, first_state).for_each(a, smallest.mean, use);
     } else {
       const float* variance = floats(a.call.writes[first_state]);
       for (std::int64_t i = 0; i < a.elements; ++i) use(i, static_cast<double>(variance[i]));
     }
   };
   if (a.call.reads[0].shape.size() >= 2) {
-    Factors(a, first_state).follow(a, share, floor);
+    Factors(a, first_state).follow(a, share, smallest.addend);
   } else {
     float* variance = mutable_floats(a.call.writes[first_state]);
     for (std::int64_t i = 0; i < a.elements; ++i) {
       const double g = a.g[i];
-      variance[i] = narrowed(lerp(variance[i], g * g + floor, share));
+      variance[i] = narrowed(lerp(variance[i], g * g + smallest.addend, share));
     }
   }
   double squares = 0;
   over_estimates([&](std::int64_t i, double estimate) {
-    const double update = a.g[i] / std::sqrt(std::max(estimate, least));
+    const double update = a.g[i] / std::sqrt(std::max(estimate, smallest.estimate));
     squares += update * update;
   });
   const double mean = std::sqrt(squares / static_cast<double>(a.elements));
   const double clipped = std::max(1.0, mean / real(a.call, "clip_threshold"));
   over_estimates([&](std::int64_t i, double estimate) {
-    apply(i, a.g[i] / std::sqrt(std::max(estimate, least)) / clipped);
+    apply(i, a.g[i] / std::sqrt(std::max(estimate, smallest.estimate)) / clipped);
   });
 }
 
@@ -317,17 +324,18 @@ void require_factored_arity(const Arguments& a, std::size_t moments) {
 }
 
 void torch_adafactor(const Arguments& a) {
-  constexpr double least = 0x1p-23 * 0x1p-23, smallest_scale = 1e-3;
+  constexpr double epsilon = 0x1p-23, smallest_scale = 1e-3;  // float32's own epsilon
+  constexpr Smallest smallest{.estimate = epsilon * epsilon, .mean = epsilon};
   require_factored_arity(a, 0);
   const double rate = std::max(smallest_scale, root_mean_square(a.p, a.elements)) *
                       std::min(a.rate, 1 / std::sqrt(a.step));
   for (std::int64_t i = 0; i < a.elements; ++i) a.p[i] = narrowed(a.p[i] * (1 - a.rate * a.decay));
-  adafactor_step(a, 1, 0, least,
+  adafactor_step(a, 1, smallest,
                  [&](std::int64_t i, double update) { a.p[i] = narrowed(a.p[i] - rate * update); });
 }
 
 void transformers_adafactor(const Arguments& a) {
-  constexpr double floor = 1e-30, smallest_scale = 1e-3, largest_relative_step = 1e-2;
+  constexpr double smallest_scale = 1e-3, largest_relative_step = 1e-2;
   const double beta1 = real(a.call, "beta1", 0);
   const bool has_moment = beta1 > 0;
   require_factored_arity(a, has_moment ? 1 : 0);
@@ -335,7 +343,7 @@ void transformers_adafactor(const Arguments& a) {
   const double relative =
       a.rate > 0 ? a.rate : std::min(largest_relative_step, 1 / std::sqrt(a.step));
   const double rate = relative * std::max(smallest_scale, root_mean_square(a.p, a.elements));
-  adafactor_step(a, has_moment ? 2 : 1, floor, 0, [&](std::int64_t i, double update) {
+  adafactor_step(a, has_moment ? 2 : 1, {.addend = 1e-30}, [&](std::int64_t i, double update) {
     update *= rate;
     if (has_moment) {
       update = lerp(moment[i], update, 1 - beta1);

@@ -82,4 +82,35 @@ TEST_CASE("every optimizer that our kernels run updates as its library does") {
   }
 }
 
+TEST_CASE("a gradient of zeros moves nothing where there is no weight decay") {
+  const Sizes shape{3, 4};
+  for (const OptimizerRow& row : optimizer_table()) {
+    if (!row.executable) continue;
+    OptimizerSettings settings = default_settings(row);
+    settings.weight_decay = 0;
+    Attributes attributes = attributes_of({{"optimizer", std::string(row.name)}});
+    for (const SettingDefault& setting : row.settings) {
+      attributes.set(setting.name, value_of(settings, *find_setting(setting.name)));
+    }
+    const Tensor before = tensor(shape, std::vector<float>(12, 0.5F));
+    Tensor p = before, g = tensor(shape, std::vector<float>(12, 0.0F));
+    std::vector<Tensor> state;
+    for (const StateTensor& kept : row.state) {
+      if (kept.bookkeeping) continue;
+      if (kept.kept != nullptr && !kept.kept(settings, {.shape = shape})) continue;
+      const Sizes own = kept.shape == StateShape::rows      ? Sizes{3}
+                        : kept.shape == StateShape::columns ? Sizes{4}
+                                                            : shape;
+      state.push_back(tensor(own, std::vector<float>(elements(own), 0.0F)));
+    }
+    std::vector<Tensor*> reads{&p, &g}, writes{&p};
+    for (Tensor& value : state) {
+      reads.push_back(&value);
+      writes.push_back(&value);
+    }
+    run(kernel_of(std::string(row.name)), attributes, reads, writes);
+    CHECK_MESSAGE(p.floats == before.floats, row.name);
+  }
+}
+
 }  // namespace stowage::test

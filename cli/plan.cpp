@@ -101,6 +101,9 @@ Result<Cargo> requested_cargo(const Arguments& arguments, const ConfigDirectory&
   if (!host) return tl::unexpected(std::move(host.error()));
 
   request.lowering = *lowering;
+  if (*kernels == KernelSet::pytorch) {
+    request.lowering.compute_capability = request.card.compute_capability;
+  }
   request.host = std::move(*host);
   request.batch = arguments.integer("batch").value_or(1);
   request.model = std::move(model->graph);

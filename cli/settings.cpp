@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "estimator/optimizer/optimizer_row.hpp"
@@ -63,6 +64,10 @@ Result<RequestedModel> requested_model(const Arguments& arguments, const ConfigD
   return RequestedModel{std::move(found->source), std::move(options), std::move(*graph)};
 }
 
+std::int64_t requested_accumulation(const Arguments& arguments, const ModelGraph& model) {
+  return arguments.integer("accumulation").value_or(model.accumulation);
+}
+
 Result<LoweringSettings> requested_lowering(const Arguments& arguments, const ModelGraph& model,
                                             KernelSet kernels) {
   const bool trains = model.loss.valid();
@@ -75,6 +80,7 @@ Result<LoweringSettings> requested_lowering(const Arguments& arguments, const Mo
   LoweringSettings settings;
   settings.kernels = kernels;
   settings.mode = mode == "train" ? Mode::train : Mode::inference;
+  settings.step = model.step;
   auto optimizer = requested_optimizer(arguments, model.optimizer);
   if (!optimizer) return tl::unexpected(std::move(optimizer.error()));
   settings.optimizer = *std::move(optimizer);
@@ -164,6 +170,14 @@ Result<RequestedStep> requested_step(const Arguments& arguments, Runtime fallbac
   const CheckSettings settings = requested_check(arguments, fallback);
   auto lowering = requested_lowering(arguments, model->graph, kernel_set_of(settings.runtime));
   if (!lowering) return tl::unexpected(std::move(lowering.error()));
+  if (lowering->kernels == KernelSet::pytorch) {
+    lowering->compute_capability = card->card.compute_capability;
+  }
+  // From the second micro-batch on all are alike.
+  const std::int64_t accumulation = requested_accumulation(arguments, model->graph);
+  if (lowering->mode == Mode::train) {
+    lowering->micro_batches = static_cast<int>(std::min<std::int64_t>(accumulation, 2));
+  }
   auto graph = lower(model->graph, *lowering);
   if (!graph) return tl::unexpected(std::move(graph.error()));
   return RequestedStep{*std::move(model), *std::move(card), settings, *std::move(lowering),
@@ -178,6 +192,9 @@ std::string describe_step(const ModelGraph& model, const LoweringSettings& lower
   text += lowering.mode == Mode::train
               ? fmt::format(", training with {}", optimizer_text(lowering.optimizer))
               : std::string(", inference");
+  if (lowering.mode == Mode::train && lowering.micro_batches > 1) {
+    text += ", gradients accumulated";
+  }
   return fmt::format("{}, {}", text, to_string(model.precision));
 }
 

@@ -27,6 +27,10 @@ struct RequestedModel {
 /// --precision; nullopt: not given.
 [[nodiscard]] std::optional<Precision> requested_precision(const Arguments& arguments);
 
+/// --accumulation, else the description's: micro-batches before an update.
+[[nodiscard]] std::int64_t requested_accumulation(const Arguments& arguments,
+                                                  const ModelGraph& model);
+
 /// --mode and --optimizer over the description's own. Errors: training a model without a loss.
 [[nodiscard]] Result<LoweringSettings> requested_lowering(const Arguments& arguments,
                                                           const ModelGraph& model,

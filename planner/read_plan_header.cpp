@@ -219,6 +219,9 @@ void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanInputs& inputs) {
   section.choice("kernels", std::array{KernelSet::pytorch, KernelSet::stowage},
                  inputs.lowering.kernels);
   section.choice("mode", std::array{Mode::train, Mode::inference}, inputs.lowering.mode);
+  if (section.find("compute_capability", false) != nullptr) {
+    section.real("compute_capability", inputs.lowering.compute_capability);
+  }
   std::int64_t micro_batches = 1;
   section.integer("micro_batches", 1, std::numeric_limits<int>::max(), micro_batches);
   inputs.lowering.micro_batches = static_cast<int>(micro_batches);

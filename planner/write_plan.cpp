@@ -75,6 +75,9 @@ class Writer {
     line("  step_hash: {}", quoted(in.step_hash));
     line("  batch: {}", in.batch);
     if (!in.model_options.name.empty()) line("  variant: {}", quoted(in.model_options.name));
+    if (in.lowering.kernels == KernelSet::pytorch) {
+      line("  compute_capability: {}", in.lowering.compute_capability);
+    }
     if (in.model_options.seq) line("  seq: {}", *in.model_options.seq);
     if (!in.model_options.arguments.empty()) line("  set:");
     for (const auto& [key, value] : in.model_options.arguments) {

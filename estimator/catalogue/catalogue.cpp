@@ -76,6 +76,7 @@ std::span<const OperatorRow> operator_catalogue() {
       rows::reshape(),
       rows::flatten(),
       rows::transpose(),
+      rows::contiguous(),
       rows::roll(),
       rows::expand(),
       rows::identity(),

@@ -145,6 +145,23 @@ void backward_transpose(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
+tl::expected<Inference, InferenceError> infer_contiguous(const Attributes&,
+                                                         std::span<const TensorType> inputs) {
+  Inference result;
+  result.outputs = {inputs[0]};
+  return result;
+}
+
+void forward_contiguous(OperatorLowering& lowering) {
+  const TensorView x = lowering.input();
+  if (is_contiguous(x)) return lowering.set_output(0, x);
+  lowering.emit(Kernel::copy, "forward", {x}, {lowering.new_output()});
+}
+
+void backward_contiguous(OperatorLowering& lowering) {
+  lowering.give_input_gradient(0, lowering.output_gradient());
+}
+
 }  // namespace
 
 OperatorRow rows::reshape() {
@@ -184,6 +201,14 @@ OperatorRow rows::transpose() {
           .infer = infer_transpose,
           .lowering = {LoweringRules{forward_transpose, backward_transpose},
                        LoweringRules{forward_transpose, backward_transpose}}};
+}
+
+OperatorRow rows::contiguous() {
+  return {.name = "contiguous",
+          .doc = "a copy in row-major order of a tensor that lies otherwise in memory",
+          .infer = infer_contiguous,
+          .lowering = {LoweringRules{forward_contiguous, backward_contiguous},
+                       LoweringRules{forward_contiguous, backward_contiguous}}};
 }
 
 }  // namespace stowage

@@ -73,6 +73,7 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow reshape();
 [[nodiscard]] OperatorRow flatten();
 [[nodiscard]] OperatorRow transpose();
+[[nodiscard]] OperatorRow contiguous();
 // conversion.cpp
 [[nodiscard]] OperatorRow identity();
 [[nodiscard]] OperatorRow cast();

@@ -44,6 +44,13 @@ Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& setting
     return failure(fmt::format("model '{}' has no loss, so that it cannot be trained", model.name),
                    "add a `loss:` to the description, or use --mode inference");
   }
+  if (settings.mode == Mode::train && settings.step.zero_grad == ZeroGrad::to_zero &&
+      settings.optimizer.master_weights == MasterWeights::weights_and_gradients) {
+    return failure(
+        "gradients kept in fp32 beside 16-bit ones are not served with "
+        "`zero_grad: to_zero`",
+        "leave zero_grad at to_none, or keep the gradients in 16 bits");
+  }
   if (settings.micro_batches < 1) return failure("a step has at least one micro-batch");
   const bool floating = std::any_of(model.inputs.begin(), model.inputs.end(), [&](TensorId id) {
     return is_floating_point(model.tensor(id).type.type);

@@ -72,8 +72,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}", render(model ? card.error() : model.error()));
     return 2;
   }
-  PlanRequest request{*model,     *source,      {}, {}, std::stoll(argv[2]),
-                      card->card, usual_host(), {}, {}, "bench"};
+  PlanRequest request{*model,     source->source, {}, {}, std::stoll(argv[2]),
+                      card->card, usual_host(),   {}, {}, "bench"};
   request.lowering.optimizer = model->optimizer;
   auto workspaces = rule_workspace_source(8.6);
   const auto graph = lower(*model, request.lowering);

@@ -30,24 +30,7 @@ const json& counted_models() {
 }
 
 /// Models still without a description. None may be added.
-const std::set<std::string> not_described = {"dcgan-discriminator",
-                                             "dcgan-generator",
-                                             "efficientnet_b0",
-                                             "efficientnet_b1",
-                                             "efficientnet_b2",
-                                             "efficientnet_b3",
-                                             "efficientnet_b4",
-                                             "llama-2-7b",
-                                             "llama-3-8b",
-                                             "llama-3.2-1b",
-                                             "lstm-lm",
-                                             "mistral-7b",
-                                             "swin_t",
-                                             "t5-small",
-                                             "vit_b_16",
-                                             "vit_base_patch16_224",
-                                             "vit_small_patch16_224",
-                                             "vit_tiny_patch16_224"};
+const std::set<std::string> not_described = {};
 
 ModelGraph described(const json& row) {
   ModelOptions options;

@@ -134,17 +134,7 @@ const std::vector<ReferenceModel>& reference_models() {
 }
 
 /// Models whose steps are not held against PyTorch's yet. None may be added.
-static const std::set<std::string> not_compared = {"llama-2-7b",
-                                                   "llama-3-8b",
-                                                   "llama-3.2-1b",
-                                                   "lstm-lm",
-                                                   "mistral-7b",
-                                                   "swin_t",
-                                                   "t5-small",
-                                                   "vit_b_16",
-                                                   "vit_base_patch16_224",
-                                                   "vit_small_patch16_224",
-                                                   "vit_tiny_patch16_224"};
+static const std::set<std::string> not_compared = {};
 
 bool is_compared(const ReferenceModel& reference) {
   return !not_compared.contains(reference.model);

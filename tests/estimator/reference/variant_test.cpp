@@ -16,11 +16,7 @@ namespace stowage::reference {
 namespace {
 
 bool is_variant(const ReferenceModel& reference) {
-  // What flash attention keeps of its random state in 16 bits is 16 bytes there.
-  const bool waits = reference.precision != "fp32" &&
-                     (reference.model == "bert-base" || reference.model == "gpt2");
-  return (reference.precision != "fp32" || !reference.variant.empty()) && is_compared(reference) &&
-         !waits;
+  return (reference.precision != "fp32" || !reference.variant.empty()) && is_compared(reference);
 }
 
 ModelGraph our_variant(const ReferenceModel& reference) {

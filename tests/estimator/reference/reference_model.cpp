@@ -133,15 +133,8 @@ const std::vector<ReferenceModel>& reference_models() {
   return models;
 }
 
-/// Models whose steps are not held against PyTorch's yet. None may be added.
-static const std::set<std::string> not_compared = {};
-
-bool is_compared(const ReferenceModel& reference) {
-  return !not_compared.contains(reference.model);
-}
-
 bool is_plain(const ReferenceModel& reference) {
-  return reference.precision == "fp32" && reference.variant.empty() && is_compared(reference);
+  return reference.precision == "fp32" && reference.variant.empty();
 }
 
 ModelGraph our_model(const ReferenceModel& reference) {

@@ -61,8 +61,6 @@ struct ReferenceModel {
 /// Every committed reference file whose model is described, sorted by name. Read once.
 [[nodiscard]] const std::vector<ReferenceModel>& reference_models();
 
-/// Its model's steps are held against PyTorch's.
-[[nodiscard]] bool is_compared(const ReferenceModel& reference);
 /// So they are, in fp32, the training loop the usual one.
 [[nodiscard]] bool is_plain(const ReferenceModel& reference);
 

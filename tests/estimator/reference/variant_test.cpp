@@ -10,13 +10,14 @@
 #include "estimator/memory/step_memory.hpp"
 #include "estimator/step/lower.hpp"
 #include "tests/estimator/reference/known_differences.hpp"
+#include "tests/estimator/reference/unequal_steps.hpp"
 
 namespace stowage::reference {
 
 namespace {
 
 bool is_variant(const ReferenceModel& reference) {
-  return (reference.precision != "fp32" || !reference.variant.empty()) && is_compared(reference);
+  return reference.precision != "fp32" || !reference.variant.empty();
 }
 
 ModelGraph our_variant(const ReferenceModel& reference) {
@@ -100,6 +101,7 @@ TEST_CASE("other precisions and loops are compared") {
 TEST_CASE("in other precisions what is saved is what PyTorch saves, storage by storage") {
   for (const ReferenceModel& reference : reference_models()) {
     if (!is_variant(reference) || !reference.variant.empty()) continue;
+    if (saved_differ(reference.file)) continue;
     SUBCASE(reference.file.c_str()) {
       Multiset theirs;
       for (const SavedStorages& row : accounted_saved(reference).saved) {
@@ -119,6 +121,7 @@ TEST_CASE("in other precisions and loops the peak of each phase is PyTorch's, to
     if (!is_variant(reference)) continue;
     SUBCASE(reference.file.c_str()) {
       const ModelGraph model = our_variant(reference);
+      PeakComparison peaks(reference.file);
       for (const StepTrace& trace : reference.traces) {
         CAPTURE(trace.optimizer);
         const SizedStep step =
@@ -127,13 +130,14 @@ TEST_CASE("in other precisions and loops the peak of each phase is PyTorch's, to
         for (const auto& [phase, theirs] : trace.phases) {
           CAPTURE(phase);
           CAPTURE(theirs.op);
-          CHECK(phase_peak(step, live, phase) == theirs.bytes);
+          peaks.compare(phase_peak(step, live, phase), theirs.bytes);
         }
-        CHECK(peak(live_of(reference, step, Bytes(512), StepNumber::steady)).bytes.count() ==
-              trace.rounded_peak);
-        CHECK(peak(live_of(reference, step, Bytes(1), StepNumber::first)).bytes.count() ==
-              trace.first_peak);
+        peaks.compare(peak(live_of(reference, step, Bytes(512), StepNumber::steady)).bytes.count(),
+                      trace.rounded_peak);
+        peaks.compare(peak(live_of(reference, step, Bytes(1), StepNumber::first)).bytes.count(),
+                      trace.first_peak);
       }
+      peaks.finish();
     }
   }
 }

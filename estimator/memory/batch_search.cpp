@@ -33,7 +33,7 @@ class Trial {
     if (!sized) return std::nullopt;
     const StepMemory memory = step_memory(
         *sized, {.granularity = granularity_, .buffers = buffers_, .with_workspaces = false});
-    return live_bytes(lifetimes(memory.uses, memory.steps), memory.steps);
+    return live_bytes(memory.uses, memory.steps);
   }
 
   [[nodiscard]] bool tensors_fit(std::int64_t batch) {

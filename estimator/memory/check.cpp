@@ -38,9 +38,15 @@ bool calls_cublas(const KernelNode& node) {
 }
 
 Bytes largest_live(const StepMemory& memory) {
-  const std::vector<Interval> intervals = lifetimes(memory.uses, memory.steps);
-  const std::vector<Bytes> live = live_bytes(intervals, memory.steps);
+  const std::vector<Bytes> live = live_bytes(memory.uses, memory.steps);
   return live.empty() ? Bytes() : peak(live).bytes;
+}
+
+std::vector<Bytes> live_without_workspaces(const SizedStep& step, MemoryRules rules,
+                                           const std::vector<Touches>& touches) {
+  rules.with_workspaces = false;
+  const StepMemory bare = step_memory(step, rules, touches);
+  return live_bytes(bare.uses, bare.steps);
 }
 
 Bytes arena_bytes(const StepMemory& memory) {
@@ -230,19 +236,19 @@ CheckReport check(const SizedStep& step, const Card& card, const CheckSettings& 
   CheckReport report;
   const Bytes granularity = runtime_granularity(settings.runtime);
   MemoryRules rules{.granularity = granularity,
-                    .buffers = runtime_buffers(*step.graph, card, settings),
-                    .with_workspaces = false};
+                    .buffers = runtime_buffers(*step.graph, card, settings)};
   const Bytes limit = allocator_limit(*step.graph, card, settings);
-  const StepMemory bare = step_memory(step, rules);
-  rules.engine = fitting_engines(step, live_bytes(lifetimes(bare.uses, bare.steps), bare.steps),
-                                 limit, granularity);
-  rules.with_workspaces = true;
+  const std::vector<Touches> touches = storage_touches(*step.graph);
+  rules.engine =
+      fitting_engines(step, live_without_workspaces(step, rules, touches), limit, granularity);
 
-  const StepMemory steady = step_memory(step, rules);
-  report.footprint = peak_footprint(steady);
+  {  // one StepMemory at a time: a large network's is a tenth of all memory
+    const StepMemory steady = step_memory(step, rules, touches);
+    report.footprint = peak_footprint(steady);
+    report.tensor_bytes = report.footprint.total;
+    report.reserved_bytes = reserved(settings.runtime, steady, report.tensor_bytes);
+  }
   report.peak_at = step.graph->nodes[static_cast<std::size_t>(report.footprint.step)].name;
-  report.tensor_bytes = report.footprint.total;
-  report.reserved_bytes = reserved(settings.runtime, steady, report.tensor_bytes);
   const Bytes context = outside_allocator(*step.graph, card, settings);
   report.device_bytes = report.reserved_bytes + context;
   report.runtime_rows = runtime_rows(report, *step.graph, card, settings);
@@ -251,7 +257,7 @@ CheckReport check(const SizedStep& step, const Card& card, const CheckSettings& 
   report.phases.push_back({"after loading", loaded, loaded + context_bytes(card, settings)});
   if (step.graph->settings.mode == Mode::train) {
     rules.step = StepNumber::first;
-    const StepMemory first = step_memory(step, rules);
+    const StepMemory first = step_memory(step, rules, touches);
     const Bytes tensors = largest_live(first);
     report.phases.push_back(
         {"first step", tensors, reserved(settings.runtime, first, tensors) + context});

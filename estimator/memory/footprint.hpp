@@ -22,7 +22,7 @@ struct Footprint {
   Bytes total;            ///< the sum of the rows, and of by_class
   std::int32_t step = 0;  ///< the node that runs
   std::array<Bytes, storage_class_count> by_class{};
-  std::vector<FootprintRow> rows;  ///< largest first, ties by name
+  std::vector<FootprintRow> rows;  ///< largest first, ties in the order of the storages
 };
 
 /// The footprint at the step's peak. O(entries log entries).

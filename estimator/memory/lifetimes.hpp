@@ -58,12 +58,17 @@ struct Interval {
 };
 
 /// The intervals of all uses, ordered by (begin, use). A use can have two (previous_until).
-/// O(uses log uses).
+/// O(uses + steps).
 [[nodiscard]] std::vector<Interval> lifetimes(std::span<const StorageUse> uses, std::int32_t steps);
 
 /// Live bytes during each step. O(intervals + steps). Throws ArithmeticOverflow.
 [[nodiscard]] std::vector<Bytes> live_bytes(std::span<const Interval> intervals,
                                             std::int32_t steps);
+/// The same of the uses' intervals, which need no order. O(uses + steps).
+[[nodiscard]] std::vector<Bytes> live_bytes(std::span<const StorageUse> uses, std::int32_t steps);
+
+/// How many of the use's intervals hold `step`: two while the last step's copy awaits the new one.
+[[nodiscard]] int copies_at(const StorageUse& use, std::int32_t step);
 
 struct Peak {
   Bytes bytes;

@@ -28,11 +28,9 @@ void add_workspaces(StepMemory& memory, const SizedStep& step, const MemoryRules
     const std::size_t chosen = rules.engine.empty() ? 0 : static_cast<std::size_t>(rules.engine[i]);
     const Bytes bytes = step.engines[i][chosen].workspace;
     if (bytes == Bytes()) continue;
-    const KernelNode& node = step.graph->nodes[i];
-    memory.entries.push_back({.name = fmt::format("{} workspace", node.name),
-                              .storage_class = StorageClass::workspace,
+    memory.entries.push_back({.storage_class = StorageClass::workspace,
                               .node = NodeId::of(i),
-                              .op = node.op,
+                              .op = step.graph->nodes[i].op,
                               .exact = bytes});
     memory.uses.push_back(
         {.bytes = round_up(bytes, rules.granularity), .touches = {static_cast<std::int32_t>(i)}});
@@ -55,9 +53,17 @@ std::vector<Touches> storage_touches(const StepGraph& graph) {
 }
 
 StepMemory step_memory(const SizedStep& step, const MemoryRules& rules) {
+  return step_memory(step, rules, storage_touches(*step.graph));
+}
+
+StepMemory step_memory(const SizedStep& step, const MemoryRules& rules,
+                       const std::vector<Touches>& touches) {
   const StepGraph& graph = *step.graph;
-  StepMemory memory{.steps = static_cast<std::int32_t>(graph.nodes.size())};
-  const std::vector<Touches> touches = storage_touches(graph);
+  StepMemory memory{.graph = step.graph,
+                    .buffers = rules.buffers,
+                    .steps = static_cast<std::int32_t>(graph.nodes.size())};
+  memory.entries.reserve(graph.storages.size());
+  memory.uses.reserve(graph.storages.size());
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
     const Storage& storage = graph.storages[i];
     StorageUse use = use_of(storage, rules);
@@ -74,20 +80,27 @@ StepMemory step_memory(const SizedStep& step, const MemoryRules& rules) {
       const std::int32_t next = storage.first_made_by.value + 1;
       use.touches = {next, std::max(next, use.touches.back())};
     }
-    memory.entries.push_back({.name = storage.name,
-                              .storage_class = storage.storage_class,
+    memory.entries.push_back({.storage_class = storage.storage_class,
                               .storage = StorageId::of(i),
                               .op = storage.op,
                               .exact = step.storage_bytes[i]});
     memory.uses.push_back(std::move(use));
   }
   if (rules.with_workspaces) add_workspaces(memory, step, rules);
-  for (const RuntimeBuffer& buffer : rules.buffers) {
-    memory.entries.push_back(
-        {.name = buffer.name, .storage_class = buffer.storage_class, .exact = buffer.bytes});
+  for (std::size_t i = 0; i < memory.buffers.size(); ++i) {
+    const RuntimeBuffer& buffer = memory.buffers[i];
+    memory.entries.push_back({.storage_class = buffer.storage_class,
+                              .buffer = static_cast<std::int32_t>(i),
+                              .exact = buffer.bytes});
     memory.uses.push_back({.bytes = round_up(buffer.bytes, rules.granularity), .whole_step = true});
   }
   return memory;
+}
+
+std::string name_of(const StepMemory& memory, const MemoryEntry& entry) {
+  if (entry.storage.valid()) return memory.graph->storage(entry.storage).name;
+  if (entry.node.valid()) return fmt::format("{} workspace", memory.graph->node(entry.node).name);
+  return memory.buffers[static_cast<std::size_t>(entry.buffer)].name;
 }
 
 }  // namespace stowage

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,22 +35,31 @@ struct MemoryRules {
   bool with_workspaces = true;
 };
 
+/// One of three: a storage, the workspace of a node, a buffer of the runtime.
 struct MemoryEntry {
-  std::string name;
   StorageClass storage_class = StorageClass::activation;
-  StorageId storage;  ///< none: a workspace or a runtime's buffer
-  NodeId node;        ///< of a workspace
-  OperatorId op;      ///< whose layer it belongs to; none: the model's or the runtime's
-  Bytes exact;        ///< before rounding
+  StorageId storage;
+  NodeId node;
+  std::int32_t buffer = -1;  ///< of StepMemory::buffers
+  OperatorId op;             ///< whose layer it belongs to; none: the model's or the runtime's
+  Bytes exact;               ///< before rounding
 };
 
 struct StepMemory {
+  std::shared_ptr<const StepGraph> graph;
+  std::vector<RuntimeBuffer> buffers;
   std::vector<MemoryEntry> entries;
   std::vector<StorageUse> uses;  ///< parallel to entries
   std::int32_t steps = 0;
 };
 
 [[nodiscard]] StepMemory step_memory(const SizedStep& step, const MemoryRules& rules);
+/// The same, for who has the graph's storage_touches already.
+[[nodiscard]] StepMemory step_memory(const SizedStep& step, const MemoryRules& rules,
+                                     const std::vector<Touches>& touches);
+
+/// "conv1.weight", "conv1.forward workspace", "cuBLAS workspace".
+[[nodiscard]] std::string name_of(const StepMemory& memory, const MemoryEntry& entry);
 
 /// The steps at which each storage must be there, by StorageId: arguments, temporaries, holds.
 [[nodiscard]] std::vector<Touches> storage_touches(const StepGraph& graph);

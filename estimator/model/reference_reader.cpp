@@ -42,6 +42,7 @@ Path split_path(std::string_view text) {
 ReferenceReader::ReferenceReader(const Scope& scope, const ScopeContext& context,
                                  Mistakes& mistakes)
     : layers_(scope.layers), loss_(scope.loss), context_(context), mistakes_(mistakes) {
+  layer_numbers_.reserve(layers_.size());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     layer_numbers_.emplace(layers_[i].name, static_cast<int>(i));
   }

@@ -18,6 +18,18 @@ bool contains(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+// What most values are: digits that are certain to fit and to be no octal number.
+std::optional<std::int64_t> plain_number(std::string_view text) {
+  constexpr std::size_t most_digits = 18;
+  if (text.empty() || text.size() > most_digits || (text[0] == '0' && text.size() > 1)) return {};
+  std::int64_t number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return {};
+    number = 10 * number + (c - '0');
+  }
+  return number;
+}
+
 std::optional<Expression> read_scalar(const YamlNode& node, std::string_view what,
                                       const ValueRules& rules, Mistakes& mistakes) {
   if (!node.is_scalar()) {
@@ -30,6 +42,7 @@ std::optional<Expression> read_scalar(const YamlNode& node, std::string_view wha
   if (node.quoted || contains(rules.words, node.text)) {
     return Expression::constant({node.text});
   }
+  if (const auto number = plain_number(node.text)) return Expression::constant({Affine(*number)});
   auto parsed = parse_expression(node.text, rules.names);
   if (parsed) return std::move(*parsed);
   if (rules.any_word && is_layer_name(node.text)) return Expression::constant({node.text});

@@ -136,7 +136,23 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
+  // No key is repeated, strange or other than a scalar. Only of the small mappings, which nearly
+  // all are.
+  static bool is_plain(const YamlNode& mapping) {
+    constexpr std::size_t most_entries = 12;
+    if (mapping.entry_count() > most_entries) return false;
+    for (std::size_t i = 0; i < mapping.entry_count(); ++i) {
+      const YamlNode& key = mapping.key(i);
+      if (!key.is_scalar() || key.text == "<<") return false;
+      for (std::size_t k = 0; k < i; ++k) {
+        if (mapping.key(k).text == key.text) return false;
+      }
+    }
+    return true;
+  }
+
   void drop_repeated_keys(YamlNode& mapping) {
+    if (is_plain(mapping)) return;
     std::vector<const YamlNode*> kept;
     kept.reserve(mapping.items.size());
     std::map<std::string_view, const YamlNode*> seen;  // looked up only

@@ -34,6 +34,7 @@ void StepBuilder::run_backward(OperatorId op, int micro_batch) {
   }
   run_casts_backward(op, micro_batch);
   finish_parameters(op, micro_batch);
+  saved_[op.index()] = {};
 }
 
 void StepBuilder::run_backward_rule(OperatorId op, int micro_batch, LowerRule rule) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <map>
 
 #include "estimator/optimizer/update_script.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -234,7 +233,7 @@ void UpdateLowering::add_library_calls() {
   for (const Update& update : updates_) tensors.push_back(update.seen);
   const UpdateCalls calls = update_calls(row_, settings_, tensors);
   std::vector<StorageId> temporaries(calls.temporaries.size());
-  std::map<std::string, int> names;
+  NameCounts names;
   const auto storage_of = [&](std::size_t i) {
     if (temporaries[i].valid()) return temporaries[i];
     const UpdateTemporary& temporary = calls.temporaries[i];
@@ -244,7 +243,7 @@ void UpdateLowering::add_library_calls() {
     std::string name = fmt::format(
         "{}.update.{}", parameter.valid() ? model_.parameter(parameter).name : "optimizer",
         temporary.variable);
-    if (const int earlier = names[name]++; earlier > 0) name += fmt::format("~{}", earlier + 1);
+    if (const int earlier = names.count(name); earlier > 0) name += fmt::format("~{}", earlier + 1);
     return temporaries[i] = add({.name = std::move(name),
                                  .storage_class = StorageClass::temporary,
                                  .bytes = temporary.bytes.count(),

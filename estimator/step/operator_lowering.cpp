@@ -11,6 +11,16 @@
 
 namespace stowage {
 
+namespace {
+
+std::string dotted(std::string_view owner, std::string_view part) {
+  std::string name;
+  name.reserve(owner.size() + 1 + part.size());
+  return name.append(owner).append(1, '.').append(part);
+}
+
+}  // namespace
+
 OperatorLowering::OperatorLowering(StepBuilder& builder, OperatorId op, int micro_batch)
     : builder_(builder), id_(op), micro_batch_(micro_batch) {}
 
@@ -99,20 +109,19 @@ TensorView OperatorLowering::new_output_like(const TensorView& like, int i) {
 TensorView OperatorLowering::new_tensor(std::string_view suffix, Shape shape, DataType type,
                                         StorageClass storage_class) {
   TensorView view = contiguous_view(StorageId{}, std::move(shape), type);
-  view.storage = builder_.add_storage(
-      {.name = builder_.suffixed(fmt::format("{}.{}", op().name, suffix), micro_batch_),
-       .storage_class = storage_class,
-       .bytes = byte_count(view),
-       .op = id_});
+  view.storage =
+      builder_.add_storage({.name = builder_.suffixed(dotted(op().name, suffix), micro_batch_),
+                            .storage_class = storage_class,
+                            .bytes = byte_count(view),
+                            .op = id_});
   return view;
 }
 
 StorageId OperatorLowering::new_temporary(std::string_view suffix, Affine bytes) {
-  return builder_.add_storage(
-      {.name = builder_.suffixed(fmt::format("{}.{}", op().name, suffix), micro_batch_),
-       .storage_class = StorageClass::temporary,
-       .bytes = bytes,
-       .op = id_});
+  return builder_.add_storage({.name = builder_.suffixed(dotted(op().name, suffix), micro_batch_),
+                               .storage_class = StorageClass::temporary,
+                               .bytes = bytes,
+                               .op = id_});
 }
 
 void OperatorLowering::set_output(int i, TensorView view) {
@@ -126,19 +135,18 @@ KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix,
                                    NodeExtras extras) {
   Attributes attributes = op().attributes;
   for (const auto& [name, value] : extras.attributes.entries()) attributes.set(name, value);
-  return builder_.add_node(
-      {.name = builder_.suffixed(fmt::format("{}.{}", op().name, suffix), micro_batch_),
-       .kernel = kernel,
-       .phase = builder_.phase_,
-       .op = id_,
-       .micro_batch = micro_batch_,
-       .reads = std::move(reads),
-       .writes = std::move(writes),
-       .temporaries = std::move(extras.temporaries),
-       .holds = std::move(extras.holds),
-       .attributes = std::move(attributes),
-       .flops = extras.flops,
-       .convolution = extras.convolution});
+  return builder_.add_node({.name = builder_.suffixed(dotted(op().name, suffix), micro_batch_),
+                            .kernel = kernel,
+                            .phase = builder_.phase_,
+                            .op = id_,
+                            .micro_batch = micro_batch_,
+                            .reads = std::move(reads),
+                            .writes = std::move(writes),
+                            .temporaries = std::move(extras.temporaries),
+                            .holds = std::move(extras.holds),
+                            .attributes = std::move(attributes),
+                            .flops = extras.flops,
+                            .convolution = extras.convolution});
 }
 
 int OperatorLowering::add_convolution(ConvolutionCall call) {
@@ -157,7 +165,7 @@ TensorView OperatorLowering::contiguous(const TensorView& view, std::string_view
 
 TensorView OperatorLowering::cast(const TensorView& view, DataType type, std::string_view suffix) {
   if (view.type == type) return view;
-  const std::string name = fmt::format("{}.{}", op().name, suffix);
+  const std::string name = dotted(op().name, suffix);
   return builder_.emit_cast(
       view, type, name,
       {.name = name,

@@ -4,13 +4,20 @@
 
 #include <algorithm>
 #include <cassert>
-#include <functional>
-#include <string_view>
 
 #include "estimator/catalogue/loss.hpp"
 #include "estimator/catalogue/operator_row.hpp"
 
 namespace stowage {
+
+namespace {
+
+void make_unique(std::string& name, NameCounts& names) {
+  const int repetitions = names.count(name);
+  if (repetitions > 0) name += fmt::format("~{}", repetitions + 1);
+}
+
+}  // namespace
 
 StepBuilder::StepBuilder(const ModelGraph& model, const LoweringSettings& settings)
     : model_(model) {
@@ -218,24 +225,15 @@ void StepBuilder::record_saved() {
 }
 
 StorageId StepBuilder::add_storage(Storage storage) {
-  storage.name = unique_name(std::move(storage.name));
+  make_unique(storage.name, storage_names_);
   graph_.storages.push_back(std::move(storage));
   holders_.push_back(0);
   read_again_.push_back(false);
   return StorageId::of(graph_.storages.size() - 1);
 }
 
-std::string StepBuilder::unique_name(std::string name) {
-  // The names themselves, of a million storages, would be a tenth of all memory. Should two hashes
-  // ever agree, the second name gets a suffix that it need not have.
-  const int count = names_[std::hash<std::string_view>()(name)]++;
-  if (count > 0) name += fmt::format("~{}", count + 1);
-  return name;
-}
-
 KernelNode& StepBuilder::add_node(KernelNode node) {
-  node.name = unique_name(std::move(node.name) + "()");
-  node.name.erase(node.name.find("()"), 2);
+  make_unique(node.name, node_names_);
   graph_.nodes.push_back(std::move(node));
   return graph_.nodes.back();
 }

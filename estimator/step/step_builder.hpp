@@ -12,12 +12,12 @@
 
 #include <cstddef>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "estimator/catalogue/operator_row.hpp"
 #include "estimator/model/model_graph.hpp"
+#include "estimator/step/name_counts.hpp"
 #include "estimator/step/operator_lowering.hpp"
 #include "estimator/step/step_graph.hpp"
 
@@ -106,7 +106,6 @@ class StepBuilder {
   // Storages and nodes.
   [[nodiscard]] bool making_gradients() const { return phase_ == Phase::backward && !recomputing_; }
   StorageId add_storage(Storage storage);
-  [[nodiscard]] std::string unique_name(std::string name);
   KernelNode& add_node(KernelNode node);
   [[nodiscard]] std::string suffixed(std::string name, int micro_batch) const;
 
@@ -178,7 +177,7 @@ class StepBuilder {
   std::vector<int> consumers_;                 // by TensorId: operators that read it
   std::vector<bool> read_again_;               // by StorageId: several readers, or saved
   std::vector<int> holders_;                   // by StorageId: gradients that refer to it
-  std::unordered_map<std::size_t, int> names_;  // by a name's hash, how often it was asked for
+  NameCounts storage_names_, node_names_;
 };
 
 /// Adds 16-bit gradients to float32 ones as they are made, and puts those in their place

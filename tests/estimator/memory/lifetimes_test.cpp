@@ -104,6 +104,12 @@ TEST_CASE("lifetimes agree with the definition on random uses") {
     }
     const auto intervals = lifetimes(uses, steps);
     CHECK(counts(live_bytes(intervals, steps)) == naive_live(uses, steps));
+    CHECK(counts(live_bytes(uses, steps)) == naive_live(uses, steps));
+    for (std::int32_t t = 0; t < steps; ++t) {
+      std::int64_t live = 0;
+      for (const StorageUse& use : uses) live += copies_at(use, t) * use.bytes.count();
+      CHECK(live == naive_live(uses, steps)[static_cast<std::size_t>(t)]);
+    }
     for (std::size_t i = 1; i < intervals.size(); ++i) {
       const auto key = [&](std::size_t k) {
         return std::pair(intervals[k].begin, intervals[k].use);

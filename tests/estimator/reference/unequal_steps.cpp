@@ -17,7 +17,7 @@ constexpr std::string_view last_hidden =
     "the size of the last hidden state in fp32 is missing in forward, as transformers holds it";
 constexpr std::string_view unknown = "not understood yet";
 
-constexpr std::array<UnequalStep, 14> steps{{
+constexpr std::array<UnequalStep, 16> steps{{
     {"lstm-lm-b2", 0.06, true, flat_weights},
     {"lstm-lm-b20", 0.03, true, flat_weights},
     {"t5-small-b1", 0.001, false, decoder_bias},
@@ -33,8 +33,6 @@ constexpr std::array<UnequalStep, 14> steps{{
      "two bytes a logit are missing in forward"},
     {"vit_tiny_patch16_224-b32-checkpoint-blocks", 0.03, false, unknown},
     {"swin_t-b32-amp-bf16", 0.002, false, unknown},
-}};
-constexpr std::array<UnequalStep, 2> llama{{
     {"llama-3.2-1b-2layers-b1-amp-bf16", 0.0003, false, last_hidden},
     {"llama-3.2-1b-2layers-b4-amp-bf16", 0.001, false, last_hidden},
 }};
@@ -43,9 +41,6 @@ constexpr std::array<UnequalStep, 2> llama{{
 
 const UnequalStep* unequal_step(const std::string& file) {
   for (const UnequalStep& step : steps) {
-    if (step.file == file) return &step;
-  }
-  for (const UnequalStep& step : llama) {
     if (step.file == file) return &step;
   }
   return nullptr;

@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <set>
 
-#include "estimator/memory/lifetimes.hpp"
-#include "estimator/memory/step_memory.hpp"
 #include "estimator/step/lower.hpp"
 #include "tests/estimator/reference/known_differences.hpp"
+#include "tests/estimator/reference/step_comparison.hpp"
 #include "tests/estimator/reference/unequal_steps.hpp"
 
 namespace stowage::reference {
@@ -56,29 +55,6 @@ Bytes whole_loss(const ReferenceModel& reference) {
   return reference.model == "gpt2" && reference.variant == "accumulate-2" ? Bytes(4) : Bytes();
 }
 
-std::vector<Bytes> live_of(const ReferenceModel& reference, const SizedStep& step,
-                           Bytes granularity, StepNumber number) {
-  const StepMemory memory = step_memory(step, {.step = number, .granularity = granularity});
-  std::vector<Bytes> live = live_bytes(lifetimes(memory.uses, memory.steps), memory.steps);
-  for (Bytes& bytes : live) bytes = bytes + round_up(whole_loss(reference), granularity);
-  const AccountedLive accounted = accounted_live(reference, step, granularity, live);
-  CHECK(accounted.without_effect == "");
-  return accounted.live;
-}
-
-std::int64_t phase_peak(const SizedStep& step, const std::vector<Bytes>& live,
-                        const std::string& name) {
-  std::int64_t top = 0;
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    const Phase phase = step.graph->nodes[i].phase;
-    const bool in_phase = name == "optimizer"  ? phase == Phase::update
-                          : name == "backward" ? phase == Phase::backward
-                                               : phase != Phase::update && phase != Phase::backward;
-    if (in_phase) top = std::max(top, live[i].count());
-  }
-  return top;
-}
-
 Multiset saved_beyond_the_state(const SizedStep& step) {
   Multiset sizes;
   std::set<StorageId> seen;
@@ -121,23 +97,12 @@ TEST_CASE("in other precisions and loops the peak of each phase is PyTorch's, to
     if (!is_variant(reference)) continue;
     SUBCASE(reference.file.c_str()) {
       const ModelGraph model = our_variant(reference);
-      PeakComparison peaks(reference.file);
-      for (const StepTrace& trace : reference.traces) {
-        CAPTURE(trace.optimizer);
-        const SizedStep step =
-            step_of(model, settings_of(reference, trace.optimizer), reference.batch);
-        const std::vector<Bytes> live = live_of(reference, step, Bytes(1), StepNumber::steady);
-        for (const auto& [phase, theirs] : trace.phases) {
-          CAPTURE(phase);
-          CAPTURE(theirs.op);
-          peaks.compare(phase_peak(step, live, phase), theirs.bytes);
-        }
-        peaks.compare(peak(live_of(reference, step, Bytes(512), StepNumber::steady)).bytes.count(),
-                      trace.rounded_peak);
-        peaks.compare(peak(live_of(reference, step, Bytes(1), StepNumber::first)).bytes.count(),
-                      trace.first_peak);
-      }
-      peaks.finish();
+      compare_peaks(
+          reference,
+          [&](const std::string& name) {
+            return step_of(model, settings_of(reference, name), reference.batch);
+          },
+          whole_loss(reference));
     }
   }
 }

@@ -1,0 +1,65 @@
+#include "tests/estimator/reference/step_comparison.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "estimator/memory/lifetimes.hpp"
+#include "estimator/memory/step_memory.hpp"
+#include "tests/estimator/reference/known_differences.hpp"
+#include "tests/estimator/reference/unequal_steps.hpp"
+
+namespace stowage::reference {
+
+namespace {
+
+constexpr Bytes pytorch_block{512};
+
+std::int64_t phase_peak(const SizedStep& step, const std::vector<Bytes>& live,
+                        const std::string& phase) {
+  std::int64_t top = 0;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const Phase at = step.graph->nodes[i].phase;
+    const bool in_phase = phase == "optimizer"  ? at == Phase::update
+                          : phase == "backward" ? at == Phase::backward
+                                                : at == Phase::forward || at == Phase::loss;
+    if (in_phase) top = std::max(top, live[i].count());
+  }
+  return top;
+}
+
+std::vector<Bytes> live_of(const ReferenceModel& reference, const SizedStep& step,
+                           Bytes granularity, StepNumber number, Bytes held_besides) {
+  const StepMemory memory = step_memory(step, {.step = number, .granularity = granularity});
+  std::vector<Bytes> live = live_bytes(lifetimes(memory.uses, memory.steps), memory.steps);
+  for (Bytes& bytes : live) bytes += round_up(held_besides, granularity);
+  const AccountedLive accounted = accounted_live(reference, step, granularity, live);
+  CHECK(accounted.without_effect == "");
+  return accounted.live;
+}
+
+}  // namespace
+
+void compare_peaks(const ReferenceModel& reference,
+                   const std::function<SizedStep(const std::string& optimizer)>& step_with,
+                   Bytes held_besides) {
+  PeakComparison peaks(reference.file);
+  for (const StepTrace& trace : reference.traces) {
+    CAPTURE(trace.optimizer);
+    const SizedStep step = step_with(trace.optimizer);
+    const auto live = [&](Bytes granularity, StepNumber number) {
+      return live_of(reference, step, granularity, number, held_besides);
+    };
+    const std::vector<Bytes> steady = live(Bytes(1), StepNumber::steady);
+    for (const auto& [phase, theirs] : trace.phases) {
+      CAPTURE(phase);
+      CAPTURE(theirs.op);
+      peaks.compare(phase_peak(step, steady, phase), theirs.bytes);
+    }
+    peaks.compare(peak(live(pytorch_block, StepNumber::steady)).bytes.count(), trace.rounded_peak);
+    peaks.compare(peak(live(Bytes(1), StepNumber::first)).bytes.count(), trace.first_peak);
+  }
+  peaks.finish();
+}
+
+}  // namespace stowage::reference

@@ -1,6 +1,7 @@
 // adaptive_avg_pool1d, 2d, 3d and adaptive_max_pool1d, 2d, 3d: windows that follow from the
 // output's size. With size 1 they are global pooling.
 #include "estimator/catalogue/convolution.hpp"
+#include "estimator/catalogue/pooling.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -30,10 +31,8 @@ bool is_mean(const OperatorLowering& lowering) {
   return true;
 }
 
-/// PyTorch pools one axis as two of which one is 1, so that the gradient comes back as a view.
-void give_gradient(OperatorLowering& lowering, TensorView dx) {
-  dx.is_view = lowering.pytorch() && lowering.attributes().integers("size").size() == 1;
-  lowering.give_input_gradient(0, dx);
+NodeExtras whole_input(const OperatorLowering& lowering) {
+  return {.flops = element_count(lowering.input().shape)};
 }
 
 void forward_average(OperatorLowering& lowering) {
@@ -46,38 +45,14 @@ void forward_average(OperatorLowering& lowering) {
 }
 
 void backward_average(OperatorLowering& lowering) {
-  const TensorView dx = lowering.new_input_gradient();
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
-  lowering.emit(Kernel::adaptive_avg_pool_backward, "backward", {dy}, {dx},
-                {.flops = element_count(dx.shape)});
-  give_gradient(lowering, dx);
+  backward_average_pool(lowering, Kernel::adaptive_avg_pool_backward, whole_input(lowering));
 }
 
 void forward_max(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
-  const TensorView y = lowering.new_output();
-  std::vector<TensorView> writes{y};
-  if (lowering.pytorch()) {
-    writes.push_back(
-        lowering.new_tensor("indices", y.shape, DataType::int64, StorageClass::saved_auxiliary));
-  }
-  lowering.emit(Kernel::adaptive_max_pool_forward, "forward", {x}, writes,
-                {.flops = element_count(x.shape)});
-  lowering.save("input", x);
-  if (lowering.pytorch())
-    lowering.save("indices", writes[1]);
-  else
-    lowering.save("result", y);
+  forward_max_pool(lowering, Kernel::adaptive_max_pool_forward, whole_input(lowering));
 }
-
 void backward_max(OperatorLowering& lowering) {
-  const TensorView dx = lowering.new_input_gradient();
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
-  const TensorView found =
-      lowering.pytorch() ? lowering.saved("indices") : lowering.saved("result");
-  lowering.emit(Kernel::adaptive_max_pool_backward, "backward",
-                {lowering.saved("input"), found, dy}, {dx}, {.flops = element_count(dx.shape)});
-  give_gradient(lowering, dx);
+  backward_max_pool(lowering, Kernel::adaptive_max_pool_backward, whole_input(lowering));
 }
 
 OperatorRow row(std::string_view name, std::string_view doc, int spatial, LoweringRules rules) {

@@ -1,6 +1,8 @@
 // max_pool1d, 2d, 3d and avg_pool1d, 2d, 3d over [batch, channels, ...].
 // PyTorch's max pooling saves its input and int64 indices; our executor finds the maxima again from
 // the input and the output, as cuDNN does.
+#include "estimator/catalogue/pooling.hpp"
+
 #include <fmt/format.h>
 
 #include "estimator/base/bytes.hpp"
@@ -77,12 +79,14 @@ Affine window_flops(const OperatorLowering& lowering) {
 }
 
 /// PyTorch pools one axis as two of which one is 1, so that the gradient comes back as a view.
-void give_gradient(OperatorLowering& lowering, TensorView dx) {
-  dx.is_view = lowering.pytorch() && lowering.attributes().integers("kernel").size() == 1;
+void give_pool_gradient(OperatorLowering& lowering, TensorView dx) {
+  dx.is_view = lowering.pytorch() && dx.shape.size() == 3;
   lowering.give_input_gradient(0, dx);
 }
 
-void forward_max(OperatorLowering& lowering) {
+}  // namespace
+
+void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
   const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
   const TensorView y = lowering.new_output();
   std::vector<TensorView> writes{y};
@@ -90,8 +94,7 @@ void forward_max(OperatorLowering& lowering) {
     writes.push_back(
         lowering.new_tensor("indices", y.shape, DataType::int64, StorageClass::saved_auxiliary));
   }
-  lowering.emit(Kernel::max_pool_forward, "forward", {x}, writes,
-                {.attributes = window_attributes(lowering), .flops = window_flops(lowering)});
+  lowering.emit(kernel, "forward", {x}, writes, std::move(extras));
   lowering.save("input", x);
   if (lowering.pytorch())
     lowering.save("indices", writes[1]);
@@ -99,14 +102,33 @@ void forward_max(OperatorLowering& lowering) {
     lowering.save("result", y);
 }
 
-void backward_max(OperatorLowering& lowering) {
+void backward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
   const TensorView dx = lowering.new_input_gradient();
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
   const TensorView found =
       lowering.pytorch() ? lowering.saved("indices") : lowering.saved("result");
-  lowering.emit(Kernel::max_pool_backward, "backward", {lowering.saved("input"), found, dy}, {dx},
-                {.attributes = window_attributes(lowering), .flops = window_flops(lowering)});
-  give_gradient(lowering, dx);
+  lowering.emit(kernel, "backward", {lowering.saved("input"), found, dy}, {dx}, std::move(extras));
+  give_pool_gradient(lowering, dx);
+}
+
+void backward_average_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
+  const TensorView dx = lowering.new_input_gradient();
+  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  lowering.emit(kernel, "backward", {dy}, {dx}, std::move(extras));
+  give_pool_gradient(lowering, dx);
+}
+
+namespace {
+
+NodeExtras window_extras(const OperatorLowering& lowering) {
+  return {.attributes = window_attributes(lowering), .flops = window_flops(lowering)};
+}
+
+void forward_max(OperatorLowering& lowering) {
+  forward_max_pool(lowering, Kernel::max_pool_forward, window_extras(lowering));
+}
+void backward_max(OperatorLowering& lowering) {
+  backward_max_pool(lowering, Kernel::max_pool_backward, window_extras(lowering));
 }
 
 void forward_average(OperatorLowering& lowering) {
@@ -118,11 +140,7 @@ void forward_average(OperatorLowering& lowering) {
 }
 
 void backward_average(OperatorLowering& lowering) {
-  const TensorView dx = lowering.new_input_gradient();
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
-  lowering.emit(Kernel::avg_pool_backward, "backward", {dy}, {dx},
-                {.attributes = window_attributes(lowering), .flops = window_flops(lowering)});
-  give_gradient(lowering, dx);
+  backward_average_pool(lowering, Kernel::avg_pool_backward, window_extras(lowering));
 }
 
 AttributeSpec pool_stride(int spatial) {

@@ -49,36 +49,4 @@ Affine quotient(Affine a, Affine b) {
   return a.slope / b.slope;
 }
 
-Affine element_count(const Shape& shape) {
-  Affine count = 1;
-  for (const Affine& dimension : shape) count = count * dimension;
-  return count;
-}
-
-Shape contiguous_strides(const Shape& shape) {
-  Shape strides(shape.size());
-  Affine stride = 1;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    strides[i] = stride;
-    if (i > 0) stride = stride * shape[i];
-  }
-  return strides;
-}
-
-std::string to_string(const Shape& shape) {
-  std::string text = "[";
-  for (const Affine& dimension : shape) {
-    if (text.size() > 1) text += ", ";
-    text += dimension.to_string();
-  }
-  return text + "]";
-}
-
-std::vector<std::int64_t> at_batch(const Shape& shape, std::int64_t batch) {
-  std::vector<std::int64_t> result;
-  result.reserve(shape.size());
-  for (const Affine& dimension : shape) result.push_back(dimension.at(batch));
-  return result;
-}
-
 }  // namespace stowage

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 namespace stowage {
 
@@ -42,14 +41,5 @@ inline constexpr Affine batch_symbol{0, 1};
 /// True where a == q * b for an integer (or affine) q; then `quotient` gives q.
 [[nodiscard]] bool divides(Affine b, Affine a);
 [[nodiscard]] Affine quotient(Affine a, Affine b);  ///< precondition: divides(b, a)
-
-/// Dimensions, outermost first. An empty shape is a scalar.
-using Shape = std::vector<Affine>;
-
-[[nodiscard]] Affine element_count(const Shape& shape);
-[[nodiscard]] Shape contiguous_strides(const Shape& shape);  ///< in elements
-[[nodiscard]] std::string to_string(const Shape& shape);     ///< "[batch, 3, 224, 224]"
-/// The shape at a batch size.
-[[nodiscard]] std::vector<std::int64_t> at_batch(const Shape& shape, std::int64_t batch);
 
 }  // namespace stowage

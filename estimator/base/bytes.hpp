@@ -63,8 +63,8 @@ inline constexpr Bytes operator""_GiB(unsigned long long n) {
 /// "0 B", "512 B", "1.5 KiB", "22.6 GiB": IEC units, at most four significant digits.
 [[nodiscard]] std::string format_bytes(Bytes bytes);
 
-/// Both as format_bytes prints them, or, where two different amounts would print alike, in MiB, in KiB
-/// or in bytes: "1783.0 MiB", "1764.0 MiB".
+/// Both as format_bytes prints them, or, where two different amounts would print alike, in MiB, in
+/// KiB or in bytes: "1783.0 MiB", "1764.0 MiB".
 [[nodiscard]] std::pair<std::string, std::string> format_apart(Bytes a, Bytes b);
 
 /// Reads "233MiB", "8 GiB", "2GB" (10^9), "1.5GiB", "4096" (bytes), case-insensitive units.

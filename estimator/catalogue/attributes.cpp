@@ -8,22 +8,22 @@
 namespace stowage {
 
 void Attributes::set(std::string_view name, AttributeValue value) {
-  for (auto& [existing, old] : entries_) {
-    if (existing == name) {
-      old = std::move(value);
-      return;
-    }
+  for (std::size_t i = 0; i < entries_->size(); ++i) {
+    const auto& [existing, old] = (*entries_)[i];
+    if (existing != name) continue;
+    if (old != value) entries_.own()[i].second = std::move(value);
+    return;
   }
-  entries_.emplace_back(std::string(name), std::move(value));
+  entries_.own().emplace_back(name, std::move(value));
 }
 
 bool Attributes::has(std::string_view name) const {
-  return std::any_of(entries_.begin(), entries_.end(),
+  return std::any_of(entries_->begin(), entries_->end(),
                      [&](const auto& entry) { return entry.first == name; });
 }
 
 const AttributeValue& Attributes::at(std::string_view name) const {
-  for (const auto& [existing, value] : entries_) {
+  for (const auto& [existing, value] : *entries_) {
     if (existing == name) return value;
   }
   throw std::logic_error(fmt::format("no attribute '{}'", name));

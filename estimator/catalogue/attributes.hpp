@@ -9,7 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "estimator/base/affine.hpp"
+#include "estimator/base/shape.hpp"
+#include "estimator/base/shared.hpp"
 
 namespace stowage {
 
@@ -38,6 +39,7 @@ struct AttributeSpec {
   int other_length = 0;                         ///< integers: another length that will do; 0: none
 };
 
+/// Copies share their entries (base/shared.hpp): each kernel call of an operator has them.
 class Attributes {
  public:
   void set(std::string_view name, AttributeValue value);
@@ -51,14 +53,13 @@ class Attributes {
   [[nodiscard]] bool boolean(std::string_view name) const;
   [[nodiscard]] const std::string& text(std::string_view name) const;
 
-  [[nodiscard]] const std::vector<std::pair<std::string, AttributeValue>>& entries() const {
-    return entries_;
-  }
+  using Entries = std::vector<std::pair<std::string, AttributeValue>>;
+  [[nodiscard]] const Entries& entries() const { return *entries_; }
   bool operator==(const Attributes&) const = default;
 
  private:
   [[nodiscard]] const AttributeValue& at(std::string_view name) const;
-  std::vector<std::pair<std::string, AttributeValue>> entries_;
+  Shared<Entries> entries_;
 };
 
 /// "3", "[3, 3]", "[batch, 64]", "0.1", "true", "same".

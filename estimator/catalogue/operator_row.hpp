@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/base/affine.hpp"
 #include "estimator/base/precision.hpp"
+#include "estimator/base/shape.hpp"
 #include "estimator/catalogue/attributes.hpp"
 #include "estimator/model/model_graph.hpp"
 #include "estimator/step/kernel_set.hpp"

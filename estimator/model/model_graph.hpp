@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/base/affine.hpp"
 #include "estimator/base/data_type.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/base/id.hpp"
 #include "estimator/base/precision.hpp"
+#include "estimator/base/shape.hpp"
 #include "estimator/catalogue/attributes.hpp"
 #include "estimator/optimizer/optimizer_settings.hpp"
 

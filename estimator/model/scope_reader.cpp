@@ -55,6 +55,7 @@ class ScopeReader {
   Scope read(const ScopeNodes& nodes) {
     if (nodes.layers != nullptr) {
       scope_.layers.reserve(nodes.layers->items.size() + 1);
+      name_marks_.reserve(nodes.layers->items.size() + 1);
       for (const YamlNode* node : nodes.layers->items) read_layer(*node, "");
     }
     const std::size_t layers = scope_.layers.size();
@@ -157,8 +158,6 @@ class ScopeReader {
   void name_layer(LayerEntry& entry, const YamlNode& head, const YamlNode* body,
                   std::string_view default_name) {
     const int number = ++counts_[head.text];
-    entry.name =
-        default_name.empty() ? fmt::format("{}_{}", head.text, number) : std::string(default_name);
     Mark mark = entry.mark;
     const YamlNode* given = body != nullptr ? body->find("name") : nullptr;
     if (given != nullptr) {
@@ -169,6 +168,10 @@ class ScopeReader {
         mistakes_.error(mark, fmt::format("{} is not a name", describe(*given)),
                         "a name has letters, digits, '_' and '-', and starts with a letter");
       }
+    }
+    if (entry.name.empty()) {
+      entry.name = default_name.empty() ? fmt::format("{}_{}", head.text, number)
+                                        : std::string(default_name);
     }
     if (context_.block != nullptr && entry.name == "input") {
       mistakes_.error(mark, "'input' is the input of the block, not a layer's name");
@@ -222,7 +225,7 @@ class ScopeReader {
 
   void read_attributes(const YamlNode* body, LayerEntry& entry) {
     const OperatorRow& row = *entry.row;
-    std::set<std::string_view> settled;  // written, or meant by a misspelt key
+    std::vector<std::string_view> settled;  // written, or meant by a misspelt key
     std::vector<AttributeSetting> written;
     for (std::size_t i = 0; body != nullptr && i < body->entry_count(); ++i) {
       const YamlNode& key = body->key(i);
@@ -233,7 +236,7 @@ class ScopeReader {
         entry.broken = true;
         continue;
       }
-      settled.insert(spec->name);
+      settled.push_back(spec->name);
       entry.attribute_marks.emplace_back(spec->name, body->value(i).mark);
       auto value = read_value(body->value(i), spec->name, rules_for(*spec, names_), mistakes_);
       if (value) written.push_back({spec, std::move(*value)});
@@ -243,10 +246,10 @@ class ScopeReader {
   }
 
   void refuse_attribute(const OperatorRow& row, const YamlNode& key,
-                        std::set<std::string_view>& settled) {
+                        std::vector<std::string_view>& settled) {
     std::vector<std::string_view> candidates = attribute_names(row);
     candidates.insert(candidates.end(), std::begin(layer_keys), std::end(layer_keys));
-    if (const auto meant = closest(key.text, candidates)) settled.insert(*meant);
+    if (const auto meant = closest(key.text, candidates)) settled.push_back(*meant);
     std::string hint = mistakes_.suggest(key.text, candidates);
     if (hint.empty() && !row.attributes.empty()) {
       hint = fmt::format("{} takes {}", row.name, fmt::join(attribute_names(row), ", "));
@@ -255,32 +258,50 @@ class ScopeReader {
                     std::move(hint));
   }
 
-  // The constants in the row's order, with the defaults; what depends on the instance is kept for
-  // expansion, its place in the order held by the default or a zero.
-  void complete(const OperatorRow& row, LayerEntry& entry, std::vector<AttributeSetting>& written,
-                const std::set<std::string_view>& settled) {
-    const auto defaults = context_.defaults.find(&row);
-    std::vector<std::string_view> missing;
+  // What the operator's layers of this scope begin with.
+  struct Prepared {
+    Attributes defaults;                      // in the row's order; a zero where there is none
+    std::vector<std::string_view> to_be_set;  // they have no default
+    Attributes last;                          // those of the last layer: most layers are alike
+  };
+
+  Prepared& prepared(const OperatorRow& row) {
+    const auto [found, fresh] = prepared_.try_emplace(&row);
+    Prepared& prepared = found->second;
+    if (!fresh) return prepared;
+    const auto section = context_.defaults.find(&row);
     for (const AttributeSpec& spec : row.attributes) {
-      const auto setting = std::find_if(written.begin(), written.end(),
-                                        [&](const auto& one) { return one.spec == &spec; });
-      if (setting != written.end()) {
-        set_written(*setting, entry);
-        continue;
-      }
       const AttributeValue* given = nullptr;
-      if (defaults != context_.defaults.end()) {
-        for (const auto& [of, value] : defaults->second) {
+      if (section != context_.defaults.end()) {
+        for (const auto& [of, value] : section->second) {
           if (of == &spec) given = &value;
         }
       }
-      if (given != nullptr) {
-        entry.constants.set(spec.name, *given);
-      } else if (spec.default_value) {
-        entry.constants.set(spec.name, default_of(spec));
-      } else if (!settled.contains(spec.name)) {
-        missing.push_back(spec.name);
+      if (given == nullptr && !spec.default_value) {
+        prepared.to_be_set.push_back(spec.name);
+        prepared.defaults.set(spec.name, std::int64_t{0});
+      } else {
+        prepared.defaults.set(spec.name, given != nullptr ? *given : default_of(spec));
       }
+    }
+    return prepared;
+  }
+
+  // The constants in the row's order, with the defaults; what depends on the instance is kept for
+  // expansion, its place in the order held by the default or a zero.
+  void complete(const OperatorRow& row, LayerEntry& entry, std::vector<AttributeSetting>& written,
+                const std::vector<std::string_view>& settled) {
+    Prepared& prepared = this->prepared(row);
+    entry.constants = prepared.defaults;
+    for (AttributeSetting& setting : written) set_written(setting, entry);
+    if (entry.constants == prepared.last) {
+      entry.constants = prepared.last;
+    } else {
+      prepared.last = entry.constants;
+    }
+    std::vector<std::string_view> missing;
+    for (const std::string_view name : prepared.to_be_set) {
+      if (std::find(settled.begin(), settled.end(), name) == settled.end()) missing.push_back(name);
     }
     if (missing.empty()) return;
     entry.broken = true;
@@ -355,6 +376,7 @@ class ScopeReader {
   Scope scope_;
   std::vector<const YamlNode*> from_nodes_;  // of each layer, or null
   std::unordered_map<std::string, int> counts_;
+  std::unordered_map<const OperatorRow*, Prepared> prepared_;  // looked up only
   std::unordered_map<std::string, Mark> name_marks_;
 };
 

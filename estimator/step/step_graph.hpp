@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/base/affine.hpp"
 #include "estimator/base/data_type.hpp"
 #include "estimator/base/id.hpp"
+#include "estimator/base/shape.hpp"
 #include "estimator/catalogue/attributes.hpp"
 #include "estimator/model/model_graph.hpp"
 #include "estimator/step/kernel.hpp"

@@ -27,13 +27,4 @@ TEST_CASE("division is exact or refused") {
   CHECK_FALSE(divides(Affine(0), tokens));
 }
 
-TEST_CASE("shapes count, stride and print") {
-  const Shape shape{batch_symbol, 3, 4};
-  CHECK(element_count(shape) == Affine(0, 12));
-  CHECK(contiguous_strides(shape) == Shape{12, 4, 1});
-  CHECK(to_string(shape) == "[batch, 3, 4]");
-  CHECK(at_batch(shape, 5) == std::vector<std::int64_t>{5, 3, 4});
-  CHECK(element_count({}) == Affine(1));
-}
-
 }  // namespace stowage

@@ -1,0 +1,64 @@
+// Shared: a value whose copies share one place until one of them is changed.
+//
+// A large step graph has a million views of some thousand different shapes, and a kernel call for
+// each has its operator's attributes. A copy of a Shared is a pointer and a count; a change takes a
+// place of its own first, so that a Shared behaves as the value itself in every other way.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace stowage {
+
+/// Safe to read and to copy from several threads at once, as a plain value is. An untouched one
+/// takes no memory. One pointer in size, for which alone it is not a std::shared_ptr.
+template <typename T>
+class Shared {
+ public:
+  Shared() = default;
+  explicit Shared(T value) : place_(new Place{std::move(value)}) {}
+  Shared(const Shared& other) : place_(other.place_) {
+    if (place_ != nullptr) place_->holders.fetch_add(1, std::memory_order_relaxed);
+  }
+  Shared(Shared&& other) noexcept : place_(std::exchange(other.place_, nullptr)) {}
+  Shared& operator=(Shared other) noexcept {
+    std::swap(place_, other.place_);
+    return *this;
+  }
+  ~Shared() {
+    if (place_ == nullptr) return;
+    if (place_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete place_;
+  }
+
+  [[nodiscard]] const T& operator*() const {
+    if (place_ != nullptr) return place_->value;
+    static const T untouched;
+    return untouched;
+  }
+  const T* operator->() const { return &**this; }
+
+  /// The value for changing. The reference lasts until this is copied: what is written through it
+  /// after that would reach the copy too.
+  [[nodiscard]] T& own() {
+    if (place_ == nullptr) {
+      place_ = new Place;
+    } else if (place_->holders.load(std::memory_order_acquire) > 1) {
+      *this = Shared(place_->value);
+    }
+    return place_->value;
+  }
+
+  friend bool operator==(const Shared& a, const Shared& b) {
+    return a.place_ == b.place_ || *a == *b;
+  }
+
+ private:
+  struct Place {
+    T value;
+    std::atomic<std::int32_t> holders = 1;
+  };
+  Place* place_ = nullptr;
+};
+
+}  // namespace stowage

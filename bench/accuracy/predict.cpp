@@ -1,0 +1,99 @@
+#include "bench/accuracy/predict.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <stdexcept>
+
+#include "estimator/memory/card.hpp"
+#include "estimator/model/load_model.hpp"
+#include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/step/lower.hpp"
+#include "gpu_probe/cudnn_answer_cache.hpp"
+
+namespace stowage::accuracy {
+
+namespace {
+
+constexpr double mebibyte = 1 << 20;
+
+template <typename T>
+T value_of(Result<T> result) {
+  if (!result) throw std::runtime_error(render(result.error()));
+  return *std::move(result);
+}
+
+double mib(Bytes bytes) { return static_cast<double>(bytes.count()) / mebibyte; }
+
+std::string key_of(const Job& job) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", job.model, job.description, job.arguments,
+                     job.seq.value_or(0), job.gpu, job.optimizer,
+                     static_cast<int>(job.implementation), to_string(job.precision),
+                     job.micro_batches);
+}
+
+}  // namespace
+
+Predictor::Predictor(std::string configs) : configs_(std::move(configs)) {}
+
+std::shared_ptr<const StepGraph> Predictor::graph_of(const Job& job, const Card& card) {
+  auto& kept = graphs_[key_of(job)];
+  if (kept != nullptr) return kept;
+  FoundModel found =
+      job.description.empty()
+          ? value_of(find_model(job.model, configs_ + "/models"))
+          : FoundModel{std::make_shared<const SourceText>(SourceText{job.model, job.description})};
+  std::map<std::string, std::string> arguments = job.arguments;
+  if (job.checkpointing) arguments["checkpoint"] = "true";
+  const ModelOptions options =
+      overridden(std::move(found.options),
+                 {.seq = job.seq, .arguments = std::move(arguments), .precision = job.precision});
+  const ModelGraph model = value_of(load_model(found.source, options));
+  LoweringSettings settings{.kernels = KernelSet::pytorch,
+                            .optimizer = named_optimizer(job.optimizer).value(),
+                            .micro_batches = job.micro_batches,
+                            .step = model.step,
+                            .compute_capability = card.compute_capability};
+  settings.optimizer.implementation = job.implementation;
+  kept = std::make_shared<const StepGraph>(value_of(lower(model, settings)));
+  return kept;
+}
+
+WorkspaceSource& Predictor::workspaces(const std::string& gpu, const Card& card) {
+  auto& source = sources_[gpu];
+  if (source == nullptr) {
+    source = std::make_unique<CudnnWorkspaceSource>(card, default_answer_folder());
+  }
+  return *source;
+}
+
+CheckReport Predictor::report(const Job& job, std::optional<double> context_mib) {
+  auto card = cards_.find(job.gpu);
+  if (card == cards_.end()) {
+    card = cards_.emplace(job.gpu, value_of(find_card(job.gpu, configs_ + "/gpus")).card).first;
+  }
+  const SizedStep step = value_of(
+      size_step(graph_of(job, card->second), job.batch, workspaces(job.gpu, card->second)));
+  CheckSettings settings;
+  if (context_mib) {
+    Bytes libraries;
+    for (const RuntimeRow& row : library_rows(*step.graph, Runtime::pytorch)) {
+      libraries += row.bytes;
+    }
+    settings.context = Bytes(static_cast<std::int64_t>(*context_mib * mebibyte)) - libraries;
+  }
+  return check(step, card->second, settings);
+}
+
+Prediction Predictor::predict(const Job& job, std::optional<double> context_mib) {
+  const CheckReport answer = report(job, context_mib);
+  return {.tensors = mib(answer.tensor_bytes),
+          .reserved = mib(answer.reserved_bytes),
+          .outside = mib(answer.device_bytes - answer.reserved_bytes),
+          .total = mib(answer.total_bytes),
+          .origin = answer.workspace_origin};
+}
+
+bool Predictor::fits(const Job& job, double context_mib) { return report(job, context_mib).fits; }
+
+}  // namespace stowage::accuracy

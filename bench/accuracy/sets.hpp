@@ -1,0 +1,23 @@
+// The data sets of the folder of measurements, as jobs. What is not recorded there is stated here,
+// each with what it was taken from.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "bench/accuracy/measurement.hpp"
+
+namespace stowage::accuracy {
+
+/// All of them, in the order in which they are reported. `models`: the folder of the descriptions
+/// that are not in configs/models. Throws std::runtime_error where a file cannot be read.
+[[nodiscard]] std::vector<DataSet> read_sets(const std::filesystem::path& folder,
+                                             const std::filesystem::path& models);
+
+/// a100_40gb_timm.csv as if it had been run otherwise: which optimizer and which cudnn.benchmark
+/// explain it is a question of its own.
+[[nodiscard]] DataSet timm_sheet(const std::filesystem::path& folder, const std::string& optimizer,
+                                 bool cudnn_benchmark);
+
+}  // namespace stowage::accuracy

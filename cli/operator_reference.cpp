@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "estimator/catalogue/operator_example.hpp"
+#include "estimator/step/operator_kernels.hpp"
+
 namespace stowage {
 
 namespace {
@@ -29,7 +34,70 @@ std::string integers_text(const AttributeSpec& attribute) {
   return text;
 }
 
+// "forward `a`; backward `b`, `c`"
+std::string calls_text(const std::vector<OperatorKernel>& calls) {
+  std::string text;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (i > 0) text += calls[i].time == calls[i - 1].time ? "," : ";";
+    if (i == 0 || calls[i].time != calls[i - 1].time) {
+      text += fmt::format("{}{}", i == 0 ? "" : " ", to_string(calls[i].time));
+    }
+    text += fmt::format(" `{}`", to_string(calls[i].kernel));
+  }
+  return text;
+}
+
+// "On the host in float32 (`cast` in any type)."; devices that run none of them are left out.
+std::string devices_text(const std::vector<OperatorKernel>& calls) {
+  std::string text;
+  for (const KernelDevice device : kernel_devices) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> types;  // and the kernels
+    bool there = false;
+    for (const OperatorKernel& call : calls) {
+      there = there || !kernel_types(call.kernel, device).empty();
+      const std::string in = types_text(call.kernel, device);
+      auto at = std::find_if(types.begin(), types.end(),
+                             [&](const auto& entry) { return entry.first == in; });
+      if (at == types.end()) at = types.insert(types.end(), {in, {}});
+      at->second.push_back(fmt::format("`{}`", to_string(call.kernel)));
+    }
+    if (!there) continue;
+    text += fmt::format(" On {}: {}", to_string(device), types.front().first);
+    for (std::size_t i = 1; i < types.size(); ++i) {
+      text += fmt::format(", {} {}", fmt::join(types[i].second, ", "), types[i].first);
+    }
+    text += ".";
+  }
+  if (text.empty()) text = fmt::format(" On no device: {}.", why_nowhere(calls.front().kernel));
+  return text;
+}
+
+std::string kernels_text(const OperatorRow& row) {
+  const std::vector<OperatorKernel> calls = operator_kernels(row);
+  if (calls.empty()) return "Kernels: none.";
+  return fmt::format("Kernels: {}.{}", calls_text(calls), devices_text(calls));
+}
+
 }  // namespace
+
+std::string types_text(Kernel kernel, KernelDevice device) {
+  const auto types = kernel_types(kernel, device);
+  if (types.empty()) return "none";
+  if (takes_any_type(kernel, device)) return "any type";
+  std::vector<std::string_view> names;
+  for (const DataType type : types) names.push_back(to_string(type));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t length = text.find('\n');
+    lines.push_back(text.substr(0, length));
+    text.remove_prefix(length == std::string_view::npos ? text.size() : length + 1);
+  }
+  return lines;
+}
 
 std::string type_text(const AttributeSpec& attribute) {
   switch (attribute.type) {
@@ -96,7 +164,7 @@ std::string operator_reference() {
                           escaped(type_text(attribute)), escaped(default_text(attribute)),
                           bounds_text(attribute), escaped(attribute.doc));
     }
-    text += "\n";
+    text += fmt::format("\n```yaml\n{}```\n{}\n\n", example_lines(row), kernels_text(row));
   }
   return text;
 }

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "estimator/catalogue/operator_row.hpp"
+#include "estimator/step/kernel_support.hpp"
 
 namespace stowage {
 
@@ -13,6 +16,10 @@ namespace stowage {
 [[nodiscard]] std::string inputs_text(const OperatorRow& row);           ///< "1", "2 or more"
 /// "lower precision", "fp32", "the widest of its inputs", "that of its inputs".
 [[nodiscard]] std::string autocast_text(const OperatorRow& row);
+/// In which types the device has the kernel: "float32", "any type", "none".
+[[nodiscard]] std::string types_text(Kernel kernel, KernelDevice device);
+/// The lines without their '\n'.
+[[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
 
 /// The section `## Operators` of docs/model-description.md. A test holds the file to it.
 [[nodiscard]] std::string operator_reference();

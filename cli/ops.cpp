@@ -1,14 +1,33 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/operator_reference.hpp"
+#include "estimator/catalogue/operator_example.hpp"
 #include "estimator/catalogue/operator_row.hpp"
+#include "estimator/step/kernel_support.hpp"
+#include "estimator/step/operator_kernels.hpp"
 
 namespace stowage {
 
 namespace {
+
+Json json_of(const OperatorKernel& call) {
+  Json::Object object{{"time", to_string(call.time)}, {"kernel", to_string(call.kernel)}};
+  for (const KernelDevice device : kernel_devices) {
+    Json::Array types;
+    for (const DataType type : kernel_types(call.kernel, device)) {
+      types.emplace_back(to_string(type));
+    }
+    object.emplace_back(to_string(device), std::move(types));
+  }
+  const std::string_view why = why_nowhere(call.kernel);
+  object.emplace_back("why_nowhere", why.empty() ? Json() : Json(why));
+  return object;
+}
 
 Json json_of(const OperatorRow& row) {
   Json::Array attributes;
@@ -27,6 +46,8 @@ Json json_of(const OperatorRow& row) {
       kernel_sets.emplace_back(to_string(static_cast<KernelSet>(set)));
     }
   }
+  Json::Array kernels;
+  for (const OperatorKernel& call : operator_kernels(row)) kernels.push_back(json_of(call));
   return Json::Object{{"name", row.name},
                       {"doc", row.doc},
                       {"min_inputs", row.min_inputs},
@@ -34,7 +55,41 @@ Json json_of(const OperatorRow& row) {
                       {"attributes", std::move(attributes)},
                       {"is_loss", row.is_loss},
                       {"autocast", to_string(row.autocast)},
-                      {"kernel_sets", std::move(kernel_sets)}};
+                      {"kernel_sets", std::move(kernel_sets)},
+                      {"example", example_lines(row)},
+                      {"kernels", std::move(kernels)}};
+}
+
+// Of the operator's example, one row a kernel.
+void show_kernels(const OperatorRow& row, Report& report) {
+  std::string example;
+  for (const std::string_view line : lines_of(example_lines(row))) {
+    example += fmt::format("\n    {}", line);
+  }
+  report.say(fmt::format("  for example, behind a layer {}:{}",
+                         row.is_loss ? "'head', under 'loss:'" : "'stem'", example));
+  Table table{.columns = {{"Called in", "time"}}};
+  for (const KernelDevice device : kernel_devices) {
+    table.columns.push_back(
+        {fmt::format("On {}", to_string(device)), std::string(to_string(device))});
+  }
+  table.columns.push_back({"Kernel", "kernel"});
+  std::string_view why;
+  for (const OperatorKernel& call : operator_kernels(row)) {
+    Row cells{{std::string(to_string(call.time))}};
+    for (const KernelDevice device : kernel_devices) {
+      cells.cells.emplace_back(types_text(call.kernel, device));
+    }
+    cells.cells.emplace_back(std::string(to_string(call.kernel)));
+    table.rows.push_back(std::move(cells));
+    why = std::max(why, why_nowhere(call.kernel));
+  }
+  if (table.rows.empty()) {
+    report.say("  our executor calls no kernel for it");
+  } else {
+    report.show(std::move(table));
+  }
+  if (!why.empty()) report.say(fmt::format("  it runs nowhere: {}", why));
 }
 
 void describe(const OperatorRow& row, Report& report) {
@@ -53,6 +108,7 @@ void describe(const OperatorRow& row, Report& report) {
   }
   report.listing = table;
   if (!table.rows.empty()) report.show(std::move(table));
+  show_kernels(row, report);
 }
 
 void list(Report& report) {

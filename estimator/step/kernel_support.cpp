@@ -56,4 +56,8 @@ std::span<const DataType> kernel_types(Kernel kernel, KernelDevice device) {
   return host_types(kernel);
 }
 
+bool takes_any_type(Kernel kernel, KernelDevice device) {
+  return kernel_types(kernel, device).size() == all.size();
+}
+
 }  // namespace stowage

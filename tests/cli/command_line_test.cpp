@@ -208,6 +208,25 @@ TEST_CASE("the operators of docs/model-description.md are the catalogue's") {
   CHECK(page.substr(begin + opening.size(), end - begin - opening.size()) == operator_reference());
 }
 
+TEST_CASE("ops shows an operator's kernels on each device, or why there are none") {
+  const std::string norm = stowage_program({"ops", "batch_norm"}).out;
+  CHECK(
+      norm.ends_with("  for example, behind a layer 'stem':\n"
+                     "    - batch_norm\n"
+                     "  Called in  On host  On cuda  Kernel\n"
+                     "  forward    float32  none     batch_norm_forward\n"
+                     "  backward   float32  none     batch_norm_backward\n"
+                     "  inference  float32  none     batch_norm_inference\n"));
+  const std::string custom = stowage_program({"ops", "custom"}).out;
+  CHECK(
+      custom.ends_with("  Called in  On host  On cuda  Kernel\n"
+                       "  forward    none     none     custom_forward\n"
+                       "  backward   none     none     custom_backward\n"
+                       "  it runs nowhere: what it computes is not stated\n"));
+  const std::string reshape = stowage_program({"ops", "reshape"}).out;
+  CHECK(reshape.ends_with("  our executor calls no kernel for it\n"));
+}
+
 TEST_CASE("docs/commands.md is what the tables say") {
   CHECK(testing::file_text(STOWAGE_SOURCE_DIR "/docs/commands.md") == command_reference());
 }

@@ -144,10 +144,10 @@ def train(reference, model, inputs, target, optimizer, trace, backward_context, 
 
 
 def run(reference, model, inputs, target, optimizer_name,
-        backward_context=contextlib.nullcontext, loop=Loop()):
+        backward_context=contextlib.nullcontext, loop=Loop(), trace_class=StorageTrace):
     """Trace two steps; returns the finished StorageTrace."""
     gc.collect()
-    trace = StorageTrace(target.device.type)
+    trace = trace_class(target.device.type)
     optimizer = OPTIMIZERS[optimizer_name](model.parameters(), **loop.optimizer_options)
     trace.observe("[parameters and buffers]", [*model.parameters(), *model.buffers()])
     trace.observe("[input and target]", [*tree_iter(inputs), target])

@@ -106,6 +106,8 @@ const HeldOutput held_outputs[] = {
     // torchvision: x = self.features(x) ... x = self.classifier(x)
     {{"alexnet"}, "avgpool", "fc8"},
     {{"squeezenet1_0"}, "fire9.concat_1", "avgpool"},
+    // torchvision: x = torch.cat([batch_class_token, x], dim=1); x = self.encoder(x)
+    {{"vit_b_16"}, "tokens", "ln"},
     // timm: x = self.forward_features(x); x = self.forward_head(x)
     {{"mobilenetv2*"}, "relu6_2", "classifier"},
     {{"mixer_b16"}, "norm", "head"},
@@ -145,6 +147,8 @@ struct InnerStorage {
 const InnerStorage inner_storages[] = {
     // native_layer_norm's contiguous copy of a permuted input
     {{"mixer_b16"}, ".input.contiguous"},
+    // The scratch of the memory-efficient attention's backward.
+    {{"vit_b_16"}, ".attention.workspace"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
     {{"llama*", "mistral*", "bert*", "gpt2*"}, ".sorted_indices"},
     {{"llama*", "mistral*", "bert*", "gpt2*"}, ".original_indices"},

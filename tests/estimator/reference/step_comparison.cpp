@@ -7,6 +7,7 @@
 #include "estimator/memory/lifetimes.hpp"
 #include "estimator/memory/step_memory.hpp"
 #include "tests/estimator/reference/known_differences.hpp"
+#include "tests/estimator/reference/reference_step.hpp"
 #include "tests/estimator/reference/unequal_steps.hpp"
 
 namespace stowage::reference {
@@ -29,10 +30,10 @@ std::int64_t phase_peak(const SizedStep& step, const std::vector<Bytes>& live,
 }
 
 std::vector<Bytes> live_of(const ReferenceModel& reference, const SizedStep& step,
-                           Bytes granularity, StepNumber number, Bytes held_besides) {
+                           Bytes granularity, StepNumber number, Bytes besides) {
   const StepMemory memory = step_memory(step, {.step = number, .granularity = granularity});
   std::vector<Bytes> live = live_bytes(lifetimes(memory.uses, memory.steps), memory.steps);
-  for (Bytes& bytes : live) bytes += round_up(held_besides, granularity);
+  for (Bytes& bytes : live) bytes += round_up(besides, granularity);
   const AccountedLive accounted = accounted_live(reference, step, granularity, live);
   CHECK(accounted.without_effect == "");
   return accounted.live;
@@ -40,15 +41,15 @@ std::vector<Bytes> live_of(const ReferenceModel& reference, const SizedStep& ste
 
 }  // namespace
 
-void compare_peaks(const ReferenceModel& reference,
-                   const std::function<SizedStep(const std::string& optimizer)>& step_with,
-                   Bytes held_besides) {
+void compare_peaks(const ReferenceModel& reference) {
+  const ModelGraph model = traced_model(reference);
+  const Bytes besides = held_besides(reference);
   PeakComparison peaks(reference.file);
   for (const StepTrace& trace : reference.traces) {
     CAPTURE(trace.optimizer);
-    const SizedStep step = step_with(trace.optimizer);
+    const SizedStep step = traced_step(model, reference, trace.optimizer);
     const auto live = [&](Bytes granularity, StepNumber number) {
-      return live_of(reference, step, granularity, number, held_besides);
+      return live_of(reference, step, granularity, number, besides);
     };
     const std::vector<Bytes> steady = live(Bytes(1), StepNumber::steady);
     for (const auto& [phase, theirs] : trace.phases) {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "estimator/step/lower.hpp"
 #include "tests/estimator/reference/known_differences.hpp"
+#include "tests/estimator/reference/reference_step.hpp"
 #include "tests/estimator/reference/step_comparison.hpp"
 #include "tests/estimator/reference/unequal_steps.hpp"
 
@@ -17,42 +17,6 @@ namespace {
 
 bool is_variant(const ReferenceModel& reference) {
   return reference.precision != "fp32" || !reference.variant.empty();
-}
-
-ModelGraph our_variant(const ReferenceModel& reference) {
-  ModelOptions options = reference.options;
-  if (reference.variant == "checkpoint-blocks") options.arguments["checkpoint"] = "true";
-  ModelGraph model = our_model(reference.model, options);
-  model.loss_in_model = true;  // the reference's loop has output and loss from one call
-  return model;
-}
-
-LoweringSettings settings_of(const ReferenceModel& reference, const std::string& optimizer) {
-  LoweringSettings settings{.kernels = KernelSet::pytorch, .optimizer = {.name = optimizer}};
-  if (optimizer == "sgd-momentum") settings.optimizer = {.name = "sgd", .momentum = 0.9};
-  if (reference.variant == "accumulate-2") settings.micro_batches = 2;
-  if (reference.variant == "zero-grad-to-zero") settings.step.zero_grad = ZeroGrad::to_zero;
-  if (reference.variant == "for-loop") {
-    settings.optimizer.implementation = OptimizerImplementation::for_loop;
-  }
-  if (reference.variant == "fused") {
-    settings.optimizer.implementation = OptimizerImplementation::fused;
-  }
-  return settings;
-}
-
-SizedStep step_of(const ModelGraph& model, const LoweringSettings& settings, std::int64_t batch) {
-  auto graph = lower(model, settings);
-  if (!graph) throw std::runtime_error(render(graph.error()));
-  auto sized = size_storages(std::make_shared<const StepGraph>(*std::move(graph)), batch);
-  if (!sized) throw std::runtime_error(render(sized.error()));
-  return *std::move(sized);
-}
-
-/// transformers' output holds the loss, beside the script's variable that has a micro-batch's share
-/// of it.
-Bytes whole_loss(const ReferenceModel& reference) {
-  return reference.model == "gpt2" && reference.variant == "accumulate-2" ? Bytes(4) : Bytes();
 }
 
 Multiset saved_beyond_the_state(const SizedStep& step) {
@@ -84,8 +48,8 @@ TEST_CASE("in other precisions what is saved is what PyTorch saves, storage by s
         if (row.kind == "parameter" || row.kind == "buffer") continue;
         theirs[row.bytes] += row.count;
       }
-      const Multiset ours = saved_beyond_the_state(
-          step_of(our_variant(reference), settings_of(reference, "sgd"), reference.batch));
+      const Multiset ours =
+          saved_beyond_the_state(traced_step(traced_model(reference), reference, "sgd"));
       CHECK(surplus(ours, theirs) == "");
       CHECK(surplus(theirs, ours) == "");
     }
@@ -95,15 +59,7 @@ TEST_CASE("in other precisions what is saved is what PyTorch saves, storage by s
 TEST_CASE("in other precisions and loops the peak of each phase is PyTorch's, to the byte") {
   for (const ReferenceModel& reference : reference_models()) {
     if (!is_variant(reference)) continue;
-    SUBCASE(reference.file.c_str()) {
-      const ModelGraph model = our_variant(reference);
-      compare_peaks(
-          reference,
-          [&](const std::string& name) {
-            return step_of(model, settings_of(reference, name), reference.batch);
-          },
-          whole_loss(reference));
-    }
+    SUBCASE(reference.file.c_str()) { compare_peaks(reference); }
   }
 }
 

@@ -1,0 +1,46 @@
+#include "tests/estimator/reference/reference_step.hpp"
+
+#include <stdexcept>
+
+#include "estimator/step/lower.hpp"
+
+namespace stowage::reference {
+
+ModelGraph traced_model(const ReferenceModel& reference) {
+  ModelOptions options = reference.options;
+  if (reference.variant == "checkpoint-blocks") options.arguments["checkpoint"] = "true";
+  ModelGraph model = our_model(reference.model, options);
+  model.loss_in_model = true;
+  return model;
+}
+
+LoweringSettings settings_of(const ReferenceModel& reference, const std::string& optimizer) {
+  LoweringSettings settings{.kernels = KernelSet::pytorch, .optimizer = {.name = optimizer}};
+  if (optimizer == "sgd-momentum") settings.optimizer = {.name = "sgd", .momentum = 0.9};
+  if (reference.variant == "accumulate-2") settings.micro_batches = 2;
+  if (reference.variant == "zero-grad-to-zero") settings.step.zero_grad = ZeroGrad::to_zero;
+  if (reference.variant == "for-loop") {
+    settings.optimizer.implementation = OptimizerImplementation::for_loop;
+  }
+  if (reference.variant == "fused") {
+    settings.optimizer.implementation = OptimizerImplementation::fused;
+  }
+  return settings;
+}
+
+SizedStep traced_step(const ModelGraph& model, const ReferenceModel& reference,
+                      const std::string& optimizer) {
+  auto graph = lower(model, settings_of(reference, optimizer));
+  if (!graph) throw std::runtime_error(render(graph.error()));
+  auto sized = size_storages(std::make_shared<const StepGraph>(*std::move(graph)), reference.batch);
+  if (!sized) throw std::runtime_error(render(sized.error()));
+  return *std::move(sized);
+}
+
+Bytes held_besides(const ReferenceModel& reference) {
+  // transformers' output holds the loss, beside the script's variable that has a micro-batch's
+  // share of it.
+  return reference.model == "gpt2" && reference.variant == "accumulate-2" ? Bytes(4) : Bytes();
+}
+
+}  // namespace stowage::reference

@@ -131,6 +131,16 @@ TensorView StepBuilder::emit_cast(const TensorView& view, DataType type, const s
   return result;
 }
 
+// Whoever calls an operator of PyTorch's holds its arguments until it returns.
+void StepBuilder::hold_what_was_cast(OperatorId op) {
+  if (graph_.settings.kernels == KernelSet::stowage) return;
+  const std::vector<CastCopy>& copies = cast_arguments_[op.index()].inputs;
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    if (copies[i].cast < 0) continue;
+    graph_.nodes.back().holds.push_back(values_[model_.op(op).inputs[i].index()].storage);
+  }
+}
+
 void StepBuilder::leave_autocast() {
   std::vector<StorageId> kept;
   for (CastCopy& cached : cached_casts_) {

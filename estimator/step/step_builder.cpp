@@ -199,6 +199,7 @@ void StepBuilder::run_forward(OperatorId op, int micro_batch) {
   keep_what_enters(op);
   make_casts(op, micro_batch);
   run_forward_rule(op, micro_batch);
+  hold_what_was_cast(op);
 }
 
 void StepBuilder::run_forward_rule(OperatorId op, int micro_batch) {

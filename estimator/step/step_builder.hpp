@@ -141,6 +141,7 @@ class StepBuilder {
   [[nodiscard]] std::vector<DataType> formats_read(const Operator& op) const;
   TensorView emit_cast(const TensorView& view, DataType type, const std::string& node,
                        const Storage& copy, int micro_batch);
+  void hold_what_was_cast(OperatorId op);
   void leave_autocast();
   void run_casts_backward(OperatorId op, int micro_batch);
 

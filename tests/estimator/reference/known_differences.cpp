@@ -97,9 +97,9 @@ const SavedDifference saved_differences[] = {
 /// read it again.
 struct HeldOutput {
   std::vector<std::string_view> models;
-  std::string_view layer;       ///< whose output is held
-  std::string_view through;     ///< the last layer of the module that runs, or kernel call
-  bool under_autocast = false;  ///< only there: else it is saved anyway
+  std::string_view layer;      ///< whose output is held
+  std::string_view through;    ///< the last layer of the module that runs, or kernel call
+  std::string_view only = {};  ///< the precision's or variant's beginning: else it is saved anyway
 };
 
 const HeldOutput held_outputs[] = {
@@ -112,8 +112,15 @@ const HeldOutput held_outputs[] = {
     {{"mobilenetv2*"}, "relu6_2", "classifier"},
     {{"mixer_b16"}, "norm", "head"},
     // transformers: hidden_states = transformer_outputs[0]; sequence_output = outputs[0]
-    {{"gpt2"}, "ln_f", "loss.nll_loss", true},
-    {{"bert-base"}, "layer.11.output_norm", "loss.nll_loss", true},
+    {{"gpt2"}, "ln_f", "loss.nll_loss", "amp"},
+    {{"bert-base"}, "layer.11.output_norm", "loss.nll_loss", "amp"},
+    {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "amp"},
+    // x + self.mlp(self.norm2(x)), at its worst in the last block
+    {{"vit_tiny*"}, "blocks.11.norm2", "blocks.11.fc2", "checkpoint"},
+    {{"swin_t"}, "stage4.1.norm2", "stage4.1.fc2", "amp"},
+    // nn.Sequential: input = module(input), the stages' and the last stage's blocks'
+    {{"swin_t"}, "merging3.reduction", "stage4.1.add_2", "amp"},
+    {{"swin_t"}, "stage4.0.add_2", "stage4.1.add_2", "amp"},
 };
 
 std::size_t forward_node(const StepGraph& graph, std::string_view layer) {
@@ -141,12 +148,14 @@ bool hold(const HeldOutput& held, const SizedStep& step, Bytes granularity,
 /// The reference does not see what a kernel allocates and frees within itself.
 struct InnerStorage {
   std::vector<std::string_view> models;  ///< whose peaks lie within such a kernel
-  std::string_view name;                 ///< within the name of the storage
+  std::string_view name;                 ///< a storage's, or within those of temporaries
 };
 
 const InnerStorage inner_storages[] = {
     // native_layer_norm's contiguous copy of a permuted input
     {{"mixer_b16"}, ".input.contiguous"},
+    // native_layer_norm_backward's contiguous copy of the gradient of a mean over its positions
+    {{"swin_t"}, "norm.grad.contiguous"},
     // The scratch of the memory-efficient attention's backward.
     {{"vit_b_16"}, ".attention.workspace"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
@@ -157,12 +166,19 @@ const InnerStorage inner_storages[] = {
 bool leave_out(const InnerStorage& inner, const SizedStep& step, Bytes granularity,
                std::vector<Bytes>& live) {
   bool found = false;
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    for (const StorageId id : step.graph->nodes[i].temporaries) {
-      if (step.graph->storage(id).name.find(inner.name) == std::string::npos) continue;
-      live[i] = live[i] - round_up(step.bytes(id), granularity);
-      found = true;
+  const std::vector<Touches> touches = storage_touches(*step.graph);
+  for (std::size_t s = 0; s < touches.size(); ++s) {
+    const Storage& storage = step.graph->storages[s];
+    const bool concerned = storage.storage_class == StorageClass::temporary ||
+                                   storage.storage_class == StorageClass::workspace
+                               ? storage.name.find(inner.name) != std::string::npos
+                               : storage.name == inner.name;
+    if (touches[s].empty() || !concerned) continue;
+    for (int i = touches[s].front(); i <= touches[s].back(); ++i) {
+      Bytes& bytes = live[static_cast<std::size_t>(i)];
+      bytes = bytes - round_up(step.bytes(StorageId::of(s)), granularity);
     }
+    found = true;
   }
   return found;
 }
@@ -228,7 +244,9 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   AccountedLive result{.live = std::move(live), .without_effect = {}};
   for (const HeldOutput& held : held_outputs) {
     if (!concerns(held.models, reference)) continue;
-    if (held.under_autocast && !reference.precision.starts_with("amp")) continue;
+    if (!reference.precision.starts_with(held.only) && !reference.variant.starts_with(held.only)) {
+      continue;
+    }
     if (!hold(held, step, granularity, result.live)) {
       result.without_effect += fmt::format("{} held; ", held.layer);
     }

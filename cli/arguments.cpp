@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "cli/option.hpp"
 
@@ -122,8 +123,16 @@ Result<Arguments> read_values(const CommandSpec& command,
       mistakes.push_back(command_line_error(fmt::format("--{} is given twice", name)));
       continue;
     }
+    std::set<std::string> names;  // of assignments
     for (const std::string& value : values) {
-      if (auto mistake = check_value(*option, value)) mistakes.push_back(*std::move(mistake));
+      if (auto mistake = check_value(*option, value)) {
+        mistakes.push_back(*std::move(mistake));
+      } else if (option->type == OptionType::assignment) {
+        const std::string assigned = value.substr(0, value.find('='));
+        if (names.insert(assigned).second) continue;
+        mistakes.push_back(
+            command_line_error(fmt::format("--{} {} is given twice", name, assigned)));
+      }
     }
     arguments.given_[name] = values;
   }

@@ -50,8 +50,21 @@ Diagnostics missing_values(const CommandSpec& command, const std::vector<std::st
   Diagnostics mistakes;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--") break;
-    const OptionSpec* option = option_of(command, words[i]);
-    if (option == nullptr || option->type == OptionType::flag) continue;
+    const std::size_t equals = words[i].find('=');
+    const std::string word = words[i].substr(0, equals);
+    const OptionSpec* option = option_of(command, word);
+    if (option == nullptr) continue;
+    const bool flag = option->type == OptionType::flag;
+    if (equals != std::string::npos) {
+      if (flag) {
+        mistakes.push_back(command_line_error(fmt::format("--{} takes no value", option->name)));
+      } else if (equals + 1 == words[i].size()) {
+        mistakes.push_back(
+            command_line_error(fmt::format("--{} needs a value: {}", option->name, option->value)));
+      }
+      continue;
+    }
+    if (flag) continue;
     if (i + 1 == words.size() || looks_like_option(words[i + 1])) {
       mistakes.push_back(
           command_line_error(fmt::format("--{} needs a value: {}", option->name, option->value)));

@@ -35,6 +35,7 @@ Result<OptimizerSettings> requested_optimizer(const Arguments& arguments,
 constexpr std::string_view generic_opening = "a generic ";
 constexpr std::string_view generic_capability = " card of compute capability ";
 constexpr double usual_capability = 8.6;
+constexpr Bytes least_card{1 << 20};  // who gives less has left out the unit
 
 Card named_generic_card(Bytes total, double capability) {
   Card card = generic_card(total, capability);
@@ -106,6 +107,11 @@ Result<RequestedCard> requested_card(const Arguments& arguments, const ConfigDir
   if (name && arguments.given("compute-capability")) {
     return failure(command_line_error(
         "--compute-capability is for the generic card of a bare --gpu-memory, not for --gpu"));
+  }
+  if (total && *total < least_card) {
+    return failure(
+        command_line_error(fmt::format("--gpu-memory: a card of {} is none", format_bytes(*total)),
+                           "sizes are written with their unit: 8GiB"));
   }
   RequestedCard requested;
   const auto note = [&](std::string text) {

@@ -139,7 +139,8 @@ std::optional<std::string_view> closest(std::string_view word,
   std::optional<std::string_view> best;
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) {
+    // 'x' is one change away from 'y', and has nothing in common with it.
+    if (distance < best_distance && distance < std::max(word.size(), candidate.size())) {
       best_distance = distance;
       best = candidate;
     }

@@ -86,12 +86,12 @@ void forward_constant(OperatorLowering& lowering) {
 }
 
 AttributeSpec type_attribute(std::string_view doc, std::optional<AttributeValue> value) {
-  return {.name = "dtype",
-          .type = AttributeType::choice,
-          .doc = doc,
-          .default_value = std::move(value),
-          .choices = {"float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8",
-                      "boolean"}};
+  return {
+      .name = "dtype",
+      .type = AttributeType::choice,
+      .doc = doc,
+      .default_value = std::move(value),
+      .choices = {"float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool"}};
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class ModelBuilder {
     const bool complete = model_.operators.size() == expanded_.operators.size();
     if (complete) tie_parameters(sources_, model_, mistakes_);
     find_ends();
-    if (complete && model_.output.valid()) warn_of_unused();
+    if (model_.output.valid() && !mistakes_.any_errors()) warn_of_unused();
     return std::move(model_);
   }
 

@@ -239,7 +239,10 @@ class DescriptionReader {
       if (parsed)
         input.type.type = *parsed;
       else
-        mistakes_.error(type->mark, fmt::format("unknown dtype {}", describe(*type)),
+        mistakes_.error(type->mark,
+                        type->is_scalar()
+                            ? fmt::format("unknown dtype {}", describe(*type))
+                            : fmt::format("'dtype' takes a word, not {}", describe(*type)),
                         type_hint(*type));
     }
     const YamlNode* shape = node.is_mapping() ? node.find("shape") : nullptr;
@@ -387,15 +390,22 @@ class DescriptionReader {
   }
 
   // Those of a list that come after the first may be left out.
-  void check_loss(const LayerEntry& loss, bool may_be_left_out) {
-    const bool repeats = loss.repeat || (loss.when && !may_be_left_out);
-    if (loss.broken || (loss.row != nullptr && loss.row->is_loss && !repeats)) return;
-    std::vector<std::string_view> losses;
-    for (const OperatorRow& row : operator_catalogue()) {
-      if (row.is_loss) losses.push_back(row.name);
+  void check_loss(LayerEntry& loss, bool may_be_left_out) {
+    if (loss.broken) return;
+    if (loss.row == nullptr || !loss.row->is_loss) {
+      std::vector<std::string_view> losses;
+      for (const OperatorRow& row : operator_catalogue()) {
+        if (row.is_loss) losses.push_back(row.name);
+      }
+      mistakes_.error(loss.mark, fmt::format("a loss is {}", alternatives(losses)));
+    } else if (loss.repeat) {
+      mistakes_.error(loss.repeat->mark, "a loss is not repeated");
+    } else if (loss.when && !may_be_left_out) {
+      mistakes_.error(loss.when->mark, "the first loss cannot be left out");
+    } else {
+      return;
     }
-    mistakes_.error(loss.mark, repeats ? std::string("a loss takes no 'repeat' and no 'when'")
-                                       : fmt::format("a loss is {}", alternatives(losses)));
+    loss.broken = true;
   }
 
   static constexpr std::int64_t largest_symbol = std::int64_t{1} << 40;

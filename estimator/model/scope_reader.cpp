@@ -84,7 +84,16 @@ class ScopeReader {
  private:
   // One loss, called "loss", or a list of them, whose sum is.
   void read_losses(const YamlNode& node) {
-    if (!node.is_sequence() || node.items.empty()) return read_layer(node, "loss");
+    const bool nothing =
+        node.kind == YamlNode::Kind::null || (node.is_sequence() && node.items.empty());
+    if (nothing) {
+      mistakes_.error(node.mark,
+                      fmt::format("'loss' takes a loss or a list of them, not {}",
+                                  node.is_sequence() ? "an empty one" : "nothing"),
+                      "such as 'loss: {mse: {from: [output, target]}}'");
+      return;
+    }
+    if (!node.is_sequence()) return read_layer(node, "loss");
     scope_.layers.reserve(scope_.layers.size() + node.items.size());
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       read_layer(*node.items[i], fmt::format("loss_{}", i + 1));

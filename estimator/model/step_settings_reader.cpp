@@ -23,7 +23,10 @@ std::optional<std::size_t> read_word(std::string_view key, const YamlNode& value
   }
   std::string hint = value.is_scalar() ? did_you_mean(value.text, words) : std::string();
   if (hint.empty()) hint = fmt::format("it is one of {}", fmt::join(words, ", "));
-  mistakes.error(value.mark, fmt::format("unknown {} {}", key, describe(value)), std::move(hint));
+  mistakes.error(value.mark,
+                 value.is_scalar() ? fmt::format("unknown {} '{}'", key, value.text.substr(0, 60))
+                                   : fmt::format("'{}' takes a word, not {}", key, describe(value)),
+                 std::move(hint));
   return std::nullopt;
 }
 

@@ -58,12 +58,17 @@ const OptimizerRow& read_row(const YamlNode& node, Mistakes& mistakes) {
   const std::vector<OptimizerRow>& rows = optimizer_table();
   const YamlNode* name = node.find(optimizer_key);
   if (name == nullptr) return rows[0];
+  if (!name->is_scalar()) {
+    mistakes.error(name->mark, fmt::format("'optimizer' takes a name, not {}", describe(*name)),
+                   "its settings stand beside it in 'train:'");
+    return rows[0];
+  }
   std::vector<std::string_view> names;
   for (const OptimizerRow& row : rows) {
-    if (name->is_scalar() && row.name == name->text) return row;
+    if (row.name == name->text) return row;
     names.push_back(row.name);
   }
-  std::string hint = name->is_scalar() ? did_you_mean(name->text, names) : std::string();
+  std::string hint = did_you_mean(name->text, names);
   if (hint.empty()) hint = fmt::format("optimizers are {}", fmt::join(names, ", "));
   mistakes.error(name->mark, fmt::format("unknown optimizer {}", describe(*name)), std::move(hint));
   return rows[0];
@@ -73,7 +78,10 @@ void report_unknown(const YamlNode& key, const OptimizerRow& row, Mistakes& mist
   std::vector<std::string_view> names;
   for (const SettingDefault& setting : row.settings) names.push_back(setting.name);
   names.push_back(implementation_key);
-  std::string hint = mistakes.suggest(key.text, names);
+  std::vector<std::string_view> all = names;
+  all.insert(all.end(), {optimizer_key, loss_in_model_key});
+  all.insert(all.end(), step_setting_keys().begin(), step_setting_keys().end());
+  std::string hint = mistakes.suggest(key.text, all);
   if (hint.empty()) hint = fmt::format("{} takes {}", row.name, fmt::join(names, ", "));
   mistakes.error(key.mark, fmt::format("unknown setting '{}' of {}", key.text, row.name),
                  std::move(hint));

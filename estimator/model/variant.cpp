@@ -81,7 +81,7 @@ Result<Variant> read_variant(const SourceTextPtr& source) {
           std::move(hint));
     }
   }
-  if (!mistakes.any_errors() && variant.options.name.empty()) {
+  if (root.is_mapping() && root.find("model") == nullptr) {
     mistakes.error(root.mark, "the description has no 'model: name'");
   }
   if (!mistakes.any_errors() && variant.base.empty()) {

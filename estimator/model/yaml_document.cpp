@@ -213,6 +213,9 @@ std::size_t character_length(std::string_view text) {
   return overlong || surrogate || (first == 0xf4 && byte(1) > 0x8f) ? 0 : length;
 }
 
+// Words may hold brackets too, so that many more are let through to the parser than nest.
+constexpr int most_unclosed = 10 * deepest_yaml;
+
 // What is wrong with the bytes before any YAML: not text, or brackets that only a bomb nests so
 // (yaml-cpp scans a flow collection to its end before it reports the first bracket).
 std::optional<Refused> refuse_bytes(std::string_view text) {
@@ -222,7 +225,10 @@ std::optional<Refused> refuse_bytes(std::string_view text) {
   }
   int line = 1;
   std::size_t line_start = 0;
-  int brackets = 0;
+  int brackets = 0;    // in one run
+  int unclosed = 0;    // in all, outside comments
+  char before = '\n';  // this character
+  bool comment = false;
   for (std::size_t i = 0; i < text.size();) {
     const Mark here{line, static_cast<int>(i - line_start) + 1, 1};
     const std::size_t length = character_length(text.substr(i));
@@ -232,8 +238,13 @@ std::optional<Refused> refuse_bytes(std::string_view text) {
           "is this a model description?"};
     }
     const char c = text[i];
+    const bool after_space = before == ' ' || before == '\t' || before == '\n';
+    comment = c != '\n' && (comment || (c == '#' && after_space));
+    before = c;
+    if (!comment && (c == '[' || c == '{')) ++unclosed;
+    if (!comment && (c == ']' || c == '}')) unclosed = std::max(unclosed - 1, 0);
     if (c == '[' || c == '{') {
-      if (++brackets > deepest_yaml) {
+      if (++brackets > deepest_yaml || unclosed > most_unclosed) {
         return Refused{here, fmt::format("nested deeper than {} levels", deepest_yaml), ""};
       }
     } else if (c != ' ' && c != '\n' && c != '\r' && c != '\t') {
@@ -252,6 +263,12 @@ tl::unexpected<Diagnostics> refuse(const SourceTextPtr& source, Refused refused)
   return failure(Diagnostic{.message = std::move(refused.message),
                             .span = span_of(source, refused.mark),
                             .hint = std::move(refused.hint)});
+}
+
+bool indented_by_tab(std::string_view text, int line) {
+  for (int i = 1; i < line; ++i) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  const std::string_view indent = text.substr(0, text.find_first_not_of(" \t"));
+  return line > 0 && indent.find('\t') != std::string_view::npos;
 }
 
 std::string plain_words(const std::string& message) {
@@ -309,7 +326,10 @@ Result<YamlDocument> read_yaml(SourceTextPtr source) {
     document.root = root;
   } catch (const YAML::Exception& e) {
     const Mark mark = e.mark.is_null() ? Mark{} : mark_of(e.mark);
-    auto refused = refuse(source, {mark, fmt::format("not YAML: {}", plain_words(e.msg)), ""});
+    auto refused = refuse(source, {mark, fmt::format("not YAML: {}", plain_words(e.msg)),
+                                   indented_by_tab(source->text, mark.line)
+                                       ? "a tab indents this line: YAML takes spaces"
+                                       : ""});
     if (e.msg.starts_with("end of ")) {
       refused.value()[0].notes.push_back({.severity = Severity::note,
                                           .message = "it starts here",

@@ -8,6 +8,7 @@
 #include "estimator/base/bytes.hpp"
 #include "estimator/catalogue/operator_row.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/step/autograd_refusals.hpp"
 #include "estimator/step/step_builder.hpp"
 
 namespace stowage {
@@ -79,6 +80,11 @@ Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& setting
           fmt::format("model '{}' computes nothing in {}: all its layers are views of "
                       "their inputs",
                       model.name, to_string(settings.mode)));
+    }
+    if (settings.mode == Mode::train) {
+      if (Diagnostics refused = autograd_refusals(model, graph); !refused.empty()) {
+        return tl::unexpected(std::move(refused));
+      }
     }
     return graph;
   } catch (const ArithmeticOverflow& overflow) {

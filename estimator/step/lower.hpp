@@ -8,8 +8,8 @@
 namespace stowage {
 
 /// Errors: training asked of a model without a loss; an operator that the kernel set does not run;
-/// a step without a kernel call; a size past 64 bits (names the layer). Linear in operators and
-/// parameters times micro-batches.
+/// a step without a kernel call; what autograd refuses (autograd_refusals.hpp); a size past 64 bits
+/// (names the layer). Linear in operators and parameters times micro-batches.
 [[nodiscard]] Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& settings);
 
 }  // namespace stowage

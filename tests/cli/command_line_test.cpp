@@ -85,7 +85,7 @@ TEST_CASE("a batch that counts nothing is refused in clear words") {
         "  write it in digits, 1 to 1000000000\n");
   CHECK(complaint({"m", "--batch", "2000000000"}) ==
         "<command line>: error: --batch 2000000000 is out of range; it takes 1 to 1000000000\n");
-  CHECK(complaint({"m", "--batch="}) != "accepted");
+  CHECK(complaint({"m", "--batch="}) == "<command line>: error: --batch needs a value: N\n");
 }
 
 TEST_CASE("sizes, choices, assignments") {
@@ -101,6 +101,12 @@ TEST_CASE("sizes, choices, assignments") {
   CHECK(complaint({"m", "--precision", "fp64x"}) ==
         "<command line>: error: --precision does not know 'fp64x'\n"
         "  did you mean 'fp64'?\n");
+  CHECK(complaint({"m", "--in-use", "5%"}) ==
+        "<command line>: error: --in-use: '5%' has an unknown unit '%'\n"
+        "  units are B, KiB, MiB, GiB, TiB, KB, MB, GB and TB\n");
+  CHECK(complaint({"m", "--verbose=3"}) == "<command line>: error: --verbose takes no value\n");
+  CHECK(complaint({"m", "--set", "width=1", "--set", "width=2"}) ==
+        "<command line>: error: --set width is given twice\n");
   CHECK(complaint({"m", "--set", "width"}) ==
         "<command line>: error: --set takes NAME=VALUE, and 'width' is not that\n");
   CHECK(complaint({"m", "--compute-capability", "nan"}) ==

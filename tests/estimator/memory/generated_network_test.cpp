@@ -27,6 +27,7 @@ std::string network(const std::vector<int>& layers) {
       "layers:\n"
       "  - conv2d: {name: l0, from: image, channels: 4, kernel: 3, padding: 1}\n";
   int at = 0;
+  bool result_kept = false;  // by the layer before, a relu: then none may overwrite it
   for (const int kind : layers) {
     const std::string common = fmt::format("name: l{}, from: l{}", at + 1, at);
     switch (kind % 7) {
@@ -34,7 +35,8 @@ std::string network(const std::vector<int>& layers) {
         text += fmt::format("  - conv2d: {{{}, channels: 4, kernel: 3, padding: 1}}\n", common);
         break;
       case 1:
-        text += fmt::format("  - relu: {{{}, in_place: {}}}\n", common, kind % 2 == 0);
+        text +=
+            fmt::format("  - relu: {{{}, in_place: {}}}\n", common, kind % 2 == 0 && !result_kept);
         break;
       case 2:
         text += fmt::format("  - batch_norm: {{{}}}\n", common);
@@ -53,6 +55,7 @@ std::string network(const std::vector<int>& layers) {
         text += fmt::format("  - mul: {{name: l{}, from: [l{}, l{}]}}\n", at + 1, at, at);
     }
     ++at;
+    result_kept = kind % 7 == 1;
   }
   return text + fmt::format(
                     "  - flatten: {{name: flat, from: l{}}}\n"

@@ -50,7 +50,7 @@ TEST_CASE("values that no step takes are refused at their place") {
         "                     ^~~~~~~~\n"
         "  did you mean 'amp-bf16'?\n");
   CHECK(messages(with_train("zero_grad: [1]")) ==
-        "net.yaml:8:20: error: unknown zero_grad a list\n"
+        "net.yaml:8:20: error: 'zero_grad' takes a word, not a list\n"
         "  train: {zero_grad: [1]}\n"
         "                     ^\n"
         "  it is one of to_none, to_zero\n");

@@ -106,6 +106,18 @@ TEST_CASE("what a variant gets wrong is shown in its own file") {
         std::string::npos);
 }
 
+TEST_CASE("a mistake that a given value makes in the base is noted with that value") {
+  const Folder folder;
+  folder.write("f.yaml", "model: f\nbased_on: base\narguments: {width: 0}\n");
+  const std::string text = folder.outcome("f");
+  CHECK(text.starts_with(folder.path("base.yaml") + ":8:"));
+  CHECK(text.ends_with("\n" + folder.path("f.yaml") +
+                       ":3:13: note: 'width' is 0 here\n"
+                       "  arguments: {width: 0}\n              ^~~~~\n"));
+  CHECK(folder.outcome("base", {.arguments = {{"width", "0"}}})
+            .ends_with("\n<option --set>: note: 'width' is 0 here\n"));
+}
+
 TEST_CASE("bases that lead back to themselves, or on and on, are refused") {
   const Folder folder;
   folder.write("first.yaml", "model: first\nbased_on: second\n");

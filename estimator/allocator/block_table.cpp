@@ -1,0 +1,119 @@
+#include "estimator/allocator/block_table.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace stowage {
+
+namespace {
+
+constexpr Bytes address_alignment = 2_MiB;
+
+FreeBlock free_key(const Block& block, BlockId id) {
+  return {block.stream, block.size, block.address, id};
+}
+
+UnmappedBlock unmapped_key(const Block& block, BlockId id) {
+  return {block.stream, block.address, id};
+}
+
+}  // namespace
+
+BlockId BlockTable::add(Block block) {
+  if (spare_.empty()) {
+    blocks_.push_back(std::move(block));
+    return BlockId::of(blocks_.size() - 1);
+  }
+  const BlockId id = spare_.back();
+  spare_.pop_back();
+  blocks_[id.index()] = std::move(block);
+  return id;
+}
+
+BlockId BlockTable::add_segment(Bytes size, StreamId stream, BlockPool pool, bool expandable) {
+  Block block;
+  block.address = block.segment_begin = next_address_;
+  block.size = size;
+  block.stream = stream;
+  block.pool = pool;
+  block.expandable = expandable;
+  block.mapped = !expandable;
+  next_address_ = checked_add(next_address_, round_up(size, address_alignment).count());
+  return add(std::move(block));
+}
+
+void BlockTable::remove_segment(BlockId id) {
+  assert(!(*this)[id].is_split());
+  (*this)[id] = Block{};
+  spare_.push_back(id);
+}
+
+BlockId BlockTable::split(BlockId id, Bytes size) {
+  Block rest = (*this)[id];
+  assert(size > 0_B && size < rest.size && rest.is_available());
+  rest.address += size.count();
+  rest.size -= size;
+  rest.prev = id;
+  const BlockId upper = add(std::move(rest));
+  Block& lower = (*this)[id];
+  lower.size = size;
+  if (lower.next.valid()) (*this)[lower.next].prev = upper;
+  lower.next = upper;
+  return upper;
+}
+
+Bytes BlockTable::merge(BlockId id, BlockId neighbour) {
+  if (!neighbour.valid()) return {};
+  Block& block = (*this)[id];
+  const Block& other = (*this)[neighbour];
+  if (!other.is_available() || other.mapped != block.mapped) return {};
+  erase(neighbour);
+  if (block.prev == neighbour) {
+    block.address = other.address;
+    block.prev = other.prev;
+    if (block.prev.valid()) (*this)[block.prev].next = id;
+  } else {
+    assert(block.next == neighbour);
+    block.next = other.next;
+    if (block.next.valid()) (*this)[block.next].prev = id;
+  }
+  const Bytes gained = other.size;
+  block.size += gained;
+  (*this)[neighbour] = Block{};
+  spare_.push_back(neighbour);
+  return gained;
+}
+
+void BlockTable::insert(BlockId id) {
+  Block& block = (*this)[id];
+  Pool& pool = pools_[static_cast<std::size_t>(block.pool)];
+  if (!block.mapped) {
+    pool.unmapped.insert(unmapped_key(block, id));
+    return;
+  }
+  block.searches_at_insertion = pool.searches;
+  [[maybe_unused]] const bool inserted = pool.free.insert(free_key(block, id)).second;
+  assert(inserted);
+}
+
+void BlockTable::erase(BlockId id) {
+  const Block& block = (*this)[id];
+  Pool& pool = pools_[static_cast<std::size_t>(block.pool)];
+  [[maybe_unused]] const std::size_t erased = block.mapped
+                                                  ? pool.free.erase(free_key(block, id))
+                                                  : pool.unmapped.erase(unmapped_key(block, id));
+  assert(erased == 1);
+}
+
+std::vector<BlockId> BlockTable::by_address() const {
+  std::vector<BlockId> all;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (blocks_[i].size > 0_B) all.push_back(BlockId::of(i));
+  }
+  std::sort(all.begin(), all.end(),
+            [&](BlockId a, BlockId b) { return (*this)[a].address < (*this)[b].address; });
+  return all;
+}
+
+}  // namespace stowage

@@ -1,4 +1,5 @@
-// AllocatorStatistics: what torch.cuda.memory_stats() reports, for both pools together.
+// AllocatorStatistics: an allocator's figures, named as torch.cuda.memory_stats() names them (both
+// pools together); bfc_allocator.hpp says what they are for TensorFlow.
 #pragma once
 
 #include <algorithm>

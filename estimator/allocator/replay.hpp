@@ -1,4 +1,4 @@
-// Replaying a list of allocations against a simulated allocator.
+// Replaying a list of allocations against a simulated allocator, PyTorch's or TensorFlow's.
 //
 // A trace names its buffers by numbers of its own; what is live is kept outside of the replay, so
 // that a first step and the steps after it are replayed one after the other: what the first leaves
@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "estimator/allocator/bfc_allocator.hpp"
 #include "estimator/allocator/caching_allocator.hpp"
 
 namespace stowage {
@@ -91,6 +92,10 @@ class LiveBuffers {
 /// live or allocates what is live throws std::logic_error.
 [[nodiscard]] Replay replay(std::span<const AllocationEvent> events, CachingAllocator& allocator,
                             LiveBuffers& live);
+/// TensorFlow has one compute stream a device: what an event says of streams, and empty_cache,
+/// which it does not have, are passed over.
+[[nodiscard]] Replay replay(std::span<const AllocationEvent> events, BfcAllocator& allocator,
+                            LiveBuffers& live);
 
 struct SteadyReplay {
   /// Of each repetition, with its own peaks. The last is the steady one if `steady`.
@@ -105,6 +110,9 @@ struct SteadyReplay {
 /// live what it found live cannot be repeated and throws std::logic_error.
 [[nodiscard]] SteadyReplay replay_until_steady(std::span<const AllocationEvent> step,
                                                CachingAllocator& allocator, LiveBuffers& live,
+                                               int limit = 20);
+[[nodiscard]] SteadyReplay replay_until_steady(std::span<const AllocationEvent> step,
+                                               BfcAllocator& allocator, LiveBuffers& live,
                                                int limit = 20);
 
 }  // namespace stowage

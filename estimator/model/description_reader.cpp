@@ -324,9 +324,9 @@ class DescriptionReader {
     }
   }
 
-  static bool is_word(const std::optional<WrittenValue>& written) {
+  [[nodiscard]] bool is_word(const std::optional<WrittenValue>& written) const {
     if (!written || written->is_list || !is_constant(*written)) return false;
-    const auto value = written->items[0].evaluate({});
+    const auto value = written->items[0].evaluate({.model = model_.values});
     return value && value->word() != nullptr;
   }
 

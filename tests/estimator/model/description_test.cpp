@@ -6,6 +6,7 @@
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/model/load_model.hpp"
+#include "tests/support/described_model.hpp"
 
 namespace stowage {
 
@@ -337,6 +338,18 @@ TEST_CASE("of many mistakes twenty are shown") {
   CHECK(shown.find("net.yaml:14:5: error: unknown operator or block 'rellu'") != std::string::npos);
   CHECK(shown.find("net.yaml:15:5") == std::string::npos);
   CHECK(shown.find("... and 980 more") != std::string::npos);
+}
+
+TEST_CASE("a block's argument may have a model's argument as its default") {
+  const ModelGraph model = testing::described(
+      "model: m\n"
+      "arguments: {width: 6, act: relu}\n"
+      "inputs: {x: {shape: [batch, 4]}}\n"
+      "blocks:\n"
+      "  b: {arguments: {features: width, doubled: 2 * features}, layers: [linear: {features: "
+      "doubled}]}\n"
+      "layers: [b: {from: x}]\n");
+  CHECK(model.tensor(model.output).type.shape == Shape{batch_symbol, 12});
 }
 
 }  // namespace stowage

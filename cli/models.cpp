@@ -1,8 +1,33 @@
+#include <fmt/format.h>
+
 #include "cli/commands.hpp"
 #include "cli/config_directory.hpp"
 #include "estimator/model/load_model.hpp"
 
 namespace stowage {
+
+namespace {
+
+Result<ModelGraph> load_named(const std::string& name, const std::string& directory) {
+  const auto found = find_model(name, directory);
+  if (!found) return tl::unexpected(found.error());
+  return load_model(found->source, found->options);
+}
+
+// One file that is no model takes nothing from the others.
+Diagnostic left_out(const std::string& name, const Diagnostics& mistakes) {
+  Diagnostic warning{
+      .severity = Severity::warning,
+      .message = fmt::format("'{}.yaml' is left out: {}", name, mistakes.front().message),
+      .span = mistakes.front().span};
+  if (mistakes.size() > 1) {
+    warning.hint = fmt::format("and {} more mistake{}: stowage summary {}", mistakes.size() - 1,
+                               mistakes.size() > 2 ? "s" : "", name);
+  }
+  return warning;
+}
+
+}  // namespace
 
 Result<Answer> run_models(const Arguments& arguments) {
   const auto configs = find_configs(arguments);
@@ -15,10 +40,11 @@ Result<Answer> run_models(const Arguments& arguments) {
                           {"As in", "source"}}};
   Json::Array rows;
   for (const std::string& name : model_names(configs->models())) {
-    const auto found = find_model(name, configs->models());
-    if (!found) return tl::unexpected(found.error());
-    const auto model = load_model(found->source, found->options);
-    if (!model) return tl::unexpected(model.error());
+    const auto model = load_named(name, configs->models());
+    if (!model) {
+      answer.report.notes.push_back(left_out(name, model.error()));
+      continue;
+    }
     const std::int64_t parameters = parameter_count(*model);
     const auto operators = static_cast<std::int64_t>(model->operators.size());
     table.rows.push_back({{parameters, operators, name, model->source}});

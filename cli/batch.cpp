@@ -93,7 +93,7 @@ Result<Answer> run_batch(const Arguments& arguments) {
   CudnnWorkspaceSource workspaces(card, answer_folder(arguments));
   BatchSettings search{.check = settings, .global_batch = arguments.integer("global-batch")};
   if (search.global_batch) {
-    LoweringSettings accumulating = request->lowering;
+    LoweringSettings accumulating = request->chosen.lowering;
     accumulating.micro_batches = 2;
     auto graph = lower(model, accumulating);
     if (!graph) return tl::unexpected(std::move(graph.error()));
@@ -105,19 +105,18 @@ Result<Answer> run_batch(const Arguments& arguments) {
   Answer answer;
   answer.exit_code = report->largest > 0 ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
-  out.notes = model.warnings;
-  out.notes.insert(out.notes.end(), request->card.notes.begin(), request->card.notes.end());
+  out.notes = notes_of(*request);
   out.json = json_of(*report, card, settings);
   out.json.emplace_back("settings",
-                        settings_json(model, request->lowering, report->recommended,
+                        settings_json(model, request->chosen, report->recommended,
                                       request->model.options.seq, to_string(settings.runtime)));
   out.listing = curve_table(*report);
 
-  out.say(
-      fmt::format("{}, {} runtime, {}",
-                  describe_step(model, request->lowering, std::nullopt, request->model.options.seq),
-                  to_string(settings.runtime), card.name),
-      Tone::heading);
+  out.say(fmt::format("{}, {} runtime, {}",
+                      describe_step(model, request->chosen.lowering, std::nullopt,
+                                    request->model.options.seq),
+                      to_string(settings.runtime), card.name),
+          Tone::heading);
   if (!report->curve.empty()) out.show(out.listing);
   say_verdict(*report, card, out);
   return answer;

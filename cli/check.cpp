@@ -27,11 +27,11 @@ Result<std::optional<EvaluationReport>> evaluate(const Arguments& arguments,
                                                  WorkspaceSource& workspaces) {
   const auto batch = arguments.integer("eval-batch");
   if (!batch) return std::optional<EvaluationReport>();
-  if (request.lowering.mode != Mode::train) {
+  if (request.chosen.lowering.mode != Mode::train) {
     return failure(command_line_error("--eval-batch is an evaluation beside training",
                                       "without training, give its size as --batch"));
   }
-  LoweringSettings lowering = request.lowering;
+  LoweringSettings lowering = request.chosen.lowering;
   lowering.mode = Mode::inference;
   lowering.micro_batches = 1;
   auto graph = lower(request.model.graph, lowering);
@@ -78,18 +78,18 @@ Result<Answer> run_check(const Arguments& arguments) {
   Answer answer;
   answer.exit_code = report.fits ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
-  out.notes = model.warnings;
-  out.notes.insert(out.notes.end(), request->card.notes.begin(), request->card.notes.end());
+  out.notes = notes_of(*request);
   out.json = check_json(report, card);
   out.json.emplace_back("settings",
-                        settings_json(model, request->lowering, batch, request->model.options.seq,
+                        settings_json(model, request->chosen, batch, request->model.options.seq,
                                       to_string(settings.runtime)));
   out.listing = largest_tensors(report, model);
 
-  out.say(fmt::format("{}, {} runtime",
-                      describe_step(model, request->lowering, batch, request->model.options.seq),
-                      to_string(settings.runtime)),
-          Tone::heading);
+  out.say(
+      fmt::format("{}, {} runtime",
+                  describe_step(model, request->chosen.lowering, batch, request->model.options.seq),
+                  to_string(settings.runtime)),
+      Tone::heading);
   out.say(fmt::format("\nThe peak, while {} runs (workspaces: {}):", report.peak_at,
                       to_string(report.workspace_origin)));
   out.show(breakdown_table(report));
@@ -106,7 +106,7 @@ Result<Answer> run_check(const Arguments& arguments) {
       "\nHost: {} of inputs{}", format_bytes(report.host_bytes),
       request->graph->host_state_bytes > 0 ? " and of the optimizer's step counters" : ""));
   if (arguments.flag("rule-of-thumb")) {
-    const auto rule = rule_of_thumb(model, request->lowering.mode, batch);
+    const auto rule = rule_of_thumb(model, request->chosen.lowering.mode, batch);
     if (!rule) return tl::unexpected(rule.error());
     out.say("\nThe rule of thumb (activations and parameters counted by hand) beside it:");
     out.show(rule_table(*rule, training));

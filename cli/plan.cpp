@@ -95,15 +95,21 @@ Result<Cargo> requested_cargo(const Arguments& arguments, const ConfigDirectory&
   }
   const auto kernels = requested_kernels(arguments);
   if (!kernels) return tl::unexpected(kernels.error());
-  const auto lowering = requested_lowering(arguments, model->graph, *kernels);
-  if (!lowering) return tl::unexpected(lowering.error());
+  auto chosen = requested_choice(arguments, model->graph, *kernels, request.card);
+  if (!chosen) return tl::unexpected(std::move(chosen.error()));
+  cargo.notes.insert(cargo.notes.end(), chosen->warnings.begin(), chosen->warnings.end());
+  if (chosen->accumulation > 1) {
+    cargo.notes.push_back(
+        {.severity = Severity::note,
+         .message = fmt::format("the description accumulates {} micro-batches; the plan is of a "
+                                "step of one",
+                                grouped_digits(chosen->accumulation))});
+    chosen->lowering.micro_batches = 1;
+  }
   auto host = requested_host(arguments);
   if (!host) return tl::unexpected(std::move(host.error()));
 
-  request.lowering = *lowering;
-  if (*kernels == KernelSet::pytorch) {
-    request.lowering.compute_capability = request.card.compute_capability;
-  }
+  request.lowering = std::move(chosen->lowering);
   request.host = std::move(*host);
   request.batch = arguments.integer("batch").value_or(1);
   request.model = std::move(model->graph);

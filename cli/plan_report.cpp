@@ -125,7 +125,7 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
                             {"source", request.host.source},
                             {"memory_bytes", request.host.memory}}},
       {"workspace_source", plans.front().inputs.workspace_origin},
-      {"settings", settings_json(request.model, request.lowering, request.batch,
+      {"settings", settings_json(request.model, {.lowering = request.lowering}, request.batch,
                                  request.model_options.seq, runtime)}};
   out.listing = proposals(plans);
   out.say(fmt::format("{}, {} kernels",

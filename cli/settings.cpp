@@ -13,21 +13,29 @@ namespace stowage {
 
 namespace {
 
-// --optimizer and --optimizer-implementation over the description's.
-Result<OptimizerSettings> requested_optimizer(const Arguments& arguments,
-                                              const OptimizerSettings& described) {
-  const auto name = arguments.text("optimizer");
-  OptimizerSettings settings = name ? named_optimizer(*name).value() : described;
-  const auto word = arguments.text("optimizer-implementation");
+// A message about the step as one about the options that ask for it.
+tl::unexpected<Diagnostics> about_command_line(Diagnostics mistakes) {
+  for (Diagnostic& mistake : mistakes) {
+    if (!mistake.span.source) mistake = command_line_error(mistake.message, mistake.hint);
+  }
+  return tl::unexpected(std::move(mistakes));
+}
+
+StepWishes requested_wishes(const Arguments& arguments, KernelSet kernels, const Card& card) {
+  StepWishes wishes{.optimizer = arguments.text("optimizer"),
+                    .accumulation = arguments.integer("accumulation"),
+                    .master_gradients = arguments.flag("master-gradients"),
+                    .kernels = kernels,
+                    .compute_capability = card.compute_capability};
+  if (const auto mode = arguments.text("mode")) {
+    wishes.mode = *mode == "train" ? Mode::train : Mode::inference;
+  }
   using enum OptimizerImplementation;
+  const auto word = arguments.text("optimizer-implementation");
   for (const OptimizerImplementation candidate : {usual, for_loop, foreach, fused}) {
-    if (word && to_string(candidate) == *word) settings.implementation = candidate;
+    if (word && to_string(candidate) == *word) wishes.implementation = candidate;
   }
-  if (const auto problem = problem_of(settings)) {
-    return failure(command_line_error(
-        fmt::format("--optimizer-implementation: {}", problem->message), problem->hint));
-  }
-  return settings;
+  return wishes;
 }
 
 // The names of generic cards say all that makes them, so that a plan's validator can make them
@@ -65,36 +73,11 @@ Result<RequestedModel> requested_model(const Arguments& arguments, const ConfigD
   return RequestedModel{std::move(found->source), std::move(options), std::move(*graph)};
 }
 
-std::int64_t requested_accumulation(const Arguments& arguments, const ModelGraph& model) {
-  return arguments.integer("accumulation").value_or(model.accumulation);
-}
-
-Result<LoweringSettings> requested_lowering(const Arguments& arguments, const ModelGraph& model,
-                                            KernelSet kernels) {
-  const bool trains = model.loss.valid();
-  const std::string mode = arguments.text("mode").value_or(trains ? "train" : "inference");
-  if (mode == "train" && !trains) {
-    return failure(
-        command_line_error(fmt::format("--mode train: the model '{}' has no loss", model.name),
-                           "give its description a loss, or say --mode inference"));
-  }
-  LoweringSettings settings;
-  settings.kernels = kernels;
-  settings.mode = mode == "train" ? Mode::train : Mode::inference;
-  settings.step = model.step;
-  auto optimizer = requested_optimizer(arguments, model.optimizer);
-  if (!optimizer) return tl::unexpected(std::move(optimizer.error()));
-  settings.optimizer = *std::move(optimizer);
-  const bool fp32_gradients = arguments.flag("master-gradients");
-  if (fp32_gradients && !has_master_weights(model.precision)) {
-    return failure(
-        command_line_error("--master-gradients is for --precision mixed-fp16 and mixed-bf16"));
-  }
-  if (has_master_weights(model.precision) && trains) {
-    settings.optimizer.master_weights =
-        fp32_gradients ? MasterWeights::weights_and_gradients : MasterWeights::weights;
-  }
-  return settings;
+Result<ChosenStep> requested_choice(const Arguments& arguments, const ModelGraph& model,
+                                    KernelSet kernels, const Card& card) {
+  auto chosen = choose_step(model, requested_wishes(arguments, kernels, card));
+  if (!chosen) return about_command_line(std::move(chosen.error()));
+  return chosen;
 }
 
 Result<RequestedCard> requested_card(const Arguments& arguments, const ConfigDirectory& configs) {
@@ -174,20 +157,21 @@ Result<RequestedStep> requested_step(const Arguments& arguments, Runtime fallbac
   auto card = requested_card(arguments, *configs);
   if (!card) return tl::unexpected(std::move(card.error()));
   const CheckSettings settings = requested_check(arguments, fallback);
-  auto lowering = requested_lowering(arguments, model->graph, kernel_set_of(settings.runtime));
-  if (!lowering) return tl::unexpected(std::move(lowering.error()));
-  if (lowering->kernels == KernelSet::pytorch) {
-    lowering->compute_capability = card->card.compute_capability;
-  }
-  // From the second micro-batch on all are alike.
-  const std::int64_t accumulation = requested_accumulation(arguments, model->graph);
-  if (lowering->mode == Mode::train) {
-    lowering->micro_batches = static_cast<int>(std::min<std::int64_t>(accumulation, 2));
-  }
-  auto graph = lower(model->graph, *lowering);
+  auto chosen =
+      requested_choice(arguments, model->graph, kernel_set_of(settings.runtime), card->card);
+  if (!chosen) return tl::unexpected(std::move(chosen.error()));
+  auto graph = lower(model->graph, chosen->lowering);
   if (!graph) return tl::unexpected(std::move(graph.error()));
-  return RequestedStep{*std::move(model), *std::move(card), settings, *std::move(lowering),
+  return RequestedStep{*std::move(model), *std::move(card), settings, *std::move(chosen),
                        std::make_shared<const StepGraph>(*std::move(graph))};
+}
+
+Diagnostics notes_of(const RequestedStep& request) {
+  Diagnostics notes = request.model.graph.warnings;
+  for (const Diagnostics* more : {&request.card.notes, &request.chosen.warnings}) {
+    notes.insert(notes.end(), more->begin(), more->end());
+  }
+  return notes;
 }
 
 std::string describe_step(const ModelGraph& model, const LoweringSettings& lowering,
@@ -204,20 +188,30 @@ std::string describe_step(const ModelGraph& model, const LoweringSettings& lower
   return fmt::format("{}, {}", text, to_string(model.precision));
 }
 
-Json settings_json(const ModelGraph& model, const LoweringSettings& lowering, std::int64_t batch,
+Json settings_json(const ModelGraph& model, const ChosenStep& chosen, std::int64_t batch,
                    std::optional<std::int64_t> seq, std::string_view runtime) {
+  const LoweringSettings& lowering = chosen.lowering;
   const bool trains = lowering.mode == Mode::train;
   const bool has_seq = model.default_seq > 0;
-  return Json::Object{{"model", model.name},
-                      {"batch", batch},
-                      {"seq", has_seq ? Json(seq.value_or(model.default_seq)) : Json()},
-                      {"mode", to_string(lowering.mode)},
-                      {"optimizer", trains ? Json(lowering.optimizer.name) : Json()},
-                      {"momentum", trains ? Json(lowering.optimizer.momentum) : Json()},
-                      {"optimizer_implementation",
-                       trains ? Json(to_string(implementation_of(lowering.optimizer))) : Json()},
-                      {"precision", to_string(model.precision)},
-                      {"runtime", runtime}};
+  const auto of_training = [&](Json value) { return trains ? std::move(value) : Json(); };
+  const OptimizerSettings& optimizer = lowering.optimizer;
+  const MasterWeights masters = optimizer.master_weights;
+  return Json::Object{
+      {"model", model.name},
+      {"batch", batch},
+      {"seq", has_seq ? Json(seq.value_or(model.default_seq)) : Json()},
+      {"mode", to_string(lowering.mode)},
+      {"optimizer", of_training(optimizer.name)},
+      {"momentum", of_training(optimizer.momentum)},
+      {"optimizer_implementation", of_training(to_string(implementation_of(optimizer)))},
+      {"precision", to_string(model.precision)},
+      {"master_weights", of_training(masters != MasterWeights::none)},
+      {"master_gradients", of_training(masters == MasterWeights::weights_and_gradients)},
+      {"accumulation", of_training(chosen.accumulation)},
+      {"zero_grad", of_training(to_string(lowering.step.zero_grad))},
+      {"augment", std::int64_t{lowering.step.augment}},
+      {"prefetch", std::int64_t{lowering.step.prefetch}},
+      {"runtime", runtime}};
 }
 
 }  // namespace stowage

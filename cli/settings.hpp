@@ -9,6 +9,7 @@
 #include "estimator/memory/card.hpp"
 #include "estimator/memory/check.hpp"
 #include "estimator/model/load_model.hpp"
+#include "estimator/step/choose_step.hpp"
 #include "estimator/step/step_graph.hpp"
 #include "planner/plan.hpp"
 
@@ -27,15 +28,6 @@ struct RequestedModel {
 /// --precision; nullopt: not given.
 [[nodiscard]] std::optional<Precision> requested_precision(const Arguments& arguments);
 
-/// --accumulation, else the description's: micro-batches before an update.
-[[nodiscard]] std::int64_t requested_accumulation(const Arguments& arguments,
-                                                  const ModelGraph& model);
-
-/// --mode and --optimizer over the description's own. Errors: training a model without a loss.
-[[nodiscard]] Result<LoweringSettings> requested_lowering(const Arguments& arguments,
-                                                          const ModelGraph& model,
-                                                          KernelSet kernels);
-
 struct RequestedCard {
   Card card;
   Diagnostics notes;  ///< what was assumed
@@ -45,6 +37,11 @@ struct RequestedCard {
 /// Errors: neither; an unknown card; --compute-capability with --gpu.
 [[nodiscard]] Result<RequestedCard> requested_card(const Arguments& arguments,
                                                    const ConfigDirectory& configs);
+
+/// The step that --mode, --optimizer, --accumulation and their like ask for.
+[[nodiscard]] Result<ChosenStep> requested_choice(const Arguments& arguments,
+                                                  const ModelGraph& model, KernelSet kernels,
+                                                  const Card& card);
 
 /// The card that a plan names: from the catalogue, else the generic one that it was made for.
 [[nodiscard]] Result<Card> planned_card(const Plan& plan, const ConfigDirectory& configs);
@@ -60,17 +57,19 @@ struct RequestedStep {
   RequestedModel model;
   RequestedCard card;
   CheckSettings settings;
-  LoweringSettings lowering;
+  ChosenStep chosen;
   std::shared_ptr<const StepGraph> graph;
 };
 [[nodiscard]] Result<RequestedStep> requested_step(const Arguments& arguments, Runtime fallback);
+/// What its user should know: warnings of the description, assumptions, idle options.
+[[nodiscard]] Diagnostics notes_of(const RequestedStep& request);
 
 /// "vgg16, batch 64, training with sgd, fp32"
 [[nodiscard]] std::string describe_step(const ModelGraph& model, const LoweringSettings& lowering,
                                         std::optional<std::int64_t> batch,
                                         std::optional<std::int64_t> seq);
 /// The JSON member `settings` that every command about a step prints.
-[[nodiscard]] Json settings_json(const ModelGraph& model, const LoweringSettings& lowering,
+[[nodiscard]] Json settings_json(const ModelGraph& model, const ChosenStep& chosen,
                                  std::int64_t batch, std::optional<std::int64_t> seq,
                                  std::string_view runtime);
 

@@ -279,12 +279,17 @@ layers:
       stowage_program({"check", "-", "--gpu", "rtx3090", "--mode", "train"}, {.input = lossless});
   CHECK(training.exit_code == 2);
   CHECK(training.err ==
-        "<command line>: error: --mode train: the model 'lossless' has no loss\n"
+        "<command line>: error: the model 'lossless' has no loss, so that it cannot be trained\n"
         "  give its description a loss, or say --mode inference\n");
   const json inference = parsed(
       stowage_program({"check", "-", "--gpu", "rtx3090", "--format", "json"}, {.input = lossless}));
   CHECK(inference["settings"]["mode"] == "inference");
   CHECK(inference["settings"]["optimizer"].is_null());
+  CHECK(inference["settings"]["accumulation"].is_null());
+  const Outcome idle = stowage_program({"check", "-", "--gpu", "rtx3090", "--optimizer", "adam"},
+                                       {.input = lossless});
+  CHECK(idle.exit_code == 0);
+  CHECK(idle.err == "warning: an inference has no use for an optimizer\n");
 }
 
 TEST_CASE("the same question gets the same bytes") {
@@ -292,6 +297,54 @@ TEST_CASE("the same question gets the same bytes") {
   const Outcome first = stowage_program(words);
   CHECK(first.exit_code == 0);
   CHECK(first.out == stowage_program(words).out);
+}
+
+TEST_CASE("settings say all that changes a step") {
+  const auto settings = [](std::vector<std::string> options) {
+    std::vector<std::string> words{"check", "mlp", "--gpu", "rtx3090", "--format", "json"};
+    words.insert(words.end(), options.begin(), options.end());
+    return parsed(stowage_program(words))["settings"];
+  };
+  const json plain = settings({});
+  CHECK(plain["accumulation"] == 1);
+  CHECK(plain["zero_grad"] == "to_none");
+  CHECK(plain["master_weights"] == false);
+  CHECK(plain["master_gradients"] == false);
+  CHECK(plain["augment"] == 0);
+  CHECK(plain["prefetch"] == 0);
+  const json mixed =
+      settings({"--precision", "mixed-bf16", "--master-gradients", "--accumulation", "5"});
+  CHECK(mixed["accumulation"] == 5);
+  CHECK(mixed["precision"] == "mixed-bf16");
+  CHECK(mixed["master_weights"] == true);
+  CHECK(mixed["master_gradients"] == true);
+  const Outcome alone = stowage_program({"check", "mlp", "--gpu", "rtx3090", "--master-gradients"});
+  CHECK(alone.exit_code == 2);
+  CHECK(alone.err ==
+        "<command line>: error: gradients are kept in fp32 beside fp32 parameters only under the "
+        "precisions mixed-fp16 and mixed-bf16\n");
+}
+
+TEST_CASE("one file that is no model leaves the others in the list") {
+  const TemporaryFolder folder;
+  for (const char* name : {"models", "gpus", "hosts"}) {
+    std::filesystem::create_directory(folder.path(name));
+  }
+  const std::string good = folder.file(
+      "models/good.yaml",
+      "model: good\ninputs: {x: {shape: [batch, 4]}}\nlayers: [linear: {features: 2}]\n");
+  const std::string bad = folder.file(
+      "models/bad.yaml", "model: bad\ninputs: {x: {shape: [batch, 4]}}\nlayers: [rellu, linear]\n");
+  const Outcome listed = stowage_program({"models", "--configs", folder.path(), "--format", "csv"});
+  CHECK(listed.exit_code == 0);
+  CHECK(stowage_program({"summary", good}).exit_code == 0);
+  CHECK(listed.out == "parameters,operators,name,source\n10,1,good,\n");
+  CHECK(listed.err == bad +
+                          ":3:10: warning: 'bad.yaml' is left out: unknown operator or block "
+                          "'rellu'\n"
+                          "  layers: [rellu, linear]\n"
+                          "           ^~~~~\n"
+                          "  and 1 more mistake: stowage summary bad\n");
 }
 
 TEST_CASE("the catalogues list what they have") {

@@ -1,6 +1,7 @@
 #include "planner/plan_file.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <random>
@@ -103,6 +104,46 @@ TEST_CASE("a plan reads back as it was written") {
   CHECK(plan->totals.cost_lower_bound_seconds == 1.0 / 3);
   CHECK(plan->totals.proved_optimal);
   CHECK(plan->remarks == small_plan().remarks);
+}
+
+TEST_CASE("every precision and setting of a step comes back") {
+  for (int i = 0; i < static_cast<int>(precision_names().size()); ++i) {
+    Plan plan = small_plan();
+    plan.inputs.model_options.precision = static_cast<Precision>(i);
+    const std::string text = write_plan(plan);
+    CHECK(text.find(fmt::format("\n  precision: {}\n", precision_names()[i])) != text.npos);
+    const auto read = read_plan(source_of(text));
+    REQUIRE(read.has_value());
+    CHECK(read->inputs.model_options.precision == static_cast<Precision>(i));
+  }
+  CHECK(read_plan(source_of(write_plan(small_plan())))->inputs.model_options.precision ==
+        std::nullopt);
+  for (const StepSettings& step :
+       {StepSettings{}, StepSettings{ZeroGrad::to_zero, 0, 0},
+        StepSettings{ZeroGrad::to_none, 2, 0}, StepSettings{ZeroGrad::to_zero, 1, 3}}) {
+    Plan plan = small_plan();
+    plan.inputs.lowering.step = step;
+    plan.inputs.lowering.kernels = KernelSet::pytorch;
+    plan.inputs.lowering.compute_capability = 7.5;
+    plan.inputs.lowering.mode = Mode::inference;
+    const auto read = read_plan(source_of(write_plan(plan)));
+    REQUIRE(read.has_value());
+    CHECK(read->inputs.lowering == plan.inputs.lowering);
+  }
+}
+
+TEST_CASE("mistakes in a step's settings are shown at their place") {
+  Plan plan = small_plan();
+  plan.inputs.lowering.step = {ZeroGrad::to_zero, 1, 3};
+  plan.inputs.model_options.precision = Precision::amp_bf16;
+  std::string text = write_plan(plan);
+  text = replaced(text, "zero_grad: to_zero", "zero_grad: never");
+  text = replaced(text, "prefetch: 3", "prefetch: -3");
+  text = replaced(text, "precision: amp-bf16", "precision: amp-bf15");
+  const std::string errors = error_of(text);
+  CHECK(errors.find("'zero_grad' must be to_none or to_zero") != std::string::npos);
+  CHECK(errors.find("'prefetch' must be an integer from 0 to 1000") != std::string::npos);
+  CHECK(errors.find("'precision' must be one of fp32, fp64") != std::string::npos);
 }
 
 TEST_CASE("the tables are one row a line") {

@@ -1,0 +1,75 @@
+#include "estimator/step/choose_step.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "estimator/optimizer/optimizer_row.hpp"
+
+namespace stowage {
+
+namespace {
+
+Result<OptimizerSettings> chosen_optimizer(const ModelGraph& model, const StepWishes& wishes) {
+  OptimizerSettings settings = model.optimizer;
+  if (wishes.optimizer) {
+    const auto named = named_optimizer(*wishes.optimizer);
+    if (!named) return failure(fmt::format("there is no optimizer '{}'", *wishes.optimizer));
+    settings = *named;
+  }
+  settings.implementation = wishes.implementation.value_or(settings.implementation);
+  if (const auto problem = problem_of(settings)) return failure(problem->message, problem->hint);
+  if (wishes.master_gradients && !has_master_weights(model.precision)) {
+    return failure(
+        fmt::format("gradients are kept in fp32 beside {} parameters only under the "
+                    "precisions mixed-fp16 and mixed-bf16",
+                    to_string(model.precision)));
+  }
+  if (has_master_weights(model.precision) && model.loss.valid()) {
+    settings.master_weights =
+        wishes.master_gradients ? MasterWeights::weights_and_gradients : MasterWeights::weights;
+  }
+  return settings;
+}
+
+// What is said of a step that does not update anything.
+Diagnostics idle_wishes(const StepWishes& wishes) {
+  std::vector<std::string_view> idle;
+  if (wishes.optimizer || wishes.implementation) idle.emplace_back("an optimizer");
+  if (wishes.accumulation) idle.emplace_back("accumulation");
+  if (wishes.master_gradients) idle.emplace_back("master gradients");
+  if (idle.empty()) return {};
+  return {{.severity = Severity::warning,
+           .message = fmt::format("an inference has no use for {}", fmt::join(idle, " and "))}};
+}
+
+}  // namespace
+
+Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes) {
+  const bool trainable = model.loss.valid();
+  const Mode mode = wishes.mode.value_or(trainable ? Mode::train : Mode::inference);
+  if (mode == Mode::train && !trainable) {
+    return failure(
+        fmt::format("the model '{}' has no loss, so that it cannot be trained", model.name),
+        "give its description a loss, or say --mode inference");
+  }
+  auto optimizer = chosen_optimizer(model, wishes);
+  if (!optimizer) return tl::unexpected(std::move(optimizer.error()));
+  ChosenStep chosen{.lowering = {.kernels = wishes.kernels,
+                                 .mode = mode,
+                                 .optimizer = *std::move(optimizer),
+                                 .step = model.step}};
+  if (wishes.kernels == KernelSet::pytorch) {
+    chosen.lowering.compute_capability = wishes.compute_capability;
+  }
+  if (mode == Mode::inference) {
+    chosen.warnings = idle_wishes(wishes);
+    return chosen;
+  }
+  chosen.accumulation = wishes.accumulation.value_or(model.accumulation);
+  chosen.lowering.micro_batches = static_cast<int>(std::min<std::int64_t>(chosen.accumulation, 2));
+  return chosen;
+}
+
+}  // namespace stowage

@@ -1,0 +1,41 @@
+// Which step is meant: what the description says in `train:`, and over it what its user says.
+//
+// The description is one person's, the question another's: whoever asks for another optimizer gets
+// that optimizer with its usual settings, and everything else as described.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/model/model_graph.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+/// What is said beside the description; what is absent is left to it. The precision is not among
+/// these, since a model's types are inferred in it (ModelOptions).
+struct StepWishes {
+  std::optional<Mode> mode;              ///< else training, where the model has a loss
+  std::optional<std::string> optimizer;  ///< a name that named_optimizer knows
+  std::optional<OptimizerImplementation> implementation;
+  std::optional<std::int64_t> accumulation;  ///< micro-batches before an update, at least 1
+  bool master_gradients = false;  ///< with master weights: gradients are added up in fp32 too
+  KernelSet kernels = KernelSet::pytorch;
+  double compute_capability = 8.6;  ///< of the card; only PyTorch's lowering depends on it
+};
+
+struct ChosenStep {
+  /// With two micro-batches where there are two or more: from the second on all are alike, so that
+  /// no more of them are lowered to size a step.
+  LoweringSettings lowering;
+  std::int64_t accumulation = 1;  ///< how many there are; 1 in an inference
+  Diagnostics warnings;           ///< wishes that mean nothing in this step
+};
+
+/// Errors: training a model without a loss; master gradients in a precision without master weights;
+/// an implementation that the optimizer does not have.
+[[nodiscard]] Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes);
+
+}  // namespace stowage

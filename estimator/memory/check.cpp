@@ -3,39 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "estimator/memory/allocator_replay.hpp"
 #include "estimator/memory/arena.hpp"
 
 namespace stowage {
 
 namespace {
-
-constexpr Bytes pytorch_block{512};
-constexpr Bytes driver_segment{2 << 20};
-constexpr Bytes cublas_workspace{8'519'680};
-constexpr Bytes cublas_workspace_hopper{33'554'432};
-
-// Kernels that the libraries load on first use, outside any allocator. Public reports put the
-// growth of the first iterations at 50 to 200 MiB for both together (facts gathered in
-// docs/accounting.md); the middle of that, until a calibration measures it.
-constexpr Bytes library_kernels{64 << 20};
-
-bool calls_cudnn(const KernelNode& node) {
-  if (node.convolution >= 0) return true;
-  return node.kernel == Kernel::batch_norm_forward || node.kernel == Kernel::batch_norm_inference;
-}
-
-bool calls_cublas(const KernelNode& node) {
-  switch (node.kernel) {
-    case Kernel::linear_forward:
-    case Kernel::linear_backward_data:
-    case Kernel::linear_backward_filter:
-    case Kernel::matmul:
-      return true;
-    default:
-      return false;
-  }
-}
 
 Bytes largest_live(const StepMemory& memory) {
   const std::vector<Bytes> live = live_bytes(memory.uses, memory.steps);
@@ -57,44 +32,6 @@ Bytes arena_bytes(const StepMemory& memory) {
     request.bytes = interval.bytes;
   }
   return pack_arena(requests).peak;
-}
-
-/// What the runtime takes from the driver for a step whose live bytes peak at `tensor_bytes`.
-Bytes reserved(Runtime runtime, const StepMemory& memory, Bytes tensor_bytes) {
-  switch (runtime) {
-    case Runtime::ideal:
-      return tensor_bytes;
-    case Runtime::stowage:
-      return arena_bytes(memory);
-    case Runtime::pytorch:
-      return round_up(tensor_bytes, driver_segment);
-  }
-  return tensor_bytes;
-}
-
-Bytes context_bytes(const Card& card, const CheckSettings& settings) {
-  if (settings.runtime == Runtime::ideal) return Bytes();
-  return settings.context.value_or(card.context);
-}
-
-std::vector<RuntimeRow> runtime_rows(const CheckReport& report, const StepGraph& graph,
-                                     const Card& card, const CheckSettings& settings) {
-  std::vector<RuntimeRow> rows;
-  if (report.reserved_bytes != report.tensor_bytes) {
-    rows.push_back(
-        {settings.runtime == Runtime::stowage ? "arena rounding and gaps" : "allocator rounding",
-         report.reserved_bytes - report.tensor_bytes,
-         settings.runtime == Runtime::stowage
-             ? "256-byte alignment and packing"
-             : "segments of 2 MiB; fragmentation is not simulated yet"});
-  }
-  if (settings.runtime != Runtime::ideal) {
-    rows.push_back({"CUDA context", context_bytes(card, settings),
-                    settings.context ? "given by --context" : card.context_source});
-  }
-  const std::vector<RuntimeRow> libraries = library_rows(graph, settings.runtime);
-  rows.insert(rows.end(), libraries.begin(), libraries.end());
-  return rows;
 }
 
 std::vector<EngineFallback> fallbacks(const SizedStep& step, const std::vector<int>& engine) {
@@ -129,88 +66,145 @@ Bytes input_bytes(const SizedStep& step) {
   return bytes;
 }
 
-std::string culprit_of(const CheckReport& report, const SizedStep& step) {
-  if (report.fits) return {};
-  const FootprintRow& largest = report.footprint.rows.front();
-  return fmt::format("{} needs {} at once; its largest tensor is {} ({})",
-                     step.graph->nodes[static_cast<std::size_t>(report.footprint.step)].name,
-                     format_bytes(report.footprint.total), largest.name,
-                     format_bytes(largest.bytes));
+/// What the runtime held from the driver.
+struct Reserved {
+  Bytes loaded, first_step, most;
+};
+
+std::string message_of(const StepGraph& graph, const ProcessReplay::Failure& failure) {
+  const std::string text = pytorch_message(failure.out_of_memory);
+  if (!failure.node.valid()) return fmt::format("while the model is loaded: {}", text);
+  return fmt::format("in step {}, while {} runs: {}", failure.step, graph.node(failure.node).name,
+                     text);
 }
+
+/// One check: the parts of a report that depend on the runtime.
+class Check {
+ public:
+  Check(const SizedStep& step, const Card& card, const CheckSettings& settings)
+      : step_(step),
+        card_(card),
+        settings_(settings),
+        limit_(allocator_limit(*step.graph, card, settings)),
+        touches_(storage_touches(*step.graph)),
+        rules_{.granularity = runtime_granularity(settings.runtime),
+               .buffers = runtime_buffers(*step.graph, card, settings)} {}
+
+  CheckReport run() && {
+    if (settings_.runtime == Runtime::pytorch) {
+      replay_pytorch();
+    } else {
+      rules_.engine = fitting_engines(step_, live_without_workspaces(step_, rules_, touches_),
+                                      limit_, rules_.granularity);
+    }
+    size_phases();
+    report_.runtime_rows = runtime_rows();
+    report_.host_bytes = input_bytes(step_) + Bytes(step_.graph->host_state_bytes);
+    report_.total_bytes = card_.cuda_total;
+    report_.available_bytes = card_.cuda_total - settings_.in_use - settings_.reserve;
+    report_.headroom = report_.available_bytes - report_.device_bytes;
+    report_.fits = report_.headroom >= Bytes();
+    report_.fallbacks = fallbacks(step_, rules_.engine);
+    report_.workspace_origin = step_.workspace_origin;
+    report_.culprit = culprit();
+    return std::move(report_);
+  }
+
+ private:
+  [[nodiscard]] ProcessReplay replay_within(Bytes limit, const AllocatorSettings& allocator) const {
+    return replay_process(step_, touches_,
+                  {.allocator = allocator, .limit = limit, .buffers = rules_.buffers});
+  }
+
+  void replay_pytorch() {
+    constexpr Bytes all_it_wants{std::int64_t{1} << 60};
+    ProcessReplay run = replay_within(std::max(limit_, Bytes()), settings_.allocator);
+    if (run.failure) {
+      const ProcessReplay::Failure& failure = *run.failure;
+      report_.failure = AllocationFailure{
+          .node = failure.node.valid() ? step_.graph->node(failure.node).name : "",
+          .step = failure.step,
+          .tried = failure.out_of_memory.tried,
+          .message = message_of(*step_.graph, failure)};
+      run = replay_within(all_it_wants, settings_.allocator);
+    }
+    rules_.engine = run.engine;
+    reserved_ = Reserved{run.loaded.reserved, run.first_step.reserved, run.reserved};
+    report_.cached_at_peak = run.cached_at_peak;
+    report_.releases = run.releases;
+    report_.replayed_steps = run.steps;
+  }
+
+  /// A runtime without an allocator of its own takes what is live, or its arena.
+  [[nodiscard]] Bytes held(const StepMemory& memory, Bytes live) const {
+    return settings_.runtime == Runtime::stowage ? arena_bytes(memory) : live;
+  }
+
+  void size_phases() {
+    const Bytes outside = outside_allocator(*step_.graph, card_, settings_);
+    {  // one StepMemory at a time: a large network's is a tenth of all memory
+      const StepMemory steady = step_memory(step_, rules_, touches_);
+      report_.footprint = peak_footprint(steady);
+      report_.tensor_bytes = report_.footprint.total;
+      report_.reserved_bytes = reserved_ ? reserved_->most : held(steady, report_.tensor_bytes);
+    }
+    report_.peak_at = step_.graph->nodes[static_cast<std::size_t>(report_.footprint.step)].name;
+    report_.device_bytes = report_.reserved_bytes + outside;
+    const Bytes loaded = loaded_bytes(step_, rules_.granularity);
+    report_.phases.push_back(
+        {"after loading", loaded,
+         (reserved_ ? reserved_->loaded : loaded) + context_bytes(card_, settings_)});
+    if (step_.graph->settings.mode == Mode::train) {
+      MemoryRules first = rules_;
+      first.step = StepNumber::first;
+      const StepMemory memory = step_memory(step_, first, touches_);
+      const Bytes live = largest_live(memory);
+      report_.phases.push_back(
+          {"first step", live, (reserved_ ? reserved_->first_step : held(memory, live)) + outside});
+    }
+    report_.phases.push_back({"steady steps", report_.tensor_bytes, report_.device_bytes});
+  }
+
+  [[nodiscard]] std::vector<RuntimeRow> runtime_rows() const {
+    std::vector<RuntimeRow> rows;
+    if (report_.reserved_bytes != report_.tensor_bytes) {
+      const Bytes more = report_.reserved_bytes - report_.tensor_bytes;
+      if (settings_.runtime == Runtime::stowage) {
+        rows.push_back({"arena rounding and gaps", more, "256-byte alignment and packing"});
+      } else {
+        rows.push_back({"cached by the allocator", more,
+                        fmt::format("PyTorch's caching allocator, simulated for {} steps",
+                                    report_.replayed_steps)});
+      }
+    }
+    if (settings_.runtime != Runtime::ideal) {
+      rows.push_back({"CUDA context", context_bytes(card_, settings_),
+                      settings_.context ? "given by --context" : card_.context_source});
+    }
+    const std::vector<RuntimeRow> libraries = library_rows(*step_.graph, settings_.runtime);
+    rows.insert(rows.end(), libraries.begin(), libraries.end());
+    return rows;
+  }
+
+  [[nodiscard]] std::string culprit() {
+    if (report_.fits) return {};
+    const FootprintRow& largest = report_.footprint.rows.front();
+    return fmt::format("{} needs {} at once; its largest tensor is {} ({})", report_.peak_at,
+                       format_bytes(report_.footprint.total), largest.name,
+                       format_bytes(largest.bytes));
+  }
+
+  const SizedStep& step_;
+  const Card& card_;
+  const CheckSettings& settings_;
+  Bytes limit_;
+  std::vector<Touches> touches_;
+  MemoryRules rules_;
+  std::optional<Reserved> reserved_;
+  CheckReport report_;
+};
 
 }  // namespace
-
-std::string_view to_string(Runtime runtime) {
-  switch (runtime) {
-    case Runtime::ideal:
-      return "ideal";
-    case Runtime::stowage:
-      return "stowage";
-    case Runtime::pytorch:
-      return "pytorch";
-  }
-  return "ideal";
-}
-
-KernelSet kernel_set_of(Runtime runtime) {
-  return runtime == Runtime::stowage ? KernelSet::stowage : KernelSet::pytorch;
-}
-
-Bytes runtime_granularity(Runtime runtime) {
-  switch (runtime) {
-    case Runtime::ideal:
-      return Bytes(1);
-    case Runtime::stowage:
-      return Bytes(1);
-    case Runtime::pytorch:
-      return pytorch_block;
-  }
-  return Bytes(1);
-}
-
-std::vector<RuntimeBuffer> runtime_buffers(const StepGraph& graph, const Card& card,
-                                           const CheckSettings& settings) {
-  std::vector<RuntimeBuffer> buffers = settings.resident;
-  if (settings.runtime != Runtime::pytorch) return buffers;
-  const Bytes each = card.compute_capability >= 9 && card.compute_capability < 10
-                         ? cublas_workspace_hopper
-                         : cublas_workspace;
-  bool forward = false;
-  bool backward = false;
-  for (const KernelNode& node : graph.nodes) {
-    if (!calls_cublas(node)) continue;
-    (node.phase == Phase::backward ? backward : forward) = true;
-  }
-  if (forward) buffers.push_back({"cuBLAS workspace", each});
-  if (backward) buffers.push_back({"cuBLAS workspace of autograd's thread", each});
-  return buffers;
-}
-
-std::vector<RuntimeRow> library_rows(const StepGraph& graph, Runtime runtime) {
-  std::vector<RuntimeRow> rows;
-  if (runtime == Runtime::ideal) return rows;
-  const std::string source = "50 to 200 MiB for cuBLAS and cuDNN together in public reports";
-  if (std::any_of(graph.nodes.begin(), graph.nodes.end(), calls_cublas)) {
-    rows.push_back({"cuBLAS kernels", library_kernels, source});
-  }
-  if (std::any_of(graph.nodes.begin(), graph.nodes.end(), calls_cudnn)) {
-    rows.push_back({"cuDNN kernels", library_kernels, source});
-  }
-  return rows;
-}
-
-Bytes outside_allocator(const StepGraph& graph, const Card& card, const CheckSettings& settings) {
-  Bytes bytes = context_bytes(card, settings);
-  for (const RuntimeRow& row : library_rows(graph, settings.runtime)) bytes += row.bytes;
-  return bytes;
-}
-
-Bytes allocator_limit(const StepGraph& graph, const Card& card, const CheckSettings& settings) {
-  const Bytes left = card.cuda_total - settings.in_use - settings.reserve -
-                     outside_allocator(graph, card, settings);
-  if (settings.runtime != Runtime::pytorch || left < Bytes()) return left;
-  return Bytes(left.count() / driver_segment.count() * driver_segment.count());
-}
 
 std::vector<int> fitting_engines(const SizedStep& step, const std::vector<Bytes>& live, Bytes limit,
                                  Bytes granularity) {
@@ -233,46 +227,7 @@ std::vector<int> fitting_engines(const SizedStep& step, const std::vector<Bytes>
 }
 
 CheckReport check(const SizedStep& step, const Card& card, const CheckSettings& settings) {
-  CheckReport report;
-  const Bytes granularity = runtime_granularity(settings.runtime);
-  MemoryRules rules{.granularity = granularity,
-                    .buffers = runtime_buffers(*step.graph, card, settings)};
-  const Bytes limit = allocator_limit(*step.graph, card, settings);
-  const std::vector<Touches> touches = storage_touches(*step.graph);
-  rules.engine =
-      fitting_engines(step, live_without_workspaces(step, rules, touches), limit, granularity);
-
-  {  // one StepMemory at a time: a large network's is a tenth of all memory
-    const StepMemory steady = step_memory(step, rules, touches);
-    report.footprint = peak_footprint(steady);
-    report.tensor_bytes = report.footprint.total;
-    report.reserved_bytes = reserved(settings.runtime, steady, report.tensor_bytes);
-  }
-  report.peak_at = step.graph->nodes[static_cast<std::size_t>(report.footprint.step)].name;
-  const Bytes context = outside_allocator(*step.graph, card, settings);
-  report.device_bytes = report.reserved_bytes + context;
-  report.runtime_rows = runtime_rows(report, *step.graph, card, settings);
-
-  const Bytes loaded = loaded_bytes(step, granularity);
-  report.phases.push_back({"after loading", loaded, loaded + context_bytes(card, settings)});
-  if (step.graph->settings.mode == Mode::train) {
-    rules.step = StepNumber::first;
-    const StepMemory first = step_memory(step, rules, touches);
-    const Bytes tensors = largest_live(first);
-    report.phases.push_back(
-        {"first step", tensors, reserved(settings.runtime, first, tensors) + context});
-  }
-  report.phases.push_back({"steady steps", report.tensor_bytes, report.device_bytes});
-
-  report.host_bytes = input_bytes(step) + Bytes(step.graph->host_state_bytes);
-  report.total_bytes = card.cuda_total;
-  report.available_bytes = card.cuda_total - settings.in_use - settings.reserve;
-  report.headroom = report.available_bytes - report.device_bytes;
-  report.fits = report.headroom >= Bytes();
-  report.fallbacks = fallbacks(step, rules.engine);
-  report.workspace_origin = step.workspace_origin;
-  report.culprit = culprit_of(report, step);
-  return report;
+  return Check(step, card, settings).run();
 }
 
 }  // namespace stowage

@@ -68,7 +68,8 @@ StepMemory step_memory(const SizedStep& step, const MemoryRules& rules,
     const Storage& storage = graph.storages[i];
     StorageUse use = use_of(storage, rules);
     // PyTorch loads every buffer; our executor only what a kernel touches (not batch counters).
-    const bool loaded = use.whole_step && graph.settings.kernels == KernelSet::pytorch;
+    const bool loaded = storage.persistence == Persistence::persistent &&
+                        graph.settings.kernels == KernelSet::pytorch;
     if (touches[i].empty() && !loaded) continue;
     use.bytes = round_up(step.storage_bytes[i], rules.granularity);
     use.touches = touches[i];

@@ -25,6 +25,7 @@ struct RuntimeBuffer {
   std::string name;
   Bytes bytes;
   StorageClass storage_class = StorageClass::workspace;
+  NodeId first_use = {};  ///< in the first step; none: it is there before
 };
 
 struct MemoryRules {

@@ -1,0 +1,131 @@
+#include "estimator/memory/runtime.hpp"
+
+#include <algorithm>
+
+namespace stowage {
+
+namespace {
+
+constexpr Bytes pytorch_block{512};
+constexpr Bytes driver_segment{2 << 20};
+constexpr Bytes cublas_workspace{8'519'680};
+constexpr Bytes cublas_workspace_hopper{33'554'432};
+
+// Kernels that the libraries load on first use, outside any allocator. Public reports put the
+// growth of the first iterations at 50 to 200 MiB for both together (facts gathered in
+// docs/accounting.md); the middle of that, until a calibration measures it.
+constexpr Bytes library_kernels{64 << 20};
+
+bool calls_cudnn(const KernelNode& node) {
+  if (node.convolution >= 0) return true;
+  return node.kernel == Kernel::batch_norm_forward || node.kernel == Kernel::batch_norm_inference;
+}
+
+bool calls_cublas(const KernelNode& node) {
+  switch (node.kernel) {
+    case Kernel::linear_forward:
+    case Kernel::linear_backward_data:
+    case Kernel::linear_backward_filter:
+    case Kernel::matmul:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// The first node of forward and of backward that calls cuBLAS; none: none does.
+struct CublasCalls {
+  NodeId forward, backward;
+};
+
+CublasCalls first_cublas_calls(const StepGraph& graph) {
+  CublasCalls calls;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!calls_cublas(graph.nodes[i])) continue;
+    NodeId& first = graph.nodes[i].phase == Phase::backward ? calls.backward : calls.forward;
+    if (!first.valid()) first = NodeId::of(i);
+  }
+  return calls;
+}
+
+}  // namespace
+
+std::string_view to_string(Runtime runtime) {
+  switch (runtime) {
+    case Runtime::ideal:
+      return "ideal";
+    case Runtime::stowage:
+      return "stowage";
+    case Runtime::pytorch:
+      return "pytorch";
+  }
+  return "ideal";
+}
+
+KernelSet kernel_set_of(Runtime runtime) {
+  return runtime == Runtime::stowage ? KernelSet::stowage : KernelSet::pytorch;
+}
+
+Bytes runtime_granularity(Runtime runtime) {
+  switch (runtime) {
+    case Runtime::ideal:
+      return Bytes(1);
+    case Runtime::stowage:
+      return Bytes(1);
+    case Runtime::pytorch:
+      return pytorch_block;
+  }
+  return Bytes(1);
+}
+
+std::vector<RuntimeBuffer> runtime_buffers(const StepGraph& graph, const Card& card,
+                                           const CheckSettings& settings) {
+  std::vector<RuntimeBuffer> buffers = settings.resident;
+  if (settings.runtime != Runtime::pytorch) return buffers;
+  const Bytes each = card.compute_capability >= 9 && card.compute_capability < 10
+                         ? cublas_workspace_hopper
+                         : cublas_workspace;
+  const CublasCalls calls = first_cublas_calls(graph);
+  if (calls.forward.valid()) {
+    buffers.push_back({.name = "cuBLAS workspace", .bytes = each, .first_use = calls.forward});
+  }
+  if (calls.backward.valid()) {
+    buffers.push_back({.name = "cuBLAS workspace of autograd's thread",
+                       .bytes = each,
+                       .first_use = calls.backward});
+  }
+  return buffers;
+}
+
+std::vector<RuntimeRow> library_rows(const StepGraph& graph, Runtime runtime) {
+  std::vector<RuntimeRow> rows;
+  if (runtime == Runtime::ideal) return rows;
+  const std::string source = "50 to 200 MiB for cuBLAS and cuDNN together in public reports";
+  if (std::any_of(graph.nodes.begin(), graph.nodes.end(), calls_cublas)) {
+    rows.push_back({"cuBLAS kernels", library_kernels, source});
+  }
+  if (std::any_of(graph.nodes.begin(), graph.nodes.end(), calls_cudnn)) {
+    rows.push_back({"cuDNN kernels", library_kernels, source});
+  }
+  return rows;
+}
+
+Bytes context_bytes(const Card& card, const CheckSettings& settings) {
+  if (settings.runtime == Runtime::ideal) return Bytes();
+  return settings.context.value_or(card.context);
+}
+
+Bytes outside_allocator(const StepGraph& graph, const Card& card, const CheckSettings& settings) {
+  Bytes bytes = context_bytes(card, settings);
+  for (const RuntimeRow& row : library_rows(graph, settings.runtime)) bytes += row.bytes;
+  return bytes;
+}
+
+Bytes allocator_limit(const StepGraph& graph, const Card& card, const CheckSettings& settings) {
+  const Bytes left = card.cuda_total - settings.in_use - settings.reserve -
+                     outside_allocator(graph, card, settings);
+  if (settings.runtime != Runtime::pytorch || left < Bytes()) return left;
+  return Bytes(left.count() / driver_segment.count() * driver_segment.count());
+}
+
+}  // namespace stowage

@@ -125,6 +125,7 @@ DataSet bert_sheet(const std::filesystem::path& folder, const std::filesystem::p
               .about =
                   "transformers' Trainer, 2022, V100-SXM2-16GB; attention written out; its "
                   "optimizers go parameter by parameter"};
+  using enum OptimizerImplementation;
   static const std::map<std::string, std::string> optimizers{
       {"AdamW", "adamw"}, {"Adafactor", "adafactor"}, {"Adam8bit (bnb)", "adam8bit"}};
   for (const CsvRow& row : read_csv(folder / "hf_bert_large_v100_training.csv")) {
@@ -139,6 +140,7 @@ DataSet bert_sheet(const std::filesystem::path& folder, const std::filesystem::p
                                 .gpu = "v100-sxm2-16gb",
                                 .batch = static_cast<std::int64_t>(number(row, "per_device_batch")),
                                 .optimizer = optimizer->second,
+                 .implementation = optimizer->second == "adam8bit" ? fused : for_loop,
                                 .precision = autocast ? Precision::amp_fp16 : Precision::fp32,
                                 .micro_batches = std::min(accumulated, 2),
                                 .checkpointing = row.at("grad_checkpointing") == "yes"},

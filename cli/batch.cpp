@@ -41,6 +41,7 @@ Json::Object json_of(const BatchReport& report, const Card& card, const CheckSet
           {"recommended", report.recommended},
           {"recommended_device_bytes", std::move(recommended_bytes)},
           {"unlimited", report.unlimited},
+          {"all_tried", report.all_tried},
           {"curve", std::move(curve)},
           {"accumulation", accumulation_json(report)},
           {"culprit", report.at_one ? Json(report.at_one->culprit) : Json()}};
@@ -67,6 +68,9 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
     largest += fmt::format("; all up to {} do", grouped_digits(report.largest_safe));
   }
   out.say(largest);
+  if (!report.all_tried) {
+    out.say("  (there are too many to try them all)");
+  }
   if (report.accumulation) {
     out.say(fmt::format("a global batch of {}: {} steps of {}, gradients accumulated",
                         grouped_digits(report.accumulation->global_batch),

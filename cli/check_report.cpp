@@ -82,6 +82,28 @@ Table fallback_table(const CheckReport& report, bool all) {
   return all ? table : folded(table, shown_tensors);
 }
 
+namespace {
+
+Json failure_json(const std::optional<AllocationFailure>& failure) {
+  if (!failure) return {};
+  return Json::Object{{"kernel", failure->node.empty() ? Json() : Json(failure->node)},
+                      {"step", failure->step},
+                      {"tried_bytes", failure->tried},
+                      {"message", failure->message},
+                      {"expandable_segments_would_do", failure->expandable_segments_would_do}};
+}
+
+/// Of the runtimes PyTorch alone has an allocator that keeps what was freed.
+Json allocator_json(const CheckReport& report) {
+  if (report.replayed_steps == 0) return {};
+  return Json::Object{{"cached_at_peak_bytes", report.cached_at_peak},
+                      {"cache_releases", report.releases},
+                      {"replayed_steps", report.replayed_steps},
+                      {"failure", failure_json(report.failure)}};
+}
+
+}  // namespace
+
 Json::Object check_json(const CheckReport& report, const Card& card) {
   Json::Array phases;
   for (const PhasePeak& phase : report.phases) {
@@ -127,6 +149,7 @@ Json::Object check_json(const CheckReport& report, const Card& card) {
           {"headroom_bytes", report.headroom},
           {"workspace_source", to_string(report.workspace_origin)},
           {"fallbacks", std::move(fallbacks)},
+          {"allocator", allocator_json(report)},
           {"culprit", report.culprit.empty() ? Json() : Json(report.culprit)},
           {"tensors", std::move(tensors)}};
 }
@@ -177,12 +200,22 @@ void say_verdict(const CheckReport& report, const Card& card, Report& out) {
     out.say(fmt::format("fits: {} of the {} that {} has available, {} to spare", wanted, available,
                         card.name, format_bytes(report.headroom)),
             Tone::good);
+    if (report.releases > 0) {
+      out.say(
+          fmt::format("  tightly: PyTorch gives its cache back to the driver {} times in {} steps",
+                      report.releases, report.replayed_steps));
+    }
     return;
   }
   out.say(fmt::format("does not fit: {} wanted, {} available on {}, {} too much", wanted, available,
                       card.name, format_bytes(Bytes() - report.headroom)),
           Tone::bad);
   out.say("  " + report.culprit);
+  if (!report.failure) return;
+  out.say("  " + report.failure->message);
+  if (report.failure->expandable_segments_would_do) {
+    out.say("  with PYTORCH_ALLOC_CONF=expandable_segments:True it would fit");
+  }
 }
 
 }  // namespace stowage

@@ -159,7 +159,7 @@ class Process {
 }  // namespace
 
 ProcessReplay replay_process(const SizedStep& step, const std::vector<Touches>& touches,
-                    const ReplaySettings& settings) {
+                             const ReplaySettings& settings) {
   return Process(step, touches, settings).run();
 }
 

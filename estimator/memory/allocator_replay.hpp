@@ -52,7 +52,8 @@ struct ProcessReplay {
 inline constexpr int most_replayed_steps = 8;
 
 /// O(steps * touches * log blocks).
-[[nodiscard]] ProcessReplay replay_process(const SizedStep& step, const std::vector<Touches>& touches,
-                                  const ReplaySettings& settings);
+[[nodiscard]] ProcessReplay replay_process(const SizedStep& step,
+                                           const std::vector<Touches>& touches,
+                                           const ReplaySettings& settings);
 
 }  // namespace stowage

@@ -9,6 +9,8 @@ namespace stowage {
 namespace {
 
 constexpr std::int64_t assumed_workspace_factor = 8;
+constexpr Bytes least_fragmentation = 1_GiB;
+constexpr double unfragmented_share = 0.6;     // see find_batch
 constexpr std::size_t most_remembered = 4096;  // answers; a sweep over batches asks each but once
 
 /// Sizes a graph at one batch after another, asking about each distinct convolution once.
@@ -57,13 +59,16 @@ class Trial {
     });
   }
 
-  /// Whether every convolution has so much to spare that `completes` would ask about none.
-  [[nodiscard]] bool completes_unasked(std::int64_t batch) {
+  /// Whether every convolution has so much to spare that `completes` would ask about none, if there
+  /// were `slack` less memory.
+  [[nodiscard]] bool completes_unasked(std::int64_t batch, Bytes slack = {}) {
     const auto live = live_without_workspaces(batch);
-    if (!live || !within_limit(*live)) return false;
+    if (!live) return false;
+    const Bytes limit = limit_ - slack;
+    if (!live->empty() && std::ranges::max(*live) > limit) return false;
     return std::all_of(convolutions_.begin(), convolutions_.end(), [&](std::size_t node) {
       const ConvolutionQuery query = convolution_query(*graph_, graph_->nodes[node], batch);
-      return limit_ - (*live)[node] >= assumed_workspace_factor * operand_bytes(query);
+      return limit - (*live)[node] >= assumed_workspace_factor * operand_bytes(query);
     });
   }
 
@@ -74,6 +79,11 @@ class Trial {
     std::vector<Bytes> rooms;
     for (const std::size_t node : convolutions_) rooms.push_back(limit_ - (*live)[node]);
     return rooms;
+  }
+
+  /// What PyTorch's allocator is taken to need at most beside what is live.
+  [[nodiscard]] Bytes fragmentation() const {
+    return std::max(least_fragmentation, Bytes(limit_.count() / 10 * 4));
   }
 
   [[nodiscard]] bool engines_fit(std::int64_t batch, const std::vector<Bytes>& rooms) {
@@ -165,6 +175,75 @@ std::int64_t safe_below(Trial& trial, std::int64_t largest) {
   return largest;
 }
 
+/// The batches at which the step completes, by running it.
+class Runs {
+ public:
+  Runs(std::shared_ptr<const StepGraph> graph, const Card& card, const CheckSettings& settings,
+       WorkspaceSource& source, Trial& trial)
+      : graph_(std::move(graph)),
+        card_(card),
+        settings_(settings),
+        source_(source),
+        trial_(trial) {}
+
+  [[nodiscard]] Result<bool> at(std::int64_t batch) {
+    if (!trial_.completes(batch, false)) return false;
+    return size_step(graph_, batch, source_).map([&](const SizedStep& step) {
+      return completes(step, card_, settings_);
+    });
+  }
+
+  /// The largest up to `ceiling`; 0: none.
+  [[nodiscard]] Result<std::int64_t> largest(std::int64_t ceiling) {
+    std::int64_t fails = ceiling + 1;
+    for (std::int64_t tried = 0; tried < most_tried_batches; ++tried) {
+      const std::int64_t batch = walk_down(trial_, fails - 1);
+      if (batch == 0) return 0;
+      const Result<bool> runs = at(batch);
+      if (!runs || *runs) return runs.map([&](bool) { return batch; });
+      fails = batch;
+    }
+    all_tried = false;
+    std::int64_t completes = 0;
+    while (fails - completes > 1) {
+      const std::int64_t middle = completes + (fails - completes) / 2;
+      const Result<bool> runs = at(middle);
+      if (!runs) return tl::unexpected(runs.error());
+      (*runs ? completes : fails) = middle;
+    }
+    return completes;
+  }
+
+  /// The largest up to `largest`, which completes, below which none is found that does not.
+  [[nodiscard]] Result<std::int64_t> safe(std::int64_t largest) {
+    std::int64_t roomy = 0;
+    std::int64_t end = largest;
+    while (end - roomy > 1) {
+      const std::int64_t middle = roomy + (end - roomy) / 2;
+      (trial_.completes_unasked(middle, trial_.fragmentation()) ? roomy : end) = middle;
+    }
+    const std::int64_t stride = (largest - roomy) / most_tried_batches + 1;
+    if (stride > 1) all_tried = false;
+    std::int64_t safe = roomy;
+    for (std::int64_t batch = roomy + 1; batch < largest; batch += stride) {
+      const Result<bool> runs = at(batch);
+      if (!runs) return tl::unexpected(runs.error());
+      if (!*runs) return safe;
+      safe = batch;
+    }
+    return largest;
+  }
+
+  bool all_tried = true;
+
+ private:
+  std::shared_ptr<const StepGraph> graph_;
+  const Card& card_;
+  const CheckSettings& settings_;
+  WorkspaceSource& source_;
+  Trial& trial_;
+};
+
 /// The largest micro-batch that divides the global one and completes; nullopt: not even one sample.
 Result<std::optional<Accumulation>> accumulate(std::int64_t global_batch, std::int64_t largest_safe,
                                                const BatchSettings& settings, const Card& card,
@@ -176,7 +255,7 @@ Result<std::optional<Accumulation>> accumulate(std::int64_t global_batch, std::i
     if (found.steps == 1) return found;
     const Result<SizedStep> sized = size_step(settings.accumulating, micro, source);
     if (!sized) return tl::unexpected(sized.error());
-    if (check(*sized, card, settings.check).fits) return found;
+    if (completes(*sized, card, settings.check)) return found;
   }
   return std::optional<Accumulation>();
 }
@@ -194,15 +273,19 @@ Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Car
   };
   report.ceiling = tensor_ceiling(trial);
   report.unlimited = report.ceiling == largest_searched_batch;
-  report.largest = report.unlimited ? report.ceiling : walk_down(trial, report.ceiling);
-  // check() counts what the allocator rounds up besides; it has the last word.
-  while (report.largest > 0 && !report.unlimited) {
-    const Result<CheckReport> last = checked(report.largest);
-    if (!last) return tl::unexpected(last.error());
-    if (last->fits) break;
-    report.largest = walk_down(trial, report.largest - 1);
+  report.largest = report.largest_safe = report.ceiling;
+  if (!report.unlimited) {
+    Runs runs(graph, card, settings.check, source, trial);
+    const Result<std::int64_t> largest = runs.largest(report.ceiling);
+    if (!largest) return tl::unexpected(largest.error());
+    report.largest = *largest;
+    const bool replays = settings.check.runtime == Runtime::pytorch && report.largest > 0;
+    const Result<std::int64_t> safe =
+        replays ? runs.safe(report.largest) : safe_below(trial, report.largest);
+    if (!safe) return tl::unexpected(safe.error());
+    report.largest_safe = *safe;
+    report.all_tried = runs.all_tried;
   }
-  report.largest_safe = report.unlimited ? report.largest : safe_below(trial, report.largest);
   report.recommended = report.largest_safe / settings.multiple * settings.multiple;
   if (report.recommended == 0) report.recommended = report.largest_safe;
   if (settings.global_batch && report.largest_safe > 0) {

@@ -1,9 +1,10 @@
 // batch: the largest batch that fits a card, and the one to use.
 //
 // Live bytes without workspaces grow with the batch (every size is affine with slope >= 0), so the
-// batch at which they alone no longer fit is a hard ceiling, found by bisection. Workspaces do not
-// grow steadily: cuDNN chooses other engines for other sizes. So from the ceiling the search walks
-// down, batch by batch, to the first at which the step completes.
+// batch at which they alone no longer fit is a hard ceiling, found by bisection. What the runtime
+// takes beside them does not grow steadily: cuDNN chooses other engines for other sizes, and
+// PyTorch's allocator leaves other gaps. So from the ceiling the search walks down, batch by batch,
+// to the first at which the step completes.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,8 @@ struct BatchReport {
   std::int64_t largest = 0;       ///< 0: not even one
   std::int64_t largest_safe = 0;  ///< every batch up to it fits
   std::int64_t recommended = 0;   ///< the largest multiple within largest_safe, else largest_safe
+  bool all_tried = true;          ///< false: some near the ceiling and below `largest` were not
+                                  ///< tried, since there are too many
   std::int64_t ceiling = 0;       ///< where tensors alone no longer fit, minus one
   bool unlimited = false;         ///< nothing grew up to largest_searched_batch
   std::vector<CurvePoint> curve;  ///< powers of two up to the largest, and the largest
@@ -52,8 +55,14 @@ struct BatchReport {
 
 inline constexpr std::int64_t largest_searched_batch = std::int64_t{1} << 24;
 
+/// At most so many batches below the ceiling are tried one by one; then it is bisected. As many are
+/// tried for largest_safe.
+inline constexpr std::int64_t most_tried_batches = 64;
+
 /// largest_safe takes it that a convolution's least workspace is at most eight times its operands:
 /// batches at which every convolution has that much room beside what is live are not asked about.
+/// For PyTorch's allocator 40 percent of the memory, at least 1 GiB, must be free besides. Of the
+/// others most_tried_batches are tried, evenly spread.
 /// Errors: as size_step's.
 [[nodiscard]] Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph,
                                              const Card& card, const BatchSettings& settings,

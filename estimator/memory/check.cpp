@@ -90,6 +90,11 @@ class Check {
         rules_{.granularity = runtime_granularity(settings.runtime),
                .buffers = runtime_buffers(*step.graph, card, settings)} {}
 
+  [[nodiscard]] bool completes() && {
+    if (settings_.runtime != Runtime::pytorch) return std::move(*this).run().fits;
+    return limit_ >= Bytes() && replay_within(limit_, settings_.allocator).completed();
+  }
+
   CheckReport run() && {
     if (settings_.runtime == Runtime::pytorch) {
       replay_pytorch();
@@ -113,19 +118,14 @@ class Check {
  private:
   [[nodiscard]] ProcessReplay replay_within(Bytes limit, const AllocatorSettings& allocator) const {
     return replay_process(step_, touches_,
-                  {.allocator = allocator, .limit = limit, .buffers = rules_.buffers});
+                          {.allocator = allocator, .limit = limit, .buffers = rules_.buffers});
   }
 
   void replay_pytorch() {
     constexpr Bytes all_it_wants{std::int64_t{1} << 60};
     ProcessReplay run = replay_within(std::max(limit_, Bytes()), settings_.allocator);
     if (run.failure) {
-      const ProcessReplay::Failure& failure = *run.failure;
-      report_.failure = AllocationFailure{
-          .node = failure.node.valid() ? step_.graph->node(failure.node).name : "",
-          .step = failure.step,
-          .tried = failure.out_of_memory.tried,
-          .message = message_of(*step_.graph, failure)};
+      report_.failure = failure_of(*run.failure);
       run = replay_within(all_it_wants, settings_.allocator);
     }
     rules_.engine = run.engine;
@@ -133,6 +133,18 @@ class Check {
     report_.cached_at_peak = run.cached_at_peak;
     report_.releases = run.releases;
     report_.replayed_steps = run.steps;
+  }
+
+  [[nodiscard]] AllocationFailure failure_of(const ProcessReplay::Failure& failure) const {
+    AllocatorSettings expandable = settings_.allocator;
+    expandable.expandable_segments = true;
+    return {.node = failure.node.valid() ? step_.graph->node(failure.node).name : "",
+            .step = failure.step,
+            .tried = failure.out_of_memory.tried,
+            .message = message_of(*step_.graph, failure),
+            .expandable_segments_would_do = !settings_.allocator.expandable_segments &&
+                                            limit_ >= Bytes() &&
+                                            replay_within(limit_, expandable).completed()};
   }
 
   /// A runtime without an allocator of its own takes what is live, or its arena.
@@ -228,6 +240,10 @@ std::vector<int> fitting_engines(const SizedStep& step, const std::vector<Bytes>
 
 CheckReport check(const SizedStep& step, const Card& card, const CheckSettings& settings) {
   return Check(step, card, settings).run();
+}
+
+bool completes(const SizedStep& step, const Card& card, const CheckSettings& settings) {
+  return Check(step, card, settings).completes();
 }
 
 }  // namespace stowage

@@ -69,6 +69,10 @@ struct CheckReport {
 [[nodiscard]] CheckReport check(const SizedStep& step, const Card& card,
                                 const CheckSettings& settings);
 
+/// check(...).fits and no more; what a search asks.
+[[nodiscard]] bool completes(const SizedStep& step, const Card& card,
+                             const CheckSettings& settings);
+
 /// By NodeId: the first engine that fits beside what else is live within `limit`, the smallest one
 /// where none does. `live` is without workspaces.
 [[nodiscard]] std::vector<int> fitting_engines(const SizedStep& step,

@@ -57,7 +57,7 @@ inline constexpr std::int64_t largest_searched_batch = std::int64_t{1} << 24;
 
 /// At most so many batches below the ceiling are tried one by one; then it is bisected. As many are
 /// tried for largest_safe.
-inline constexpr std::int64_t most_tried_batches = 64;
+inline constexpr std::int64_t most_tried_batches = 128;
 
 /// largest_safe takes it that a convolution's least workspace is at most eight times its operands:
 /// batches at which every convolution has that much room beside what is live are not asked about.

@@ -241,8 +241,14 @@ def few_layers():
                                         **{**MISTRAL_7B, "num_hidden_layers": 2})
     result["bert-large"] = hugging_face("BertForMaskedLM", masked_language_model,
                                         **{**BERT["bert-large"], "num_hidden_layers": 2})
-    return {f"{name}-2layers": Entry(name, reference, {"layers": 2})
-            for name, reference in result.items()}
+    entries = {f"{name}-2layers": Entry(name, reference, {"layers": 2})
+               for name, reference in result.items()}
+    # A window shorter than the sequence: PyTorch gets a mask, and key and value heads are repeated.
+    windowed = hugging_face("MistralForCausalLM", **{**MISTRAL_7B, "num_hidden_layers": 2,
+                                                     "sliding_window": 64})
+    entries["mistral-7b-window-2layers"] = Entry("mistral-7b", windowed,
+                                                 {"layers": 2, "window": 64})
+    return entries
 
 
 ENTRIES = {

@@ -23,8 +23,9 @@ void backward_identity(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, lowering.output_gradient());
 }
 
+/// What gets the model's own or autocast's format later is float32 here.
 DataType written_type(const Attributes& attributes) {
-  return *parse_data_type(attributes.text("dtype"));
+  return parse_data_type(attributes.text("dtype")).value_or(DataType::float32);
 }
 
 tl::expected<Inference, InferenceError> infer_cast(const Attributes& attributes,
@@ -94,6 +95,14 @@ AttributeSpec type_attribute(std::string_view doc, std::optional<AttributeValue>
       .choices = {"float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool"}};
 }
 
+AttributeSpec constant_type_attribute() {
+  AttributeSpec spec = type_attribute(
+      "its format; float32 means the model's own, lower autocast's where there is one",
+      std::string("float32"));
+  spec.choices.push_back("lower");
+  return spec;
+}
+
 }  // namespace
 
 OperatorRow rows::identity() {
@@ -120,8 +129,7 @@ OperatorRow rows::constant() {
                           .type = AttributeType::dimensions,
                           .doc = "its dimensions; empty: one number",
                           .default_value = Shape{}},
-                         type_attribute("its format; float32 means the model's own",
-                                        std::string("float32")),
+                         constant_type_attribute(),
                          {.name = "value",
                           .type = AttributeType::real,
                           .doc = "of every element",

@@ -3,7 +3,9 @@
 // PyTorch has two: torch.nn.RMSNorm, whose fused kernel saves the input and one statistic, and what
 // the language models of transformers 5.23 write in operators (LlamaRMSNorm.forward): to float32,
 // pow, mean, add, rsqrt, mul, back, mul by the weight, each with its own backward. The second is
-// lowered operator by operator, with autograd's lifetimes. Our executor runs both as one kernel.
+// lowered operator by operator, with autograd's lifetimes. T5LayerNorm.forward differs in 16 bits:
+// what it multiplies is not the float32 copy but the input, which is saved besides. Our executor
+// runs all of them as one kernel.
 #include <fmt/format.h>
 
 #include "estimator/catalogue/normalization.hpp"
@@ -33,7 +35,10 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
 
 bool is_affine(const OperatorLowering& lowering) { return lowering.attributes().boolean("affine"); }
 bool is_composite(const OperatorLowering& lowering) {
-  return lowering.pytorch() && lowering.attributes().text("implementation") == "composite";
+  return lowering.pytorch() && lowering.attributes().text("implementation") != "fused";
+}
+bool is_t5(const OperatorLowering& lowering) {
+  return lowering.attributes().text("implementation") == "composite_t5";
 }
 
 /// x's shape with 1 for the normalized axes.
@@ -94,39 +99,60 @@ TensorView run(OperatorLowering& lowering, Step step, const Shape& shape, DataTy
   return y;
 }
 
+/// Of the normalized input: as it is multiplied by the statistic, and as the weight multiplies it.
+struct Formats {
+  DataType product = DataType::float32, kept = DataType::float32;
+};
+
+Formats formats_of(const OperatorLowering& lowering) {
+  const DataType input = lowering.input().type;
+  if (!is_t5(lowering)) return {DataType::float32, input};
+  const DataType product = promoted(input, DataType::float32);
+  const DataType weight = is_affine(lowering) ? lowering.parameter(0).type : input;
+  return {product, element_size(weight) == 2 ? weight : product};
+}
+
+/// The product with the statistic, in the format of what comes behind; the last call where there is
+/// no weight.
+TensorView multiplied(OperatorLowering& lowering, const TensorView& factor, const TensorView& rstd,
+                      std::vector<StorageId>& locals) {
+  const Formats formats = formats_of(lowering);
+  const auto made = [&](std::string_view suffix, DataType type, bool last) {
+    return last ? lowering.new_output()
+                : lowering.new_tensor(suffix, factor.shape, type, StorageClass::activation);
+  };
+  const bool converts = formats.kept != formats.product;
+  const TensorView normalized =
+      made("normalized", formats.product, !is_affine(lowering) && !converts);
+  lowering.emit(Kernel::multiply, "normalized", {factor, rstd}, {normalized},
+                {.holds = locals, .flops = element_count(factor.shape)});
+  if (!converts) return normalized;
+  // T5's variable is the converted tensor from here on.
+  if (!is_t5(lowering)) locals.push_back(normalized.storage);
+  const TensorView narrow = made("narrow", formats.kept, !is_affine(lowering));
+  lowering.emit(Kernel::cast, "narrow", {normalized}, {narrow}, {.holds = locals});
+  return narrow;
+}
+
 void forward_composite(OperatorLowering& lowering) {
   const TensorView input = lowering.input();
-  const DataType wide = DataType::float32;
   const Shape small = statistics_shape(lowering, input);
   const auto emit = [&](Step step, const Shape& shape) {
-    return run(lowering, std::move(step), shape, wide, StorageClass::activation);
+    return run(lowering, std::move(step), shape, DataType::float32, StorageClass::activation);
   };
-  const bool casts = input.type != wide;
+  const bool casts = input.type != DataType::float32;
   const TensorView x = casts ? emit({Kernel::cast, "wide", {input}}, input.shape) : input;
   const TensorView square = emit({Kernel::unary_forward, "square", {x}}, x.shape);
   const TensorView variance = emit({Kernel::reduce, "variance", {square}}, small);
   const TensorView shifted = emit({Kernel::scale, "shifted", {variance}}, small);
   const TensorView rstd = emit({Kernel::unary_forward, "rstd", {shifted}}, small);
-  // `variance` is a local variable: it lives to the end of the function, and the caller's argument
-  // does too.
   lowering.save("input", x);
   lowering.save("rstd", rstd);
-  if (!is_affine(lowering) && !casts) {
-    lowering.emit(Kernel::multiply, "forward", {x, rstd}, {lowering.new_output()},
-                  {.holds = {variance.storage, input.storage}, .flops = element_count(x.shape)});
-    return;
-  }
+  if (casts && is_t5(lowering)) lowering.save("narrow_input", input);
+  // `variance` is a local variable: it lives to the end of the function, and the caller's argument
+  // does too.
   std::vector<StorageId> locals{variance.storage, input.storage};
-  TensorView normalized = emit({Kernel::multiply, "normalized", {x, rstd}}, x.shape);
-  if (casts) {
-    locals.push_back(normalized.storage);
-    const TensorView narrow =
-        is_affine(lowering)
-            ? lowering.new_tensor("narrow", x.shape, input.type, StorageClass::activation)
-            : lowering.new_output();
-    lowering.emit(Kernel::cast, "narrow", {normalized}, {narrow}, {.holds = locals});
-    normalized = narrow;
-  }
+  const TensorView normalized = multiplied(lowering, is_t5(lowering) ? input : x, rstd, locals);
   if (!is_affine(lowering)) return;
   lowering.emit(Kernel::multiply, "forward", {lowering.parameter(0), normalized},
                 {lowering.new_output()},
@@ -135,14 +161,23 @@ void forward_composite(OperatorLowering& lowering) {
   if (lowering.parameter_needs_gradient(0)) lowering.save("normalized", normalized);
 }
 
+/// `gradient` in another format, as the engine or the backward of a conversion converts it.
+TensorView converted(OperatorLowering& lowering, const TensorView& gradient, DataType type,
+                     std::string_view suffix) {
+  if (gradient.type == type) return gradient;
+  return run(lowering, {Kernel::cast, suffix, {gradient}}, gradient.shape, type,
+             StorageClass::activation_gradient);
+}
+
 /// Backward of the multiplication by the weight: the gradient of what it multiplied.
-TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy) {
+TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy, DataType kept) {
   const TensorView w = lowering.parameter(0);
   const auto emit = [&](Step step) {
     return run(lowering, std::move(step), dy.shape, dy.type, StorageClass::activation_gradient);
   };
   if (!lowering.parameter_needs_gradient(0)) {
-    return emit({Kernel::multiply, "backward.scaled", {dy, w}});
+    return converted(lowering, emit({Kernel::multiply, "backward.scaled", {dy, w}}), kept,
+                     "backward.scaled.narrow");
   }
   const TensorView normalized = lowering.saved("normalized");
   const TensorView product = emit({Kernel::multiply, "backward.weight", {dy, normalized}});
@@ -151,51 +186,66 @@ TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy) {
   lowering.emit(Kernel::sum_to_shape, "backward.weight.sum", {product}, {dw},
                 {.holds = {dy.storage, normalized.storage}, .flops = element_count(dy.shape)});
   lowering.give_parameter_gradient(0, dw);
-  return scaled;
+  return converted(lowering, scaled, kept, "backward.scaled.narrow");
 }
 
-void backward_composite(OperatorLowering& lowering) {
-  lowering.hold_by_hand();
+/// The gradient that comes to x through the mean of its squares; `grad_rstd` is the statistic's.
+TensorView through_statistic(OperatorLowering& lowering, const TensorView& grad_rstd) {
   const TensorView x = lowering.saved("input");
   const TensorView rstd = lowering.saved("rstd");
-  const Shape& small = rstd.shape;
   const auto emit = [&](Step step, const Shape& shape) {
     return run(lowering, std::move(step), shape, x.type, StorageClass::activation_gradient);
   };
-  TensorView dy = lowering.output_gradient();
-  if (is_affine(lowering)) dy = weight_backward(lowering, dy);
-  if (!lowering.input_needs_gradient()) return;
-  const bool casts = dy.type != x.type;
-  if (casts) dy = emit({Kernel::cast, "backward.wide", {dy}}, x.shape);
-  // x * rstd
-  const TensorView direct = emit({Kernel::multiply, "backward.direct", {dy, rstd}}, x.shape);
-  const TensorView product = emit({Kernel::multiply, "backward.product", {dy, x}}, x.shape);
-  const TensorView grad_rstd =
-      emit({Kernel::sum_to_shape, "backward.rstd", {product}, {dy.storage}}, small);
   // (variance + eps) ^ (-1/2): -1/2 rstd^3
-  const TensorView cube = emit({Kernel::unary_forward, "backward.cube", {rstd}}, small);
-  const TensorView slope = emit({Kernel::scale, "backward.slope", {cube}}, small);
+  const TensorView cube = emit({Kernel::unary_forward, "backward.cube", {rstd}}, rstd.shape);
+  const TensorView slope = emit({Kernel::scale, "backward.slope", {cube}}, rstd.shape);
   const TensorView grad_variance = emit(
       {Kernel::multiply, "backward.variance", {grad_rstd, slope}, {cube.storage, rstd.storage}},
-      small);
+      rstd.shape);
   // mean of squares
   const TensorView grad_square =
       emit({Kernel::expand, "backward.square", {grad_variance}}, x.shape);
   const TensorView power = emit({Kernel::unary_forward, "backward.power", {x}}, x.shape);
   const TensorView twice = emit({Kernel::scale, "backward.twice", {power}}, x.shape);
+  return emit(
+      {Kernel::multiply, "backward.through", {grad_square, twice}, {power.storage, x.storage}},
+      x.shape);
+}
+
+void backward_composite(OperatorLowering& lowering) {
+  lowering.hold_by_hand();
+  const Formats formats = formats_of(lowering);
+  const DataType input = lowering.input().type;
+  const TensorView x = lowering.saved("input");
+  const TensorView rstd = lowering.saved("rstd");
+  const bool casts = input != x.type;
+  const TensorView factor = casts && is_t5(lowering) ? lowering.saved("narrow_input") : x;
+  TensorView dy = lowering.output_gradient();
+  if (is_affine(lowering)) dy = weight_backward(lowering, dy, formats.kept);
+  if (!lowering.input_needs_gradient()) return;
+  dy = converted(lowering, dy, formats.product, "backward.wide");
+  // factor * rstd
+  const auto product_with = [&](std::string_view suffix, const TensorView& other) {
+    return run(lowering, {Kernel::multiply, suffix, {dy, other}}, x.shape, formats.product,
+               StorageClass::activation_gradient);
+  };
+  const TensorView direct = product_with("backward.direct", rstd);
+  const TensorView product = product_with("backward.product", factor);
+  const TensorView sum = run(
+      lowering, {Kernel::sum_to_shape, "backward.rstd", {product}, {dy.storage, factor.storage}},
+      rstd.shape, formats.product, StorageClass::activation_gradient);
+  if (!casts || is_t5(lowering)) {
+    lowering.give_input_gradient(0, converted(lowering, direct, input, "backward.direct.cast"));
+  }
   const TensorView through =
-      emit({Kernel::multiply, "backward.through", {grad_square, twice}, {power.storage, x.storage}},
-           x.shape);
-  if (!casts) {
-    lowering.give_input_gradient(0, direct);
-    lowering.give_input_gradient(0, through);
-    return;
+      through_statistic(lowering, converted(lowering, sum, rstd.type, "backward.rstd.cast"));
+  if (!casts || is_t5(lowering)) {
+    return lowering.give_input_gradient(
+        0, converted(lowering, through, input, "backward.through.cast"));
   }
   lowering.emit(Kernel::accumulate, "backward.sum", {direct, through}, {direct},
                 {.flops = element_count(x.shape)});
-  const TensorView dx = lowering.new_input_gradient();
-  lowering.emit(Kernel::cast, "backward.narrow", {direct}, {dx});
-  lowering.give_input_gradient(0, dx);
+  lowering.give_input_gradient(0, converted(lowering, direct, input, "backward.narrow"));
 }
 
 void forward(OperatorLowering& lowering) {
@@ -210,6 +260,12 @@ void backward(OperatorLowering& lowering) {
     backward_composite(lowering);
   else
     backward_fused(lowering);
+}
+
+/// Written in operators, what is multiplied is of no class.
+AutocastClass autocast(const Attributes& attributes) {
+  return attributes.text("implementation") == "fused" ? AutocastClass::float32
+                                                      : AutocastClass::as_is;
 }
 
 }  // namespace
@@ -229,12 +285,14 @@ OperatorRow rows::rms_norm() {
                           .default_value = true},
                          {.name = "implementation",
                           .type = AttributeType::choice,
-                          .doc = "PyTorch's kernel, or written in operators as in transformers",
+                          .doc = "PyTorch's kernel, or written in operators as in transformers' "
+                                 "LLaMA or T5",
                           .default_value = std::string("fused"),
-                          .choices = {"fused", "composite"}}},
+                          .choices = {"fused", "composite", "composite_t5"}}},
           .infer = infer,
           .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
-          .autocast = AutocastClass::float32};
+          .autocast_by_attributes = autocast,
+          .promotes_with_parameters = true};
 }
 
 }  // namespace stowage

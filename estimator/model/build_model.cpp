@@ -139,7 +139,7 @@ class ModelBuilder {
     if (!known || !has_right_inputs(source)) return;
     std::optional<Inference> inference = infer(source, op, types_after_autocast(op));
     if (!inference) return;
-    give_model_format(*op.row, *inference);
+    give_model_format(op, *inference);
     add_outputs(id, *inference, op);
     for (const ParameterSpec& spec : inference->parameters) {
       op.parameters.push_back(ParameterId::of(model_.parameters.size()));
@@ -172,16 +172,20 @@ class ModelBuilder {
     return types;
   }
 
-  void give_model_format(const OperatorRow& row, Inference& inference) const {
+  void give_model_format(const Operator& op, Inference& inference) const {
+    const OperatorRow& row = *op.row;
     const DataType format = float_type(model_.precision);
     for (ParameterSpec& parameter : inference.parameters) {
       if (is_floating_point(parameter.type)) parameter.type = format;
     }
     const bool promotes = row.promotes_with_parameters && !inference.parameters.empty();
     if (!row.makes_floats && !promotes) return;
+    const bool lower = op.attributes.has("dtype") && op.attributes.text("dtype") == "lower";
     for (TensorType& output : inference.outputs) {
       if (!is_floating_point(output.type)) continue;
-      output.type = promotes ? promoted(output.type, format) : format;
+      output.type = promotes ? promoted(output.type, format)
+                    : lower  ? autocast_type(model_.precision).value_or(format)
+                             : format;
     }
   }
 

@@ -103,7 +103,7 @@ def theirs(case, optimizer):
 
 
 def ours(stem, optimizer):
-    shown = subprocess.run([SHOW_STEP, stem, optimizer], check=True, capture_output=True)
+    shown = subprocess.run([SHOW_STEP, stem, optimizer], check=True, stdout=subprocess.PIPE)
     return json.loads(shown.stdout)
 
 

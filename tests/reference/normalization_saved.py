@@ -22,6 +22,13 @@ def llama_norm(features):
     return LlamaRMSNorm(features)
 
 
+def t5_norm(features):
+    """That of T5, which in 16 bits multiplies its input, not the float32 copy."""
+    from transformers.models.t5.modeling_t5 import T5LayerNorm
+
+    return T5LayerNorm(features)
+
+
 def images():
     from torch import nn
 
@@ -105,7 +112,7 @@ def formats():
     """Statistics have formats of their own."""
     from torch import nn
 
-    for precision in ("fp32", "bf16", "fp16", "fp64"):
+    for precision in ("fp32", "bf16", "fp16", "fp64", "amp-bf16"):
         yield between(f"batch_norm, {precision}", 2, "batch_norm", lambda: nn.BatchNorm2d(6),
                       precision=precision)
         yield between(f"batch_norm, frozen, {precision}", 2, "batch_norm: {frozen: true}",
@@ -130,6 +137,12 @@ def formats():
             yield between_linears(f"rms_norm, composite, {precision}, {mode}", 8,
                                   "rms_norm: {implementation: composite}", lambda: llama_norm(8),
                                   precision=precision, mode=mode)
+            yield between_linears(f"rms_norm, T5's, {precision}, {mode}", 8,
+                                  "rms_norm: {implementation: composite_t5}", lambda: t5_norm(8),
+                                  precision=precision, mode=mode)
+        yield between_linears(f"rms_norm, T5's, frozen, {precision}", 8,
+                              "rms_norm: {implementation: composite_t5, frozen: true}",
+                              lambda: frozen(t5_norm(8)), precision=precision)
         yield between_linears(f"rms_norm, composite, frozen, {precision}", 8,
                               "rms_norm: {implementation: composite, frozen: true}",
                               lambda: frozen(llama_norm(8)), precision=precision)

@@ -36,7 +36,7 @@ ordered_json nodes_of(const ReferenceModel& reference, const SizedStep& step) {
   const StepMemory memory = step_memory(step, {});
   const std::vector<Interval> intervals = lifetimes(memory.uses, memory.steps);
   const std::vector<Bytes> live = live_bytes(intervals, memory.steps);
-  const std::vector<Bytes> accounted = accounted_live(reference, step, Bytes(1), live).live;
+  const std::vector<Bytes> accounted = accounted_live(reference, step, {}, live).live;
   ordered_json nodes = ordered_json::array();
   for (std::size_t i = 0; i < step.graph->nodes.size(); ++i) {
     const KernelNode& node = step.graph->nodes[i];

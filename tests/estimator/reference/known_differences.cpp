@@ -77,6 +77,32 @@ bool add_target_picture(const ReferenceModel& reference, std::vector<SavedStorag
   return !has_target;
 }
 
+bool is_recurrent(const ReferenceModel& reference) { return concerns({"lstm-lm"}, reference); }
+
+/// Two layers of 650, each with a weight for its input and one for its state, of four gates, and an
+/// offset beside each; of a position of a sequence the reserve has five vectors a layer, and one
+/// between the layers.
+constexpr std::int64_t lstm_hidden = 650, lstm_gates = 4, lstm_layers = 2;
+
+bool part_flat_weights(const ReferenceModel& reference, std::vector<SavedStorages>& saved) {
+  const std::int64_t offset = lstm_gates * lstm_hidden * element_size(DataType::float32);
+  const std::int64_t weight = offset * lstm_hidden;
+  const int each = 2 * lstm_layers;
+  const auto flat = std::find_if(saved.begin(), saved.end(), [](const SavedStorages& row) {
+    return row.uses.find("CudnnRnnBackward0.weight") != std::string::npos;
+  });
+  if (flat == saved.end() || flat->bytes != each * (weight + offset)) return false;
+  *flat = {"parameter", weight, each, flat->uses};
+  saved.push_back({"parameter", offset, each, "CudnnRnnBackward0.weight"});
+  const auto reserve = std::find_if(saved.begin(), saved.end(), [](const SavedStorages& row) {
+    return row.bytes == 0 && row.uses == "CudnnRnnBackward0.result3";
+  });
+  if (reserve == saved.end()) return false;
+  reserve->bytes = reference.batch * reference.seq * lstm_hidden * element_size(DataType::float32) *
+                   (5 * lstm_layers + lstm_layers - 1);
+  return true;
+}
+
 const SavedDifference saved_differences[] = {
     {"batch norm's reserve",
      "only a GPU's cuDNN says how large it is: the reference has 0 bytes, we have no such storage",
@@ -89,6 +115,10 @@ const SavedDifference saved_differences[] = {
      "the reference trains DCGAN's generator on the mean of its pictures; our description has a "
      "target picture in the discriminator's stead, which its loss saves",
      is_generator, add_target_picture},
+    {"flat weights",
+     "the weights of PyTorch's nn.LSTM are views of one buffer, ours are storages of their own, of "
+     "the same bytes in sum; cuDNN's reserve has 0 bytes in the reference, ours is by formula",
+     is_recurrent, part_flat_weights},
 };
 
 // ---- live bytes
@@ -115,6 +145,12 @@ const HeldOutput held_outputs[] = {
     {{"gpt2"}, "ln_f", "loss.nll_loss", "amp"},
     {{"bert-base"}, "layer.11.output_norm", "loss.nll_loss", "amp"},
     {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "amp"},
+    // transformers: sequence_output = decoder_outputs[0]; then sequence_output * factor
+    {{"t5-small"}, "dropout_4", "loss.nll_loss"},
+    {{"t5-small"}, "scaled", "loss.nll_loss", "amp"},
+    // word_language_model: output, hidden = self.rnn(embedded, hidden)
+    {{"lstm-lm"}, "rnn.hn", "log_probabilities"},
+    {{"lstm-lm"}, "rnn.cn", "log_probabilities"},
     // x + self.mlp(self.norm2(x)), at its worst in the last block
     {{"vit_tiny*"}, "blocks.11.norm2", "blocks.11.fc2", "checkpoint"},
     {{"swin_t"}, "stage4.1.norm2", "stage4.1.fc2", "amp"},
@@ -132,10 +168,19 @@ std::size_t forward_node(const StepGraph& graph, std::string_view layer) {
   return static_cast<std::size_t>(node - graph.nodes.begin());
 }
 
+StorageId named_storage(const StepGraph& graph, std::string_view name) {
+  const auto storage = std::find_if(graph.storages.begin(), graph.storages.end(),
+                                    [&](const Storage& one) { return one.name == name; });
+  if (storage == graph.storages.end()) {
+    return graph.nodes[forward_node(graph, name)].writes.front().storage;
+  }
+  return StorageId::of(static_cast<std::size_t>(storage - graph.storages.begin()));
+}
+
 bool hold(const HeldOutput& held, const SizedStep& step, Bytes granularity,
           std::vector<Bytes>& live) {
   const StepGraph& graph = *step.graph;
-  const StorageId storage = graph.nodes[forward_node(graph, held.layer)].writes.front().storage;
+  const StorageId storage = named_storage(graph, held.layer);
   const Touches touches = storage_touches(graph)[storage.index()];
   const std::size_t through = forward_node(graph, held.through);
   const std::size_t first = static_cast<std::size_t>(touches.back()) + 1;
@@ -143,6 +188,33 @@ bool hold(const HeldOutput& held, const SizedStep& step, Bytes granularity,
     live[i] = live[i] + round_up(step.bytes(storage), granularity);
   }
   return first <= through;
+}
+
+/// What the model returns besides its output and its loss; the script's variable keeps it as it
+/// keeps the output, until the next step's is assigned.
+struct ReturnedOutput {
+  std::vector<std::string_view> models;
+  std::string_view layer;
+};
+
+const ReturnedOutput returned_outputs[] = {
+    // transformers: Seq2SeqLMOutput.encoder_last_hidden_state
+    {{"t5-small"}, "encoded"},
+};
+
+bool keep_returned(const ReturnedOutput& returned, const SizedStep& step, const MemoryRules& rules,
+                   std::vector<Bytes>& live) {
+  const StepGraph& graph = *step.graph;
+  const StorageId storage = named_storage(graph, returned.layer);
+  const Bytes bytes = round_up(step.bytes(storage), rules.granularity);
+  const auto last = static_cast<std::size_t>(storage_touches(graph)[storage.index()].back());
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const Phase phase = graph.nodes[i].phase;
+    const bool unassigned = phase == Phase::forward || phase == Phase::loss;
+    if (unassigned && rules.step == StepNumber::steady) live[i] += bytes;
+    if (i > last) live[i] += bytes;
+  }
+  return last + 1 < live.size();
 }
 
 /// The reference does not see what a kernel allocates and frees within itself.
@@ -159,8 +231,12 @@ const InnerStorage inner_storages[] = {
     // The scratch of the memory-efficient attention's backward.
     {{"vit_b_16"}, ".attention.workspace"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
-    {{"llama*", "mistral*", "bert*", "gpt2*"}, ".sorted_indices"},
-    {{"llama*", "mistral*", "bert*", "gpt2*"}, ".original_indices"},
+    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".sorted_indices"},
+    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".original_indices"},
+    // What cuDNN says only on a GPU, ours by formula; and gradients of states that nobody wants.
+    {{"lstm*"}, "rnn.reserve"},
+    {{"lstm*"}, "workspace"},
+    {{"lstm*"}, "rnn.grad_"},
 };
 
 bool leave_out(const InnerStorage& inner, const SizedStep& step, Bytes granularity,
@@ -210,6 +286,32 @@ bool replace_target_pictures(const ReferenceModel& reference, Bytes granularity,
   return ours != theirs;
 }
 
+/// The LSTM's weights are views of one buffer there, and so are their gradients, whose size is
+/// rounded up once: here each is rounded up.
+bool round_flat_weights_once(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
+  const StepGraph& graph = *step.graph;
+  const std::vector<Touches> touches = storage_touches(graph);
+  for (const StorageClass kind : {StorageClass::parameter, StorageClass::gradient}) {
+    Bytes exact, rounded;
+    std::int32_t first = 0, last = 0;
+    for (std::size_t s = 0; s < graph.storages.size(); ++s) {
+      const Storage& storage = graph.storages[s];
+      if (storage.storage_class != kind || !storage.name.starts_with("rnn.")) continue;
+      exact += step.bytes(StorageId::of(s));
+      rounded += round_up(step.bytes(StorageId::of(s)), granularity);
+      const bool persistent = storage.persistence == Persistence::persistent;
+      first = persistent ? 0 : touches[s].front();
+      last = persistent ? static_cast<std::int32_t>(live.size()) - 1 : touches[s].back();
+    }
+    if (exact == Bytes()) return false;
+    for (std::int32_t i = first; i <= last; ++i) {
+      Bytes& bytes = live[static_cast<std::size_t>(i)];
+      bytes = bytes - rounded + round_up(exact, granularity);
+    }
+  }
+  return true;
+}
+
 /// [batch, seq + 1], and the copy that flattening the shifted part makes unless the batch is 1.
 bool hold_padded_labels(const ReferenceModel& reference, const SizedStep& step, Bytes granularity,
                         std::vector<Bytes>& live) {
@@ -240,7 +342,8 @@ AccountedSaved accounted_saved(const ReferenceModel& reference) {
 }
 
 AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& step,
-                             Bytes granularity, std::vector<Bytes> live) {
+                             const MemoryRules& rules, std::vector<Bytes> live) {
+  const Bytes granularity = rules.granularity;
   AccountedLive result{.live = std::move(live), .without_effect = {}};
   for (const HeldOutput& held : held_outputs) {
     if (!concerns(held.models, reference)) continue;
@@ -249,6 +352,12 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
     }
     if (!hold(held, step, granularity, result.live)) {
       result.without_effect += fmt::format("{} held; ", held.layer);
+    }
+  }
+  for (const ReturnedOutput& returned : returned_outputs) {
+    if (!concerns(returned.models, reference)) continue;
+    if (!keep_returned(returned, step, rules, result.live)) {
+      result.without_effect += fmt::format("{} returned; ", returned.layer);
     }
   }
   for (const InnerStorage& inner : inner_storages) {
@@ -263,6 +372,9 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   }
   if (is_generator(reference) && !replace_target_pictures(reference, granularity, result.live)) {
     result.without_effect += "target pictures; ";
+  }
+  if (is_recurrent(reference) && !round_flat_weights_once(step, granularity, result.live)) {
+    result.without_effect += "flat weights; ";
   }
   if (shifts_labels(reference) && !hold_padded_labels(reference, step, granularity, result.live)) {
     result.without_effect += "padded labels; ";

@@ -9,6 +9,7 @@
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/memory/sized_step.hpp"
+#include "estimator/memory/step_memory.hpp"
 #include "tests/estimator/reference/reference_model.hpp"
 
 namespace stowage::reference {
@@ -24,9 +25,9 @@ struct AccountedLive {
   std::vector<Bytes> live;
   std::string without_effect;
 };
-/// Our live bytes at each node of `step`, sizes rounded up to `granularity`, with what PyTorch
+/// Our live bytes at each node of `step` as step_memory has them under `rules`, with what PyTorch
 /// holds besides.
 [[nodiscard]] AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& step,
-                                           Bytes granularity, std::vector<Bytes> live);
+                                           const MemoryRules& rules, std::vector<Bytes> live);
 
 }  // namespace stowage::reference

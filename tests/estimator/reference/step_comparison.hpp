@@ -7,7 +7,7 @@ namespace stowage::reference {
 
 /// For each optimizer traced: the peak of each phase, the steady peak with every tensor rounded to
 /// 512 bytes, and the first step's. CHECKs; what is known to differ is taken from
-/// known_differences.hpp and unequal_steps.hpp.
+/// known_differences.hpp.
 void compare_peaks(const ReferenceModel& reference);
 
 }  // namespace stowage::reference

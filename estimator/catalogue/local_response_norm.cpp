@@ -3,7 +3,8 @@
 //
 // PyTorch writes it in operators (torch.nn.functional.local_response_norm): square, pad, average
 // pool, scale, add, power, divide, each with its own backward; so it is lowered here, operator by
-// operator and with autograd's lifetimes. Our executor has one kernel, as cuDNN has.
+// operator and with autograd's lifetimes. Of these autocast runs the power alone in float32, and
+// the division promotes to it. Our executor has one kernel, as cuDNN has.
 #include <fmt/format.h>
 
 #include "estimator/catalogue/normalization.hpp"
@@ -40,7 +41,8 @@ class Chain {
 
   TensorView run(Kernel kernel, std::string_view suffix, std::vector<TensorView> reads,
                  const Shape& shape, std::vector<StorageId> holds = {}) {
-    const TensorView y = lowering_.new_tensor(suffix, shape, reads[0].type, storage_class_);
+    const DataType type = promoted(reads.front().type, reads.back().type);
+    const TensorView y = lowering_.new_tensor(suffix, shape, type, storage_class_);
     lowering_.emit(kernel, suffix, std::move(reads), {y},
                    {.holds = std::move(holds), .flops = element_count(shape)});
     return y;
@@ -66,9 +68,10 @@ void forward_pytorch(OperatorLowering& lowering) {
   const TensorView padded = chain.run(Kernel::pad, "pad", {square}, padded_shape(lowering));
   const TensorView mean = chain.run(Kernel::avg_pool_forward, "mean", {padded}, x.shape);
   const TensorView part = chain.run(Kernel::scale, "alpha", {mean}, x.shape);
-  const TensorView sum = chain.run(Kernel::scale, "k", {part}, x.shape, {mean.storage});
+  const TensorView narrow = chain.run(Kernel::scale, "k", {part}, x.shape, {mean.storage});
+  const TensorView sum = lowering.cast(narrow, lowering.output_type().type, "power.input.cast");
   const TensorView power =
-      chain.run(Kernel::unary_forward, "power", {sum}, x.shape, {mean.storage});
+      chain.run(Kernel::unary_forward, "power", {sum}, x.shape, {mean.storage, narrow.storage});
   lowering.emit(Kernel::divide, "forward", {x, power}, {lowering.new_output()},
                 {.flops = element_count(x.shape)});
   lowering.save("input", x);
@@ -97,12 +100,13 @@ void backward_pytorch(OperatorLowering& lowering) {
   const TensorView grad_power =
       run(Kernel::multiply, "backward.divisor", {negative, ratio}, {quotient.storage});
   const TensorView direct = run(Kernel::divide, "backward.dividend", {dy, power});
-  lowering.give_input_gradient(0, direct);
+  lowering.give_input_gradient(0, lowering.cast(direct, x.type, "backward.dividend.cast"));
   // sum ^ beta
   const TensorView root = run(Kernel::unary_forward, "backward.root", {sum});
   const TensorView slope = run(Kernel::scale, "backward.slope", {root});
-  const TensorView grad_sum =
+  const TensorView grad_power_input =
       run(Kernel::multiply, "backward.power", {grad_power, slope}, {root.storage, sum.storage});
+  const TensorView grad_sum = lowering.cast(grad_power_input, x.type, "backward.power.cast");
   // k + alpha * mean of the padded squares
   const TensorView grad_mean = run(Kernel::scale, "backward.alpha", {grad_sum});
   const TensorView grad_padded = chain.run(Kernel::avg_pool_backward, "backward.mean", {grad_mean},
@@ -158,8 +162,9 @@ OperatorRow rows::local_response_norm() {
                          real("beta", "the power", 0.75),
                          real("k", "added to the mean square", 1)},
           .infer = infer,
-          .lowering = {LoweringRules{forward_pytorch, backward_pytorch},
-                       LoweringRules{forward_stowage, backward_stowage}}};
+          .lowering = {LoweringRules{forward_pytorch, backward_pytorch, true},
+                       LoweringRules{forward_stowage, backward_stowage}},
+          .autocast = AutocastClass::float32};
 }
 
 }  // namespace stowage

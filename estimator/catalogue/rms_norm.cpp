@@ -291,6 +291,7 @@ OperatorRow rows::rms_norm() {
                           .choices = {"fused", "composite", "composite_t5"}}},
           .infer = infer,
           .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .autocast = AutocastClass::float32,
           .autocast_by_attributes = autocast,
           .promotes_with_parameters = true};
 }

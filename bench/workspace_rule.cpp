@@ -193,10 +193,10 @@ int judge(const std::string& title, const Queries& queries, const std::vector<st
     }
     std::map<Direction, Errors> errors;
     for (const ConvolutionQuery& query : queries.all()) {
-      const auto engines = (*session)->engines(query);
-      if (!engines || engines->empty()) continue;
+      const auto answer = (*session)->engines(query);
+      if (!answer || answer->engines.empty()) continue;
       errors[query.direction].add(query, rule_workspace(query, found->card.compute_capability),
-                                  engines->front().workspace);
+                                  answer->engines.front().workspace);
     }
     for (const auto& [direction, error] : errors) {
       error.print(

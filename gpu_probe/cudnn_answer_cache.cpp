@@ -168,17 +168,20 @@ std::optional<AnswerFileView> CudnnAnswerCache::read() const {
   return view;
 }
 
-std::optional<std::vector<Engine>> CudnnAnswerCache::find(const ConvolutionQuery& query) {
+std::optional<WorkspaceAnswer> CudnnAnswerCache::find(const ConvolutionQuery& query) {
   if (!kept_) return std::nullopt;
   std::string question = question_bytes(query);
   auto answer = kept_->find(question);
   if (!answer) return std::nullopt;
   found_.push_back(std::move(question));
-  return std::move(answer->engines);
+  return WorkspaceAnswer{std::move(answer->engines), WorkspaceOrigin::cudnn,
+                         std::move(answer->benchmark)};
 }
 
-void CudnnAnswerCache::add(const ConvolutionQuery& query, const std::vector<Engine>& engines) {
-  if (!folder_.empty()) fresh_.emplace(question_bytes(query), KeptAnswer{.engines = engines});
+void CudnnAnswerCache::add(const ConvolutionQuery& query, const WorkspaceAnswer& answer) {
+  if (folder_.empty()) return;
+  fresh_.emplace(question_bytes(query),
+                 KeptAnswer{.engines = answer.engines, .benchmark = answer.benchmark});
 }
 
 void CudnnAnswerCache::write(const std::string& parts) const {
@@ -200,7 +203,7 @@ void CudnnAnswerCache::write(const std::string& parts) const {
     if (answer != file.answers.end()) answer->second.used = file.generation;
   }
   for (const auto& [question, answer] : fresh_) {
-    file.answers[question] = {file.generation, answer.engines};
+    file.answers[question] = {file.generation, answer.engines, answer.benchmark};
   }
   replace(path(), encode_answers(std::move(file)));
   tidy(folder_);

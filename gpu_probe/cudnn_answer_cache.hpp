@@ -28,8 +28,8 @@ class CudnnAnswerCache {
   /// Without a folder (""), or with one that belongs to another user, nothing is kept.
   CudnnAnswerCache(std::string folder, std::string circumstances);
 
-  [[nodiscard]] std::optional<std::vector<Engine>> find(const ConvolutionQuery& query);
-  void add(const ConvolutionQuery& query, const std::vector<Engine>& engines);
+  [[nodiscard]] std::optional<WorkspaceAnswer> find(const ConvolutionQuery& query);
+  void add(const ConvolutionQuery& query, const WorkspaceAnswer& answer);
 
   /// Adds what is new to the file; `parts` as loaded_cudnn_parts has them. Does nothing where
   /// nothing is new.

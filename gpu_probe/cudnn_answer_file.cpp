@@ -10,7 +10,7 @@ namespace stowage {
 
 namespace {
 
-constexpr std::string_view opening = "stowage cuDNN answers 1\n";
+constexpr std::string_view opening = "stowage cuDNN answers 2\n";
 constexpr std::size_t hash_length = 32;
 constexpr std::size_t body_begin = opening.size() + hash_length + 1;
 
@@ -63,6 +63,14 @@ class Names {
   std::vector<std::string> all_;
 };
 
+void put_engines(std::string& to, const std::vector<Engine>& engines, Names& names) {
+  put_u32(to, engines.size());
+  for (const Engine& engine : engines) {
+    put_u32(to, names.number(engine.name));
+    put_number(to, static_cast<std::uint64_t>(engine.workspace.count()), 8);
+  }
+}
+
 std::string written(const AnswerFile& file) {
   Names names;
   std::vector<std::string> answers;
@@ -70,11 +78,8 @@ std::string written(const AnswerFile& file) {
     std::string& element = answers.emplace_back();
     put_text(element, question);
     put_u32(element, answer.used);
-    put_u32(element, answer.engines.size());
-    for (const Engine& engine : answer.engines) {
-      put_u32(element, names.number(engine.name));
-      put_number(element, static_cast<std::uint64_t>(engine.workspace.count()), 8);
-    }
+    put_engines(element, answer.engines, names);
+    put_engines(element, answer.benchmark, names);
   }
   std::string body;
   put_u32(body, file.generation);
@@ -100,7 +105,9 @@ void keep_most(AnswerFile& file, std::size_t most) {
 
 std::string question_bytes(const ConvolutionQuery& query) {
   // A field that is added to the query stops this from compiling, and so is not forgotten.
-  const auto& [direction, type, x, w, y, stride, padding, dilation, groups] = query;
+  const auto& [direction, type, x, w, y, stride, padding, dilation, groups, layout, settings] =
+      query;
+  const auto& [tf32, deterministic, benchmark] = settings;
   std::string bytes;
   put_varying(bytes, static_cast<std::int64_t>(direction));
   put_varying(bytes, static_cast<std::int64_t>(type));
@@ -109,6 +116,8 @@ std::string question_bytes(const ConvolutionQuery& query) {
     for (const std::int64_t number : *list) put_varying(bytes, number);
   }
   put_varying(bytes, groups);
+  put_varying(bytes, static_cast<std::int64_t>(layout));
+  for (const bool setting : {tf32, deterministic, benchmark}) put_varying(bytes, setting ? 1 : 0);
   return bytes;
 }
 
@@ -180,23 +189,26 @@ std::optional<AnswerFileView> AnswerFileView::open(std::string bytes) {
   return view;
 }
 
-std::optional<KeptAnswer> AnswerFileView::answer(Cursor cursor) const {
+bool AnswerFileView::take_engines(Cursor& cursor, std::vector<Engine>& engines) const {
   constexpr std::size_t engine_size = 12;
-  KeptAnswer answer;
-  answer.used = static_cast<std::uint32_t>(cursor.u32());
-  const std::size_t engines = cursor.u32();
-  if (!cursor.sound() || cursor.left() != engines * engine_size) return std::nullopt;
-  answer.engines.reserve(engines);
-  for (std::size_t i = 0; i < engines; ++i) {
+  const std::size_t count = cursor.u32();
+  if (!cursor.sound() || cursor.left() < count * engine_size) return false;
+  engines.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
     const std::size_t name = cursor.u32();
     const std::uint64_t workspace = cursor.number(8);
-    if (name >= names_.size() || workspace > std::numeric_limits<std::int64_t>::max()) {
-      return std::nullopt;
-    }
-    answer.engines.push_back(
-        {std::string(names_.at(name)), Bytes(static_cast<std::int64_t>(workspace))});
+    if (name >= names_.size() || workspace > std::numeric_limits<std::int64_t>::max()) return false;
+    engines.push_back({std::string(names_.at(name)), Bytes(static_cast<std::int64_t>(workspace))});
   }
-  return answer;
+  return true;
+}
+
+std::optional<KeptAnswer> AnswerFileView::answer(Cursor cursor) const {
+  KeptAnswer answer;
+  answer.used = static_cast<std::uint32_t>(cursor.u32());
+  const bool whole = take_engines(cursor, answer.engines) &&
+                     take_engines(cursor, answer.benchmark) && cursor.left() == 0;
+  return whole ? std::optional(std::move(answer)) : std::nullopt;
 }
 
 std::optional<KeptAnswer> AnswerFileView::find(std::string_view question) const {

@@ -1,6 +1,6 @@
 // The bytes of a file of cuDNN's answers (docs/workspaces.md, "The cache").
 //
-//   "stowage cuDNN answers 1\n", the hash of what follows (32 digits), "\n", then the body:
+//   "stowage cuDNN answers 2\n", the hash of what follows (32 digits), "\n", then the body:
 //   generation, circumstances, parts, engine names, answers sorted by their questions
 //
 // Numbers are 32 bits, little-endian, and workspaces 64; a text is its length and its bytes; a
@@ -31,6 +31,7 @@ inline constexpr std::size_t most_kept_answers = 16'000;                  ///< i
 struct KeptAnswer {
   std::uint32_t used = 0;  ///< the last generation that asked for it
   std::vector<Engine> engines;
+  std::vector<Engine> benchmark = {};
 };
 
 struct AnswerFile {
@@ -62,6 +63,8 @@ class AnswerFileView {
   };
   class Cursor;
   [[nodiscard]] std::optional<KeptAnswer> answer(Cursor cursor) const;
+  /// False where the next engines are not whole.
+  [[nodiscard]] bool take_engines(Cursor& cursor, std::vector<Engine>& engines) const;
 
   std::shared_ptr<const std::string> bytes_;  // what the views below are of
   std::uint32_t generation_ = 0;

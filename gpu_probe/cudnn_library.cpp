@@ -101,6 +101,17 @@ std::int64_t CudnnDescriptor::get_integer(cudnnBackendAttributeName_t name,
   return value;
 }
 
+std::vector<cudnnBackendNumericalNote_t> CudnnDescriptor::get_notes() const {
+  std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  std::int64_t count = 0;
+  library_->check(library_->get_attribute(
+                      descriptor_, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                      static_cast<std::int64_t>(notes.size()), &count, notes.data()),
+                  "reading an engine's notes");
+  notes.resize(static_cast<std::size_t>(count));
+  return notes;
+}
+
 void CudnnDescriptor::get_descriptor(cudnnBackendAttributeName_t name,
                                      CudnnDescriptor& into) const {
   std::int64_t count = 0;

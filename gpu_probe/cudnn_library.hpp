@@ -67,6 +67,8 @@ class CudnnDescriptor {
 
   [[nodiscard]] std::int64_t get_integer(cudnnBackendAttributeName_t name,
                                          cudnnBackendAttributeType_t type) const;
+  /// Of an engine descriptor.
+  [[nodiscard]] std::vector<cudnnBackendNumericalNote_t> get_notes() const;
   /// Fills `into` (made by the caller, as cuDNN wants it).
   void get_descriptor(cudnnBackendAttributeName_t name, CudnnDescriptor& into) const;
   /// A list attribute, each element a descriptor of `type`; at most `capacity` of them.

@@ -3,122 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <utility>
 
 #include "gpu_probe/cudnn_library.hpp"
+#include "gpu_probe/cudnn_operation_graph.hpp"
 
 namespace stowage {
 namespace {
 
-using Direction = ConvolutionCall::Direction;
-
-cudnnDataType_t data_type(DataType type) {
-  switch (type) {
-    case DataType::float16:
-      return CUDNN_DATA_HALF;
-    case DataType::bfloat16:
-      return CUDNN_DATA_BFLOAT16;
-    case DataType::float64:
-      return CUDNN_DATA_DOUBLE;
-    case DataType::float32:
-      return CUDNN_DATA_FLOAT;
-    default:
-      throw CudnnFailure("cuDNN: no convolutions of this data type");
-  }
+// PyTorch's filterEngineConfigs (ATen/native/cudnn/Conv_v8.cpp).
+bool is_allowed(const std::vector<cudnnBackendNumericalNote_t>& notes,
+                const ConvolutionQuery& query) {
+  const auto has = [&](cudnnBackendNumericalNote_t note) {
+    return std::ranges::find(notes, note) != notes.end();
+  };
+  if (has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return false;
+  if (query.settings.deterministic && has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) return false;
+  const bool fp32_alone = query.type == DataType::float32 && !query.settings.tf32;
+  return !fp32_alone || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
 }
 
-cudnnDataType_t compute_type(DataType type) {
-  return type == DataType::float64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-}
-
-std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> strides(shape.size(), 1);
-  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-  return strides;
-}
-
-CudnnDescriptor tensor(const CudnnLibrary& library, std::int64_t id, DataType type,
-                       const std::vector<std::int64_t>& shape) {
-  CudnnDescriptor tensor(library, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
-  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, data_type(type));
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16);  // as PyTorch states it
-  tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, shape);
-  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, contiguous_strides(shape));
-  tensor.finalize("a tensor");
-  return tensor;
-}
-
-CudnnDescriptor convolution(const CudnnLibrary& library, const ConvolutionQuery& query) {
-  CudnnDescriptor convolution(library, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-  convolution.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, compute_type(query.type));
-  convolution.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE,
-                  CUDNN_CROSS_CORRELATION);
-  convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,
-                  static_cast<std::int64_t>(query.stride.size()));
-  convolution.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, query.stride);
-  convolution.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, query.padding);
-  convolution.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, query.padding);
-  convolution.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, query.dilation);
-  convolution.finalize("a convolution");
-  return convolution;
-}
-
-struct OperationAttributes {
-  cudnnBackendDescriptorType_t type;
-  cudnnBackendAttributeName_t convolution, x, w, y, alpha, beta;
-};
-
-OperationAttributes operation_attributes(Direction direction) {
-  switch (direction) {
-    case Direction::backward_data:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
-    case Direction::backward_filter:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
-    case Direction::forward:
-      break;
-  }
-  return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
-}
-
-CudnnDescriptor operation_graph(const CudnnLibrary& library, const ConvolutionQuery& query) {
-  const OperationAttributes attributes = operation_attributes(query.direction);
-  CudnnDescriptor operation(library, attributes.type);
-  operation.set(attributes.convolution, convolution(library, query));
-  operation.set(attributes.x, tensor(library, 'x', query.type, query.x));
-  operation.set(attributes.w, tensor(library, 'w', query.type, query.w));
-  operation.set(attributes.y, tensor(library, 'y', query.type, query.y));
-  if (query.type == DataType::float64) {
-    operation.set(attributes.alpha, CUDNN_TYPE_DOUBLE, 1.0);
-    operation.set(attributes.beta, CUDNN_TYPE_DOUBLE, 0.0);
-  } else {
-    operation.set(attributes.alpha, CUDNN_TYPE_FLOAT, 1.0f);
-    operation.set(attributes.beta, CUDNN_TYPE_FLOAT, 0.0f);
-  }
-  operation.finalize("an operation");
-  CudnnDescriptor graph(library, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
-  graph.finalize("an operation graph");
-  return graph;
+bool has_workspace(const std::vector<Engine>& engines, Bytes workspace) {
+  return std::ranges::find(engines, workspace, &Engine::workspace) != engines.end();
 }
 
 class DescribedDeviceSession final : public CudnnSession {
@@ -129,18 +36,18 @@ class DescribedDeviceSession final : public CudnnSession {
     device_.finalize("the card's device text");
   }
 
-  Result<std::vector<Engine>> engines(const ConvolutionQuery& query) override {
+  Result<WorkspaceAnswer> engines(const ConvolutionQuery& query) override {
     try {
-      const CudnnDescriptor graph = operation_graph(library_, query);
-      std::vector<Engine> engines;
+      const CudnnDescriptor graph = convolution_graph(library_, query);
+      WorkspaceAnswer answer{.engines = {}, .origin = WorkspaceOrigin::cudnn};
       for (const auto mode : {CUDNN_HEUR_MODE_INSTANT, CUDNN_HEUR_MODE_FALLBACK}) {
         // FALLBACK takes ten times as long and is there for engines with little workspace.
-        if (std::ranges::find(engines, Bytes(0), &Engine::workspace) != engines.end()) break;
+        if (!query.settings.benchmark && has_workspace(answer.engines, 0_B)) break;
         for (const CudnnDescriptor& configuration : configurations(graph, mode)) {
-          add(configuration, engines);
+          add(configuration, query, answer);
         }
       }
-      return engines;
+      return answer;
     } catch (const CudnnFailure& error) {
       return failure(error.what());
     }
@@ -159,25 +66,34 @@ class DescribedDeviceSession final : public CudnnSession {
                                       heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS));
   }
 
-  // Building is what takes time, so one configuration a workspace size is built. What cannot be
-  // built is passed over, as the runtimes do.
-  void add(const CudnnDescriptor& configuration, std::vector<Engine>& engines) const {
+  // Building is what takes time, so one configuration a workspace size is built, unless all are
+  // asked for.
+  void add(const CudnnDescriptor& configuration, const ConvolutionQuery& query,
+           WorkspaceAnswer& answer) const {
     const Bytes stated(
         configuration.get_integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64));
-    if (std::ranges::find(engines, stated, &Engine::workspace) != engines.end()) return;
+    if (!query.settings.benchmark && has_workspace(answer.engines, stated)) return;
+    CudnnDescriptor engine(library_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    configuration.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+    if (!is_allowed(engine.get_notes(), query)) return;
+    const std::optional<Bytes> workspace = workspace_of_plan(configuration);
+    if (!workspace) return;
+    const Engine plan{name(configuration, engine), *workspace};
+    if (query.settings.benchmark) answer.benchmark.push_back(plan);
+    if (!has_workspace(answer.engines, *workspace)) answer.engines.push_back(plan);
+  }
+
+  // Nullopt: it cannot be built, and is passed over as the runtimes do.
+  std::optional<Bytes> workspace_of_plan(const CudnnDescriptor& configuration) const {
     CudnnDescriptor plan(library_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device_);
-    if (!plan.try_finalize()) return;
-    const std::int64_t workspace =
-        plan.get_integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64);
-    engines.push_back({name(configuration), Bytes(workspace)});
+    if (!plan.try_finalize()) return std::nullopt;
+    return Bytes(plan.get_integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64));
   }
 
   // "cudnn 9.19.0 eng34 k2=2 k13=0": the engine's index, then its knobs, as cuDNN numbers them.
-  std::string name(const CudnnDescriptor& configuration) const {
-    CudnnDescriptor engine(library_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-    configuration.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+  std::string name(const CudnnDescriptor& configuration, const CudnnDescriptor& engine) const {
     std::string name =
         fmt::format("cudnn {} eng{}", library_.version(),
                     engine.get_integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64));

@@ -18,10 +18,11 @@ namespace stowage {
 class CudnnSession {
  public:
   virtual ~CudnnSession() = default;
-  /// The engine configurations that can be built, in the order in which PyTorch tries them, the
-  /// first of each workspace size: the INSTANT list, then, unless that has an engine without
-  /// workspace, the FALLBACK list. Errors: cuDNN's own words.
-  [[nodiscard]] virtual Result<std::vector<Engine>> engines(const ConvolutionQuery& query) = 0;
+  /// The engine configurations that PyTorch's filters leave and that can be built, in the order in
+  /// which PyTorch tries them, the first of each workspace size: the INSTANT list, then, unless
+  /// that has an engine without workspace, the FALLBACK list. With settings.benchmark all of both
+  /// lists are built. No engines: there are none. Errors: cuDNN's own words.
+  [[nodiscard]] virtual Result<WorkspaceAnswer> engines(const ConvolutionQuery& query) = 0;
 };
 
 /// Loads cuDNN and tells it of the device (Card::cudnn_device_json). Errors: not built with cuDNN,

@@ -65,29 +65,30 @@ WorkspaceAnswer CudnnWorkspaceSource::engines(const ConvolutionQuery& query) {
 
 WorkspaceAnswer CudnnWorkspaceSource::ask(const ConvolutionQuery& query) {
   if (!device_.empty()) {
-    auto engines = kept_engines_of(query);
-    if (engines && !engines->empty()) return {*std::move(engines), WorkspaceOrigin::cudnn};
+    auto answer = kept_answer(query);
+    if (answer && !answer->engines.empty()) return *std::move(answer);
     if (why_rule_.empty()) {
-      why_rule_ = engines ? "cuDNN has no engine for a convolution" : engines.error()[0].message;
+      why_rule_ = answer ? "cuDNN has no engine for a convolution" : answer.error()[0].message;
     }
   }
   return rule_->engines(query);
 }
 
-Result<std::vector<Engine>> CudnnWorkspaceSource::kept_engines_of(const ConvolutionQuery& query) {
+Result<WorkspaceAnswer> CudnnWorkspaceSource::kept_answer(const ConvolutionQuery& query) {
   const std::string asker = cudnn_asker();
   if (!cache_ && !cache_folder_.empty() && !asker.empty()) {
     cache_.emplace(cache_folder_, cudnn_circumstances(asker, device_));
   }
   if (cache_) {
-    if (auto engines = cache_->find(query)) return *std::move(engines);
+    if (auto answer = cache_->find(query)) return *std::move(answer);
   }
-  auto engines = ask_cudnn(query).map(kept_engines);
-  if (cache_ && engines) cache_->add(query, *engines);
-  return engines;
+  auto answer = ask_cudnn(query);
+  if (answer) answer->engines = kept_engines(answer->engines);
+  if (cache_ && answer) cache_->add(query, *answer);
+  return answer;
 }
 
-Result<std::vector<Engine>> CudnnWorkspaceSource::ask_cudnn(const ConvolutionQuery& query) {
+Result<WorkspaceAnswer> CudnnWorkspaceSource::ask_cudnn(const ConvolutionQuery& query) {
   if (!opened_) {
     auto session = open_cudnn_session(device_);
     if (session) session_ = std::move(*session);

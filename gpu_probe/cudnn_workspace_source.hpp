@@ -15,8 +15,9 @@
 
 namespace stowage {
 
-/// Answers have at most this many engines: the first, those with less workspace than all before
-/// them, the largest, and then as many of the rest as there is room for; in cuDNN's order.
+/// Answers have at most this many engines (benchmark's plans are kept all): the first, those with
+/// less workspace than all before them, the largest, and then as many of the rest as there is room
+/// for; in cuDNN's order.
 inline constexpr std::size_t most_engines = 8;
 
 class CudnnWorkspaceSource final : public WorkspaceSource {
@@ -37,8 +38,8 @@ class CudnnWorkspaceSource final : public WorkspaceSource {
  private:
   WorkspaceAnswer ask(const ConvolutionQuery& query);
   /// Those that an answer keeps; maybe none. Errors: why cuDNN does not answer.
-  Result<std::vector<Engine>> kept_engines_of(const ConvolutionQuery& query);
-  Result<std::vector<Engine>> ask_cudnn(const ConvolutionQuery& query);
+  Result<WorkspaceAnswer> kept_answer(const ConvolutionQuery& query);
+  Result<WorkspaceAnswer> ask_cudnn(const ConvolutionQuery& query);
 
   std::string device_;
   std::string cache_folder_;

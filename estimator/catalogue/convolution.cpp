@@ -51,18 +51,10 @@ TensorView padded_input(OperatorLowering& lowering, const TensorView& x, const A
   return padded;
 }
 
-// Memory in which channels lie innermost. cuDNN runs a convolution whose input lies so in that
-// layout, and its results lie so too (ATen/native/ConvUtils.h, cudnn_conv_suggest_memory_format).
-std::vector<std::int64_t> channels_last_order(std::size_t rank) {
-  std::vector<std::int64_t> order{0};
-  for (std::size_t i = 2; i < rank; ++i) order.push_back(static_cast<std::int64_t>(i));
-  order.push_back(1);
-  return order;
-}
-
-bool is_channels_last(const OperatorLowering& lowering, const TensorView& view) {
-  return lowering.pytorch() && view.shape.size() > 3 && !is_contiguous(view) &&
-         is_contiguous(permuted(view, channels_last_order(view.shape.size())));
+// cuDNN runs a convolution whose input lies so in that layout, and its results lie so too
+// (ATen/native/ConvUtils.h, cudnn_conv_suggest_memory_format).
+bool runs_channels_last(const OperatorLowering& lowering, const TensorView& view) {
+  return lowering.pytorch() && is_channels_last(view);
 }
 
 /// The contiguous view `made` with its channels innermost, if wanted.
@@ -83,7 +75,7 @@ TensorView laid_out(const TensorView& made, bool channels_last) {
 void forward(OperatorLowering& lowering) {
   const bool bias = lowering.parameter_count() > 1;
   const bool channels_last =
-      is_channels_last(lowering, lowering.input()) && !excess_padding(lowering);
+      runs_channels_last(lowering, lowering.input()) && !excess_padding(lowering);
   TensorView x =
       channels_last ? lowering.input() : lowering.contiguous(lowering.input(), "input.contiguous");
   std::vector<StorageId> holds;
@@ -155,7 +147,7 @@ std::optional<TensorView> given_filter_gradient(OperatorLowering& lowering) {
 void backward_channels_last(OperatorLowering& lowering) {
   const TensorView x = lowering.saved("input");
   TensorView dy = lowering.output_gradient();
-  if (!is_channels_last(lowering, dy)) {
+  if (!runs_channels_last(lowering, dy)) {
     const TensorView copy = laid_out(lowering.new_tensor("grad.contiguous", dy.shape, dy.type,
                                                          StorageClass::activation_gradient),
                                      true);
@@ -183,7 +175,8 @@ void backward_channels_last(OperatorLowering& lowering) {
 }
 
 void backward(OperatorLowering& lowering) {
-  if (is_channels_last(lowering, lowering.saved("input"))) return backward_channels_last(lowering);
+  if (runs_channels_last(lowering, lowering.saved("input")))
+    return backward_channels_last(lowering);
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
   const bool wanted = lowering.input_needs_gradient();
   const auto excess = excess_padding(lowering);

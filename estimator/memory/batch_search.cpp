@@ -55,7 +55,7 @@ class Trial {
       const Bytes room = limit_ - (*live)[node];
       const ConvolutionQuery query = convolution_query(*graph_, graph_->nodes[node], batch);
       if (assume && room >= assumed_workspace_factor * operand_bytes(query)) return true;
-      return round_up(least_workspace(query), granularity_) <= room;
+      return round_up(least_workspace(node, query), granularity_) <= room;
     });
   }
 
@@ -89,7 +89,7 @@ class Trial {
   [[nodiscard]] bool engines_fit(std::int64_t batch, const std::vector<Bytes>& rooms) {
     for (std::size_t i = 0; i < convolutions_.size(); ++i) {
       const auto query = convolution_query(*graph_, graph_->nodes[convolutions_[i]], batch);
-      if (round_up(least_workspace(query), granularity_) > rooms[i]) return false;
+      if (round_up(least_workspace(convolutions_[i], query), granularity_) > rooms[i]) return false;
     }
     return true;
   }
@@ -111,10 +111,11 @@ class Trial {
     return bytes;
   }
 
-  [[nodiscard]] Bytes least_workspace(const ConvolutionQuery& query) {
+  [[nodiscard]] Bytes least_workspace(std::size_t node, const ConvolutionQuery& query) {
     const auto found = asked_.find(query);
     if (found != asked_.end()) return found->second;
-    const WorkspaceAnswer answer = source_.engines(query);
+    const WorkspaceAnswer answer =
+        convolution_engines(*graph_, graph_->nodes[node], query, source_);
     const Bytes least =
         std::min_element(answer.engines.begin(), answer.engines.end(),
                          [](const Engine& a, const Engine& b) { return a.workspace < b.workspace; })

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "estimator/memory/benchmark.hpp"
+#include "estimator/memory/native_convolution.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
 namespace stowage {
 
 namespace {
@@ -21,6 +25,38 @@ tl::unexpected<Diagnostics> too_large(const Storage& storage, std::int64_t batch
   return failure(fmt::format("batch {} makes '{}' ({}) larger than 4 EiB", batch, storage.name,
                              to_string(storage.storage_class)),
                  "give a smaller --batch");
+}
+
+bool is_transposed(Kernel kernel) {
+  return kernel == Kernel::transposed_convolution_forward ||
+         kernel == Kernel::transposed_convolution_backward_data ||
+         kernel == Kernel::transposed_convolution_backward_filter;
+}
+
+// Autograd's backward asks by the saved input and the filter, as forward does
+// (cudnn_conv_suggest_memory_format in ATen/native/ConvUtils.h, which leaves float64 out).
+TensorLayout layout_of(const ConvolutionCall& call) {
+  const bool channels_last =
+      call.x.type != DataType::float64 &&
+      (is_channels_last(call.x) || is_channels_last(call.w) || is_channels_last(call.y));
+  return channels_last ? TensorLayout::channels_last : TensorLayout::contiguous;
+}
+
+// So that questions whose answers cannot differ are one question.
+ConvolutionSettings relevant(ConvolutionSettings settings, DataType type) {
+  settings.tf32 = settings.tf32 || type != DataType::float32;
+  return settings;
+}
+
+// PyTorch's settings are none of our own executor's business.
+ConvolutionSettings settings_of(const StepGraph& graph, DataType type) {
+  if (graph.settings.kernels == KernelSet::stowage) return {};
+  return relevant(graph.settings.convolutions, type);
+}
+
+WorkspaceOrigin joined(WorkspaceOrigin all, WorkspaceOrigin one) {
+  if (all == WorkspaceOrigin::none || all == one) return one;
+  return one == WorkspaceOrigin::none ? all : WorkspaceOrigin::mixed;
 }
 
 }  // namespace
@@ -50,7 +86,18 @@ ConvolutionQuery convolution_query(const StepGraph& graph, const KernelNode& nod
           .stride = call.stride,
           .padding = call.padding,
           .dilation = call.dilation,
-          .groups = call.groups};
+          .groups = call.groups,
+          .layout = layout_of(call),
+          .settings = settings_of(graph, call.x.type)};
+}
+
+WorkspaceAnswer convolution_engines(const StepGraph& graph, const KernelNode& node,
+                                    const ConvolutionQuery& query, WorkspaceSource& source) {
+  if (graph.settings.kernels == KernelSet::pytorch &&
+      is_native_in_pytorch(query, is_transposed(node.kernel))) {
+    return {.engines = {{"pytorch depthwise", 0_B}}, .origin = WorkspaceOrigin::none};
+  }
+  return source.engines(query);
 }
 
 Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int64_t batch) {
@@ -88,19 +135,27 @@ Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph, std::int64_t
                             WorkspaceSource& source) {
   Result<SizedStep> sized = size_storages(graph, batch);
   if (!sized) return sized;
-  std::map<ConvolutionQuery, WorkspaceAnswer> asked;
+  const bool benchmark = settings_of(*graph, DataType::float32).benchmark;
+  if (benchmark) sized->benchmark.resize(graph->nodes.size());
+  // A transposed convolution's question may be a plain one's too, of which PyTorch runs some
+  // itself.
+  std::map<std::pair<ConvolutionQuery, bool>, WorkspaceAnswer> asked;
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
-    if (graph->nodes[i].convolution < 0) continue;
-    ConvolutionQuery query = convolution_query(*graph, graph->nodes[i], batch);
-    auto found = asked.find(query);
+    const KernelNode& node = graph->nodes[i];
+    if (node.convolution < 0) continue;
+    std::pair key(convolution_query(*graph, node, batch), is_transposed(node.kernel));
+    auto found = asked.find(key);
     if (found == asked.end()) {
-      WorkspaceAnswer answer = source.engines(query);
-      found = asked.emplace(std::move(query), std::move(answer)).first;
+      WorkspaceAnswer answer = convolution_engines(*graph, node, key.first, source);
+      found = asked.emplace(std::move(key), std::move(answer)).first;
     }
-    const WorkspaceOrigin origin = found->second.origin;
-    sized->engines[i] = found->second.engines;
-    if (sized->workspace_origin == WorkspaceOrigin::none) sized->workspace_origin = origin;
-    if (sized->workspace_origin != origin) sized->workspace_origin = WorkspaceOrigin::mixed;
+    const WorkspaceAnswer& answer = found->second;
+    sized->engines[i] = answer.engines;
+    if (benchmark && !answer.benchmark.empty()) {
+      sized->engines[i] = benchmark_outcome(answer.benchmark).winners;
+      sized->benchmark[i] = answer.benchmark;
+    }
+    sized->workspace_origin = joined(sized->workspace_origin, answer.origin);
   }
   return sized;
 }

@@ -14,11 +14,17 @@ namespace stowage {
 
 struct SizedStep {
   std::shared_ptr<const StepGraph> graph;
-  std::int64_t batch = 0;                    ///< of one micro-batch
-  std::vector<Bytes> storage_bytes;          ///< by StorageId
-  std::vector<std::vector<Engine>> engines;  ///< by NodeId; empty: the kernel wants no workspace
-  std::vector<double> flops;                 ///< by NodeId
-  std::vector<double> bytes_moved;           ///< by NodeId: arguments read plus arguments written
+  std::int64_t batch = 0;            ///< of one micro-batch
+  std::vector<Bytes> storage_bytes;  ///< by StorageId
+  /// By NodeId, in the order in which the runtime tries them; empty: the kernel wants no workspace.
+  /// With settings.convolutions.benchmark: those that may win, the largest workspace first
+  /// (benchmark_outcome with room for all), so that the first is the conservative end.
+  std::vector<std::vector<Engine>> engines;
+  /// By NodeId; filled with settings.convolutions.benchmark alone: WorkspaceAnswer::benchmark, for
+  /// benchmark_outcome with what is available.
+  std::vector<std::vector<Engine>> benchmark;
+  std::vector<double> flops;        ///< by NodeId
+  std::vector<double> bytes_moved;  ///< by NodeId: arguments read plus arguments written
   WorkspaceOrigin workspace_origin = WorkspaceOrigin::none;
 
   [[nodiscard]] Bytes bytes(StorageId id) const { return storage_bytes[id.index()]; }
@@ -31,6 +37,12 @@ struct SizedStep {
 /// The question that a node with a convolution puts to a WorkspaceSource.
 [[nodiscard]] ConvolutionQuery convolution_query(const StepGraph& graph, const KernelNode& node,
                                                  std::int64_t batch);
+
+/// What the runtime may run that convolution with: a kernel of PyTorch's own (one engine without
+/// workspace, origin none; `source` is not asked), or what `source` says.
+[[nodiscard]] WorkspaceAnswer convolution_engines(const StepGraph& graph, const KernelNode& node,
+                                                  const ConvolutionQuery& query,
+                                                  WorkspaceSource& source);
 
 /// Sizes every storage, without asking for workspaces (engines stay empty).
 /// Errors as size_step's.

@@ -1,5 +1,7 @@
 #include "estimator/memory/workspace_source.hpp"
 
+#include <algorithm>
+
 namespace stowage {
 
 std::string_view to_string(WorkspaceOrigin origin) {
@@ -14,6 +16,23 @@ std::string_view to_string(WorkspaceOrigin origin) {
       return "mixed";
   }
   return "none";
+}
+
+namespace {
+
+void keep_within(std::vector<Engine>& engines, Bytes limit) {
+  if (engines.empty()) return;
+  const Engine least = *std::ranges::min_element(engines, {}, &Engine::workspace);
+  std::erase_if(engines, [&](const Engine& engine) { return engine.workspace > limit; });
+  if (engines.empty()) engines.push_back(least);
+}
+
+}  // namespace
+
+WorkspaceAnswer within_limit(WorkspaceAnswer answer, Bytes limit) {
+  keep_within(answer.engines, limit);
+  keep_within(answer.benchmark, limit);
+  return answer;
 }
 
 }  // namespace stowage

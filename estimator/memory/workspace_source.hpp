@@ -21,13 +21,19 @@ struct Engine {
   Bytes workspace;
 };
 
-/// A convolution at a batch size. Extents are of the convolution's own x, w, y.
+/// How x, w and y alike lie in memory: [n, c, h, w] as written, or with c innermost.
+enum class TensorLayout { contiguous, channels_last };
+
+/// A convolution at a batch size. Extents are of the convolution's own x, w, y; the transposed one
+/// is asked for as the data gradient that it is.
 struct ConvolutionQuery {
   ConvolutionCall::Direction direction = ConvolutionCall::Direction::forward;
   DataType type = DataType::float32;
   std::vector<std::int64_t> x, w, y;  ///< [n, c, h, w], [k, c/groups, r, s], [n, k, p, q]
   std::vector<std::int64_t> stride, padding, dilation;
   std::int64_t groups = 1;
+  TensorLayout layout = TensorLayout::contiguous;
+  ConvolutionSettings settings = {};  ///< of other types than float32, tf32 is left true
   auto operator<=>(const ConvolutionQuery&) const = default;
 };
 
@@ -35,8 +41,13 @@ enum class WorkspaceOrigin { none, cudnn, rule, mixed };
 [[nodiscard]] std::string_view to_string(WorkspaceOrigin origin);
 
 struct WorkspaceAnswer {
-  std::vector<Engine> engines;  ///< never empty; the first is what the runtime would take
+  /// What the runtime would take with benchmark off, and what it tries next where that does not
+  /// fit. Never empty.
+  std::vector<Engine> engines;
   WorkspaceOrigin origin = WorkspaceOrigin::rule;
+  /// With settings.benchmark: every plan, in the order in which PyTorch times them; workspaces
+  /// recur. Else empty. benchmark.hpp says what becomes of them.
+  std::vector<Engine> benchmark = {};
 };
 
 /// Not thread-safe: one source a thread.
@@ -45,5 +56,10 @@ class WorkspaceSource {
   virtual ~WorkspaceSource() = default;
   [[nodiscard]] virtual WorkspaceAnswer engines(const ConvolutionQuery& query) = 0;
 };
+
+/// The answer without the engines that want more than `limit`, which is TensorFlow's scratch limit
+/// (TF_CUDNN_WORKSPACE_LIMIT_IN_MB; 4 GiB unless set). Where all of them do, the least is left.
+[[nodiscard]] WorkspaceAnswer within_limit(WorkspaceAnswer answer, Bytes limit);
+inline constexpr Bytes tensorflow_scratch_limit = 4_GiB;
 
 }  // namespace stowage

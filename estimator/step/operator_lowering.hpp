@@ -118,6 +118,11 @@ class OperatorLowering {
 /// The elements fill a run of memory without gaps or overlap, in some order of the axes.
 [[nodiscard]] bool is_dense(const TensorView& view);
 [[nodiscard]] TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes);
+/// The axes of an image or a volume in the order in which they lie in memory with channels
+/// innermost: 0, 2, 3, 1.
+[[nodiscard]] std::vector<std::int64_t> channels_last_order(std::size_t rank);
+/// Lies so, and not as written: PyTorch's channels_last and channels_last_3d.
+[[nodiscard]] bool is_channels_last(const TensorView& view);
 [[nodiscard]] TensorView sliced(const TensorView& view, std::size_t axis, Affine start,
                                 Affine length);
 /// The view under another shape where its strides allow it without a copy.

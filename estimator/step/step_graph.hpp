@@ -8,6 +8,7 @@
 // it at a batch with SizedStep (sized_step.hpp). Immutable once built.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -113,6 +114,14 @@ struct SavedTensor {
   std::string role;  ///< "input", "weight", "result", "mask", "indices", ...
 };
 
+/// How PyTorch chooses a convolution's engine: the settings of torch.backends.cudnn.
+struct ConvolutionSettings {
+  bool tf32 = true;  ///< fp32 convolutions may run on tensor cores, as they may by default
+  bool deterministic = false;  ///< only engines that give the same bits every time
+  bool benchmark = false;      ///< the engines are timed in the first step, and the fastest taken
+  auto operator<=>(const ConvolutionSettings&) const = default;
+};
+
 struct LoweringSettings {
   KernelSet kernels = KernelSet::stowage;
   Mode mode = Mode::train;
@@ -122,6 +131,7 @@ struct LoweringSettings {
   /// Of the card, as major.minor: PyTorch chooses its attention kernels by it. The default is that
   /// of a bare --gpu-memory.
   double compute_capability = 8.6;
+  ConvolutionSettings convolutions = {};
   bool operator==(const LoweringSettings&) const = default;
 };
 

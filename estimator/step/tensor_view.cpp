@@ -52,6 +52,19 @@ TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes) 
   return result;
 }
 
+std::vector<std::int64_t> channels_last_order(std::size_t rank) {
+  std::vector<std::int64_t> order{0};
+  for (std::size_t i = 2; i < rank; ++i) order.push_back(static_cast<std::int64_t>(i));
+  order.push_back(1);
+  return order;
+}
+
+bool is_channels_last(const TensorView& view) {
+  const std::size_t rank = view.shape.size();
+  return rank > 3 && !is_contiguous(view) &&
+         is_contiguous(permuted(view, channels_last_order(rank)));
+}
+
 TensorView sliced(const TensorView& view, std::size_t axis, Affine start, Affine length) {
   TensorView result = view;
   result.is_view = true;

@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "gpu_probe/cudnn_circumstances.hpp"
@@ -23,15 +25,23 @@ ConvolutionQuery question(std::int64_t n) {
   return {.x = {n, 3, 8, 8}, .w = {4, 3, 3, 3}, .y = {n, 4, 6, 6}, .stride = {1, 1}};
 }
 
-std::vector<Engine> engines(std::int64_t n) { return {{"eng1", Bytes(n)}, {"eng0", 0_B}}; }
+WorkspaceAnswer engines(std::int64_t n) {
+  return {.engines = {{"eng1", Bytes(n)}, {"eng0", 0_B}}, .origin = WorkspaceOrigin::cudnn};
+}
 
-std::string listed(const std::optional<std::vector<Engine>>& answer) {
-  if (!answer) return "none";
+std::string listed(const std::vector<Engine>& engines) {
   std::string text;
-  for (const Engine& engine : *answer) {
+  for (const Engine& engine : engines) {
     text += engine.name + "=" + std::to_string(engine.workspace.count()) + " ";
   }
   return text;
+}
+
+std::string listed(const std::optional<WorkspaceAnswer>& answer) {
+  if (!answer) return "none";
+  CHECK(answer->origin == WorkspaceOrigin::cudnn);
+  return listed(answer->engines) +
+         (answer->benchmark.empty() ? "" : "of " + listed(answer->benchmark));
 }
 
 void keep(const std::string& folder, const std::string& circumstances,
@@ -78,10 +88,46 @@ TEST_CASE("answers are there in the next run, under the same circumstances only"
   CHECK(found(cache, "one card", 3) == "eng1=3 eng0=0 ");
 }
 
+TEST_CASE("with benchmark a question is another one, whose plans are kept in order") {
+  const TemporaryFolder folder;
+  ConvolutionQuery timed = question(1);
+  timed.settings.benchmark = true;
+  WorkspaceAnswer answer = engines(1);
+  answer.benchmark = {{"eng1", 7_B}, {"eng2", 9_B}, {"eng1", 7_B}};
+  {
+    CudnnAnswerCache cache(folder.path(), "card");
+    cache.add(question(1), engines(1));
+    cache.add(timed, answer);
+    cache.write("");
+  }
+  CHECK(found(folder.path(), "card", 1) == "eng1=1 eng0=0 ");
+  CHECK(listed(CudnnAnswerCache(folder.path(), "card").find(timed)) ==
+        "eng1=1 eng0=0 of eng1=7 eng2=9 eng1=7 ");
+}
+
+TEST_CASE("a file of an earlier version is as none, and is replaced") {
+  const TemporaryFolder folder;
+  keep(folder.path(), "card", {1});
+  const std::string path = CudnnAnswerCache(folder.path(), "card").path();
+  std::string bytes;
+  {
+    std::ifstream file(path, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const std::size_t version = bytes.find(" 2\n");
+  REQUIRE(version != std::string::npos);
+  bytes[version + 1] = '1';
+  std::ofstream(path, std::ios::binary) << bytes;
+  CHECK(found(folder.path(), "card", 1) == "none");
+  keep(folder.path(), "card", {2});
+  CHECK(found(folder.path(), "card", 1) == "none");
+  CHECK(found(folder.path(), "card", 2) == "eng1=2 eng0=0 ");
+}
+
 TEST_CASE("an answer that there is no engine is an answer") {
   const TemporaryFolder folder;
   CudnnAnswerCache cache(folder.path(), "card");
-  cache.add(question(1), {});
+  cache.add(question(1), {.engines = {}, .origin = WorkspaceOrigin::cudnn});
   cache.write("");
   CHECK(found(folder.path(), "card", 1) == "");
 }

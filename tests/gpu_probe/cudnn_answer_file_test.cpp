@@ -28,7 +28,8 @@ AnswerFile file_of(int answers) {
   for (int n = 1; n <= answers; ++n) {
     file.answers[question_bytes(question(n))] = {
         .used = static_cast<std::uint32_t>(n),
-        .engines = {{"eng0 k2=1", Bytes(n * 1'000'003LL)}, {"eng34", 0_B}, {"", 1_B}}};
+        .engines = {{"eng0 k2=1", Bytes(n * 1'000'003LL)}, {"eng34", 0_B}, {"", 1_B}},
+        .benchmark = {{"eng34", Bytes(n)}, {"eng34", Bytes(n)}}};
   }
   return file;
 }
@@ -38,6 +39,9 @@ std::string in_full(const std::optional<KeptAnswer>& answer) {
   std::string text = std::to_string(answer->used);
   for (const Engine& engine : answer->engines) {
     text += " " + engine.name + "=" + std::to_string(engine.workspace.count());
+  }
+  for (const Engine& engine : answer->benchmark) {
+    text += " or " + engine.name + "=" + std::to_string(engine.workspace.count());
   }
   return text;
 }
@@ -75,7 +79,7 @@ TEST_CASE("what is written is found, and nothing else") {
 
 TEST_CASE("questions that differ anywhere have bytes that differ") {
   const ConvolutionQuery base = question(300);
-  std::vector<ConvolutionQuery> others(12, base);
+  std::vector<ConvolutionQuery> others(16, base);
   others[0].direction = ConvolutionCall::Direction::backward_data;
   others[1].type = DataType::float16;
   others[2].x[0] = 44;  // the low seven bits of 300
@@ -89,6 +93,10 @@ TEST_CASE("questions that differ anywhere have bytes that differ") {
   others[9].padding = {1};  // the same numbers, parted elsewhere
   others[10].x[2] = -1;
   others[11].x[2] = std::int64_t{1} << 62;
+  others[12].layout = TensorLayout::channels_last;
+  others[13].settings.tf32 = false;
+  others[14].settings.deterministic = true;
+  others[15].settings.benchmark = true;
   for (const ConvolutionQuery& other : others) {
     CHECK(question_bytes(other) != question_bytes(base));
   }
@@ -126,7 +134,8 @@ TEST_CASE("a hostile file with the right hash gives no more than it holds") {
     std::size_t engines = 0;
     for (const auto& [key, answer] : view->all().answers) {
       for (const Engine& engine : answer.engines) RC_ASSERT(engine.workspace >= 0_B);
-      engines += answer.engines.size();
+      for (const Engine& engine : answer.benchmark) RC_ASSERT(engine.workspace >= 0_B);
+      engines += answer.engines.size() + answer.benchmark.size();
     }
     RC_ASSERT(engines * 12 <= body.size());
     for (const auto& [key, answer] : file.answers) {

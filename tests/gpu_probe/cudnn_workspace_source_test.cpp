@@ -13,10 +13,14 @@
 #include "estimator/memory/rule_workspace_source.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "gpu_probe/cudnn_circumstances.hpp"
+#include "tests/support/cudnn_here.hpp"
 #include "tests/support/described_model.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 using namespace stowage;
+using testing::card_named;
+using testing::cudnn_is_here;
+using testing::is_measured_version;
 
 namespace {
 
@@ -32,24 +36,6 @@ ConvolutionQuery convolution(std::int64_t n, std::int64_t c, std::int64_t k, std
           .stride = {1, 1},
           .padding = {padding, padding},
           .dilation = {1, 1}};
-}
-
-Card card(const std::string& name) {
-  const auto found = find_card(name, STOWAGE_SOURCE_DIR "/configs/gpus");
-  REQUIRE(found);
-  return found->card;
-}
-
-bool cudnn_is_here() {
-  const auto version = cudnn_version();
-  if (!version) MESSAGE("SKIPPED, cuDNN is not here: " << version.error().front().message);
-  return version.has_value();
-}
-
-bool is_measured_version() {
-  const bool same = *cudnn_version() == "9.19.0";
-  if (!same) MESSAGE("SKIPPED, the figures are of cuDNN 9.19.0, this is " << *cudnn_version());
-  return same;
 }
 
 /// In MiB, to one decimal, times ten: 3921 is 392.1 MiB.
@@ -87,7 +73,7 @@ std::string listed(const std::vector<Engine>& engines) {
 
 TEST_CASE("an RTX 3090's engines without an RTX 3090") {
   if (!cudnn_is_here()) return;
-  CudnnWorkspaceSource source(card("rtx3090"));
+  CudnnWorkspaceSource source(card_named("rtx3090"));
   CHECK(source.origin() == WorkspaceOrigin::none);
   const WorkspaceAnswer answer = source.engines(convolution(32, 64, 64, 56, 3));
   CHECK(answer.origin == WorkspaceOrigin::cudnn);
@@ -123,7 +109,7 @@ layers:
 loss:
   mse: {from: [both, one]}
 )";
-  CudnnWorkspaceSource source(card("rtx3090"));
+  CudnnWorkspaceSource source(card_named("rtx3090"));
   const auto graph = testing::lowered(testing::described(text), {.kernels = KernelSet::pytorch});
   const auto step = size_step(graph, 4, source);
   REQUIRE(step);
@@ -143,7 +129,7 @@ loss:
 // Tenths of a MiB at batch 32; what cuDNN 9.19.0 says for the described card.
 TEST_CASE("VGG-16's layers on an A100") {
   if (!cudnn_is_here() || !is_measured_version()) return;
-  CudnnWorkspaceSource source(card("a100-sxm4-40gb"));
+  CudnnWorkspaceSource source(card_named("a100-sxm4-40gb"));
   struct Row {
     std::int64_t c, k, size;
     Direction direction;
@@ -174,7 +160,7 @@ TEST_CASE("every served architecture answers, with an engine that wants nothing"
   if (!cudnn_is_here()) return;
   for (const char* name :
        {"t4", "a100-sxm4-40gb", "rtx3090", "rtx4090", "h200", "b200", "rtx5090"}) {
-    CudnnWorkspaceSource source(card(name));
+    CudnnWorkspaceSource source(card_named(name));
     for (const Direction direction :
          {Direction::forward, Direction::backward_data, Direction::backward_filter}) {
       CAPTURE(name);
@@ -187,7 +173,7 @@ TEST_CASE("every served architecture answers, with an engine that wants nothing"
 
 TEST_CASE("groups, dilation and oblong windows are understood") {
   if (!cudnn_is_here()) return;
-  CudnnWorkspaceSource source(card("rtx3090"));
+  CudnnWorkspaceSource source(card_named("rtx3090"));
   ConvolutionQuery query = convolution(8, 96, 96, 56, 3);
   query.w[1] = 1;
   query.groups = 96;
@@ -204,7 +190,7 @@ TEST_CASE("groups, dilation and oblong windows are understood") {
 
 TEST_CASE("the same question has the same answer, and a fresh source agrees") {
   if (!cudnn_is_here()) return;
-  CudnnWorkspaceSource one(card("h200")), two(card("h200"));
+  CudnnWorkspaceSource one(card_named("h200")), two(card_named("h200"));
   const ConvolutionQuery query = convolution(16, 64, 128, 28, 3);
   const std::string first = listed(one.engines(query).engines);
   CHECK(first == listed(one.engines(query).engines));
@@ -213,13 +199,13 @@ TEST_CASE("the same question has the same answer, and a fresh source agrees") {
 
 TEST_CASE("what cuDNN does not serve falls back to the rule, and says why") {
   const ConvolutionQuery query = convolution(32, 64, 64, 56, 3);
-  CudnnWorkspaceSource old(card("gtx960"));
+  CudnnWorkspaceSource old(card_named("gtx960"));
   const WorkspaceAnswer answer = old.engines(query);
   CHECK(answer.origin == WorkspaceOrigin::rule);
   CHECK(old.origin() == WorkspaceOrigin::rule);
   CHECK(old.why_rule() == "cuDNN does not serve this card");
   CHECK(answer.engines.front().workspace == rule_workspace(query, 5.2));
-  Card broken = card("rtx3090");
+  Card broken = card_named("rtx3090");
   broken.cudnn_device_json = "{\"deviceVer\": 860}";
   CudnnWorkspaceSource refused(broken);
   CHECK(refused.engines(query).origin == WorkspaceOrigin::rule);
@@ -229,7 +215,7 @@ TEST_CASE("what cuDNN does not serve falls back to the rule, and says why") {
 
 TEST_CASE("a question that cuDNN refuses makes the origin mixed") {
   if (!cudnn_is_here()) return;
-  CudnnWorkspaceSource source(card("rtx3090"));
+  CudnnWorkspaceSource source(card_named("rtx3090"));
   CHECK(source.engines(convolution(8, 64, 64, 28, 3)).origin == WorkspaceOrigin::cudnn);
   ConvolutionQuery integers = convolution(8, 64, 64, 28, 3);
   integers.type = DataType::int64;
@@ -256,11 +242,11 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
   }
   // One in so many, once the catalogue is large: cuDNN takes a millisecond for each.
   const std::size_t stride = 1 + questions.size() / 400;
-  CudnnWorkspaceSource without(card("rtx3090"));
+  CudnnWorkspaceSource without(card_named("rtx3090"));
   std::vector<std::pair<ConvolutionQuery, std::string>> fresh;
   std::size_t number = 0;
   {
-    CudnnWorkspaceSource first(card("rtx3090"), folder.path());
+    CudnnWorkspaceSource first(card_named("rtx3090"), folder.path());
     for (const ConvolutionQuery& question : questions) {
       if (number++ % stride != 0) continue;
       fresh.emplace_back(question, in_full(first.engines(question).engines));
@@ -269,20 +255,20 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
   }
   REQUIRE(folder.names().size() == 1);
   CHECK(fresh.size() >= 100);
-  CudnnWorkspaceSource second(card("rtx3090"), folder.path());
-  CudnnAnswerCache cache(folder.path(),
-                         cudnn_circumstances(cudnn_asker(), card("rtx3090").cudnn_device_json));
+  CudnnWorkspaceSource second(card_named("rtx3090"), folder.path());
+  CudnnAnswerCache cache(
+      folder.path(), cudnn_circumstances(cudnn_asker(), card_named("rtx3090").cudnn_device_json));
   for (const auto& [question, engines] : fresh) {
     REQUIRE(cache.find(question));
-    CHECK(in_full(*cache.find(question)) == engines);
+    CHECK(in_full(cache.find(question)->engines) == engines);
     const WorkspaceAnswer answer = second.engines(question);
     CHECK(answer.origin == WorkspaceOrigin::cudnn);
     CHECK(in_full(answer.engines) == engines);
   }
   CHECK(second.origin() == WorkspaceOrigin::cudnn);
   // Another card's answers are its own.
-  CudnnWorkspaceSource other(card("h200"), folder.path());
-  CudnnWorkspaceSource other_fresh(card("h200"));
+  CudnnWorkspaceSource other(card_named("h200"), folder.path());
+  CudnnWorkspaceSource other_fresh(card_named("h200"));
   CHECK(in_full(other.engines(fresh[0].first).engines) ==
         in_full(other_fresh.engines(fresh[0].first).engines));
 }

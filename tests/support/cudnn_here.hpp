@@ -1,0 +1,32 @@
+// For tests that ask cuDNN: whether it is here, and for which card.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "estimator/memory/card.hpp"
+#include "gpu_probe/cudnn_session.hpp"
+
+namespace stowage::testing {
+
+inline Card card_named(const std::string& name) {
+  const auto found = find_card(name, STOWAGE_SOURCE_DIR "/configs/gpus");
+  REQUIRE(found);
+  return found->card;
+}
+
+inline bool cudnn_is_here() {
+  const auto version = cudnn_version();
+  if (!version) MESSAGE("SKIPPED, cuDNN is not here: " << version.error().front().message);
+  return version.has_value();
+}
+
+/// Figures are of cuDNN 9.19.0; another version may rank its engines differently.
+inline bool is_measured_version() {
+  const bool same = *cudnn_version() == "9.19.0";
+  if (!same) MESSAGE("SKIPPED, the figures are of cuDNN 9.19.0, this is " << *cudnn_version());
+  return same;
+}
+
+}  // namespace stowage::testing

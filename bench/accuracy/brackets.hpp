@@ -16,8 +16,9 @@ struct Bracket {
   std::int64_t failed = 0;  ///< the next step up; 0: `ran` is the largest that was tried
 };
 
-/// rtx3090_amp_batch_brackets.csv. Throws as read_csv.
-[[nodiscard]] std::vector<Bracket> read_brackets(const std::filesystem::path& folder);
+/// rtx3090_amp_batch_brackets.csv; `models` as in read_sets. Throws as read_csv.
+[[nodiscard]] std::vector<Bracket> read_brackets(const std::filesystem::path& folder,
+                                                 const std::filesystem::path& models);
 
 struct BracketAnswer {
   bool ran_fits = false;

@@ -35,10 +35,11 @@ struct Measurement {
   std::optional<double> others_mib;  ///< what the data's own competitor predicts
 };
 
-/// What a process takes outside its allocator is the machine's and the software's; a data set whose
-/// machine is not known has it fitted on one half of its rows and is judged on the other.
+/// What a process takes outside its allocator is the machine's and the software's. Where it was not
+/// measured it is fitted on one half of the rows of that machine and judged on the other.
 struct DataSet {
   std::string name;
+  std::string machine;                ///< sets of one machine share what is fitted
   std::string about;                  ///< source, card, what is not recorded
   std::string competitor;             ///< whose figures others_mib are; "" where there are none
   std::optional<double> context_mib;  ///< of that machine, where it was measured

@@ -27,12 +27,16 @@ std::string catalogue_name(const std::string& name) {
   return found == others.end() ? name : found->second;
 }
 
-// The sheets' slopes (bytes a sample) are those of 224x224 for every network but Inception, whose
-// are those of 299x299; the larger EfficientNets' own sizes (260 to 380) would take 1.4 to 2.9
-// times as much.
-std::map<std::string, std::string> at_224(const std::string& model) {
-  if (model == "inception_v3") return {};
-  return {{"size", "224"}};
+// timm's own training sizes. The sheet's FakeTensor column is proportional to
+// them: 1.15, 1.29, 1.63 and 2.01 times what the larger EfficientNets take at 224.
+std::map<std::string, std::string> at_timm_size(const std::string& model) {
+  static const std::map<std::string, std::string> sizes{{"inception_v3", "299"},
+                                                        {"efficientnet_b1", "240"},
+                                                        {"efficientnet_b2", "256"},
+                                                        {"efficientnet_b3", "288"},
+                                                        {"efficientnet_b4", "320"}};
+  const auto found = sizes.find(model);
+  return {{"size", found == sizes.end() ? "224" : found->second}};
 }
 
 // "[('linear', 156, 48984), ('ReLU', 156, 0), ...]"
@@ -63,6 +67,7 @@ std::string mlp_description(const std::string& name, int inputs, const std::stri
 
 DataSet mlp_sheet(const std::filesystem::path& folder) {
   DataSet set{.name = "MLPs, A100-40GB",
+              .machine = "A100, products alone",
               .about = fmt::format("300 random MLPs, Adam, fp32; {}", authors),
               .competitor = "1461 MiB + 20 B a parameter"};
   static const std::regex name(R"(input:(\d+)_output:\d+_depth:\d+_arch:\w+_batch:(\d+)\.out)");
@@ -87,16 +92,16 @@ DataSet mlp_sheet(const std::filesystem::path& folder) {
 
 DataSet torchvision_sheet(const std::filesystem::path& folder) {
   DataSet set{.name = "torchvision, A100-40GB",
+              .machine = "A100, convolutions",
               .about = fmt::format("6 CNNs, Adam, fp32; {}", authors),
               .competitor = "FakeTensor's sum"};
   for (const CsvRow& row : read_csv(folder / "a100_40gb_torchvision.csv")) {
     const std::string model = catalogue_name(row.at("model"));
     set.rows.push_back({.model = model,
                         .job = {.model = model,
-                                .arguments = at_224(model),
+                                .arguments = at_timm_size(model),
                                 .gpu = a100,
-                                .batch = static_cast<std::int64_t>(number(row, "batch size ")),
-                                .cudnn_benchmark = true},
+                                .batch = static_cast<std::int64_t>(number(row, "batch size "))},
                         .measured_mib = number(row, "GPU memory requirement"),
                         .others_mib = number(row, "FakeTensor")});
   }
@@ -107,6 +112,7 @@ DataSet torchvision_sheet(const std::filesystem::path& folder) {
 DataSet schedtune_sheet(const std::filesystem::path& folder, int multiprocessors,
                         const std::string& gpu) {
   DataSet set{.name = fmt::format("SchedTune, {}", multiprocessors == 13 ? "K80" : "RTX 3090"),
+              .machine = multiprocessors == 13 ? "K80" : rtx_3090_machine,
               .about = "12 CNNs, fp32, 224x224; optimizer and software not recorded"};
   for (const CsvRow& row : read_csv(folder / "schedtune_k80_rtx3090.csv")) {
     if (static_cast<int>(number(row, "SM count")) != multiprocessors) continue;
@@ -122,6 +128,7 @@ DataSet schedtune_sheet(const std::filesystem::path& folder, int multiprocessors
 
 DataSet bert_sheet(const std::filesystem::path& folder, const std::filesystem::path& models) {
   DataSet set{.name = "BERT-large, V100",
+              .machine = "V100",
               .about =
                   "transformers' Trainer, 2022, V100-SXM2-16GB; attention written out; its "
                   "optimizers go parameter by parameter"};
@@ -134,17 +141,18 @@ DataSet bert_sheet(const std::filesystem::path& folder, const std::filesystem::p
     if (optimizer == optimizers.end()) continue;
     const bool autocast = row.at("precision") == "fp16 AMP";
     const int accumulated = static_cast<int>(number(row, "grad_accum"));
-    set.rows.push_back({.model = "bert-large",
-                        .job = {.model = (models / "bert-large-classifier.yaml").string(),
-                                .seq = static_cast<std::int64_t>(number(row, "seq_len")),
-                                .gpu = "v100-sxm2-16gb",
-                                .batch = static_cast<std::int64_t>(number(row, "per_device_batch")),
-                                .optimizer = optimizer->second,
+    set.rows.push_back(
+        {.model = "bert-large",
+         .job = {.model = (models / "bert-large-classifier.yaml").string(),
+                 .seq = static_cast<std::int64_t>(number(row, "seq_len")),
+                 .gpu = "v100-sxm2-16gb",
+                 .batch = static_cast<std::int64_t>(number(row, "per_device_batch")),
+                 .optimizer = optimizer->second,
                  .implementation = optimizer->second == "adam8bit" ? fused : for_loop,
-                                .precision = autocast ? Precision::amp_fp16 : Precision::fp32,
-                                .micro_batches = std::min(accumulated, 2),
-                                .checkpointing = row.at("grad_checkpointing") == "yes"},
-                        .measured_mib = number(row, "nvml_used_mib")});
+                 .precision = autocast ? Precision::amp_fp16 : Precision::fp32,
+                 .micro_batches = std::min(accumulated, 2),
+                 .checkpointing = row.at("grad_checkpointing") == "yes"},
+         .measured_mib = number(row, "nvml_used_mib")});
   }
   return set;
 }
@@ -159,23 +167,24 @@ bool is_judged(const std::string& model) {
   return ((hash >> 32) & 1) == 1;  // FNV's lowest bit is but the characters' parity
 }
 
-DataSet timm_sheet(const std::filesystem::path& folder, const std::string& optimizer,
-                   bool cudnn_benchmark) {
-  DataSet set{.name = "timm, A100-40GB",
-              .about = fmt::format("28 models, fp32; {}; optimizer not recorded, taken as {} with "
-                                   "cudnn.benchmark {}",
-                                   authors, optimizer, cudnn_benchmark ? "on" : "off"),
-              .competitor = "FakeTensor's sum"};
+DataSet timm_sheet(const std::filesystem::path& folder, const Training& training) {
+  DataSet set{
+      .name = "timm, A100-40GB",
+      .machine = "A100, convolutions",
+      .about = fmt::format("28 models, fp32; {}; optimizer not recorded: {}, cudnn.benchmark {}",
+                           authors, training.optimizer, training.cudnn_benchmark ? "on" : "off"),
+      .competitor = "FakeTensor's sum"};
   for (const CsvRow& row : read_csv(folder / "a100_40gb_timm.csv")) {
     if (row.at("flag_probable_oom") == "1") continue;
     const std::string model = catalogue_name(row.at("model"));
     set.rows.push_back({.model = model,
                         .job = {.model = model,
-                                .arguments = at_224(model),
+                                .arguments = at_timm_size(model),
                                 .gpu = a100,
                                 .batch = static_cast<std::int64_t>(number(row, "batch_size")),
-                                .optimizer = optimizer,
-                                .cudnn_benchmark = cudnn_benchmark},
+                                .optimizer = training.optimizer,
+                                .implementation = training.implementation,
+                                .cudnn_benchmark = training.cudnn_benchmark},
                         .measured_mib = number(row, "measured_max_gpu_mem_mib"),
                         .others_mib = number(row, "faketensor_last_mib")});
   }
@@ -185,8 +194,8 @@ DataSet timm_sheet(const std::filesystem::path& folder, const std::string& optim
 std::vector<DataSet> read_sets(const std::filesystem::path& folder,
                                const std::filesystem::path& models) {
   return {mlp_sheet(folder),
+          timm_sheet(folder, {}),
           torchvision_sheet(folder),
-          timm_sheet(folder, "adam", true),
           schedtune_sheet(folder, 82, "rtx-3090"),
           schedtune_sheet(folder, 13, "k80"),
           bert_sheet(folder, models)};

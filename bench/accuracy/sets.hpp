@@ -10,14 +10,22 @@
 
 namespace stowage::accuracy {
 
+inline constexpr const char* rtx_3090_machine = "RTX 3090";
+
 /// All of them, in the order in which they are reported. `models`: the folder of the descriptions
 /// that are not in configs/models. Throws std::runtime_error where a file cannot be read.
 [[nodiscard]] std::vector<DataSet> read_sets(const std::filesystem::path& folder,
                                              const std::filesystem::path& models);
 
-/// a100_40gb_timm.csv as if it had been run otherwise: which optimizer and which cudnn.benchmark
+/// How a sheet was trained, where it does not say.
+struct Training {
+  std::string optimizer = "momentum";
+  OptimizerImplementation implementation = OptimizerImplementation::usual;
+  bool cudnn_benchmark = false;
+};
+
+/// a100_40gb_timm.csv as if it had been trained so: which optimizer and which cudnn.benchmark
 /// explain it is a question of its own.
-[[nodiscard]] DataSet timm_sheet(const std::filesystem::path& folder, const std::string& optimizer,
-                                 bool cudnn_benchmark);
+[[nodiscard]] DataSet timm_sheet(const std::filesystem::path& folder, const Training& training);
 
 }  // namespace stowage::accuracy

@@ -1,8 +1,10 @@
 #include "estimator/memory/allocator_replay.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "estimator/allocator/caching_allocator.hpp"
+#include "estimator/memory/benchmark.hpp"
 #include "estimator/memory/step_events.hpp"
 
 namespace stowage {
@@ -121,7 +123,7 @@ class Process {
       }
     }
     if (report_.steps == 1 && !allocate_first_used(NodeId::of(node))) return false;
-    if (!step_.engines[node].empty() && !run_engine(node)) return false;
+    if (!step_.engines[node].empty() && !run_engine(node, engines_of(node))) return false;
     for (std::size_t i = frees; i < end; ++i) {
       const MemoryEvent& event = events.events[i];
       auto& held = event.kind == MemoryEvent::Kind::free ? block_ : previous_;
@@ -131,15 +133,39 @@ class Process {
     return true;
   }
 
+  // With cudnn.benchmark those that a timing could choose, which a convolution's first call makes.
+  [[nodiscard]] const std::vector<Engine>& engines_of(std::size_t node) {
+    if (step_.benchmark.empty() || step_.benchmark[node].empty()) return step_.engines[node];
+    const auto [timed, is_new] =
+        timed_.try_emplace(convolution_query(*step_.graph, step_.graph->nodes[node], step_.batch));
+    if (is_new) timed->second = time_plans(step_.benchmark[node]);
+    return timed->second.empty() ? step_.engines[node] : timed->second;
+  }
+
+  [[nodiscard]] std::vector<Engine> time_plans(const std::vector<Engine>& plans) {
+    Bytes available = std::max(device_.free(), allocator_.largest_cached_block());
+    while (true) {
+      BenchmarkOutcome outcome = benchmark_outcome(plans, available);
+      const auto block = allocator_.allocate(outcome.buffer);
+      note_reserved();
+      if (block) {
+        allocator_.free(*block);
+        return std::move(outcome.winners);
+      }
+      available = Bytes(outcome.buffer.count() / 2);
+    }
+  }
+
   // The first engine whose workspace there is room for.
-  [[nodiscard]] bool run_engine(std::size_t node) {
-    const std::vector<Engine>& engines = step_.engines[node];
+  [[nodiscard]] bool run_engine(std::size_t node, const std::vector<Engine>& engines) {
     for (std::size_t i = 0; i < engines.size(); ++i) {
       const auto block = allocator_.allocate(engines[i].workspace);
       note_reserved();
       if (block) {
         allocator_.free(*block);
-        report_.engine[node] = static_cast<int>(i);
+        const auto known =
+            std::ranges::find(step_.engines[node], engines[i].workspace, &Engine::workspace);
+        report_.engine[node] = static_cast<int>(known - step_.engines[node].begin());
         return true;
       }
       if (i + 1 == engines.size()) fail(NodeId::of(node), block.error());
@@ -152,6 +178,7 @@ class Process {
   DeviceMemory device_;
   CachingAllocator allocator_;
   std::vector<BlockId> block_, previous_;  // by entry
+  std::map<ConvolutionQuery, std::vector<Engine>> timed_;
   Bytes most_reserved_;
   ProcessReplay report_;
 };

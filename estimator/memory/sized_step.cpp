@@ -131,6 +131,21 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
   return sized;
 }
 
+namespace {
+
+// Those that may win where all plans fit, then the others, which may win where some do not.
+std::vector<Engine> winners_first(const std::vector<Engine>& plans) {
+  std::vector<Engine> engines = benchmark_outcome(plans).winners;
+  for (const Engine& plan : plans) {
+    if (std::ranges::find(engines, plan.workspace, &Engine::workspace) == engines.end()) {
+      engines.push_back(plan);
+    }
+  }
+  return engines;
+}
+
+}  // namespace
+
 Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph, std::int64_t batch,
                             WorkspaceSource& source) {
   Result<SizedStep> sized = size_storages(graph, batch);
@@ -152,7 +167,7 @@ Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph, std::int64_t
     const WorkspaceAnswer& answer = found->second;
     sized->engines[i] = answer.engines;
     if (benchmark && !answer.benchmark.empty()) {
-      sized->engines[i] = benchmark_outcome(answer.benchmark).winners;
+      sized->engines[i] = winners_first(answer.benchmark);
       sized->benchmark[i] = answer.benchmark;
     }
     sized->workspace_origin = joined(sized->workspace_origin, answer.origin);

@@ -18,7 +18,8 @@ struct SizedStep {
   std::vector<Bytes> storage_bytes;  ///< by StorageId
   /// By NodeId, in the order in which the runtime tries them; empty: the kernel wants no workspace.
   /// With settings.convolutions.benchmark: those that may win, the largest workspace first
-  /// (benchmark_outcome with room for all), so that the first is the conservative end.
+  /// (benchmark_outcome with room for all), so that the first is the conservative end, and then
+  /// the other plans.
   std::vector<std::vector<Engine>> engines;
   /// By NodeId; filled with settings.convolutions.benchmark alone: WorkspaceAnswer::benchmark, for
   /// benchmark_outcome with what is available.

@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::array single{DataType::float32};
 constexpr std::array counts{DataType::int64};
-constexpr std::array constants{DataType::float32, DataType::int64};
+constexpr std::array numbers{DataType::float32, DataType::int64};
+constexpr std::array constants{DataType::float32, DataType::int64, DataType::boolean};
 constexpr std::array all{DataType::float32,  DataType::float64, DataType::float16,
                          DataType::bfloat16, DataType::int64,   DataType::int32,
                          DataType::uint8,    DataType::boolean};
@@ -21,7 +22,12 @@ std::span<const DataType> host_types(Kernel kernel) {
     case Kernel::cast:
       return all;
     case Kernel::fill:
+    case Kernel::expand:
       return constants;
+    case Kernel::add:
+    case Kernel::subtract:
+    case Kernel::multiply:
+      return numbers;
     case Kernel::iota:
     case Kernel::relative_buckets:
       return counts;

@@ -18,12 +18,10 @@ Sizes broadcast_strides(const Sizes& shape, const Sizes& whole) {
 
 namespace {
 
-template <typename Operation>
-void binary(const KernelCall& call, Operation operation) {
-  require_arity(call, 2, 2, 1);
+template <typename Element, typename Operation>
+void binary(const KernelCall& call, const Element* a, const Element* b, Element* y,
+            Operation operation) {
   const auto &left = call.reads[0], &right = call.reads[1], &result = call.writes[0];
-  const float *a = floats(left), *b = floats(right);
-  float* y = mutable_floats(result);
   const std::int64_t total = count(result.shape);
   if (left.shape == result.shape && right.shape == result.shape) {
     for (std::int64_t i = 0; i < total; ++i) y[i] = operation(a[i], b[i]);
@@ -40,22 +38,44 @@ void binary(const KernelCall& call, Operation operation) {
   });
 }
 
+template <typename Operation>
+void binary_floats(const KernelCall& call, Operation operation) {
+  require_arity(call, 2, 2, 1);
+  binary(call, floats(call.reads[0]), floats(call.reads[1]), mutable_floats(call.writes[0]),
+         operation);
+}
+
+/// Of indices too; those wrap around where they overflow, as PyTorch's do.
+template <typename Operation>
+void binary_numbers(const KernelCall& call, Operation operation) {
+  if (call.writes.empty() || call.writes[0].type != DataType::int64) {
+    return binary_floats(call, operation);
+  }
+  require_arity(call, 2, 2, 1);
+  const auto wrapped = [&](std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(
+        operation(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
+  };
+  binary(call, integers(call.reads[0]), integers(call.reads[1]), mutable_integers(call.writes[0]),
+         wrapped);
+}
+
 }  // namespace
 
 void add(const KernelCall& call) {
-  binary(call, [](float a, float b) { return a + b; });
+  binary_numbers(call, [](auto a, auto b) { return a + b; });
 }
 
 void multiply(const KernelCall& call) {
-  binary(call, [](float a, float b) { return a * b; });
+  binary_numbers(call, [](auto a, auto b) { return a * b; });
 }
 
 void subtract(const KernelCall& call) {
-  binary(call, [](float a, float b) { return a - b; });
+  binary_numbers(call, [](auto a, auto b) { return a - b; });
 }
 
 void divide(const KernelCall& call) {
-  binary(call, [](float a, float b) { return a / b; });
+  binary_floats(call, [](float a, float b) { return a / b; });
 }
 
 void sum_to_shape(const KernelCall& call) {

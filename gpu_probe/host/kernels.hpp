@@ -1,10 +1,10 @@
 // The host kernels: one function a kernel of the `stowage` set, for kernel.hpp's argument order.
 //
-// float32 only (indices int64, masks uint8 or boolean; `cast` takes every format),
-// row-major, contiguous. Arguments may not
-// overlap except where kernel.hpp says "in place". Every function checks its arguments' types and
-// shapes and throws KernelError where they do not suit. Sums over many elements are taken in
-// double, in a fixed order, so that the same inputs give the same bits at any address.
+// float32 only (indices int64, masks uint8 or boolean; step/kernel_support.hpp lists what runs in
+// other types), row-major, contiguous. Arguments may not overlap except where kernel.hpp says "in
+// place". Every function checks its arguments' types and shapes and throws KernelError where they
+// do not suit. Sums over many elements are taken in double, in a fixed order, so that the same
+// inputs give the same bits at any address.
 #pragma once
 
 #include <stdexcept>

@@ -112,6 +112,8 @@ void fill(const KernelCall& call) {
   const double value = real(call, "value");
   if (y.type == DataType::int64) {
     std::fill_n(mutable_integers(y), count(y.shape), static_cast<std::int64_t>(value));
+  } else if (y.type == DataType::boolean) {
+    std::fill_n(mutable_mask_bytes(y), count(y.shape), static_cast<std::uint8_t>(value != 0));
   } else {
     std::fill_n(mutable_floats(y), count(y.shape), static_cast<float>(value));
   }

@@ -9,6 +9,11 @@ Sizes without_ones(Sizes shape) {
   return shape;
 }
 
+template <typename Element>
+void repeat(const Element* in, Element* out, const Sizes& shape, const Sizes& strides) {
+  walk(shape, strides, [&](std::int64_t i, std::int64_t at) { out[i] = in[at]; });
+}
+
 }  // namespace
 
 void reduce(const KernelCall& call) {
@@ -46,10 +51,18 @@ void expand(const KernelCall& call) {
   require_arity(call, 1, 1, 1);
   const auto &x = call.reads[0], &y = call.writes[0];
   const double factor = real(call, "factor", 1);
-  const float* in = floats(x);
-  float* out = mutable_floats(y);
-  walk(y.shape, broadcast_strides(x.shape, y.shape),
-       [&](std::int64_t i, std::int64_t at) { out[i] = static_cast<float>(factor * in[at]); });
+  const Sizes strides = broadcast_strides(x.shape, y.shape);
+  if (y.type == DataType::float32) {
+    const float* in = floats(x);
+    float* out = mutable_floats(y);
+    return walk(y.shape, strides, [&](std::int64_t i, std::int64_t at) {
+      out[i] = static_cast<float>(factor * in[at]);
+    });
+  }
+  require(factor == 1, "a factor of {} in {}", factor, to_string(y.type));
+  if (y.type == DataType::int64) return repeat(integers(x), mutable_integers(y), y.shape, strides);
+  require(y.type == DataType::boolean, "{} is not repeated", to_string(y.type));
+  repeat(mask_bytes(x), mutable_mask_bytes(y), y.shape, strides);
 }
 
 }  // namespace stowage::host

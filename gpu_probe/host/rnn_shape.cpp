@@ -43,6 +43,7 @@ RnnShape rnn_shape(const KernelCall& call, const TensorArgument& x, const Tensor
       x.shape.size() == 3 && y.shape.size() == 3 && r.layers >= 1 && y.shape[2] % r.directions == 0,
       "x {} and y {} are no sequences of {} layers", shape_text(x.shape), shape_text(y.shape),
       r.layers);
+  require(integer(call, "projection", 0) == 0, "the host kernels do not project an lstm's result");
   r.seq = x.shape[r.batch_first ? 1 : 0];
   r.batch = x.shape[r.batch_first ? 0 : 1];
   r.in = x.shape[2];

@@ -155,6 +155,18 @@ const OperatorModel models[] = {
     {"rotary", "4, 5",
      "  - rotary_table: {name: t, length: 4, features: 6}\n"
      "  - rotary: {name: both, from: [stem, stem, t.0, t.1]}\n  - add: {from: [both.0, both.1]}\n"},
+    {"indices that are computed", "4, 5",
+     "  - positions: {name: p, length: 4}\n"
+     "  - constant: {name: two, shape: [1, 1], dtype: int64, value: 2}\n"
+     "  - mul: {name: even, from: [p, two]}\n  - sub: {name: back, from: [even, p]}\n"
+     "  - add: {name: third, from: [even, back]}\n"
+     "  - expand: {name: each, shape: [batch, 4]}\n"
+     "  - embedding: {name: e, count: 10, features: 6}\n  - add: {from: [stem, e]}\n"},
+    {"attention under a mask of each sample", "4, 5",
+     "  - reshape: {name: q, shape: [batch, 2, 4, 3]}\n"
+     "  - constant: {name: seen, shape: [1, 1, 1, 4], dtype: bool, value: 1}\n"
+     "  - expand: {name: mask, shape: [batch, 1, 4, 4]}\n"
+     "  - scaled_dot_product_attention: {from: [q, q, q, mask]}\n"},
     {"relative_position_bias", "4, 5",
      "  - relative_position_bias: {heads: 2, window: [2, 2]}\n"
      "  - reshape: {name: rows, shape: [8, 4]}\n  - matmul: {from: [rows, stem]}\n"},

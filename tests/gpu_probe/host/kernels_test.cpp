@@ -35,6 +35,29 @@ TEST_CASE("dropout gives the same mask whenever it runs, another one for another
   CHECK(dx.floats == y.floats);  // dy is all ones, as x was
 }
 
+TEST_CASE("indices are added, multiplied and repeated, masks are filled and repeated") {
+  Tensor a = integer_tensor({2, 1}, {3, -4}), b = integer_tensor({3}, {1, 2, 1LL << 62});
+  const auto of_both = [&](Kernel kernel) {
+    Tensor y = integer_tensor({2, 3}, std::vector<std::int64_t>(6));
+    run(kernel, none, {&a, &b}, {&y});
+    return y.integers;
+  };
+  using Integers = std::vector<std::int64_t>;
+  CHECK(of_both(Kernel::add) == Integers{4, 5, (1LL << 62) + 3, -3, -2, (1LL << 62) - 4});
+  CHECK(of_both(Kernel::subtract) == Integers{2, 1, 3 - (1LL << 62), -5, -6, -4 - (1LL << 62)});
+  // Past 64 bits they wrap around.
+  CHECK(of_both(Kernel::multiply) == Integers{3, 6, -(1LL << 62), -4, -8, 0});
+  Tensor repeated = integer_tensor({2, 2}, {0, 0, 0, 0});
+  run(Kernel::expand, none, {&a}, {&repeated});
+  CHECK(repeated.integers == Integers{3, 3, -4, -4});
+  const Attributes half = attributes_of({{"factor", 0.5}});
+  CHECK(refusal(Kernel::expand, half, {&a}, {&repeated}) == "expand: a factor of 0.5 in int64");
+  Tensor seen = mask({1, 2}), each = mask({2, 2});
+  run(Kernel::fill, attributes_of({{"value", 3.0}}), {}, {&seen});
+  run(Kernel::expand, none, {&seen}, {&each});
+  CHECK(each.bytes == std::vector<std::uint8_t>{1, 1, 1, 1});
+}
+
 TEST_CASE("feature dropout drops a channel as a whole") {
   Tensor x = tensor({50, 40, 3}, std::vector<float>(6000, 2.0F));
   Tensor y = unwritten(x.shape), dropped = mask({50, 40, 1}), elements = mask({50, 40});

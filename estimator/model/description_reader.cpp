@@ -6,7 +6,10 @@
 #include <map>
 
 #include "estimator/model/block_nesting.hpp"
+#include "estimator/model/inputs_reader.hpp"
+#include "estimator/model/model_values_reader.hpp"
 #include "estimator/model/scope_reader.hpp"
+#include "estimator/model/sections.hpp"
 
 namespace stowage {
 
@@ -16,57 +19,28 @@ constexpr std::string_view top_keys[] = {"model",  "source",   "arguments", "sym
                                          "inputs", "defaults", "blocks",    "layers",
                                          "output", "loss",     "train"};
 constexpr std::string_view block_keys[] = {"arguments", "layers", "output"};
-constexpr std::string_view input_keys[] = {"shape", "dtype"};
-constexpr std::string_view type_names[] = {"float32", "float64", "float16", "bfloat16",
-                                           "int64",   "int32",   "uint8",   "bool"};
-constexpr std::string_view reserved_names[] = {"if",    "else", "batch", "index", "true",
-                                               "false", "and",  "or",    "not"};
-
 class DescriptionReader {
  public:
   DescriptionReader(const YamlNode& root, const ModelOptions& options, Mistakes& mistakes)
       : root_(root), options_(options), mistakes_(mistakes) {}
 
   ModelDescription read() {
-    refuse_unknown_keys(root_, top_keys, "the description");
+    refuse_unknown_keys(root_, top_keys, "the description", mistakes_);
     read_texts();
-    read_arguments();
-    read_symbols();
-    refuse_unknown_options();
-    read_inputs();
+    read_model_values(root_, options_, model_, mistakes_);
+    read_inputs(root_, model_, mistakes_);
     declare_blocks();
     read_defaults_section();
     read_block_scopes();
     refuse_recursion(model_.blocks, mistakes_);
     read_layers();
-    if (const YamlNode* train = section("train")) {
+    if (const YamlNode* train = find_section(root_, "train", mistakes_)) {
       model_.train = read_train(*train, model_, mistakes_);
     }
     return std::move(model_);
   }
 
  private:
-  void refuse_unknown_keys(const YamlNode& node, std::span<const std::string_view> known,
-                           std::string_view of) {
-    for (std::size_t i = 0; i < node.entry_count(); ++i) {
-      const YamlNode& key = node.key(i);
-      if (std::find(known.begin(), known.end(), key.text) != known.end()) continue;
-      std::string hint = mistakes_.suggest(key.text, known);
-      if (hint.empty()) hint = fmt::format("{} has {}", of, fmt::join(known, ", "));
-      mistakes_.error(key.mark, fmt::format("unknown key '{}'", key.text), std::move(hint));
-    }
-  }
-
-  // A section that is a mapping; null where it is absent, empty or something else.
-  const YamlNode* section(std::string_view key) {
-    const YamlNode* node = root_.find(key);
-    if (node == nullptr || node->kind == YamlNode::Kind::null) return nullptr;
-    if (node->is_mapping()) return node;
-    mistakes_.error(node->mark,
-                    fmt::format("'{}' takes 'name: value' entries, not {}", key, describe(*node)));
-    return nullptr;
-  }
-
   void read_texts() {
     const auto read = [&](std::string_view key, std::string& into) {
       const YamlNode* node = root_.find(key);
@@ -83,192 +57,8 @@ class DescriptionReader {
     }
   }
 
-  bool is_free_name(const YamlNode& key) {
-    if (!is_symbol_name(key.text)) {
-      mistakes_.error(key.mark, fmt::format("'{}' is not a name", key.text),
-                      "a name has letters, digits and '_', and starts with a letter");
-      return false;
-    }
-    if (std::find(std::begin(reserved_names), std::end(reserved_names), key.text) !=
-        std::end(reserved_names)) {
-      mistakes_.error(key.mark, fmt::format("'{}' has a meaning of its own", key.text));
-      return false;
-    }
-    const auto& names = model_.value_names;
-    if (std::find(names.begin(), names.end(), key.text) != names.end()) {
-      mistakes_.error(key.mark, fmt::format("'{}' is an argument already", key.text));
-      return false;
-    }
-    return true;
-  }
-
-  std::optional<Value> value_of(const YamlNode& node, std::string_view what, bool any_word) {
-    const ValueRules rules{
-        .names = {.model = model_.value_names, .has_batch = false, .has_index = false},
-        .any_word = any_word};
-    const auto written = read_value(node, what, rules, mistakes_);
-    return written ? evaluate(*written, {.model = model_.values}, mistakes_) : std::nullopt;
-  }
-
-  void bind(const std::string& name, Value value) {
-    model_.value_names.push_back(name);
-    model_.values.push_back(std::move(value));
-  }
-
-  void read_arguments() {
-    if (const YamlNode* node = section("arguments")) {
-      for (std::size_t i = 0; i < node->entry_count(); ++i) {
-        const YamlNode& key = node->key(i);
-        if (!is_free_name(key)) continue;
-        const auto value = value_of(node->value(i), key.text, true);
-        bind(key.text, override_of(key.text, value.value_or(Value{Affine(1)})));
-      }
-    }
-  }
-
-  void refuse_unknown_options() {
-    std::vector<std::string_view> names(model_.value_names.begin(), model_.value_names.end());
-    for (const auto& [name, text] : options_.arguments) {
-      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-      std::string hint = did_you_mean(name, names);
-      if (hint.empty() && !names.empty()) {
-        hint = fmt::format("its arguments are {}", fmt::join(names, ", "));
-      }
-      mistakes_.add({.message = fmt::format("the model has no argument or symbol '{}'", name),
-                     .span = option_span(name, 0, static_cast<int>(name.size())),
-                     .hint = std::move(hint)});
-    }
-  }
-
-  SourceSpan option_span(const std::string& name, int offset, int length) const {
-    if (const auto place = options_.places.find(name); place != options_.places.end()) {
-      return place->second;
-    }
-    auto source = std::make_shared<const SourceText>(SourceText{
-        "<option --set>", fmt::format("{}={}", name, options_.arguments.find(name)->second)});
-    return {std::move(source), 1, offset + 1, length};
-  }
-
-  // The command line's value of an argument, of the kind that its default has.
-  Value override_of(const std::string& name, Value declared) {
-    const auto given = options_.arguments.find(name);
-    if (given == options_.arguments.end()) return declared;
-    const std::string& text = given->second;
-    const auto parsed = parse_expression(text, {.has_batch = false, .has_index = false});
-    std::optional<Value> value;
-    if (declared.word() != nullptr && is_layer_name(text)) {
-      value = Value{text};
-    } else if (parsed) {
-      if (const auto result = parsed->evaluate({})) value = *result;
-    }
-    if (value && declared.real() != nullptr && value->affine() != nullptr) {
-      value = Value{static_cast<double>(value->affine()->constant)};
-    }
-    if (value && value->of.index() == declared.of.index()) return *value;
-    mistakes_.add({.message = fmt::format("'{}' takes a value like its default, {}, not '{}'", name,
-                                          describe(declared), text),
-                   .span = option_span(name, static_cast<int>(name.size()) + 1,
-                                       std::max(static_cast<int>(text.size()), 1))});
-    return declared;
-  }
-
-  void read_symbols() {
-    if (const YamlNode* node = section("symbols")) {
-      for (std::size_t i = 0; i < node->entry_count(); ++i) {
-        const YamlNode& key = node->key(i);
-        if (!is_free_name(key)) continue;
-        const auto value = value_of(node->value(i), key.text, false);
-        const auto size =
-            value ? to_integer(key.text, 1, largest_symbol, *value, node->value(i).mark, mistakes_)
-                  : std::nullopt;
-        const Value chosen = override_of(key.text, {Affine(size.value_or(1))});
-        std::int64_t bound = chosen.affine() != nullptr ? chosen.affine()->constant : 1;
-        if (bound < 1 || bound > largest_symbol) {
-          mistakes_.add({.message = fmt::format("'{}' takes an integer between 1 and {}", key.text,
-                                                largest_symbol),
-                         .span = option_span(key.text, static_cast<int>(key.text.size()) + 1, 1)});
-          bound = 1;
-        }
-        if (key.text == "seq") model_.default_seq = bound;
-        if (key.text == "seq" && options_.seq) bound = *options_.seq;
-        bind(key.text, {Affine(bound)});
-      }
-    }
-    if (!options_.seq) return;
-    if (model_.default_seq == 0) {
-      mistakes_.add({.message = "the model has no symbol 'seq'", .span = seq_span()});
-    } else if (*options_.seq < 1 || *options_.seq > largest_symbol) {
-      mistakes_.add(
-          {.message = fmt::format("'seq' takes an integer between 1 and {}", largest_symbol),
-           .span = seq_span()});
-    }
-  }
-
-  [[nodiscard]] SourceSpan seq_span() const {
-    const std::string text = fmt::format("{}", *options_.seq);
-    return {std::make_shared<const SourceText>(SourceText{"<option --seq>", text}), 1, 1,
-            static_cast<int>(text.size())};
-  }
-
-  void read_inputs() {
-    const YamlNode* node = section("inputs");
-    if (node == nullptr) {
-      if (root_.find("inputs") == nullptr) {
-        mistakes_.error(root_.mark, "the description has no 'inputs:'",
-                        "such as 'inputs: {image: {shape: [batch, 3, 224, 224]}}'");
-      }
-      return;
-    }
-    for (std::size_t i = 0; i < node->entry_count(); ++i) {
-      InputDeclaration input{.name = node->key(i).text, .mark = node->key(i).mark};
-      if (!is_layer_name(input.name)) {
-        mistakes_.error(input.mark, fmt::format("'{}' is not a name", input.name));
-      }
-      read_input(node->value(i), input);
-      model_.inputs.push_back(std::move(input));
-    }
-  }
-
-  void read_input(const YamlNode& node, InputDeclaration& input) {
-    static const AttributeSpec shape_spec{
-        .name = "shape", .type = AttributeType::dimensions, .minimum = 1};
-    input.broken = true;
-    if (node.is_mapping()) refuse_unknown_keys(node, input_keys, "an input");
-    if (const YamlNode* type = node.is_mapping() ? node.find("dtype") : nullptr) {
-      const auto parsed = type->is_scalar() ? parse_data_type(type->text) : std::nullopt;
-      if (parsed)
-        input.type.type = *parsed;
-      else
-        mistakes_.error(type->mark,
-                        type->is_scalar()
-                            ? fmt::format("unknown dtype {}", describe(*type))
-                            : fmt::format("'dtype' takes a word, not {}", describe(*type)),
-                        type_hint(*type));
-    }
-    const YamlNode* shape = node.is_mapping() ? node.find("shape") : nullptr;
-    if (shape == nullptr) {
-      mistakes_.error(node.mark, fmt::format("input '{}' needs a shape", input.name),
-                      "such as {shape: [batch, 3, 224, 224]}");
-      return;
-    }
-    const ValueRules rules{.names = {.model = model_.value_names, .has_index = false}};
-    const auto written = read_value(*shape, "shape", rules, mistakes_);
-    const auto value =
-        written ? evaluate(*written, {.model = model_.values}, mistakes_) : std::nullopt;
-    auto attribute =
-        value ? to_attribute(shape_spec, input.name, *value, *written, mistakes_) : std::nullopt;
-    if (!attribute) return;
-    input.type.shape = std::get<Shape>(std::move(*attribute));
-    input.broken = false;
-  }
-
-  static std::string type_hint(const YamlNode& node) {
-    std::string hint = node.is_scalar() ? did_you_mean(node.text, type_names) : std::string();
-    return hint.empty() ? fmt::format("dtypes are {}", fmt::join(type_names, ", ")) : hint;
-  }
-
   void declare_blocks() {
-    const YamlNode* node = section("blocks");
+    const YamlNode* node = find_section(root_, "blocks", mistakes_);
     if (node == nullptr) return;
     model_.blocks.reserve(node->entry_count());
     for (std::size_t i = 0; i < node->entry_count(); ++i) {
@@ -280,7 +70,7 @@ class DescriptionReader {
         mistakes_.error(key.mark, fmt::format("'{}' is the name of an operator", key.text));
       }
       if (node->value(i).is_mapping()) {
-        refuse_unknown_keys(node->value(i), block_keys, "a block");
+        refuse_unknown_keys(node->value(i), block_keys, "a block", mistakes_);
         declare_block_arguments(node->value(i), block);
       } else {
         mistakes_.error(key.mark, fmt::format("block '{}' needs its layers", key.text));
@@ -311,7 +101,7 @@ class DescriptionReader {
       }
       const auto& names = model_.value_names;
       const bool hides = std::find(names.begin(), names.end(), key.text) != names.end();
-      if (!hides && !is_free_name(key)) continue;
+      if (!hides && !is_free_name(key, names, mistakes_)) continue;
       ArgumentDeclaration argument{.name = key.text, .mark = key.mark};
       if (node->value(i).kind != YamlNode::Kind::null) {
         const ValueRules rules{.names = {.block = block.argument_names, .model = names},
@@ -331,7 +121,7 @@ class DescriptionReader {
   }
 
   void read_defaults_section() {
-    const YamlNode* node = section("defaults");
+    const YamlNode* node = find_section(root_, "defaults", mistakes_);
     if (node == nullptr) return;
     for (std::size_t i = 0; i < node->entry_count(); ++i) {
       const YamlNode& key = node->key(i);
@@ -365,7 +155,7 @@ class DescriptionReader {
   }
 
   void read_block_scopes() {
-    const YamlNode* node = section("blocks");
+    const YamlNode* node = find_section(root_, "blocks", mistakes_);
     for (std::size_t i = 0; i < model_.blocks.size(); ++i) {
       Block& block = model_.blocks[i];
       const YamlNode& body = node->value(i);
@@ -407,8 +197,6 @@ class DescriptionReader {
     }
     loss.broken = true;
   }
-
-  static constexpr std::int64_t largest_symbol = std::int64_t{1} << 40;
 
   const YamlNode& root_;
   const ModelOptions& options_;

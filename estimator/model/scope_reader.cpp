@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "estimator/model/attributes_reader.hpp"
 #include "estimator/model/reference_reader.hpp"
 
 namespace stowage {
@@ -20,34 +21,10 @@ bool is_common_key(std::string_view key) {
   return std::find(std::begin(layer_keys), std::end(layer_keys), key) != std::end(layer_keys);
 }
 
-const AttributeSpec* find_attribute(const OperatorRow& row, std::string_view name) {
-  for (const AttributeSpec& spec : row.attributes) {
-    if (spec.name == name) return &spec;
-  }
-  return nullptr;
-}
-
-std::vector<std::string_view> attribute_names(const OperatorRow& row) {
-  std::vector<std::string_view> names;
-  for (const AttributeSpec& spec : row.attributes) names.push_back(spec.name);
-  return names;
-}
-
-// A row may say "1" for a list of two.
-AttributeValue default_of(const AttributeSpec& spec) {
-  const auto* number = std::get_if<std::int64_t>(&*spec.default_value);
-  if (spec.type != AttributeType::integers || number == nullptr) return *spec.default_value;
-  return std::vector<std::int64_t>(static_cast<std::size_t>(std::max(spec.length, 1)), *number);
-}
-
-ValueRules rules_for(const AttributeSpec& spec, const ExpressionNames& names) {
-  return {.names = names, .words = spec.choices, .only_words = spec.type == AttributeType::choice};
-}
-
 class ScopeReader {
  public:
   ScopeReader(const ScopeContext& context, Mistakes& mistakes)
-      : context_(context), mistakes_(mistakes) {
+      : context_(context), mistakes_(mistakes), attributes_(context, names_, mistakes) {
     if (context.block != nullptr) names_.block = context.block->argument_names;
     names_.model = context.model.value_names;
   }
@@ -135,7 +112,7 @@ class ScopeReader {
     from_nodes_.push_back(body != nullptr ? body->find("from") : nullptr);
     if (body != nullptr) read_common(*body, entry);
     if (entry.row != nullptr) {
-      read_attributes(body, entry);
+      attributes_.read(body, entry);
     } else if (entry.block >= 0) {
       read_arguments(body, entry);
     }
@@ -232,106 +209,6 @@ class ScopeReader {
     }
   }
 
-  void read_attributes(const YamlNode* body, LayerEntry& entry) {
-    const OperatorRow& row = *entry.row;
-    std::vector<std::string_view> settled;  // written, or meant by a misspelt key
-    std::vector<AttributeSetting> written;
-    for (std::size_t i = 0; body != nullptr && i < body->entry_count(); ++i) {
-      const YamlNode& key = body->key(i);
-      if (is_common_key(key.text)) continue;
-      const AttributeSpec* spec = find_attribute(row, key.text);
-      if (spec == nullptr) {
-        refuse_attribute(row, key, settled);
-        entry.broken = true;
-        continue;
-      }
-      settled.push_back(spec->name);
-      entry.attribute_marks.emplace_back(spec->name, body->value(i).mark);
-      auto value = read_value(body->value(i), spec->name, rules_for(*spec, names_), mistakes_);
-      if (value) written.push_back({spec, std::move(*value)});
-      if (!value) entry.broken = true;
-    }
-    complete(row, entry, written, settled);
-  }
-
-  void refuse_attribute(const OperatorRow& row, const YamlNode& key,
-                        std::vector<std::string_view>& settled) {
-    std::vector<std::string_view> candidates = attribute_names(row);
-    candidates.insert(candidates.end(), std::begin(layer_keys), std::end(layer_keys));
-    if (const auto meant = closest(key.text, candidates)) settled.push_back(*meant);
-    std::string hint = mistakes_.suggest(key.text, candidates);
-    if (hint.empty() && !row.attributes.empty()) {
-      hint = fmt::format("{} takes {}", row.name, fmt::join(attribute_names(row), ", "));
-    }
-    mistakes_.error(key.mark, fmt::format("unknown attribute '{}' of {}", key.text, row.name),
-                    std::move(hint));
-  }
-
-  // What the operator's layers of this scope begin with.
-  struct Prepared {
-    Attributes defaults;                      // in the row's order; a zero where there is none
-    std::vector<std::string_view> to_be_set;  // they have no default
-    Attributes last;                          // those of the last layer: most layers are alike
-  };
-
-  Prepared& prepared(const OperatorRow& row) {
-    const auto [found, fresh] = prepared_.try_emplace(&row);
-    Prepared& prepared = found->second;
-    if (!fresh) return prepared;
-    const auto section = context_.defaults.find(&row);
-    for (const AttributeSpec& spec : row.attributes) {
-      const AttributeValue* given = nullptr;
-      if (section != context_.defaults.end()) {
-        for (const auto& [of, value] : section->second) {
-          if (of == &spec) given = &value;
-        }
-      }
-      if (given == nullptr && !spec.default_value) {
-        prepared.to_be_set.push_back(spec.name);
-        prepared.defaults.set(spec.name, std::int64_t{0});
-      } else {
-        prepared.defaults.set(spec.name, given != nullptr ? *given : default_of(spec));
-      }
-    }
-    return prepared;
-  }
-
-  // The constants in the row's order, with the defaults; what depends on the instance is kept for
-  // expansion, its place in the order held by the default or a zero.
-  void complete(const OperatorRow& row, LayerEntry& entry, std::vector<AttributeSetting>& written,
-                const std::vector<std::string_view>& settled) {
-    Prepared& prepared = this->prepared(row);
-    entry.constants = prepared.defaults;
-    for (AttributeSetting& setting : written) set_written(setting, entry);
-    if (entry.constants == prepared.last) {
-      entry.constants = prepared.last;
-    } else {
-      prepared.last = entry.constants;
-    }
-    std::vector<std::string_view> missing;
-    for (const std::string_view name : prepared.to_be_set) {
-      if (std::find(settled.begin(), settled.end(), name) == settled.end()) missing.push_back(name);
-    }
-    if (missing.empty()) return;
-    entry.broken = true;
-    mistakes_.error(entry.mark,
-                    fmt::format("{} needs '{}'", row.name, fmt::join(missing, "' and '")));
-  }
-
-  void set_written(AttributeSetting& setting, LayerEntry& entry) {
-    const AttributeSpec& spec = *setting.spec;
-    if (!is_constant(setting.value)) {
-      entry.constants.set(spec.name, std::int64_t{0});
-      entry.settings.push_back(std::move(setting));
-      return;
-    }
-    const auto value = evaluate(setting.value, {.model = context_.model.values}, mistakes_);
-    auto attribute = value ? to_attribute(spec, entry.row->name, *value, setting.value, mistakes_)
-                           : std::nullopt;
-    if (attribute) entry.constants.set(spec.name, std::move(*attribute));
-    if (!attribute) entry.broken = true;
-  }
-
   void read_arguments(const YamlNode* body, LayerEntry& entry) {
     const Block& block = context_.model.blocks[static_cast<std::size_t>(entry.block)];
     std::set<std::string_view> settled;
@@ -382,10 +259,10 @@ class ScopeReader {
   const ScopeContext& context_;
   Mistakes& mistakes_;
   ExpressionNames names_;
+  AttributesReader attributes_;  // reads names_
   Scope scope_;
   std::vector<const YamlNode*> from_nodes_;  // of each layer, or null
   std::unordered_map<std::string, int> counts_;
-  std::unordered_map<const OperatorRow*, Prepared> prepared_;  // looked up only
   std::unordered_map<std::string, Mark> name_marks_;
 };
 
@@ -393,28 +270,6 @@ class ScopeReader {
 
 Scope read_scope(const ScopeNodes& nodes, const ScopeContext& context, Mistakes& mistakes) {
   return ScopeReader(context, mistakes).read(nodes);
-}
-
-OperatorDefaults read_defaults(const YamlNode& node, const OperatorRow& row,
-                               const ModelDescription& model, Mistakes& mistakes) {
-  OperatorDefaults defaults;
-  const ExpressionNames names{.model = model.value_names, .has_index = false};
-  for (std::size_t i = 0; i < node.entry_count(); ++i) {
-    const YamlNode& key = node.key(i);
-    const AttributeSpec* spec = find_attribute(row, key.text);
-    if (spec == nullptr) {
-      mistakes.error(key.mark, fmt::format("unknown attribute '{}' of {}", key.text, row.name),
-                     mistakes.suggest(key.text, attribute_names(row)));
-      continue;
-    }
-    const auto written = read_value(node.value(i), spec->name, rules_for(*spec, names), mistakes);
-    if (!written) continue;
-    const auto value = evaluate(*written, {.model = model.values}, mistakes);
-    if (!value) continue;
-    auto attribute = to_attribute(*spec, row.name, *value, *written, mistakes);
-    if (attribute) defaults.emplace_back(spec, std::move(*attribute));
-  }
-  return defaults;
 }
 
 std::span<const std::string_view> common_layer_keys() { return layer_keys; }

@@ -1,0 +1,13 @@
+// `inputs:`: the tensors that come from outside, with their shapes and types.
+#pragma once
+
+#include "estimator/model/mistakes.hpp"
+#include "estimator/model/model_description.hpp"
+#include "estimator/model/yaml_document.hpp"
+
+namespace stowage {
+
+/// Adds to model.inputs. Precondition: the model's values have been read.
+void read_inputs(const YamlNode& root, ModelDescription& model, Mistakes& mistakes);
+
+}  // namespace stowage

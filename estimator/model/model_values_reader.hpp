@@ -1,0 +1,17 @@
+// `arguments:` and `symbols:`: the names that expressions may use, bound to the description's
+// values or to those that its user or a variant gives instead.
+#pragma once
+
+#include "estimator/model/mistakes.hpp"
+#include "estimator/model/model_description.hpp"
+#include "estimator/model/model_options.hpp"
+#include "estimator/model/yaml_document.hpp"
+
+namespace stowage {
+
+/// Sets model.value_names, values and default_seq. Mistakes in the options are reported at their
+/// own places: a variant's line, or "<option --set>".
+void read_model_values(const YamlNode& root, const ModelOptions& options, ModelDescription& model,
+                       Mistakes& mistakes);
+
+}  // namespace stowage

@@ -1,0 +1,63 @@
+// lstm, gru and rnn: what their rows and their two lowerings share.
+//
+// PyTorch on CUDA runs the network in one call of cuDNN (recurrent_cudnn.cpp); our executor has a
+// kernel of its own for the same arguments (recurrent_own.cpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+/// What the attributes and the input's shape say.
+struct RecurrentNetwork {
+  std::string cell;  // lstm, gru, tanh, relu
+  std::int64_t gates = 1, layers = 1, directions = 1, hidden = 1;
+  std::int64_t result = 1;  // features of a direction's result: hidden, or the projection's
+  std::int64_t inputs = 1;
+  bool has_bias = true, projects = false, batch_first = false;
+  Affine sequence, batch;
+  [[nodiscard]] bool has_cell_state() const { return cell == "lstm"; }
+  [[nodiscard]] Shape hidden_state() const { return {layers * directions, batch, result}; }
+  [[nodiscard]] Shape cell_state() const { return {layers * directions, batch, hidden}; }
+};
+
+[[nodiscard]] RecurrentNetwork network_of(const Attributes& attributes, const Shape& x);
+[[nodiscard]] RecurrentNetwork network_of(const OperatorLowering& lowering);
+
+// The arguments of rnn_forward and rnn_backward, in kernel.hpp's order.
+[[nodiscard]] Attributes cell_attributes(const OperatorLowering& lowering,
+                                         const RecurrentNetwork& n);
+/// Of forward.
+[[nodiscard]] Affine flops_of(const OperatorLowering& lowering, const RecurrentNetwork& n);
+/// The first states: inputs, or zeros.
+[[nodiscard]] std::vector<TensorView> first_states(OperatorLowering& lowering,
+                                                   const RecurrentNetwork& n);
+/// The last states, outputs or not.
+[[nodiscard]] std::vector<TensorView> last_states(OperatorLowering& lowering,
+                                                  const RecurrentNetwork& n);
+void append_parameters(const OperatorLowering& lowering, std::vector<TensorView>& reads);
+[[nodiscard]] TensorView zero_gradient(OperatorLowering& lowering, std::string_view name,
+                                       const Shape& shape);
+/// x, h0, [c0], weights, y, reserve, dy.
+[[nodiscard]] std::vector<TensorView> backward_reads(OperatorLowering& lowering,
+                                                     const RecurrentNetwork& n);
+/// dx, dh0, [dc0]; the states' are inputs' gradients where there are such inputs.
+[[nodiscard]] std::vector<TensorView> backward_writes(OperatorLowering& lowering,
+                                                      const RecurrentNetwork& n);
+[[nodiscard]] std::vector<TensorView> weight_gradients(OperatorLowering& lowering);
+/// `writes` as backward_writes made them.
+void give_gradients(OperatorLowering& lowering, const std::vector<TensorView>& writes,
+                    const std::vector<TensorView>& weights);
+
+// The lowering rules.
+void forward_cudnn_network(OperatorLowering& lowering);
+void backward_cudnn_network(OperatorLowering& lowering);
+void forward_own_network(OperatorLowering& lowering);
+void backward_own_network(OperatorLowering& lowering);
+
+}  // namespace stowage

@@ -3,6 +3,7 @@
 #include "cli/option.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/step/data_parallel.hpp"
 
 namespace stowage {
 
@@ -92,6 +93,28 @@ const std::vector<OptionSpec>& table() {
        .default_note = "the description's, else 1",
        .minimum = 1,
        .maximum = most},
+      {.name = "gpus",
+       .type = integer,
+       .group = training,
+       .value = "N",
+       .help = "GPUs that train together, each with --batch samples; sizes one of them",
+       .default_value = "1",
+       .minimum = 1,
+       .maximum = most_gpus},
+      {.name = "zero",
+       .type = integer,
+       .group = training,
+       .value = "STAGE",
+       .help = "ZeRO: share out optimizer state (1), gradients too (2), parameters too (3)",
+       .default_note = "0: a replica on each GPU, as DDP has it",
+       .minimum = 0,
+       .maximum = last_zero_stage},
+      {.name = "alloc-conf",
+       .type = text,
+       .group = device,
+       .value = "TEXT",
+       .help = "settings of PyTorch's allocator, as in PYTORCH_ALLOC_CONF",
+       .default_note = "PyTorch's defaults"},
       {.name = "eval-batch",
        .type = integer,
        .group = training,

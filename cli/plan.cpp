@@ -31,8 +31,9 @@ struct Cargo {
 Result<void> set_budget(const Arguments& arguments, bool has_card, PlanRequest& request) {
   const auto budget = arguments.size("budget");
   if (has_card) {
-    const CheckSettings settings = requested_check(arguments, Runtime::stowage);
-    CheckSettings arena = settings;
+    const auto settings = requested_check(arguments, Runtime::stowage);
+    if (!settings) return tl::unexpected(settings.error());
+    CheckSettings arena = *settings;
     arena.runtime = Runtime::stowage;
     const auto graph = lower(request.model, request.lowering);
     if (!graph) return tl::unexpected(graph.error());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "estimator/allocator/alloc_conf.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/step/lower.hpp"
 #include "gpu_probe/cudnn_answer_cache.hpp"
@@ -24,6 +25,8 @@ tl::unexpected<Diagnostics> about_command_line(Diagnostics mistakes) {
 StepWishes requested_wishes(const Arguments& arguments, KernelSet kernels, const Card& card) {
   StepWishes wishes{.optimizer = arguments.text("optimizer"),
                     .accumulation = arguments.integer("accumulation"),
+                    .parallel = {.gpus = static_cast<int>(arguments.integer("gpus").value_or(1)),
+                                 .zero = static_cast<int>(arguments.integer("zero").value_or(0))},
                     .master_gradients = arguments.flag("master-gradients"),
                     .kernels = kernels,
                     .compute_capability = card.compute_capability};
@@ -133,7 +136,7 @@ Result<Card> planned_card(const Plan& plan, const ConfigDirectory& configs) {
   return named_generic_card(*total, std::strtod(capability.c_str(), nullptr));
 }
 
-CheckSettings requested_check(const Arguments& arguments, Runtime fallback) {
+Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallback) {
   CheckSettings settings;
   const std::string runtime = arguments.text("runtime").value_or(std::string(to_string(fallback)));
   for (const Runtime candidate : {Runtime::ideal, Runtime::stowage, Runtime::pytorch}) {
@@ -142,6 +145,15 @@ CheckSettings requested_check(const Arguments& arguments, Runtime fallback) {
   settings.in_use = arguments.size("in-use").value_or(Bytes());
   settings.reserve = arguments.size("reserve").value_or(Bytes());
   settings.context = arguments.size("context");
+  if (const auto text = arguments.text("alloc-conf")) {
+    if (settings.runtime != Runtime::pytorch) {
+      return failure(command_line_error(
+          fmt::format("--alloc-conf is for PyTorch's allocator, not for --runtime {}", runtime)));
+    }
+    auto conf = parse_alloc_conf(*text, "<option --alloc-conf>");
+    if (!conf) return tl::unexpected(std::move(conf.error()));
+    settings.allocator = conf->settings;
+  }
   return settings;
 }
 
@@ -156,14 +168,15 @@ Result<RequestedStep> requested_step(const Arguments& arguments, Runtime fallbac
   if (!model) return tl::unexpected(std::move(model.error()));
   auto card = requested_card(arguments, *configs);
   if (!card) return tl::unexpected(std::move(card.error()));
-  const CheckSettings settings = requested_check(arguments, fallback);
+  auto settings = requested_check(arguments, fallback);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
   auto chosen =
-      requested_choice(arguments, model->graph, kernel_set_of(settings.runtime), card->card);
+      requested_choice(arguments, model->graph, kernel_set_of(settings->runtime), card->card);
   if (!chosen) return tl::unexpected(std::move(chosen.error()));
   auto graph = lower(model->graph, chosen->lowering);
   if (!graph) return tl::unexpected(std::move(graph.error()));
-  return RequestedStep{*std::move(model), *std::move(card), settings, *std::move(chosen),
-                       std::make_shared<const StepGraph>(*std::move(graph))};
+  return RequestedStep{*std::move(model), *std::move(card), *std::move(settings),
+                       *std::move(chosen), std::make_shared<const StepGraph>(*std::move(graph))};
 }
 
 Diagnostics notes_of(const RequestedStep& request) {
@@ -178,6 +191,9 @@ std::string describe_step(const ModelGraph& model, const LoweringSettings& lower
                           std::optional<std::int64_t> batch, std::optional<std::int64_t> seq) {
   std::string text = model.name;
   if (batch) text += fmt::format(", batch {}", grouped_digits(*batch));
+  const DataParallel& parallel = lowering.parallel;
+  if (parallel.is_parallel()) text += fmt::format(" on each of {} GPUs", parallel.gpus);
+  if (parallel.zero > 0) text += fmt::format(" (ZeRO {})", parallel.zero);
   if (model.default_seq > 0) text += fmt::format(", seq {}", seq.value_or(model.default_seq));
   text += lowering.mode == Mode::train
               ? fmt::format(", training with {}", optimizer_text(lowering.optimizer))
@@ -208,6 +224,8 @@ Json settings_json(const ModelGraph& model, const ChosenStep& chosen, std::int64
       {"master_weights", of_training(masters != MasterWeights::none)},
       {"master_gradients", of_training(masters == MasterWeights::weights_and_gradients)},
       {"accumulation", of_training(chosen.accumulation)},
+      {"gpus", std::int64_t{lowering.parallel.gpus}},
+      {"zero", std::int64_t{lowering.parallel.zero}},
       {"zero_grad", of_training(to_string(lowering.step.zero_grad))},
       {"augment", std::int64_t{lowering.step.augment}},
       {"prefetch", std::int64_t{lowering.step.prefetch}},

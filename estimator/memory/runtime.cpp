@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "estimator/memory/partition.hpp"
+
 namespace stowage {
 
 namespace {
@@ -15,6 +17,11 @@ constexpr Bytes cublas_workspace_hopper{33'554'432};
 // growth of the first iterations at 50 to 200 MiB for both together (facts gathered in
 // docs/accounting.md); the middle of that, until a calibration measures it.
 constexpr Bytes library_kernels{64 << 20};
+
+// What a communicator took of each of two A100s, buffers and kernels together: 1.28 GiB were left
+// after the rest was gone (Bekman, "Machine Learning Engineering", training/performance). By NCCL's
+// source a connection has 9,633,792 bytes a channel; how many there are depends on the machine.
+constexpr Bytes nccl_bytes{1311 << 20};
 
 bool calls_cudnn(const KernelNode& node) {
   if (node.convolution >= 0) return true;
@@ -81,6 +88,8 @@ Bytes runtime_granularity(Runtime runtime) {
 std::vector<RuntimeBuffer> runtime_buffers(const StepGraph& graph, const Card& card,
                                            const CheckSettings& settings) {
   std::vector<RuntimeBuffer> buffers = settings.resident;
+  const std::vector<RuntimeBuffer> parallel = parallel_buffers(graph);
+  buffers.insert(buffers.end(), parallel.begin(), parallel.end());
   if (settings.runtime != Runtime::pytorch) return buffers;
   const Bytes each = card.compute_capability >= 9 && card.compute_capability < 10
                          ? cublas_workspace_hopper
@@ -106,6 +115,9 @@ std::vector<RuntimeRow> library_rows(const StepGraph& graph, Runtime runtime) {
   }
   if (std::any_of(graph.nodes.begin(), graph.nodes.end(), calls_cudnn)) {
     rows.push_back({"cuDNN kernels", library_kernels, source});
+  }
+  if (graph.settings.parallel.is_parallel()) {
+    rows.push_back({"NCCL", nccl_bytes, "1.28 GiB on each of two A100s in a public report"});
   }
   return rows;
 }

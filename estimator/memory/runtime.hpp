@@ -39,7 +39,8 @@ struct RuntimeRow {
   std::string source;
 };
 
-/// settings.resident, and the buffers that the runtime keeps beside the step's tensors: cuBLAS's
+/// settings.resident, those of data-parallel training (partition.hpp), and the buffers that the
+/// runtime keeps beside the step's tensors: cuBLAS's
 /// workspaces, one for each thread that calls it (forward's, and autograd's when training).
 /// 8,519,680 bytes each, and 33,554,432 from compute capability 9.0
 /// (ATen/cuda/CublasHandlePool.cpp, PyTorch 2.11).
@@ -48,7 +49,8 @@ struct RuntimeRow {
 /// The multiple to which the runtime rounds a tensor's bytes.
 [[nodiscard]] Bytes runtime_granularity(Runtime runtime);
 
-/// Kernels that cuBLAS and cuDNN load on first use, where the step calls them.
+/// Kernels that cuBLAS and cuDNN load on first use, where the step calls them, and what NCCL takes
+/// where several GPUs train.
 [[nodiscard]] std::vector<RuntimeRow> library_rows(const StepGraph& graph, Runtime runtime);
 
 /// The CUDA context: settings.context, else the card's; none in the ideal runtime.

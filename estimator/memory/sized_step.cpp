@@ -7,6 +7,7 @@
 
 #include "estimator/memory/benchmark.hpp"
 #include "estimator/memory/native_convolution.hpp"
+#include "estimator/memory/partition.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
@@ -104,6 +105,7 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
   if (batch < 1) return failure(fmt::format("batch {} is not at least 1", batch));
   SizedStep sized{.graph = graph, .batch = batch};
   std::int64_t total = 0;
+  const std::vector<bool> shared = shared_out(*graph);
   for (const Storage& storage : graph->storages) {
     try {
       const std::int64_t bytes = storage.bytes.at(batch);
@@ -114,7 +116,8 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
       }
       total = checked_add(total, bytes);
       if (total > largest_size) return too_large(storage, batch);
-      sized.storage_bytes.emplace_back(bytes);
+      const bool is_shared = shared[sized.storage_bytes.size()];
+      sized.storage_bytes.push_back(is_shared ? share_of(Bytes(bytes), *graph) : Bytes(bytes));
     } catch (const ArithmeticOverflow&) {
       return too_large(storage, batch);
     }

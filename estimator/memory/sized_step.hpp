@@ -15,7 +15,7 @@ namespace stowage {
 struct SizedStep {
   std::shared_ptr<const StepGraph> graph;
   std::int64_t batch = 0;            ///< of one micro-batch
-  std::vector<Bytes> storage_bytes;  ///< by StorageId
+  std::vector<Bytes> storage_bytes;  ///< by StorageId; what this GPU keeps (partition.hpp)
   /// By NodeId, in the order in which the runtime tries them; empty: the kernel wants no workspace.
   /// With settings.convolutions.benchmark: those that may win, the largest workspace first
   /// (benchmark_outcome with room for all), so that the first is the conservative end, and then

@@ -37,6 +37,23 @@ void add_workspaces(StepMemory& memory, const SizedStep& step, const MemoryRules
   }
 }
 
+// A gradient of which each GPU keeps a share is whole while it is made.
+void add_whole_gradients(StepMemory& memory, const SizedStep& step, const MemoryRules& rules,
+                         const std::vector<Touches>& touches) {
+  if (!step.graph->settings.parallel.shares_gradients()) return;
+  for (std::size_t i = 0; i < step.graph->storages.size(); ++i) {
+    const Storage& storage = step.graph->storages[i];
+    if (storage.storage_class != StorageClass::gradient || touches[i].empty()) continue;
+    const Bytes rest = Bytes(storage.bytes.at(step.batch)) - step.storage_bytes[i];
+    memory.entries.push_back({.storage_class = StorageClass::gradient,
+                              .storage = StorageId::of(i),
+                              .op = storage.op,
+                              .exact = rest});
+    memory.uses.push_back(
+        {.bytes = round_up(rest, rules.granularity), .touches = {touches[i].front()}});
+  }
+}
+
 }  // namespace
 
 std::vector<Touches> storage_touches(const StepGraph& graph) {
@@ -87,6 +104,7 @@ StepMemory step_memory(const SizedStep& step, const MemoryRules& rules,
                               .exact = step.storage_bytes[i]});
     memory.uses.push_back(std::move(use));
   }
+  add_whole_gradients(memory, step, rules, touches);
   if (rules.with_workspaces) add_workspaces(memory, step, rules);
   for (std::size_t i = 0; i < memory.buffers.size(); ++i) {
     const RuntimeBuffer& buffer = memory.buffers[i];

@@ -39,6 +39,7 @@ Diagnostics idle_wishes(const StepWishes& wishes) {
   if (wishes.optimizer || wishes.implementation) idle.emplace_back("an optimizer");
   if (wishes.accumulation) idle.emplace_back("accumulation");
   if (wishes.master_gradients) idle.emplace_back("master gradients");
+  if (wishes.parallel.is_parallel()) idle.emplace_back("several GPUs");
   if (idle.empty()) return {};
   return {{.severity = Severity::warning,
            .message = fmt::format("an inference has no use for {}", fmt::join(idle, " and "))}};
@@ -47,6 +48,10 @@ Diagnostics idle_wishes(const StepWishes& wishes) {
 }  // namespace
 
 Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes) {
+  if (wishes.parallel.zero > 0 && !wishes.parallel.is_parallel()) {
+    return failure("ZeRO shares a model out among GPUs: one has nobody to share with",
+                   "say how many there are: --gpus N");
+  }
   const bool trainable = model.loss.valid();
   const Mode mode = wishes.mode.value_or(trainable ? Mode::train : Mode::inference);
   if (mode == Mode::train && !trainable) {
@@ -67,6 +72,7 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
     chosen.warnings = idle_wishes(wishes);
     return chosen;
   }
+  chosen.lowering.parallel = wishes.parallel;
   chosen.accumulation = wishes.accumulation.value_or(model.accumulation);
   chosen.lowering.micro_batches = static_cast<int>(std::min<std::int64_t>(chosen.accumulation, 2));
   return chosen;

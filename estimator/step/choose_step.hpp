@@ -21,6 +21,7 @@ struct StepWishes {
   std::optional<std::string> optimizer;  ///< a name that named_optimizer knows
   std::optional<OptimizerImplementation> implementation;
   std::optional<std::int64_t> accumulation;  ///< micro-batches before an update, at least 1
+  DataParallel parallel = {};
   bool master_gradients = false;  ///< with master weights: gradients are added up in fp32 too
   KernelSet kernels = KernelSet::pytorch;
   double compute_capability = 8.6;  ///< of the card; only PyTorch's lowering depends on it
@@ -35,7 +36,7 @@ struct ChosenStep {
 };
 
 /// Errors: training a model without a loss; master gradients in a precision without master weights;
-/// an implementation that the optimizer does not have.
+/// an implementation that the optimizer does not have; a stage of ZeRO on one GPU.
 [[nodiscard]] Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes);
 
 }  // namespace stowage

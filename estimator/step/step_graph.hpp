@@ -19,6 +19,7 @@
 #include "estimator/base/shape.hpp"
 #include "estimator/catalogue/attributes.hpp"
 #include "estimator/model/model_graph.hpp"
+#include "estimator/step/data_parallel.hpp"
 #include "estimator/step/kernel.hpp"
 #include "estimator/step/kernel_set.hpp"
 
@@ -132,6 +133,7 @@ struct LoweringSettings {
   /// of a bare --gpu-memory.
   double compute_capability = 8.6;
   ConvolutionSettings convolutions = {};
+  DataParallel parallel = {};  ///< sizes what one of the GPUs keeps; the kernels are the same
   bool operator==(const LoweringSettings&) const = default;
 };
 

@@ -5,7 +5,7 @@
 //   expandable_segments:True
 //   roundup_power2_divisions:[256:1,512:2,1024:4,>:8]
 //
-// Read as PyTorch 2.11 reads it: white space counts for nothing, the last of two equal keys wins, a
+// Read as PyTorch 2.15 reads it: white space counts for nothing, the last of two equal keys wins, a
 // comma may end it. Where PyTorch takes what is half a number ("20mb") it is a mistake here.
 #pragma once
 

@@ -1,9 +1,9 @@
 // AllocatorSettings: what can be set of PyTorch's CUDA caching allocator, and the sizes that
 // follow.
 //
-// Rules as of PyTorch 2.11 (c10/core/AllocatorConfig.cpp, c10/cuda/CUDACachingAllocator.cpp, early
-// 2026); with the defaults they are those of 2.0 and later. alloc_conf.hpp reads them from
-// PyTorch's own syntax.
+// Rules as of PyTorch 2.15 (c10/core/AllocatorConfig.cpp, c10/cuda/CUDACachingAllocator.cpp); with
+// the defaults they are those of 2.0 and later. alloc_conf.hpp reads them from PyTorch's own
+// syntax.
 #pragma once
 
 #include <array>

@@ -132,7 +132,8 @@ OutOfMemory CachingAllocator::failure(const Request& request) const {
           .process = device_.used() - device_.in_use_by_others(),
           .allowed = allowed(),
           .allocated = statistics_.allocated.current,
-          .reserved = statistics_.reserved.current};
+          .reserved = statistics_.reserved.current,
+          .refused_early = refused_early(request)};
 }
 
 void CachingAllocator::free(BlockId id) {
@@ -214,11 +215,14 @@ Bytes CachingAllocator::largest_cached_block() const {
 
 std::vector<SegmentSnapshot> CachingAllocator::snapshot() const {
   std::vector<SegmentSnapshot> segments;
+  std::int64_t end = -1;  // of the block before
   for (const BlockId id : blocks_.by_address()) {
     const Block& block = blocks_[id];
     if (!block.mapped) continue;
-    if (segments.empty() || segments.back().address != block.segment_begin) {
-      segments.push_back({block.segment_begin, {}, block.stream, block.pool, block.expandable, {}});
+    const bool goes_on = block.address != block.segment_begin && end == block.address;
+    end = block.end();
+    if (!goes_on) {
+      segments.push_back({block.address, {}, block.stream, block.pool, block.expandable, {}});
     }
     const BlockState state = block.allocated            ? BlockState::allocated
                              : block.pending_events > 0 ? BlockState::awaiting_free

@@ -1,7 +1,7 @@
 // CachingAllocator: PyTorch's CUDA caching allocator, simulated block by block.
 //
-// What it does with a request (c10/cuda/CUDACachingAllocator.cpp, 2.11, early 2026; the rules are
-// told in docs/allocators.md):
+// What it does with a request (c10/cuda/CUDACachingAllocator.cpp of 2.15; the rules are told in
+// docs/allocators.md):
 //   1. round: to 512 bytes, or as roundup_power2_divisions says;
 //   2. best fit among the free blocks of its stream, in the small pool (up to 1 MiB) or in the
 //      large one; the block is split and the request gets the lower part, unless little is left
@@ -45,9 +45,11 @@ struct BlockSnapshot {
   bool operator==(const BlockSnapshot&) const = default;
 };
 
+/// A segment, or of an expandable one a run of mapped blocks, as torch.cuda.memory_snapshot lists
+/// it.
 struct SegmentSnapshot {
   std::int64_t address = 0;
-  Bytes reserved;  ///< the sum of its blocks: unmapped addresses are left out
+  Bytes reserved;  ///< the sum of its blocks
   StreamId stream;
   BlockPool pool = BlockPool::large;
   bool expandable = false;

@@ -13,6 +13,12 @@ std::string pytorch_size(Bytes bytes) {
 }
 
 std::string pytorch_message(const OutOfMemory& failure) {
+  if (failure.refused_early) {
+    return fmt::format(
+        "CUDA out of memory. Allocation was preemptively rejected because it would exceed "
+        "per_process_memory_fraction limit. Requested size: {}",
+        pytorch_size(failure.requested));
+  }
   std::string allowed;
   if (failure.allowed) allowed = pytorch_size(*failure.allowed) + " allowed; ";
   return fmt::format(

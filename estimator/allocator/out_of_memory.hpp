@@ -17,6 +17,7 @@ struct OutOfMemory {
   std::optional<Bytes> allowed;  ///< by a memory fraction or limit
   Bytes allocated;
   Bytes reserved;
+  bool refused_early = false;  ///< AllocatorSettings::refuse_early
 
   bool operator==(const OutOfMemory&) const = default;
 };

@@ -52,7 +52,8 @@ TEST_CASE("Out of memory names the segment, not the request") {
                                .process = 50_MiB,
                                .allowed = std::nullopt,
                                .allocated = 50_MiB,
-                               .reserved = 50_MiB});
+                               .reserved = 50_MiB,
+                               .refused_early = false});
   CHECK(card.now().ooms == 1);
   CHECK(card.now().alloc_retries == 1);
   CHECK(card.refused(14_MiB + 1_B).tried == 16_MiB);
@@ -146,6 +147,9 @@ TEST_CASE("Refused early, the cache stays") {
   card.allocator.free(card.take(60_MiB));
   const OutOfMemory failure = card.refused(80_MiB);
   CHECK(failure.reserved == 60_MiB);
+  CHECK(pytorch_message(failure) ==
+        "CUDA out of memory. Allocation was preemptively rejected because it would exceed "
+        "per_process_memory_fraction limit. Requested size: 80.00 MiB");
   CHECK(card.now().early_refusals == 1);
   CHECK(card.now().ooms == 0);
   CHECK(card.now().alloc_retries == 0);

@@ -110,9 +110,9 @@ int NaiveCachingAllocator::allocate(Bytes bytes, StreamId stream) {
   const bool collecting = settings_.garbage_collection_threshold > 0 && limit() != unlimited;
   if (collecting) ++searches_[request.small ? 1 : 0];
   Place place = best_fit(request);
+  bool refused = false;
   if (place.none()) {
     if (collecting) collect();
-    bool refused = false;
     place = new_memory(request, refused);
     if (place.none() && refused) {
       ++statistics_.early_refusals;
@@ -134,7 +134,8 @@ int NaiveCachingAllocator::allocate(Bytes bytes, StreamId stream) {
                      Bytes(reserved()),
                      limit() == unlimited ? std::nullopt : std::optional(Bytes(limit())),
                      statistics_.allocated.current,
-                     statistics_.reserved.current};
+                     statistics_.reserved.current,
+                     refused};
     return -1;
   }
   const std::int64_t rest = at(place).size - size;
@@ -401,21 +402,24 @@ void NaiveCachingAllocator::collect() {
 std::vector<SegmentSnapshot> NaiveCachingAllocator::snapshot() const {
   std::vector<SegmentSnapshot> result;
   for (const Segment& segment : segments_) {
-    SegmentSnapshot row{segment.address,    {},
-                        segment.stream,     segment.small ? BlockPool::small : BlockPool::large,
-                        segment.expandable, {}};
     std::int64_t address = segment.address;
+    bool mapped_before = false;
     for (const Piece& piece : segment.pieces) {
-      if (piece.state != State::unmapped) {
+      const bool mapped = piece.state != State::unmapped;
+      if (mapped && !mapped_before) {
+        const BlockPool pool = segment.small ? BlockPool::small : BlockPool::large;
+        result.push_back({address, {}, segment.stream, pool, segment.expandable, {}});
+      }
+      if (mapped) {
         const BlockState state = piece.state == State::used      ? BlockState::allocated
                                  : piece.state == State::waiting ? BlockState::awaiting_free
                                                                  : BlockState::inactive;
-        row.reserved += Bytes(piece.size);
-        row.blocks.push_back({address, Bytes(piece.size), Bytes(piece.requested), state});
+        result.back().reserved += Bytes(piece.size);
+        result.back().blocks.push_back({address, Bytes(piece.size), Bytes(piece.requested), state});
       }
+      mapped_before = mapped;
       address += piece.size;
     }
-    if (!row.blocks.empty()) result.push_back(row);
   }
   return result;
 }

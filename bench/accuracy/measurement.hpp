@@ -26,6 +26,7 @@ struct Job {
   int micro_batches = 1;
   bool checkpointing = false;
   bool cudnn_benchmark = false;
+  int prefetched = 0;  ///< batches that the loader has put on the GPU ahead of the step
 };
 
 struct Measurement {

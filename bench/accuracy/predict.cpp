@@ -26,10 +26,10 @@ T value_of(Result<T> result) {
 double mib(Bytes bytes) { return static_cast<double>(bytes.count()) / mebibyte; }
 
 std::string key_of(const Job& job) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", job.model, job.description, job.arguments,
-                     job.seq.value_or(0), job.gpu, job.optimizer,
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", job.model, job.description,
+                     job.arguments, job.seq.value_or(0), job.gpu, job.optimizer,
                      static_cast<int>(job.implementation), to_string(job.precision),
-                     job.micro_batches, job.checkpointing, job.cudnn_benchmark);
+                     job.micro_batches, job.checkpointing, job.cudnn_benchmark, job.prefetched);
 }
 
 }  // namespace
@@ -55,6 +55,7 @@ std::shared_ptr<const StepGraph> Predictor::graph_of(const Job& job, const Card&
                             .step = model.step,
                             .compute_capability = card.compute_capability};
   settings.optimizer.implementation = job.implementation;
+  settings.step.prefetch = job.prefetched;
   settings.convolutions.benchmark = job.cudnn_benchmark;
   kept = std::make_shared<const StepGraph>(value_of(lower(model, settings)));
   return kept;

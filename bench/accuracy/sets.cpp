@@ -184,7 +184,8 @@ DataSet timm_sheet(const std::filesystem::path& folder, const Training& training
                                 .batch = static_cast<std::int64_t>(number(row, "batch_size")),
                                 .optimizer = training.optimizer,
                                 .implementation = training.implementation,
-                                .cudnn_benchmark = training.cudnn_benchmark},
+                                .cudnn_benchmark = training.cudnn_benchmark,
+                                .prefetched = 1},
                         .measured_mib = number(row, "measured_max_gpu_mem_mib"),
                         .others_mib = number(row, "faketensor_last_mib")});
   }

@@ -4,35 +4,10 @@ Only nn.LSTM reaches cuDNN's operator under fake CUDA (fake_cuda.cudnn_lstm), so
 it here in the same way. The weights are listed one by one, though PyTorch has them in one buffer;
 the reserve counts 0 bytes."""
 
-import collections
-
 import operator_saved
 from operator_saved import Case
 
 MODES = {"relu": 0, "tanh": 1, "lstm": 2, "gru": 3}
-
-
-def saved_totals(run, model, inputs, target):
-    """As operator_saved.saved_totals, with the views of a buffer of weights counted each."""
-    import saved_tensors
-
-    entries, _ = saved_tensors.collect(run, model, inputs, target)
-    counts = collections.Counter()
-    for entry in entries:
-        sizes = [entry["storage_bytes"]]
-        if entry["kind"] == "parameter":
-            shapes = {}
-            for number, use in enumerate(entry["saved_by"]):
-                bytes_each = 4
-                for size in use["shape"]:
-                    bytes_each *= size
-                shapes[number] = bytes_each
-            parts = [size for size in shapes.values() if size < entry["storage_bytes"]]
-            sizes = parts if sum(parts) == entry["storage_bytes"] else sizes
-        for size in sizes:
-            if size:
-                counts[entry["kind"], size] += 1
-    return [[kind, size, count] for (kind, size), count in sorted(counts.items())]
 
 
 def cases():
@@ -40,8 +15,6 @@ def cases():
     from torch import nn
 
     import fake_cuda
-
-    operator_saved.saved_totals = saved_totals
 
     class Recurrent(nn.Module):
         """What nn.RNNBase.forward does on CUDA, returning the sequence only."""

@@ -68,8 +68,10 @@ def tensors_in(value):
 
 
 def is_python_number(tensor):
-    """Autograd saves the 0.5 of `0.5 * x` as a float64 scalar in host memory, past the hooks."""
-    return tensor.dim() == 0 and tensor.device.type == "cpu" and tensor.dtype == torch.float64
+    """Autograd saves the 0.5 of `0.5 * x` as a float64 scalar in host memory, past the hooks; the
+    number of samples that a loss is divided by as an int64 one."""
+    return (tensor.dim() == 0 and tensor.device.type == "cpu" and
+            tensor.dtype in (torch.float64, torch.int64))
 
 
 def attribute_uses(collector, loss):

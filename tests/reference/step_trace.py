@@ -4,11 +4,12 @@ Every operator that reaches the dispatcher below autograd is one event. A storag
 the operator that returned it until its last reference is gone (a finalizer on the storage). What a
 kernel allocates and frees inside itself (workspaces, internal copies) is not seen.
 
-One correction. Where a tensor has several users, the autograd engine sums their gradients, in place
+Two corrections. Where a tensor has several users, the autograd engine sums their gradients, in place
 if it holds the only reference to the first. While a dispatch mode is active it never does, so the
 mode does it in the engine's stead (`engine_sum`); the profiler, which needs no mode, confirms the
 same choice: in place at residual additions and inside GELU, out of place at concatenations and at
-GPT-2's tied embedding, whose first gradients are views.
+GPT-2's tied embedding, whose first gradients are views. And a linear layer of an input that does
+not lie contiguously adds its bias in place (`adds_bias_of_linear`).
 """
 
 import contextlib
@@ -54,6 +55,14 @@ def engine_sum(first, second):
     if first._is_view() or uses > USES_OF_AN_UNSHARED_STORAGE:
         return torch.ops.aten.add.Tensor(first, second), "engine: aten.add.Tensor"
     return torch.ops.aten.add_.Tensor(first, second), "engine: aten.add_.Tensor"
+
+
+def adds_bias_of_linear(func, args, last):
+    """Whether this is linear's addition of its bias to a product of more than two axes, made of an
+    input that is not contiguous. It is in place, but not for subclasses of Tensor, as fake ones are
+    (ATen/native/Linear.cpp)."""
+    return (func is torch.ops.aten.add.Tensor and last == "aten._unsafe_view" and
+            isinstance(args[1], torch.Tensor) and args[1].dim() == 1 and args[0].dim() > 2)
 
 
 class StorageTrace(TorchDispatchMode):
@@ -113,6 +122,9 @@ class StorageTrace(TorchDispatchMode):
         engine = self.phase == "backward" and not torch.is_grad_enabled()
         if engine and func is torch.ops.aten.add.Tensor:
             result, operator = engine_sum(*args)
+        elif self.phase == "forward" and adds_bias_of_linear(func, args, self.events[-1][2]):
+            operator = "aten.add_.Tensor"
+            result = torch.ops.aten.alias(torch.ops.aten.add_.Tensor(*args))
         else:
             result, operator = func(*args, **(kwargs or {})), str(func).removesuffix(".default")
         self.observe(operator, [t for t in tree_iter(result) if isinstance(t, torch.Tensor)])

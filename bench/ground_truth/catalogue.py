@@ -23,6 +23,14 @@ class Model:
     seq: int | None = None
     default_batch: int = 32
 
+    @property
+    def family(self) -> str:
+        """What results are grouped by: networks of a family err alike."""
+        if self.kind != "image":
+            return {"features": "mlp", "tokens": "language model"}[self.kind]
+        of_patches = any(word in self.name for word in ("vit", "swin", "deit", "mixer"))
+        return "image transformer" if of_patches else "convolutional"
+
 
 _ROWS = [
     Model("mlp", "torch", "features", 1_863_690, default_batch=128),

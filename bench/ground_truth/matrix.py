@@ -29,11 +29,15 @@ class Job:
     cudnn_benchmark: bool = False
     outputs: str = "step"  # how long the loop holds the network's output; see README.md
     cap_bytes: int | None = None  # run with the device capped at this many bytes
+    cap_allocator_bytes: int | None = None  # or with the caching allocator alone capped; not both
 
     def key(self) -> str:
         """`field=value,...` in the order of the fields, fields that are None left out."""
         pairs = ((name, value) for name, value in asdict(self).items() if value is not None)
         return ",".join(f"{name}={_text(value)}" for name, value in pairs)
+
+    def family(self) -> str:
+        return catalogue.find(self.model).family
 
     @staticmethod
     def from_key(key: str) -> Job:
@@ -72,6 +76,8 @@ def complete(job: Job) -> Job:
             raise ValueError(f"'{value}' is none of {', '.join(known)}")
     if job.batch < 1:
         raise ValueError(f"batch {job.batch} is not positive")
+    if job.cap_bytes is not None and job.cap_allocator_bytes is not None:
+        raise ValueError("cap_bytes and cap_allocator_bytes exclude each other")
     return replace(job, image_size=(job.image_size or row.image_size) if row.image_size else None,
                    seq=(job.seq or row.seq) if row.seq else None,
                    channels_last=job.channels_last and row.kind == "image")

@@ -37,6 +37,21 @@ class Usage(Exception):
     """A mistake in the command line or in a file that it names."""
 
 
+def add_running(to: argparse.ArgumentParser, output: str | None) -> None:
+    """The options of how jobs are run, which every command that runs some has."""
+    how = to.add_argument_group("how")
+    how.add_argument("-o", "--output", default=output)
+    how.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    how.add_argument("--warmup", type=int, help="steps before the steady phase; 5, on the CPU 1")
+    how.add_argument("--steps", type=int, help="steps in the steady phase; 10, on the CPU 1")
+    how.add_argument("--timeout", type=float, default=300, help="seconds a job may take")
+    how.add_argument("--stop-after", type=float, metavar="SECONDS",
+                     help="start no further job after this; run again to continue")
+    how.add_argument("--retry-failed", action="store_true",
+                     help="run recorded failures and timeouts again")
+    how.add_argument("--list", action="store_true", help="print the jobs' keys and stop")
+
+
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -56,17 +71,7 @@ def parser() -> argparse.ArgumentParser:
     which.add_argument("--channels-last", action="store_true")
     which.add_argument("--cudnn-benchmark", action="store_true")
     which.add_argument("--outputs", choices=matrix.OUTPUTS, default="step")
-    how = result.add_argument_group("how")
-    how.add_argument("-o", "--output", default="ground_truth.json")
-    how.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    how.add_argument("--warmup", type=int, help="steps before the steady phase; 5, on the CPU 1")
-    how.add_argument("--steps", type=int, help="steps in the steady phase; 10, on the CPU 1")
-    how.add_argument("--timeout", type=float, default=300, help="seconds a job may take")
-    how.add_argument("--stop-after", type=float, metavar="SECONDS",
-                     help="start no further job after this; run again to continue")
-    how.add_argument("--retry-failed", action="store_true",
-                     help="run recorded failures and timeouts again")
-    how.add_argument("--list", action="store_true", help="print the jobs' keys and stop")
+    add_running(result, "ground_truth.json")
     return result
 
 
@@ -193,17 +198,21 @@ def _line(number: int, count: int, record: dict) -> str:
             f"{record['wall_seconds']:.0f} s  {record['key']}  {said[:100]}").rstrip()
 
 
-def final_text(head: dict, jobs: list[Job], records: dict[str, dict]) -> str:
-    """The results file: the records of the jobs asked for, sorted by key."""
+def final_text(head: dict, jobs: list[Job], records: dict[str, dict], summarise=None) -> str:
+    """The results file: the records of the jobs asked for, sorted by key.
+
+    `summarise` turns those records into further fields of the head.
+    """
     found = sorted((records[job.key()] for job in jobs if job.key() in records),
                    key=lambda record: record["key"])
     missing = sorted(job.key() for job in jobs if job.key() not in records)
-    content = {**head, "complete": not missing, "missing": missing, "jobs": found}
+    further = summarise(found) if summarise else {}
+    content = {**head, **further, "complete": not missing, "missing": missing, "jobs": found}
     return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
 
-def run_all(jobs: list[Job], overheads: dict, options, uuid, log: journal.Journal) -> None:
-    """Runs what the journal lacks, in order."""
+def run_all(jobs: list[Job], extras: dict[str, dict], options, uuid, log: journal.Journal) -> None:
+    """Runs what the journal lacks, in order. `extras`: by key, what a job's process is told besides."""
     again = ("failed", "timeout") if options.retry_failed else ()
     todo = [job for job in jobs
             if job.key() not in log.records or log.records[job.key()]["status"] in again]
@@ -215,13 +224,13 @@ def run_all(jobs: list[Job], overheads: dict, options, uuid, log: journal.Journa
             print(f"measure: stopped, {len(todo) - number + 1} jobs left", file=sys.stderr)
             return
         spec = {"job": asdict(job), "device": options.device, "uuid": uuid, "warmup": options.warmup,
-                "steps": options.steps, "overhead_bytes": overheads.get(job.key())}
+                "steps": options.steps, **extras.get(job.key(), {})}
         record = run_job(spec, options.timeout)
         log.append(record)
         print(_line(number, len(todo), record), file=sys.stderr, flush=True)
 
 
-def _fill_defaults(options) -> None:
+def fill_defaults(options) -> None:
     cuda = options.device == "cuda"
     if options.warmup is None:
         options.warmup = 5 if cuda else 1
@@ -246,29 +255,38 @@ def _head(options, machine: dict) -> tuple[dict, dict, str | None]:
     return head, header, uuid
 
 
+def run_and_write(jobs: list[Job], extras: dict[str, dict], options, summarise=None) -> int:
+    """Opens the journal, runs what it lacks, writes the results file; the exit code.
+
+    Usage, WrongJournal or OSError if it cannot begin.
+    """
+    head, header, uuid = _head(options, describe(options.device))
+    log = journal.Journal(options.output + ".journal", header)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    code = 0
+    try:
+        run_all(jobs, extras, options, uuid, log)
+    except KeyboardInterrupt:
+        print("measure: interrupted; run the same command to continue", file=sys.stderr)
+        code = 130
+    journal.atomic_write(options.output, final_text(head, jobs, log.records, summarise))
+    statuses = {log.records[job.key()]["status"] for job in jobs if job.key() in log.records}
+    return code or int(bool(statuses & {"failed", "timeout"}))
+
+
 def main(arguments=None) -> int:
     options = parser().parse_args(arguments)
     try:
-        _fill_defaults(options)
+        fill_defaults(options)
         jobs, overheads = jobs_asked_for(options)
         if options.list:
             print("\n".join(job.key() for job in jobs))
             return 0
-        head, header, uuid = _head(options, describe(options.device))
-        log = journal.Journal(options.output + ".journal", header)
+        extras = {key: {"overhead_bytes": bytes_} for key, bytes_ in overheads.items()}
+        return run_and_write(jobs, extras, options)
     except (Usage, journal.WrongJournal, OSError) as error:
         print(f"measure: {error}", file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    code = 0
-    try:
-        run_all(jobs, overheads, options, uuid, log)
-    except KeyboardInterrupt:
-        print("measure: interrupted; run the same command to continue", file=sys.stderr)
-        code = 130
-    journal.atomic_write(options.output, final_text(head, jobs, log.records))
-    statuses = {log.records[job.key()]["status"] for job in jobs if job.key() in log.records}
-    return code or int(bool(statuses & {"failed", "timeout"}))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import statistics
 
 import torch
 
+import cap
 import card
 import nvml
 
@@ -98,7 +99,7 @@ class CudaMeter:
 
     def cap(self, limit_bytes: int) -> float:
         """Lets the caching allocator hold at most `limit_bytes`; returns the fraction that was set."""
-        fraction = min(1.0, limit_bytes / torch.cuda.mem_get_info()[1])
+        fraction = cap.fraction_for(limit_bytes, torch.cuda.mem_get_info()[1])
         torch.cuda.set_per_process_memory_fraction(fraction)
         return fraction
 

@@ -34,13 +34,16 @@ def _mnist_cnn() -> nn.Module:
 
 
 def _keras_deep() -> nn.Module:
-    """26 padded 3x3 convolutions, a 2x2 pool after the 1st, 2nd, 24th and 26th; one output."""
+    """26 padded 3x3 convolutions, a 2x2 pool after the 1st, 2nd, 24th and 26th; one output.
+
+    No activation between them, as its user had it and configs/models describes it.
+    """
     layers, channels = [], 1
     for index, width in enumerate([256, 512] + [1024] * 22 + [256, 32], start=1):
-        layers += [nn.Conv2d(channels, width, 3, padding="same"), nn.ReLU()]
+        layers += [nn.Conv2d(channels, width, 3, padding="same")]
         layers += [nn.MaxPool2d(2)] if index in (1, 2, 24, 26) else []
         channels = width
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(32, 4), nn.ReLU(), nn.Linear(4, 1))
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(32, 4), nn.Linear(4, 1))
 
 
 class _UNet(nn.Module):

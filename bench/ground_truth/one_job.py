@@ -2,9 +2,10 @@
 
     python one_job.py SPEC.json RESULT.json
 
-SPEC holds {"job": {...}, "device": "cuda"|"cpu", "uuid": ..., "warmup": n, "steps": m,
-"overhead_bytes": ...}. RESULT is rewritten after every phase, so that a job that is killed leaves the
-phases that it finished; "status" is "running" until the end.
+SPEC holds {"job": {...}, "device": "cuda"|"cpu", "uuid": ..., "warmup": n, "steps": m}, and for capped
+jobs "overhead_bytes" or "estimate", which is recorded as it stands. RESULT is rewritten after every
+phase, so that a job that is killed leaves the phases that it finished; "status" is "running" until the
+end.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 import sys
 import traceback
 
+import cap
 import catalogue
 from journal import atomic_write
 from matrix import Job
@@ -73,26 +75,6 @@ class Recorder:
         self.save()
 
 
-def apply_cap(job: Job, spec: dict, meter, context: dict, recorder: Recorder) -> None:
-    """Caps the allocator at cap_bytes less what the process holds outside it.
-
-    PyTorch can cap only its allocator. The rest (context, libraries' kernels) is taken as
-    `overhead_bytes` of the spec if given, else as what this process held once its context existed.
-    """
-    overhead, source = spec.get("overhead_bytes"), "given"
-    if overhead is None:
-        source = "context"
-        held, reserved = context["process_device_bytes"], context["reserved_bytes"]
-        overhead = 0 if held is None else held - reserved
-        source = "unknown, taken as 0" if held is None else source
-    limit = job.cap_bytes - overhead
-    cap = {"device_bytes": job.cap_bytes, "overhead_bytes": overhead, "overhead_source": source,
-           "allocator_limit_bytes": max(0, limit)}
-    recorder.save(cap=cap)
-    cap["fraction"] = meter.cap(max(0, limit))
-    recorder.save(cap=cap)
-
-
 def warm_up(trainer, warmup: int) -> None:
     """The rest of `warmup` steps, and up to 20 more until one update was not skipped by the scaler.
 
@@ -110,8 +92,7 @@ def measure(job: Job, spec: dict, meter, recorder: Recorder) -> None:
     recorder.phase("before", meter.before())
     context = meter.context()
     recorder.phase("context", context)
-    if job.cap_bytes is not None:
-        apply_cap(job, spec, meter, context, recorder)
+    cap.apply(job, spec, meter, context, recorder)
     recorder.save(flags=training.flags())
 
     meter.reset_peaks()
@@ -147,6 +128,8 @@ def run(spec: dict, result_path: str) -> dict:
     job = Job(**spec["job"])
     recorder = Recorder(result_path, {"key": job.key(), "job": spec["job"], "status": "running",
                                       "phases": {}})
+    if spec.get("estimate"):
+        recorder.save(estimate=spec["estimate"])
     meter = None
     try:
         import meter as meters

@@ -14,6 +14,7 @@ if importlib.util.find_spec("torch") is None:
 
 import torch
 
+import cap
 import catalogue
 import matrix
 import meter
@@ -134,11 +135,19 @@ class Meter(unittest.TestCase):
         for bytes_, spec, limit, source, fraction in cases:
             recorder = mock.Mock()
             with self.cuda() as set_fraction:
-                one_job.apply_cap(Job("mlp", 1, cap_bytes=bytes_), spec, meter.CudaMeter(None), context,
-                                  recorder)
+                cap.apply(Job("mlp", 1, cap_bytes=bytes_), spec, meter.CudaMeter(None), context,
+                          recorder)
             set_fraction.assert_called_once_with(fraction)
-            cap = recorder.save.call_args.kwargs["cap"]
-            self.assertEqual((cap["allocator_limit_bytes"], cap["overhead_source"]), (limit, source))
+            saved = recorder.save.call_args.kwargs["cap"]
+            self.assertEqual((saved["allocator_limit_bytes"], saved["overhead_source"]),
+                             (limit, source))
+
+    def test_a_cap_of_the_allocator_is_set_as_it_stands(self):
+        recorder = mock.Mock()
+        with self.cuda() as set_fraction:
+            cap.apply(Job("mlp", 1, cap_allocator_bytes=50), {}, meter.CudaMeter(None), {}, recorder)
+        set_fraction.assert_called_once_with(0.5)
+        recorder.save.assert_called_with(cap={"allocator_limit_bytes": 50, "fraction": 0.5})
 
 
 if __name__ == "__main__":

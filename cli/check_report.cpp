@@ -50,9 +50,10 @@ Table largest_tensors(const CheckReport& report, const ModelGraph& model) {
   const auto total = static_cast<double>(std::max<std::int64_t>(report.tensor_bytes.count(), 1));
   for (const FootprintRow& row : report.footprint.rows) {
     sum += static_cast<double>(row.bytes.count());
-    const std::string layer = row.op.valid() ? model.op(row.op).name : std::string();
-    table.rows.push_back(
-        {{row.bytes, Share{sum / total}, spaced(to_string(row.storage_class)), layer, row.name}});
+    const MemoryEntry& entry = row.entry;
+    const std::string layer = entry.op.valid() ? model.op(entry.op).name : std::string();
+    table.rows.push_back({{row.bytes, Share{sum / total}, spaced(to_string(entry.storage_class)),
+                           layer, name_of(report.footprint, row)}});
   }
   return table;
 }
@@ -123,8 +124,9 @@ Json::Object check_json(const CheckReport& report, const Card& card) {
   }
   Json::Array tensors;
   for (const FootprintRow& row : report.footprint.rows) {
-    tensors.emplace_back(Json::Object{
-        {"name", row.name}, {"class", to_string(row.storage_class)}, {"bytes", row.bytes}});
+    tensors.emplace_back(Json::Object{{"name", name_of(report.footprint, row)},
+                                      {"class", to_string(row.entry.storage_class)},
+                                      {"bytes", row.bytes}});
   }
   Json::Array fallbacks;
   for (const EngineFallback& fallback : report.fallbacks) {

@@ -41,7 +41,7 @@ std::string_view cudnn_version(std::string_view engine) {
 bool same_workspace_origin(const Plan& plan, const SizedStep& step) {
   std::vector<std::string_view> versions{{}};
   bool named_by_origin = true;  // "cudnn 9.19.0" for an origin names its engines
-  for (const std::vector<Engine>& engines : step.engines) {
+  for (const Engines& engines : step.engines) {
     for (const Engine& engine : engines) {
       if (versions.back() != cudnn_version(engine.name)) {
         versions.push_back(cudnn_version(engine.name));
@@ -58,8 +58,7 @@ bool same_workspace_origin(const Plan& plan, const SizedStep& step) {
   });
 }
 
-void compare_workspace(const PlannedNode& node, const std::vector<Engine>& engines,
-                       Violations& wrong) {
+void compare_workspace(const PlannedNode& node, const Engines& engines, Violations& wrong) {
   if (engines.empty()) {
     if (node.workspace != Bytes{} || !node.engine.empty()) {
       wrong.note([&] {

@@ -7,7 +7,16 @@
 
 namespace stowage {
 
-enum class DataType { float32, float64, float16, bfloat16, int64, int32, uint8, boolean };
+enum class DataType : std::uint8_t {
+  float32,
+  float64,
+  float16,
+  bfloat16,
+  int64,
+  int32,
+  uint8,
+  boolean
+};
 
 [[nodiscard]] std::int64_t element_size(DataType type);   ///< bytes an element
 [[nodiscard]] std::string_view to_string(DataType type);  ///< "float32", ...

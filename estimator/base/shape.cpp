@@ -7,6 +7,16 @@ Shape::Shape(const Shape& other) = default;
 Shape& Shape::operator=(const Shape& other) = default;
 Shape::~Shape() = default;
 
+std::size_t ShapeHash::operator()(const Shape& shape) const {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
+  std::uint64_t hash = shape.size();
+  for (const Affine& dimension : shape) {
+    hash = (hash ^ static_cast<std::uint64_t>(dimension.constant)) * odd;
+    hash = (hash ^ static_cast<std::uint64_t>(dimension.slope) ^ hash >> 32) * odd;
+  }
+  return hash ^ hash >> 32;
+}
+
 Affine element_count(const Shape& shape) {
   Affine count = 1;
   for (const Affine& dimension : shape) count = count * dimension;

@@ -111,6 +111,11 @@ class Shape {
   Shared<Dimensions> dimensions_;
 };
 
+/// For unordered containers, which are looked up in and never iterated over.
+struct ShapeHash {
+  [[nodiscard]] std::size_t operator()(const Shape& shape) const;
+};
+
 [[nodiscard]] Affine element_count(const Shape& shape);
 [[nodiscard]] Shape contiguous_strides(const Shape& shape);  ///< in elements
 [[nodiscard]] std::string to_string(const Shape& shape);     ///< "[batch, 3, 224, 224]"

@@ -15,6 +15,7 @@ namespace {
 
 Attributes convolution_attributes(const OperatorLowering& lowering) {
   Attributes attributes;
+  if (padding_of_axes(lowering.attributes()) != nullptr) return attributes;  // it says so itself
   attributes.set("padding", symmetric_padding(resolved_padding(lowering.attributes())));
   return attributes;
 }
@@ -22,6 +23,7 @@ Attributes convolution_attributes(const OperatorLowering& lowering) {
 /// What the longer side of each axis has beyond the other, as the `pad` kernel's attributes; none:
 /// the padding is symmetric.
 std::optional<Attributes> excess_padding(const OperatorLowering& lowering) {
+  if (padding_of_axes(lowering.attributes()) != nullptr) return std::nullopt;
   const Padding padding = resolved_padding(lowering.attributes());
   if (padding.before == padding.after) return std::nullopt;
   const std::vector<std::int64_t> both = symmetric_padding(padding);
@@ -218,11 +220,23 @@ OperatorRow row(std::string_view name, std::string_view doc, int spatial) {
           .autocast = AutocastClass::lower};
 }
 
+}  // namespace
+
+namespace {
+
 /// [n, c, length] as [n, c, 1, length].
 TensorView with_height(TensorView view) {
   view.shape.insert(view.shape.begin() + 2, Affine(1));
   view.strides.insert(view.strides.begin() + 2, view.strides[1]);
   return view;
+}
+
+// Autograd's backward asks by the saved input and the filter, as forward does
+// (cudnn_conv_suggest_memory_format in ATen/native/ConvUtils.h, which leaves float64 out).
+TensorLayout layout_of(const TensorView& x, const TensorView& w, const TensorView& y) {
+  const bool channels_last = x.type != DataType::float64 &&
+                             (is_channels_last(x) || is_channels_last(w) || is_channels_last(y));
+  return channels_last ? TensorLayout::channels_last : TensorLayout::contiguous;
 }
 
 }  // namespace
@@ -231,20 +245,27 @@ ConvolutionCall convolution_call(const OperatorLowering& lowering,
                                  ConvolutionCall::Direction direction, const TensorView& x,
                                  const TensorView& w, const TensorView& y) {
   const Attributes& attributes = lowering.attributes();
-  ConvolutionCall call{.direction = direction,
-                       .x = x,
-                       .w = w,
-                       .y = y,
-                       .stride = attributes.integers("stride"),
-                       .padding = symmetric_padding(resolved_padding(attributes)),
-                       .dilation = attributes.integers("dilation"),
-                       .groups = attributes.integer("groups")};
-  if (call.stride.size() > 1) return call;
-  for (TensorView* view : {&call.x, &call.w, &call.y}) *view = with_height(std::move(*view));
-  call.stride.insert(call.stride.begin(), 1);
-  call.padding.insert(call.padding.begin(), 0);
-  call.dilation.insert(call.dilation.begin(), 1);
-  return call;
+  const std::vector<std::int64_t>* const padding = padding_of_axes(attributes);
+  ConvolutionWindow window{
+      .stride = attributes.integers("stride"),
+      .padding = padding != nullptr ? *padding : symmetric_padding(resolved_padding(attributes)),
+      .dilation = attributes.integers("dilation"),
+      .groups = attributes.integer("groups")};
+  const bool flat = window.stride.size() == 1;  // [n, c, length]
+  if (flat) {
+    window.stride.insert(window.stride.begin(), 1);
+    window.padding.insert(window.padding.begin(), 0);
+    window.dilation.insert(window.dilation.begin(), 1);
+  }
+  const auto call = [&](const TensorView& a, const TensorView& b, const TensorView& c) {
+    return ConvolutionCall{.direction = direction,
+                           .x = {a.shape, a.type},
+                           .w = {b.shape, b.type},
+                           .y = {c.shape, c.type},
+                           .layout = layout_of(a, b, c),
+                           .window = Shared(std::move(window))};
+  };
+  return flat ? call(with_height(x), with_height(w), with_height(y)) : call(x, w, y);
 }
 
 Affine convolution_flops(const TensorView& w, const TensorView& y) {

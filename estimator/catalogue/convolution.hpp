@@ -26,6 +26,9 @@ namespace stowage {
 struct Padding {
   std::vector<std::int64_t> before, after;
 };
+/// The attribute where it is written as one number an axis, the same on both sides; null: it is
+/// not.
+[[nodiscard]] const std::vector<std::int64_t>* padding_of_axes(const Attributes& attributes);
 /// As numbers: `same` is half of what the dilated kernel overhangs, the odd one after; `valid`
 /// none.
 [[nodiscard]] Padding resolved_padding(const Attributes& attributes);

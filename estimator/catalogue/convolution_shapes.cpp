@@ -12,11 +12,15 @@ namespace stowage {
 
 namespace {
 
-const std::string* padding_word(const Attributes& attributes) {
+const AttributeValue* written_padding(const Attributes& attributes) {
   for (const auto& [name, value] : attributes.entries()) {
-    if (name == "padding") return std::get_if<std::string>(&value);
+    if (name == "padding") return &value;
   }
   return nullptr;
+}
+
+const std::string* padding_word(const Attributes& attributes) {
+  return std::get_if<std::string>(written_padding(attributes));
 }
 
 std::optional<InferenceError> check_same_padding(const Attributes& attributes) {
@@ -74,6 +78,13 @@ Inference convolution_inference(const Attributes& attributes, Shape y, Shape w, 
 }
 
 }  // namespace
+
+const std::vector<std::int64_t>* padding_of_axes(const Attributes& attributes) {
+  const auto* numbers = std::get_if<std::vector<std::int64_t>>(written_padding(attributes));
+  const bool of_axes =
+      numbers != nullptr && numbers->size() == attributes.integers("kernel").size();
+  return of_axes ? numbers : nullptr;
+}
 
 Padding resolved_padding(const Attributes& attributes) {
   const auto& kernel = attributes.integers("kernel");

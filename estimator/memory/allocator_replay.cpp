@@ -135,11 +135,11 @@ class Process {
 
   // With cudnn.benchmark those that a timing could choose, which a convolution's first call makes.
   [[nodiscard]] const std::vector<Engine>& engines_of(std::size_t node) {
-    if (step_.benchmark.empty() || step_.benchmark[node].empty()) return step_.engines[node];
+    if (step_.benchmark.empty() || step_.benchmark[node].empty()) return step_.engines[node].list();
     const auto [timed, is_new] =
         timed_.try_emplace(convolution_query(*step_.graph, step_.graph->nodes[node], step_.batch));
-    if (is_new) timed->second = time_plans(step_.benchmark[node]);
-    return timed->second.empty() ? step_.engines[node] : timed->second;
+    if (is_new) timed->second = time_plans(step_.benchmark[node].list());
+    return timed->second.empty() ? step_.engines[node].list() : timed->second;
   }
 
   [[nodiscard]] std::vector<Engine> time_plans(const std::vector<Engine>& plans) {
@@ -164,8 +164,8 @@ class Process {
       if (block) {
         allocator_.free(*block);
         const auto known =
-            std::ranges::find(step_.engines[node], engines[i].workspace, &Engine::workspace);
-        report_.engine[node] = static_cast<int>(known - step_.engines[node].begin());
+            std::ranges::find(step_.engines[node].list(), engines[i].workspace, &Engine::workspace);
+        report_.engine[node] = static_cast<int>(known - step_.engines[node].list().begin());
         return true;
       }
       if (i + 1 == engines.size()) fail(NodeId::of(node), block.error());

@@ -23,7 +23,8 @@ class Trial {
         source_(source),
         granularity_(runtime_granularity(settings.runtime)),
         limit_(allocator_limit(*graph_, card, settings)),
-        buffers_(runtime_buffers(*graph_, card, settings)) {
+        buffers_(runtime_buffers(*graph_, card, settings)),
+        touches_(storage_touches(*graph_)) {
     for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
       if (graph_->nodes[i].convolution >= 0) convolutions_.push_back(i);
     }
@@ -33,9 +34,9 @@ class Trial {
   [[nodiscard]] std::optional<std::vector<Bytes>> live_without_workspaces(std::int64_t batch) {
     const Result<SizedStep> sized = size_storages(graph_, batch);
     if (!sized) return std::nullopt;
-    const StepMemory memory = step_memory(
-        *sized, {.granularity = granularity_, .buffers = buffers_, .with_workspaces = false});
-    return live_bytes(memory.uses, memory.steps);
+    return live_bytes(*sized,
+                      {.granularity = granularity_, .buffers = buffers_, .with_workspaces = false},
+                      touches_);
   }
 
   [[nodiscard]] bool tensors_fit(std::int64_t batch) {
@@ -131,6 +132,7 @@ class Trial {
   Bytes granularity_;
   Bytes limit_;
   std::vector<RuntimeBuffer> buffers_;
+  std::vector<Touches> touches_;
   std::vector<std::size_t> convolutions_;  // the nodes
   std::map<ConvolutionQuery, Bytes> asked_;
 };

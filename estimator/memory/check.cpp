@@ -12,16 +12,10 @@ namespace stowage {
 
 namespace {
 
-Bytes largest_live(const StepMemory& memory) {
-  const std::vector<Bytes> live = live_bytes(memory.uses, memory.steps);
-  return live.empty() ? Bytes() : peak(live).bytes;
-}
-
 std::vector<Bytes> live_without_workspaces(const SizedStep& step, MemoryRules rules,
                                            const std::vector<Touches>& touches) {
   rules.with_workspaces = false;
-  const StepMemory bare = step_memory(step, rules, touches);
-  return live_bytes(bare.uses, bare.steps);
+  return live_bytes(step, rules, touches);
 }
 
 Bytes arena_bytes(const StepMemory& memory) {
@@ -38,7 +32,7 @@ std::vector<EngineFallback> fallbacks(const SizedStep& step, const std::vector<i
   std::vector<EngineFallback> result;
   for (std::size_t i = 0; i < engine.size(); ++i) {
     if (engine[i] == 0) continue;
-    const std::vector<Engine>& choices = step.engines[i];
+    const Engines& choices = step.engines[i];
     result.push_back(
         {step.graph->nodes[i].name, choices.front(), choices[static_cast<std::size_t>(engine[i])]});
   }
@@ -148,18 +142,16 @@ class Check {
   }
 
   /// A runtime without an allocator of its own takes what is live, or its arena.
-  [[nodiscard]] Bytes held(const StepMemory& memory, Bytes live) const {
-    return settings_.runtime == Runtime::stowage ? arena_bytes(memory) : live;
+  [[nodiscard]] Bytes held(const MemoryRules& rules, Bytes live) const {
+    if (settings_.runtime != Runtime::stowage) return live;
+    return arena_bytes(step_memory(step_, rules, touches_));
   }
 
   void size_phases() {
     const Bytes outside = outside_allocator(*step_.graph, card_, settings_);
-    {  // one StepMemory at a time: a large network's is a tenth of all memory
-      const StepMemory steady = step_memory(step_, rules_, touches_);
-      report_.footprint = peak_footprint(steady);
-      report_.tensor_bytes = report_.footprint.total;
-      report_.reserved_bytes = reserved_ ? reserved_->most : held(steady, report_.tensor_bytes);
-    }
+    report_.footprint = peak_footprint(step_, rules_, touches_);
+    report_.tensor_bytes = report_.footprint.total;
+    report_.reserved_bytes = reserved_ ? reserved_->most : held(rules_, report_.tensor_bytes);
     report_.peak_at = step_.graph->nodes[static_cast<std::size_t>(report_.footprint.step)].name;
     report_.device_bytes = report_.reserved_bytes + outside;
     const Bytes loaded = loaded_bytes(step_, rules_.granularity);
@@ -169,10 +161,9 @@ class Check {
     if (step_.graph->settings.mode == Mode::train) {
       MemoryRules first = rules_;
       first.step = StepNumber::first;
-      const StepMemory memory = step_memory(step_, first, touches_);
-      const Bytes live = largest_live(memory);
+      const Bytes live = peak(live_bytes(step_, first, touches_)).bytes;
       report_.phases.push_back(
-          {"first step", live, (reserved_ ? reserved_->first_step : held(memory, live)) + outside});
+          {"first step", live, (reserved_ ? reserved_->first_step : held(first, live)) + outside});
     }
     report_.phases.push_back({"steady steps", report_.tensor_bytes, report_.device_bytes});
   }
@@ -202,7 +193,7 @@ class Check {
     if (report_.fits) return {};
     const FootprintRow& largest = report_.footprint.rows.front();
     return fmt::format("{} needs {} at once; its largest tensor is {} ({})", report_.peak_at,
-                       format_bytes(report_.footprint.total), largest.name,
+                       format_bytes(report_.footprint.total), name_of(report_.footprint, largest),
                        format_bytes(largest.bytes));
   }
 
@@ -222,7 +213,7 @@ std::vector<int> fitting_engines(const SizedStep& step, const std::vector<Bytes>
                                  Bytes granularity) {
   std::vector<int> chosen(step.engines.size(), 0);
   for (std::size_t i = 0; i < step.engines.size(); ++i) {
-    const std::vector<Engine>& choices = step.engines[i];
+    const Engines& choices = step.engines[i];
     const auto fits = [&](const Engine& engine) {
       return live[i] + round_up(engine.workspace, granularity) <= limit;
     };

@@ -1,33 +1,54 @@
 #include "estimator/memory/footprint.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <functional>
+#include <map>
+#include <utility>
 
 namespace stowage {
 
-Footprint peak_footprint(const StepMemory& memory) {
-  const std::vector<Bytes> live = live_bytes(memory.uses, memory.steps);
-  Footprint footprint;
+namespace {
+
+/// Largest first, those of one size as they stand.
+std::vector<FootprintRow> by_size(const std::vector<FootprintRow>& rows) {
+  std::map<Bytes, std::size_t, std::greater<>> place;  // of the next row of that size
+  for (const FootprintRow& row : rows) ++place[row.bytes];
+  std::size_t before = 0;
+  for (auto& [bytes, next] : place) before += std::exchange(next, before);
+  std::vector<FootprintRow> result(rows.size());
+  for (const FootprintRow& row : rows) result[place[row.bytes]++] = row;
+  return result;
+}
+
+}  // namespace
+
+Footprint peak_footprint(const SizedStep& step, const MemoryRules& rules,
+                         const std::vector<Touches>& touches) {
+  Footprint footprint{.graph = step.graph, .buffers = rules.buffers};
+  const std::vector<Bytes> live = live_bytes(step, rules, touches);
   if (live.empty()) return footprint;
   const Peak top = peak(live);
   footprint.total = top.bytes;
   footprint.step = top.step;
-  std::vector<std::size_t> entries;  // that are live then
-  for (std::size_t i = 0; i < memory.uses.size(); ++i) {
-    for (int copies = copies_at(memory.uses[i], top.step); copies > 0; --copies) {
-      entries.push_back(i);
+  std::vector<FootprintRow> rows;  // that are live then
+  rows.reserve(step.graph->storages.size());
+  for_each_entry(step, rules, touches, [&](const MemoryEntry& entry, const StorageUse& use) {
+    for (int copies = copies_at(use, top.step); copies > 0; --copies) {
+      rows.push_back({entry, use.bytes});
+      footprint.by_class[static_cast<std::size_t>(entry.storage_class)] += use.bytes;
     }
-  }
-  std::ranges::stable_sort(entries, std::greater(),
-                           [&](std::size_t i) { return memory.uses[i].bytes; });
-  footprint.rows.reserve(entries.size());
-  for (const std::size_t i : entries) {
-    const MemoryEntry& entry = memory.entries[i];
-    const Bytes bytes = memory.uses[i].bytes;
-    footprint.by_class[static_cast<std::size_t>(entry.storage_class)] += bytes;
-    footprint.rows.push_back({name_of(memory, entry), entry.storage_class, entry.op, bytes});
-  }
+  });
+  footprint.rows = by_size(rows);
   return footprint;
+}
+
+std::string name_of(const Footprint& footprint, const FootprintRow& row) {
+  const MemoryEntry& entry = row.entry;
+  if (entry.storage.valid()) return footprint.graph->storage(entry.storage).name;
+  if (entry.node.valid())
+    return fmt::format("{} workspace", footprint.graph->node(entry.node).name);
+  return footprint.buffers[static_cast<std::size_t>(entry.buffer)].name;
 }
 
 }  // namespace stowage

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,7 @@
 namespace stowage {
 
 struct FootprintRow {
-  std::string name;
-  StorageClass storage_class = StorageClass::activation;
-  OperatorId op;
+  MemoryEntry entry;
   Bytes bytes;  ///< as the runtime rounds it
 };
 
@@ -23,9 +22,17 @@ struct Footprint {
   std::int32_t step = 0;  ///< the node that runs
   std::array<Bytes, storage_class_count> by_class{};
   std::vector<FootprintRow> rows;  ///< largest first, ties in the order of the storages
+  std::shared_ptr<const StepGraph> graph;
+  std::vector<RuntimeBuffer> buffers;
 };
 
-/// The footprint at the step's peak. O(entries log entries).
-[[nodiscard]] Footprint peak_footprint(const StepMemory& memory);
+/// The footprint at the step's peak. `touches`: the graph's storage_touches.
+/// O(entries log of how many sizes there are).
+[[nodiscard]] Footprint peak_footprint(const SizedStep& step, const MemoryRules& rules,
+                                       const std::vector<Touches>& touches);
+
+/// "conv1.weight", "conv1.forward workspace", "cuBLAS workspace". A large network has half a
+/// million rows, of which few are ever named.
+[[nodiscard]] std::string name_of(const Footprint& footprint, const FootprintRow& row);
 
 }  // namespace stowage

@@ -23,32 +23,30 @@ void for_each_interval(const StorageUse& use, std::int32_t index, std::int32_t s
   take(Interval{index, use.from_start ? 0 : first, use.to_end ? steps : last + 1, use.bytes});
 }
 
-// By step, and one past the last: what is live then, less what is live the step before.
-class Changes {
- public:
-  explicit Changes(std::int32_t steps) : change_(static_cast<std::size_t>(steps) + 1) {}
-
-  void add(const Interval& interval) {
-    assert(0 <= interval.begin && interval.begin <= interval.end);
-    assert(static_cast<std::size_t>(interval.end) < change_.size());
-    change_[static_cast<std::size_t>(interval.begin)] += interval.bytes;
-    change_[static_cast<std::size_t>(interval.end)] -= interval.bytes;
-  }
-
-  // No partial sum leaves the range between minus the live bytes before a step and the live bytes
-  // at it, so only a true overflow throws.
-  std::vector<Bytes> summed() && {
-    change_.pop_back();
-    Bytes sum;
-    for (Bytes& entry : change_) entry = sum += entry;
-    return std::move(change_);
-  }
-
- private:
-  std::vector<Bytes> change_;
-};
-
 }  // namespace
+
+LiveSum::LiveSum(std::int32_t steps) : change_(static_cast<std::size_t>(steps) + 1) {}
+
+void LiveSum::add(const Interval& interval) {
+  assert(0 <= interval.begin && interval.begin <= interval.end);
+  assert(static_cast<std::size_t>(interval.end) < change_.size());
+  change_[static_cast<std::size_t>(interval.begin)] += interval.bytes;
+  change_[static_cast<std::size_t>(interval.end)] -= interval.bytes;
+}
+
+void LiveSum::add(const StorageUse& use) {
+  const auto steps = static_cast<std::int32_t>(change_.size()) - 1;
+  for_each_interval(use, 0, steps, [&](const Interval& interval) { add(interval); });
+}
+
+// No partial sum leaves the range between minus the live bytes before a step and the live bytes at
+// it, so only a true overflow throws.
+std::vector<Bytes> LiveSum::by_step() && {
+  change_.pop_back();
+  Bytes sum;
+  for (Bytes& entry : change_) entry = sum += entry;
+  return std::move(change_);
+}
 
 std::vector<Interval> lifetimes(std::span<const StorageUse> uses, std::int32_t steps) {
   // Counted by their first step, then put in place in the order of the uses.
@@ -69,17 +67,15 @@ std::vector<Interval> lifetimes(std::span<const StorageUse> uses, std::int32_t s
 }
 
 std::vector<Bytes> live_bytes(std::span<const Interval> intervals, std::int32_t steps) {
-  Changes changes(steps);
-  for (const Interval& interval : intervals) changes.add(interval);
-  return std::move(changes).summed();
+  LiveSum sum(steps);
+  for (const Interval& interval : intervals) sum.add(interval);
+  return std::move(sum).by_step();
 }
 
 std::vector<Bytes> live_bytes(std::span<const StorageUse> uses, std::int32_t steps) {
-  Changes changes(steps);
-  for (const StorageUse& use : uses) {
-    for_each_interval(use, 0, steps, [&](const Interval& interval) { changes.add(interval); });
-  }
-  return std::move(changes).summed();
+  LiveSum sum(steps);
+  for (const StorageUse& use : uses) sum.add(use);
+  return std::move(sum).by_step();
 }
 
 int copies_at(const StorageUse& use, std::int32_t step) {

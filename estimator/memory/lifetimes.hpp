@@ -67,6 +67,19 @@ struct Interval {
 /// The same of the uses' intervals, which need no order. O(uses + steps).
 [[nodiscard]] std::vector<Bytes> live_bytes(std::span<const StorageUse> uses, std::int32_t steps);
 
+/// The same, use by use, for who keeps no list of them.
+class LiveSum {
+ public:
+  explicit LiveSum(std::int32_t steps);
+  void add(const StorageUse& use);
+  void add(const Interval& interval);
+  [[nodiscard]] std::vector<Bytes> by_step() &&;
+
+ private:
+  std::vector<Bytes>
+      change_;  // by step, and one past the last: live then, less live the step before
+};
+
 /// How many of the use's intervals hold `step`: two while the last step's copy awaits the new one.
 [[nodiscard]] int copies_at(const StorageUse& use, std::int32_t step);
 

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <unordered_map>
 
 #include "estimator/memory/benchmark.hpp"
 #include "estimator/memory/native_convolution.hpp"
 #include "estimator/memory/partition.hpp"
-#include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
 
@@ -18,7 +19,10 @@ constexpr std::int64_t largest_size = std::int64_t{1} << 62;
 
 double bytes_of(const TensorView& view, std::int64_t batch) {
   double count = static_cast<double>(element_size(view.type));
-  for (const Affine& dimension : view.shape) count *= static_cast<double>(dimension.at(batch));
+  for (const Affine& dimension : view.shape) {
+    count *= static_cast<double>(dimension.constant) +
+             static_cast<double>(dimension.slope) * static_cast<double>(batch);
+  }
   return count;
 }
 
@@ -32,15 +36,6 @@ bool is_transposed(Kernel kernel) {
   return kernel == Kernel::transposed_convolution_forward ||
          kernel == Kernel::transposed_convolution_backward_data ||
          kernel == Kernel::transposed_convolution_backward_filter;
-}
-
-// Autograd's backward asks by the saved input and the filter, as forward does
-// (cudnn_conv_suggest_memory_format in ATen/native/ConvUtils.h, which leaves float64 out).
-TensorLayout layout_of(const ConvolutionCall& call) {
-  const bool channels_last =
-      call.x.type != DataType::float64 &&
-      (is_channels_last(call.x) || is_channels_last(call.w) || is_channels_last(call.y));
-  return channels_last ? TensorLayout::channels_last : TensorLayout::contiguous;
 }
 
 // So that questions whose answers cannot differ are one question.
@@ -63,12 +58,12 @@ WorkspaceOrigin joined(WorkspaceOrigin all, WorkspaceOrigin one) {
 }  // namespace
 
 Bytes SizedStep::first_workspace(NodeId id) const {
-  const std::vector<Engine>& choices = engines[id.index()];
+  const Engines& choices = engines[id.index()];
   return choices.empty() ? Bytes() : choices.front().workspace;
 }
 
 Bytes SizedStep::least_workspace(NodeId id) const {
-  const std::vector<Engine>& choices = engines[id.index()];
+  const Engines& choices = engines[id.index()];
   if (choices.empty()) return Bytes();
   return std::min_element(
              choices.begin(), choices.end(),
@@ -84,11 +79,11 @@ ConvolutionQuery convolution_query(const StepGraph& graph, const KernelNode& nod
           .x = at_batch(call.x.shape, batch),
           .w = at_batch(call.w.shape, batch),
           .y = at_batch(call.y.shape, batch),
-          .stride = call.stride,
-          .padding = call.padding,
-          .dilation = call.dilation,
-          .groups = call.groups,
-          .layout = layout_of(call),
+          .stride = call.window->stride,
+          .padding = call.window->padding,
+          .dilation = call.window->dilation,
+          .groups = call.window->groups,
+          .layout = call.layout,
           .settings = settings_of(graph, call.x.type)};
 }
 
@@ -104,6 +99,7 @@ WorkspaceAnswer convolution_engines(const StepGraph& graph, const KernelNode& no
 Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int64_t batch) {
   if (batch < 1) return failure(fmt::format("batch {} is not at least 1", batch));
   SizedStep sized{.graph = graph, .batch = batch};
+  sized.storage_bytes.reserve(graph->storages.size());
   std::int64_t total = 0;
   const std::vector<bool> shared = shared_out(*graph);
   for (const Storage& storage : graph->storages) {
@@ -122,6 +118,8 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
       return too_large(storage, batch);
     }
   }
+  sized.flops.reserve(graph->nodes.size());
+  sized.bytes_moved.reserve(graph->nodes.size());
   for (const KernelNode& node : graph->nodes) {
     sized.flops.push_back(static_cast<double>(node.flops.constant) +
                           static_cast<double>(node.flops.slope) * static_cast<double>(batch));
@@ -147,6 +145,56 @@ std::vector<Engine> winners_first(const std::vector<Engine>& plans) {
   return engines;
 }
 
+struct CallHash {
+  std::size_t operator()(const ConvolutionCall& call) const {
+    const ShapeHash hash;
+    return hash(call.x.shape) + 3 * hash(call.w.shape) + 5 * hash(call.y.shape) +
+           static_cast<std::size_t>(call.direction);
+  }
+};
+
+/// Asks a source each question once. Calls that are equal at every batch share their answer without
+/// a question being made.
+class Questioner {
+ public:
+  Questioner(const StepGraph& graph, std::int64_t batch, WorkspaceSource& source)
+      : graph_(graph), batch_(batch), source_(source) {}
+
+  struct Answer {
+    Engines engines, benchmark;
+    WorkspaceOrigin origin = WorkspaceOrigin::none;
+  };
+  const Answer& answer(const KernelNode& node) {
+    const ConvolutionCall& call = graph_.convolutions[static_cast<std::size_t>(node.convolution)];
+    const Answer*& known = by_call_[is_transposed(node.kernel)][call];
+    if (known == nullptr) known = &asked(node);
+    return *known;
+  }
+
+ private:
+  const Answer& asked(const KernelNode& node) {
+    ConvolutionQuery query = convolution_query(graph_, node, batch_);
+    auto& answers = by_query_[is_transposed(node.kernel)];
+    const auto found = answers.find(query);
+    if (found != answers.end()) return found->second;
+    WorkspaceAnswer given = convolution_engines(graph_, node, query, source_);
+    Answer answer{.engines = Engines(std::move(given.engines)), .origin = given.origin};
+    if (query.settings.benchmark && !given.benchmark.empty()) {
+      answer.engines = Engines(winners_first(given.benchmark));
+      answer.benchmark = Engines(std::move(given.benchmark));
+    }
+    return answers.emplace(std::move(query), std::move(answer)).first->second;
+  }
+
+  const StepGraph& graph_;
+  std::int64_t batch_;
+  WorkspaceSource& source_;
+  // Of plain convolutions and of transposed ones: their questions may be the same, but PyTorch runs
+  // some of the plain ones itself.
+  std::array<std::map<ConvolutionQuery, Answer>, 2> by_query_;
+  std::array<std::unordered_map<ConvolutionCall, const Answer*, CallHash>, 2> by_call_;
+};
+
 }  // namespace
 
 Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph, std::int64_t batch,
@@ -155,24 +203,12 @@ Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph, std::int64_t
   if (!sized) return sized;
   const bool benchmark = settings_of(*graph, DataType::float32).benchmark;
   if (benchmark) sized->benchmark.resize(graph->nodes.size());
-  // A transposed convolution's question may be a plain one's too, of which PyTorch runs some
-  // itself.
-  std::map<std::pair<ConvolutionQuery, bool>, WorkspaceAnswer> asked;
+  Questioner questioner(*graph, batch, source);
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
-    const KernelNode& node = graph->nodes[i];
-    if (node.convolution < 0) continue;
-    std::pair key(convolution_query(*graph, node, batch), is_transposed(node.kernel));
-    auto found = asked.find(key);
-    if (found == asked.end()) {
-      WorkspaceAnswer answer = convolution_engines(*graph, node, key.first, source);
-      found = asked.emplace(std::move(key), std::move(answer)).first;
-    }
-    const WorkspaceAnswer& answer = found->second;
+    if (graph->nodes[i].convolution < 0) continue;
+    const Questioner::Answer& answer = questioner.answer(graph->nodes[i]);
     sized->engines[i] = answer.engines;
-    if (benchmark && !answer.benchmark.empty()) {
-      sized->engines[i] = winners_first(answer.benchmark);
-      sized->benchmark[i] = answer.benchmark;
-    }
+    if (benchmark) sized->benchmark[i] = answer.benchmark;
     sized->workspace_origin = joined(sized->workspace_origin, answer.origin);
   }
   return sized;

@@ -20,10 +20,10 @@ struct SizedStep {
   /// With settings.convolutions.benchmark: those that may win, the largest workspace first
   /// (benchmark_outcome with room for all), so that the first is the conservative end, and then
   /// the other plans.
-  std::vector<std::vector<Engine>> engines;
+  std::vector<Engines> engines;
   /// By NodeId; filled with settings.convolutions.benchmark alone: WorkspaceAnswer::benchmark, for
   /// benchmark_outcome with what is available.
-  std::vector<std::vector<Engine>> benchmark;
+  std::vector<Engines> benchmark;
   std::vector<double> flops;        ///< by NodeId
   std::vector<double> bytes_moved;  ///< by NodeId: arguments read plus arguments written
   WorkspaceOrigin workspace_origin = WorkspaceOrigin::none;

@@ -1,7 +1,5 @@
 #include "estimator/memory/step_memory.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace stowage {
@@ -22,35 +20,35 @@ StorageUse use_of(const Storage& storage, const MemoryRules& rules) {
   return use;
 }
 
-void add_workspaces(StepMemory& memory, const SizedStep& step, const MemoryRules& rules) {
+using TakeEntry = std::function<void(const MemoryEntry&, const StorageUse&)>;
+
+void for_each_workspace(const SizedStep& step, const MemoryRules& rules, const TakeEntry& take) {
   for (std::size_t i = 0; i < step.engines.size(); ++i) {
     if (step.engines[i].empty()) continue;
     const std::size_t chosen = rules.engine.empty() ? 0 : static_cast<std::size_t>(rules.engine[i]);
     const Bytes bytes = step.engines[i][chosen].workspace;
     if (bytes == Bytes()) continue;
-    memory.entries.push_back({.storage_class = StorageClass::workspace,
-                              .node = NodeId::of(i),
-                              .op = step.graph->nodes[i].op,
-                              .exact = bytes});
-    memory.uses.push_back(
-        {.bytes = round_up(bytes, rules.granularity), .touches = {static_cast<std::int32_t>(i)}});
+    take({.storage_class = StorageClass::workspace,
+          .node = NodeId::of(i),
+          .op = step.graph->nodes[i].op,
+          .exact = bytes},
+         {.bytes = round_up(bytes, rules.granularity), .touches = {static_cast<std::int32_t>(i)}});
   }
 }
 
 // A gradient of which each GPU keeps a share is whole while it is made.
-void add_whole_gradients(StepMemory& memory, const SizedStep& step, const MemoryRules& rules,
-                         const std::vector<Touches>& touches) {
+void for_each_whole_gradient(const SizedStep& step, const MemoryRules& rules,
+                             const std::vector<Touches>& touches, const TakeEntry& take) {
   if (!step.graph->settings.parallel.shares_gradients()) return;
   for (std::size_t i = 0; i < step.graph->storages.size(); ++i) {
     const Storage& storage = step.graph->storages[i];
     if (storage.storage_class != StorageClass::gradient || touches[i].empty()) continue;
     const Bytes rest = Bytes(storage.bytes.at(step.batch)) - step.storage_bytes[i];
-    memory.entries.push_back({.storage_class = StorageClass::gradient,
-                              .storage = StorageId::of(i),
-                              .op = storage.op,
-                              .exact = rest});
-    memory.uses.push_back(
-        {.bytes = round_up(rest, rules.granularity), .touches = {touches[i].front()}});
+    take({.storage_class = StorageClass::gradient,
+          .storage = StorageId::of(i),
+          .op = storage.op,
+          .exact = rest},
+         {.bytes = round_up(rest, rules.granularity), .touches = {touches[i].front()}});
   }
 }
 
@@ -81,6 +79,24 @@ StepMemory step_memory(const SizedStep& step, const MemoryRules& rules,
                     .steps = static_cast<std::int32_t>(graph.nodes.size())};
   memory.entries.reserve(graph.storages.size());
   memory.uses.reserve(graph.storages.size());
+  for_each_entry(step, rules, touches, [&](const MemoryEntry& entry, const StorageUse& use) {
+    memory.entries.push_back(entry);
+    memory.uses.push_back(use);
+  });
+  return memory;
+}
+
+std::vector<Bytes> live_bytes(const SizedStep& step, const MemoryRules& rules,
+                              const std::vector<Touches>& touches) {
+  LiveSum sum(static_cast<std::int32_t>(step.graph->nodes.size()));
+  for_each_entry(step, rules, touches,
+                 [&](const MemoryEntry&, const StorageUse& use) { sum.add(use); });
+  return std::move(sum).by_step();
+}
+
+void for_each_entry(const SizedStep& step, const MemoryRules& rules,
+                    const std::vector<Touches>& touches, const TakeEntry& take) {
+  const StepGraph& graph = *step.graph;
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
     const Storage& storage = graph.storages[i];
     StorageUse use = use_of(storage, rules);
@@ -98,28 +114,21 @@ StepMemory step_memory(const SizedStep& step, const MemoryRules& rules,
       const std::int32_t next = storage.first_made_by.value + 1;
       use.touches = {next, std::max(next, use.touches.back())};
     }
-    memory.entries.push_back({.storage_class = storage.storage_class,
-                              .storage = StorageId::of(i),
-                              .op = storage.op,
-                              .exact = step.storage_bytes[i]});
-    memory.uses.push_back(std::move(use));
+    take({.storage_class = storage.storage_class,
+          .storage = StorageId::of(i),
+          .op = storage.op,
+          .exact = step.storage_bytes[i]},
+         use);
   }
-  add_whole_gradients(memory, step, rules, touches);
-  if (rules.with_workspaces) add_workspaces(memory, step, rules);
-  for (std::size_t i = 0; i < memory.buffers.size(); ++i) {
-    const RuntimeBuffer& buffer = memory.buffers[i];
-    memory.entries.push_back({.storage_class = buffer.storage_class,
-                              .buffer = static_cast<std::int32_t>(i),
-                              .exact = buffer.bytes});
-    memory.uses.push_back({.bytes = round_up(buffer.bytes, rules.granularity), .whole_step = true});
+  for_each_whole_gradient(step, rules, touches, take);
+  if (rules.with_workspaces) for_each_workspace(step, rules, take);
+  for (std::size_t i = 0; i < rules.buffers.size(); ++i) {
+    const RuntimeBuffer& buffer = rules.buffers[i];
+    take({.storage_class = buffer.storage_class,
+          .buffer = static_cast<std::int32_t>(i),
+          .exact = buffer.bytes},
+         {.bytes = round_up(buffer.bytes, rules.granularity), .whole_step = true});
   }
-  return memory;
-}
-
-std::string name_of(const StepMemory& memory, const MemoryEntry& entry) {
-  if (entry.storage.valid()) return memory.graph->storage(entry.storage).name;
-  if (entry.node.valid()) return fmt::format("{} workspace", memory.graph->node(entry.node).name);
-  return memory.buffers[static_cast<std::size_t>(entry.buffer)].name;
 }
 
 }  // namespace stowage

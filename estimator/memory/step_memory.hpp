@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,15 +55,20 @@ struct StepMemory {
   std::int32_t steps = 0;
 };
 
+/// The steps at which each storage must be there, by StorageId: arguments, temporaries, holds.
+[[nodiscard]] std::vector<Touches> storage_touches(const StepGraph& graph);
+
 [[nodiscard]] StepMemory step_memory(const SizedStep& step, const MemoryRules& rules);
 /// The same, for who has the graph's storage_touches already.
 [[nodiscard]] StepMemory step_memory(const SizedStep& step, const MemoryRules& rules,
                                      const std::vector<Touches>& touches);
-
-/// "conv1.weight", "conv1.forward workspace", "cuBLAS workspace".
-[[nodiscard]] std::string name_of(const StepMemory& memory, const MemoryEntry& entry);
-
-/// The steps at which each storage must be there, by StorageId: arguments, temporaries, holds.
-[[nodiscard]] std::vector<Touches> storage_touches(const StepGraph& graph);
+/// Its entries and uses one by one, in their order: storages, workspaces, the runtime's buffers.
+/// That of a large network is a tenth of all memory. `touches`: the graph's storage_touches.
+void for_each_entry(const SizedStep& step, const MemoryRules& rules,
+                    const std::vector<Touches>& touches,
+                    const std::function<void(const MemoryEntry&, const StorageUse&)>& take);
+/// live_bytes of its uses.
+[[nodiscard]] std::vector<Bytes> live_bytes(const SizedStep& step, const MemoryRules& rules,
+                                            const std::vector<Touches>& touches);
 
 }  // namespace stowage

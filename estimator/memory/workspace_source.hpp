@@ -4,13 +4,17 @@
 // described device; rule_workspace_source.hpp has the documented rule that stands in.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/data_type.hpp"
+#include "estimator/base/shared.hpp"
 #include "estimator/step/step_graph.hpp"
 
 namespace stowage {
@@ -21,8 +25,25 @@ struct Engine {
   Bytes workspace;
 };
 
-/// How x, w and y alike lie in memory: [n, c, h, w] as written, or with c innermost.
-enum class TensorLayout { contiguous, channels_last };
+/// A kernel's engines, the runtime's first choice first. Cheap to copy: the convolutions of a
+/// network that ask the same question share the answer (base/shared.hpp).
+class Engines {
+ public:
+  Engines() = default;
+  Engines(std::initializer_list<Engine> engines) : engines_(std::vector(engines)) {}
+  explicit Engines(std::vector<Engine> engines) : engines_(std::move(engines)) {}
+
+  [[nodiscard]] std::size_t size() const { return engines_->size(); }
+  [[nodiscard]] bool empty() const { return engines_->empty(); }
+  [[nodiscard]] auto begin() const { return engines_->begin(); }
+  [[nodiscard]] auto end() const { return engines_->end(); }
+  [[nodiscard]] const Engine& front() const { return engines_->front(); }
+  [[nodiscard]] const std::vector<Engine>& list() const { return *engines_; }
+  [[nodiscard]] const Engine& operator[](std::size_t i) const { return (*engines_)[i]; }
+
+ private:
+  Shared<std::vector<Engine>> engines_;
+};
 
 /// A convolution at a batch size. Extents are of the convolution's own x, w, y; the transposed one
 /// is asked for as the data gradient that it is.

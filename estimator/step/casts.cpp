@@ -95,8 +95,7 @@ void StepBuilder::cast_parameter(OperatorId id, std::size_t i, DataType type, in
     copy.cast = static_cast<int>(casts_.size());
     casts_.push_back({.tensor = {}, .parameter = parameter, .type = type});
   }
-  const TensorView view =
-      contiguous_view(parameter_storage_[parameter.index()], source.type.shape, source.type.type);
+  const TensorView& view = parameter_views_[parameter.index()];
   const std::string name = source.name + ".cast";
   copy.view = emit_cast(view, type, name,
                         {.name = name,

@@ -53,6 +53,7 @@ void StepBuilder::run_backward_rule(OperatorId op, int micro_batch, LowerRule ru
 // An autograd node lets go of its saved tensors and of its incoming gradients when it returns.
 void StepBuilder::hold_until_done(OperatorId op) {
   std::vector<StorageId>& holds = graph_.nodes.back().holds;
+  holds.reserve(holds.size() + saved_[op.index()].size() + model_.op(op).outputs.size());
   for (const Saved& saved : saved_[op.index()]) holds.push_back(saved.view.storage);
   for (const TensorId output : model_.op(op).outputs) {
     const Gradient& gradient = gradients_[output.index()];
@@ -63,9 +64,8 @@ void StepBuilder::hold_until_done(OperatorId op) {
 }
 
 void StepBuilder::deliver_pending(OperatorId op, int micro_batch) {
-  const std::vector<Pending> pending = std::move(pending_);
+  for (Pending& given : pending_) deliver(std::move(given), op, micro_batch);
   pending_.clear();
-  for (const Pending& given : pending) deliver(given, op, micro_batch);
 }
 
 // The engine converts a gradient to its tensor's format where the two differ (validate_outputs in
@@ -117,7 +117,7 @@ void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, Opera
     return;
   }
   const std::string name = fmt::format("{}.sum_gradients", model_.op(op).name);
-  TensorView sum = contiguous_view(StorageId{}, gradient.shape, gradient.type);
+  TensorView sum = layouts_.view(gradient.shape, gradient.type);
   sum.storage = add_storage({.name = suffixed(name, micro_batch),
                              .storage_class = StorageClass::activation_gradient,
                              .bytes = byte_count(sum),

@@ -8,6 +8,7 @@
 #include "estimator/optimizer/update_script.hpp"
 #include "estimator/step/operator_lowering.hpp"
 #include "estimator/step/step_builder.hpp"
+#include "estimator/step/unique_names.hpp"
 
 namespace stowage {
 
@@ -20,7 +21,6 @@ struct Update {
   TensorView value;
   TensorView gradient;
   std::vector<TensorView> state;  ///< the float32 master copy first, if there is one
-  UpdatedTensor seen;             ///< what the optimizer sees: the master copy, or the parameter
 };
 
 std::vector<std::int64_t> sizes_of(const Shape& shape) {
@@ -69,10 +69,11 @@ DataType type_of(StateType type, const UpdatedTensor& tensor) {
 class UpdateLowering {
  public:
   UpdateLowering(StepGraph& graph, const ModelGraph& model,
-                 const std::vector<StorageId>& parameter_storage)
+                 const std::vector<TensorView>& parameters, ContiguousLayouts& layouts)
       : graph_(graph),
         model_(model),
-        parameter_storage_(parameter_storage),
+        parameters_(parameters),
+        layouts_(layouts),
         settings_(graph.settings.optimizer),
         row_(*find_optimizer(settings_.name)) {}
 
@@ -89,7 +90,7 @@ class UpdateLowering {
 
  private:
   void make_updates();
-  void add_state(Update& update);
+  void add_state(Update& update, const UpdatedTensor& seen);
   void add_shared_state();
   void add_own_call(const Update& update);
   void add_library_calls();
@@ -101,27 +102,28 @@ class UpdateLowering {
     graph_.storages.push_back(std::move(storage));
     return StorageId::of(graph_.storages.size() - 1);
   }
-  TensorView add_kept(const Update& update, std::string_view name, Shape shape, DataType type,
-                      bool before_first_step);
+  TensorView add_kept(const Update& update, std::string_view name, const Shape& shape,
+                      DataType type, bool before_first_step);
 
   StepGraph& graph_;
   const ModelGraph& model_;
-  const std::vector<StorageId>& parameter_storage_;
+  const std::vector<TensorView>& parameters_;  // by ParameterId
+  ContiguousLayouts& layouts_;
   const OptimizerSettings& settings_;
   const OptimizerRow& row_;
   std::vector<Update> updates_;
+  std::vector<UpdatedTensor> seen_;  // by each update: the master copy, or the parameter
   std::vector<TensorView> shared_;
 };
 
-TensorView UpdateLowering::add_kept(const Update& update, std::string_view name, Shape shape,
+TensorView UpdateLowering::add_kept(const Update& update, std::string_view name, const Shape& shape,
                                     DataType type, bool before_first_step) {
-  TensorView view = contiguous_view(StorageId{}, std::move(shape), type);
-  const StorageId parameter = parameter_storage_[update.parameter.index()];
+  TensorView view = layouts_.view(shape, type);
   view.storage = add({.name = fmt::format("{}.{}", model_.parameter(update.parameter).name, name),
                       .storage_class = StorageClass::optimizer_state,
                       .persistence = Persistence::persistent,
                       .bytes = byte_count(view),
-                      .op = graph_.storage(parameter).op,
+                      .op = graph_.storage(update.value.storage).op,
                       .parameter = update.parameter,
                       .carries_over = true,
                       .before_first_step = before_first_step});
@@ -141,19 +143,18 @@ bool UpdateLowering::on_device(const StateTensor& state) const {
   return true;
 }
 
-void UpdateLowering::add_state(Update& update) {
+void UpdateLowering::add_state(Update& update, const UpdatedTensor& seen) {
   const bool own_kernels = graph_.settings.kernels == KernelSet::stowage;
   for (const StateTensor& state : row_.state) {
     if (own_kernels && state.bookkeeping) continue;
-    if (state.kept != nullptr && !state.kept(settings_, update.seen)) continue;
-    Shape shape = shape_of(state.shape, update.seen);
-    const DataType type = type_of(state.type, update.seen);
+    if (state.kept != nullptr && !state.kept(settings_, seen)) continue;
+    const Shape shape =
+        state.shape == StateShape::parameter ? update.value.shape : shape_of(state.shape, seen);
+    const DataType type = type_of(state.type, seen);
     if (own_kernels || on_device(state)) {
-      update.state.push_back(
-          add_kept(update, state.name, std::move(shape), type, state.at_construction));
+      update.state.push_back(add_kept(update, state.name, shape, type, state.at_construction));
     } else {
-      graph_.host_state_bytes +=
-          byte_count(contiguous_view(StorageId{}, std::move(shape), type)).constant;
+      graph_.host_state_bytes += (element_count(shape) * Affine(element_size(type))).constant;
     }
   }
 }
@@ -163,24 +164,24 @@ void UpdateLowering::make_updates() {
     if (!graph_.gradients[i].storage.valid()) continue;
     const TensorType& type = model_.parameters[i].type;
     Update update{.parameter = ParameterId::of(i),
-                  .value = contiguous_view(parameter_storage_[i], type.shape, type.type),
+                  .value = parameters_[i],
                   .gradient = graph_.gradients[i],
-                  .state = {},
-                  .seen = {.shape = sizes_of(type.shape), .type = type.type}};
+                  .state = {}};
+    update.state.reserve(row_.state.size());
+    UpdatedTensor seen{.shape = sizes_of(type.shape), .type = type.type};
     if (settings_.master_weights != MasterWeights::none && is_half(type.type)) {
-      update.seen.type = DataType::float32;
+      seen.type = DataType::float32;
       update.state.push_back(add_kept(update, "master", type.shape, DataType::float32, true));
     }
-    add_state(update);
+    add_state(update, seen);
     updates_.push_back(std::move(update));
+    seen_.push_back(std::move(seen));
   }
 }
 
 void UpdateLowering::add_shared_state() {
   for (const SharedState& state : row_.shared) {
-    const bool kept = state.kept == nullptr ||
-                      std::any_of(updates_.begin(), updates_.end(),
-                                  [&](const Update& update) { return state.kept(update.seen); });
+    const bool kept = state.kept == nullptr || std::any_of(seen_.begin(), seen_.end(), state.kept);
     if (!kept) continue;
     TensorView view = contiguous_view(StorageId{}, {state.elements}, DataType::float32);
     view.storage = add({.name = fmt::format("{}.{}", row_.name, state.name),
@@ -229,22 +230,18 @@ void UpdateLowering::add_own_call(const Update& update) {
 // State that all parameters get before the first call is there from that call on, and gradients
 // stay until the step is over.
 void UpdateLowering::add_library_calls() {
-  std::vector<UpdatedTensor> tensors;
-  for (const Update& update : updates_) tensors.push_back(update.seen);
-  const UpdateCalls calls = update_calls(row_, settings_, tensors);
+  const UpdateCalls calls = update_calls(row_, settings_, seen_);
   std::vector<StorageId> temporaries(calls.temporaries.size());
-  NameCounts names;
+  const std::size_t first_temporary = graph_.storages.size();
   const auto storage_of = [&](std::size_t i) {
     if (temporaries[i].valid()) return temporaries[i];
     const UpdateTemporary& temporary = calls.temporaries[i];
     const ParameterId parameter =
         temporary.parameter < 0 ? ParameterId{}
                                 : updates_[static_cast<std::size_t>(temporary.parameter)].parameter;
-    std::string name = fmt::format(
-        "{}.update.{}", parameter.valid() ? model_.parameter(parameter).name : "optimizer",
-        temporary.variable);
-    if (const int earlier = names.count(name); earlier > 0) name += fmt::format("~{}", earlier + 1);
-    return temporaries[i] = add({.name = std::move(name),
+    const std::string_view owner =
+        parameter.valid() ? std::string_view(model_.parameter(parameter).name) : "optimizer";
+    return temporaries[i] = add({.name = fmt::format("{}.update.{}", owner, temporary.variable),
                                  .storage_class = StorageClass::temporary,
                                  .bytes = temporary.bytes.count(),
                                  .parameter = parameter});
@@ -258,11 +255,15 @@ void UpdateLowering::add_library_calls() {
     if (calls.calls.size() > 1) {
       node.name += "." + model_.parameter(updates_[call.parameters.front()].parameter).name;
     }
+    const std::size_t views = call.parameters.size() * (row_.state.size() + 2);
+    node.reads.reserve(views + shared_.size());
+    node.writes.reserve(views);
     for (const std::size_t i : call.parameters) append(node, updates_[i]);
     node.reads.insert(node.reads.end(), shared_.begin(), shared_.end());
     for (const std::size_t i : call.temporaries) node.temporaries.push_back(storage_of(i));
     graph_.nodes.push_back(std::move(node));
   }
+  number_repetitions(graph_.storages, first_temporary);
   for (const Update& update : updates_) {
     graph_.nodes.back().holds.push_back(update.gradient.storage);
     if (row_.state_in_turn) continue;
@@ -275,11 +276,11 @@ void UpdateLowering::add_library_calls() {
 }  // namespace
 
 void lower_update(StepGraph& graph, const ModelGraph& model,
-                  const std::vector<StorageId>& parameter_storage) {
+                  const std::vector<TensorView>& parameters, ContiguousLayouts& layouts) {
   if (graph.settings.optimizer.master_weights == MasterWeights::weights_and_gradients) {
     keep_float32_gradients(graph, model);
   }
-  UpdateLowering(graph, model, parameter_storage).run();
+  UpdateLowering(graph, model, parameters, layouts).run();
 }
 
 }  // namespace stowage

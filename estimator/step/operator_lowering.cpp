@@ -56,14 +56,11 @@ bool OperatorLowering::may_overwrite_input(int i) const {
   return !builder_.read_again_[storage.index()];
 }
 
-TensorView OperatorLowering::parameter(int i) const {
+const TensorView& OperatorLowering::parameter(int i) const {
   const auto& casts = builder_.cast_arguments_[id_.index()].parameters;
   const auto at = static_cast<std::size_t>(i);
   if (!casts.empty() && casts[at].cast >= 0) return casts[at].view;
-  const ParameterId id = op().parameters[static_cast<std::size_t>(i)];
-  const Parameter& parameter = builder_.model_.parameter(id);
-  return contiguous_view(builder_.parameter_storage_[id.index()], parameter.type.shape,
-                         parameter.type.type);
+  return builder_.parameter_views_[op().parameters[at].index()];
 }
 
 int OperatorLowering::parameter_count() const { return static_cast<int>(op().parameters.size()); }
@@ -89,11 +86,10 @@ const TensorView& OperatorLowering::output(int i) const {
 
 TensorView OperatorLowering::new_output(int i) {
   const ModelTensor& tensor = builder_.model_.tensor(op().outputs[static_cast<std::size_t>(i)]);
-  const TensorView view = contiguous_view(StorageId{}, tensor.type.shape, tensor.type.type);
-  TensorView made = view;
+  TensorView made = builder_.layouts_.view(tensor.type.shape, tensor.type.type);
   made.storage = builder_.add_storage({.name = builder_.suffixed(tensor.name, micro_batch_),
                                        .storage_class = StorageClass::activation,
-                                       .bytes = byte_count(view),
+                                       .bytes = byte_count(made),
                                        .op = id_});
   set_output(i, made);
   return made;
@@ -106,9 +102,9 @@ TensorView OperatorLowering::new_output_like(const TensorView& like, int i) {
   return made;
 }
 
-TensorView OperatorLowering::new_tensor(std::string_view suffix, Shape shape, DataType type,
+TensorView OperatorLowering::new_tensor(std::string_view suffix, const Shape& shape, DataType type,
                                         StorageClass storage_class) {
-  TensorView view = contiguous_view(StorageId{}, std::move(shape), type);
+  TensorView view = builder_.layouts_.view(shape, type);
   view.storage =
       builder_.add_storage({.name = builder_.suffixed(dotted(op().name, suffix), micro_batch_),
                             .storage_class = storage_class,
@@ -127,12 +123,11 @@ StorageId OperatorLowering::new_temporary(std::string_view suffix, Affine bytes)
 void OperatorLowering::set_output(int i, TensorView view) {
   const TensorId id = op().outputs[static_cast<std::size_t>(i)];
   if (builder_.consumers_[id.index()] > 1) builder_.read_again_[view.storage.index()] = true;
-  builder_.values_[op().outputs[static_cast<std::size_t>(i)].index()] = std::move(view);
+  builder_.values_[id.index()] = std::move(view);
 }
 
-KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix,
-                                   std::vector<TensorView> reads, std::vector<TensorView> writes,
-                                   NodeExtras extras) {
+KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix, Arguments reads,
+                                   Arguments writes, NodeExtras extras) {
   Attributes attributes = op().attributes;
   for (const auto& [name, value] : extras.attributes.entries()) attributes.set(name, value);
   return builder_.add_node({.name = builder_.suffixed(dotted(op().name, suffix), micro_batch_),
@@ -140,8 +135,8 @@ KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix,
                             .phase = builder_.phase_,
                             .op = id_,
                             .micro_batch = micro_batch_,
-                            .reads = std::move(reads),
-                            .writes = std::move(writes),
+                            .reads = std::move(reads).taken(),
+                            .writes = std::move(writes).taken(),
                             .temporaries = std::move(extras.temporaries),
                             .holds = std::move(extras.holds),
                             .attributes = std::move(attributes),
@@ -150,8 +145,10 @@ KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix,
 }
 
 int OperatorLowering::add_convolution(ConvolutionCall call) {
-  builder_.graph_.convolutions.push_back(std::move(call));
-  return static_cast<int>(builder_.graph_.convolutions.size()) - 1;
+  std::vector<ConvolutionCall>& calls = builder_.graph_.convolutions;
+  if (!calls.empty() && calls.back().window == call.window) call.window = calls.back().window;
+  calls.push_back(std::move(call));
+  return static_cast<int>(calls.size()) - 1;
 }
 
 TensorView OperatorLowering::contiguous(const TensorView& view, std::string_view suffix) {
@@ -214,7 +211,7 @@ TensorView OperatorLowering::new_parameter_gradient(int i) {
   const ParameterId id = op().parameters[static_cast<std::size_t>(i)];
   const Parameter& parameter = builder_.model_.parameter(id);
   const DataType type = this->parameter(i).type;
-  TensorView view = contiguous_view(StorageId{}, parameter.type.shape, type);
+  TensorView view = builder_.layouts_.view(parameter.type.shape, type);
   std::string name = parameter.name + ".grad";
   if (type != parameter.type.type) name = fmt::format("{}.{}", name, to_string(type));
   const bool persists = builder_.graph_.settings.step.zero_grad == ZeroGrad::to_zero;

@@ -6,10 +6,12 @@
 // Whatever a backward rule will need is saved by role, as autograd does, and found again by role.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "estimator/model/model_graph.hpp"
@@ -18,6 +20,26 @@
 namespace stowage {
 
 class StepBuilder;  // step_builder.hpp
+
+/// A kernel call's arguments as a rule lists them: `{x, w}`, or a vector. A list is one of
+/// references, so that each view is copied once, into its place.
+class Arguments {
+ public:
+  struct Listed {
+    const TensorView* view;
+    Listed(const TensorView& listed) : view(&listed) {}  // NOLINT: a view is an argument
+  };
+  Arguments() = default;
+  Arguments(std::initializer_list<Listed> list) {
+    views_.reserve(list.size());
+    for (const Listed& listed : list) views_.push_back(*listed.view);
+  }
+  Arguments(std::vector<TensorView> views) : views_(std::move(views)) {}  // NOLINT: so is a vector
+  [[nodiscard]] std::vector<TensorView> taken() && { return std::move(views_); }
+
+ private:
+  std::vector<TensorView> views_;
+};
 
 /// What a kernel call is made of besides its arguments.
 struct NodeExtras {
@@ -50,7 +72,7 @@ class OperatorLowering {
   /// tensor in it, and nobody saved it for backward.
   [[nodiscard]] bool may_overwrite_input(int i = 0) const;
   /// The parameter as the row numbers it (parameters, then buffers).
-  [[nodiscard]] TensorView parameter(int i) const;
+  [[nodiscard]] const TensorView& parameter(int i) const;
   [[nodiscard]] int parameter_count() const;
   [[nodiscard]] bool parameter_needs_gradient(int i) const;
   /// Whether anything upstream needs a gradient, so that tensors must be saved.
@@ -64,15 +86,15 @@ class OperatorLowering {
   /// The same, its axes in memory in the order of `like`, which has as many (see dense_strides).
   TensorView new_output_like(const TensorView& like, int i = 0);
   /// A new contiguous storage named "<operator>.<suffix>".
-  TensorView new_tensor(std::string_view suffix, Shape shape, DataType type,
+  TensorView new_tensor(std::string_view suffix, const Shape& shape, DataType type,
                         StorageClass storage_class);
   /// A storage that lives within one node.
   StorageId new_temporary(std::string_view suffix, Affine bytes);
   void set_output(int i, TensorView view);
 
   // Emitting kernel calls; the name is "<operator>.<suffix>".
-  KernelNode& emit(Kernel kernel, std::string_view suffix, std::vector<TensorView> reads,
-                   std::vector<TensorView> writes, NodeExtras extras = {});
+  KernelNode& emit(Kernel kernel, std::string_view suffix, Arguments reads, Arguments writes,
+                   NodeExtras extras = {});
   int add_convolution(ConvolutionCall call);
   /// `view` if it is contiguous, else a copy (emits it).
   TensorView contiguous(const TensorView& view, std::string_view suffix);

@@ -59,7 +59,7 @@ TensorView StepBuilder::made_to_stay(const TensorView& gradient, ParameterId id,
                                      int micro_batch) {
   if (holders_[gradient.storage.index()] == 0 && is_contiguous(gradient)) return gradient;
   const std::string name = model_.parameter(id).name + ".grad";
-  TensorView copy = contiguous_view(StorageId{}, gradient.shape, gradient.type);
+  TensorView copy = layouts_.view(gradient.shape, gradient.type);
   copy.storage = add_storage({.name = suffixed(name, micro_batch),
                               .storage_class = StorageClass::gradient,
                               .bytes = byte_count(copy),
@@ -77,7 +77,7 @@ TensorView StepBuilder::made_to_stay(const TensorView& gradient, ParameterId id,
 
 TensorView StepBuilder::add_persistent_gradient(ParameterId id) {
   const Parameter& parameter = model_.parameter(id);
-  TensorView view = contiguous_view(StorageId{}, parameter.type.shape, parameter.type.type);
+  TensorView view = layouts_.view(parameter.type.shape, parameter.type.type);
   view.storage = add_storage({.name = parameter.name + ".grad",
                               .storage_class = StorageClass::gradient,
                               .persistence = Persistence::persistent,

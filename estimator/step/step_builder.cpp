@@ -7,17 +7,9 @@
 
 #include "estimator/catalogue/loss.hpp"
 #include "estimator/catalogue/operator_row.hpp"
+#include "estimator/step/unique_names.hpp"
 
 namespace stowage {
-
-namespace {
-
-void make_unique(std::string& name, NameCounts& names) {
-  const int repetitions = names.count(name);
-  if (repetitions > 0) name += fmt::format("~{}", repetitions + 1);
-}
-
-}  // namespace
 
 StepBuilder::StepBuilder(const ModelGraph& model, const LoweringSettings& settings)
     : model_(model) {
@@ -38,6 +30,7 @@ StepBuilder::StepBuilder(const ModelGraph& model, const LoweringSettings& settin
 }
 
 StepGraph StepBuilder::build() && {
+  reserve();
   make_parameter_storages();
   make_prefetched_inputs();
   find_what_needs_gradients();
@@ -45,14 +38,32 @@ StepGraph StepBuilder::build() && {
   find_first_users();
   find_regions();
   for (int i = 0; i < graph_.settings.micro_batches; ++i) run_micro_batch(i);
+  number_repetitions(graph_.storages);
+  number_repetitions(graph_.nodes);
   graph_.gradients.resize(model_.parameters.size());
   for (std::size_t i = 0; i < parameter_gradients_.size(); ++i) {
     if (parameter_gradients_[i].present) graph_.gradients[i] = parameter_gradients_[i].view;
   }
   if (graph_.settings.step.zero_grad == ZeroGrad::to_zero) zero_persistent_gradients();
-  if (graph_.settings.mode == Mode::train) lower_update(graph_, model_, parameter_storage_);
+  if (graph_.settings.mode == Mode::train) {
+    lower_update(graph_, model_, parameter_views_, layouts_);
+  }
   if (graph_.settings.kernels == KernelSet::pytorch) keep_script_variables();
   return std::move(graph_);
+}
+
+// About what a step has, rather more: memory that is not touched is not taken.
+void StepBuilder::reserve() {
+  const LoweringSettings& settings = graph_.settings;
+  const bool training = settings.mode == Mode::train;
+  const std::size_t passes =
+      model_.operators.size() * static_cast<std::size_t>(settings.micro_batches);
+  const std::size_t parameters = model_.parameters.size();
+  graph_.storages.reserve(passes * (training ? 4 : 2) + parameters * (training ? 5 : 1));
+  graph_.nodes.reserve(passes * (training ? 3 : 1) + (training ? parameters : 0));
+  holders_.reserve(graph_.storages.capacity());
+  read_again_.reserve(graph_.storages.capacity());
+  parameter_views_.reserve(parameters);
 }
 
 void StepBuilder::make_parameter_storages() {
@@ -65,15 +76,16 @@ void StepBuilder::make_parameter_storages() {
   }
   for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
     const Parameter& parameter = model_.parameters[i];
-    const TensorView view = contiguous_view(StorageId{}, parameter.type.shape, parameter.type.type);
-    parameter_storage_.push_back(add_storage(
+    TensorView view = layouts_.view(parameter.type.shape, parameter.type.type);
+    view.storage = add_storage(
         {.name = parameter.name,
          .storage_class = parameter.is_buffer ? StorageClass::buffer : StorageClass::parameter,
          .persistence = Persistence::persistent,
          .bytes = byte_count(view),
          .op = owner[i],
          .parameter = ParameterId::of(i),
-         .carries_over = training && (parameter.trainable || parameter.is_buffer)}));
+         .carries_over = training && (parameter.trainable || parameter.is_buffer)});
+    parameter_views_.push_back(std::move(view));
   }
 }
 
@@ -103,7 +115,7 @@ bool StepBuilder::is_loss(OperatorId op) const { return model_.op(op).row->is_lo
 void StepBuilder::make_inputs(int micro_batch) {
   for (const TensorId id : model_.inputs) {
     const ModelTensor& tensor = model_.tensor(id);
-    TensorView view = contiguous_view(StorageId{}, tensor.type.shape, tensor.type.type);
+    TensorView view = layouts_.view(tensor.type.shape, tensor.type.type);
     view.storage = add_storage({.name = suffixed(tensor.name, micro_batch),
                                 .storage_class = StorageClass::input,
                                 .persistence = Persistence::from_host,
@@ -120,7 +132,7 @@ void StepBuilder::make_prefetched_inputs() {
   for (int i = 0; i < graph_.settings.step.prefetch; ++i) {
     for (const TensorId id : model_.inputs) {
       const ModelTensor& tensor = model_.tensor(id);
-      const TensorView view = contiguous_view(StorageId{}, tensor.type.shape, tensor.type.type);
+      const TensorView view = layouts_.view(tensor.type.shape, tensor.type.type);
       add_storage({.name = fmt::format("{}.prefetched{}", tensor.name, i),
                    .storage_class = StorageClass::input,
                    .persistence = Persistence::persistent,
@@ -225,8 +237,8 @@ void StepBuilder::record_saved() {
   }
 }
 
+// Names are made unique when all are there.
 StorageId StepBuilder::add_storage(Storage storage) {
-  make_unique(storage.name, storage_names_);
   graph_.storages.push_back(std::move(storage));
   holders_.push_back(0);
   read_again_.push_back(false);
@@ -234,7 +246,6 @@ StorageId StepBuilder::add_storage(Storage storage) {
 }
 
 KernelNode& StepBuilder::add_node(KernelNode node) {
-  make_unique(node.name, node_names_);
   graph_.nodes.push_back(std::move(node));
   return graph_.nodes.back();
 }

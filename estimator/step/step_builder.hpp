@@ -17,7 +17,7 @@
 
 #include "estimator/catalogue/operator_row.hpp"
 #include "estimator/model/model_graph.hpp"
-#include "estimator/step/name_counts.hpp"
+#include "estimator/step/contiguous_layouts.hpp"
 #include "estimator/step/operator_lowering.hpp"
 #include "estimator/step/step_graph.hpp"
 
@@ -86,6 +86,7 @@ class StepBuilder {
   };
 
   // Forward.
+  void reserve();
   void make_parameter_storages();
   void make_prefetched_inputs();
   void run_micro_batch(int micro_batch);
@@ -157,7 +158,7 @@ class StepBuilder {
   const ModelGraph& model_;
   StepGraph graph_;
   Phase phase_ = Phase::forward;
-  std::vector<StorageId> parameter_storage_;   // by ParameterId
+  std::vector<TensorView> parameter_views_;    // by ParameterId
   std::vector<bool> tensor_needs_gradient_;    // by TensorId
   std::vector<bool> only_for_losses_;          // by OperatorId: leads to no output
   std::vector<TensorView> values_;             // by TensorId, of the current micro-batch
@@ -178,15 +179,15 @@ class StepBuilder {
   std::vector<int> consumers_;                 // by TensorId: operators that read it
   std::vector<bool> read_again_;               // by StorageId: several readers, or saved
   std::vector<int> holders_;                   // by StorageId: gradients that refer to it
-  NameCounts storage_names_, node_names_;
+  ContiguousLayouts layouts_;
 };
 
 /// Adds 16-bit gradients to float32 ones as they are made, and puts those in their place
 /// (master_gradients.cpp). Precondition: no NodeId of the graph is held anywhere yet.
 void keep_float32_gradients(StepGraph& graph, const ModelGraph& model);
 
-/// Appends the optimizer's kernel calls (lower_update.cpp).
+/// Appends the optimizer's kernel calls (lower_update.cpp). `parameters`: by ParameterId.
 void lower_update(StepGraph& graph, const ModelGraph& model,
-                  const std::vector<StorageId>& parameter_storage);
+                  const std::vector<TensorView>& parameters, ContiguousLayouts& layouts);
 
 }  // namespace stowage

@@ -17,6 +17,7 @@
 #include "estimator/base/data_type.hpp"
 #include "estimator/base/id.hpp"
 #include "estimator/base/shape.hpp"
+#include "estimator/base/shared.hpp"
 #include "estimator/catalogue/attributes.hpp"
 #include "estimator/model/model_graph.hpp"
 #include "estimator/step/data_parallel.hpp"
@@ -79,19 +80,31 @@ struct Storage {
 struct TensorView {
   StorageId storage;
   DataType type = DataType::float32;
-  Shape shape;
-  Shape strides;         ///< in elements
-  Affine offset = 0;     ///< in elements
   bool is_view = false;  ///< a view in autograd's sense: its base is kept alive beside it
+  Shape shape;
+  Shape strides;      ///< in elements
+  Affine offset = 0;  ///< in elements
+};
+
+/// How a convolution's x, w and y alike lie in memory: [n, c, h, w] as written, or with c
+/// innermost.
+enum class TensorLayout { contiguous, channels_last };
+
+/// How a convolution's window moves: one number a spatial axis.
+struct ConvolutionWindow {
+  std::vector<std::int64_t> stride, padding, dilation;
+  std::int64_t groups = 1;
+  bool operator==(const ConvolutionWindow&) const = default;
 };
 
 /// What a WorkspaceSource is asked about; sizes still affine.
 struct ConvolutionCall {
   enum class Direction { forward, backward_data, backward_filter };
   Direction direction = Direction::forward;
-  TensorView x, w, y;  ///< the convolution's own x, w, y (for the transposed one: y and x swapped)
-  std::vector<std::int64_t> stride, padding, dilation;
-  std::int64_t groups = 1;
+  TensorType x, w, y;  ///< the convolution's own x, w, y (for the transposed one: y and x swapped)
+  TensorLayout layout = TensorLayout::contiguous;
+  Shared<ConvolutionWindow> window;  ///< one for all calls in a row that have the same
+  bool operator==(const ConvolutionCall&) const = default;
 };
 
 struct KernelNode {

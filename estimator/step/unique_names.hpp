@@ -1,0 +1,24 @@
+// Names that are given twice, made unique.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace stowage {
+
+/// Gives the second of equal names the ending "~2", the third "~3", and so on, by their order among
+/// `names`. Says nothing of a name that is like one so made. O(names): a large step has a million,
+/// which meet in small groups of like hashes, so that no table of them all is kept.
+void number_repeated(const std::vector<std::string*>& names);
+
+/// The same of what has a `name`, from the element `first` on.
+template <typename Named>
+void number_repetitions(std::vector<Named>& all, std::size_t first = 0) {
+  std::vector<std::string*> names;
+  names.reserve(all.size() - first);
+  for (std::size_t i = first; i < all.size(); ++i) names.push_back(&all[i].name);
+  number_repeated(names);
+}
+
+}  // namespace stowage

@@ -25,6 +25,7 @@ struct Update {
 
 std::vector<std::int64_t> sizes_of(const Shape& shape) {
   std::vector<std::int64_t> sizes;
+  sizes.reserve(shape.size());
   for (const Affine& size : shape) sizes.push_back(size.constant);
   return sizes;
 }
@@ -69,11 +70,10 @@ DataType type_of(StateType type, const UpdatedTensor& tensor) {
 class UpdateLowering {
  public:
   UpdateLowering(StepGraph& graph, const ModelGraph& model,
-                 const std::vector<TensorView>& parameters, ContiguousLayouts& layouts)
+                 const std::vector<TensorView>& parameters)
       : graph_(graph),
         model_(model),
         parameters_(parameters),
-        layouts_(layouts),
         settings_(graph.settings.optimizer),
         row_(*find_optimizer(settings_.name)) {}
 
@@ -108,9 +108,9 @@ class UpdateLowering {
   StepGraph& graph_;
   const ModelGraph& model_;
   const std::vector<TensorView>& parameters_;  // by ParameterId
-  ContiguousLayouts& layouts_;
   const OptimizerSettings& settings_;
   const OptimizerRow& row_;
+  ContiguousLayouts layouts_;
   std::vector<Update> updates_;
   std::vector<UpdatedTensor> seen_;  // by each update: the master copy, or the parameter
   std::vector<TensorView> shared_;
@@ -160,6 +160,8 @@ void UpdateLowering::add_state(Update& update, const UpdatedTensor& seen) {
 }
 
 void UpdateLowering::make_updates() {
+  updates_.reserve(model_.parameters.size());
+  seen_.reserve(model_.parameters.size());
   for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
     if (!graph_.gradients[i].storage.valid()) continue;
     const TensorType& type = model_.parameters[i].type;
@@ -276,11 +278,11 @@ void UpdateLowering::add_library_calls() {
 }  // namespace
 
 void lower_update(StepGraph& graph, const ModelGraph& model,
-                  const std::vector<TensorView>& parameters, ContiguousLayouts& layouts) {
+                  const std::vector<TensorView>& parameters) {
   if (graph.settings.optimizer.master_weights == MasterWeights::weights_and_gradients) {
     keep_float32_gradients(graph, model);
   }
-  UpdateLowering(graph, model, parameters, layouts).run();
+  UpdateLowering(graph, model, parameters).run();
 }
 
 }  // namespace stowage

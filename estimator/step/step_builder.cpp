@@ -45,9 +45,7 @@ StepGraph StepBuilder::build() && {
     if (parameter_gradients_[i].present) graph_.gradients[i] = parameter_gradients_[i].view;
   }
   if (graph_.settings.step.zero_grad == ZeroGrad::to_zero) zero_persistent_gradients();
-  if (graph_.settings.mode == Mode::train) {
-    lower_update(graph_, model_, parameter_views_, layouts_);
-  }
+  if (graph_.settings.mode == Mode::train) lower_update(graph_, model_, parameter_views_);
   if (graph_.settings.kernels == KernelSet::pytorch) keep_script_variables();
   return std::move(graph_);
 }

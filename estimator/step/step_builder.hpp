@@ -188,6 +188,6 @@ void keep_float32_gradients(StepGraph& graph, const ModelGraph& model);
 
 /// Appends the optimizer's kernel calls (lower_update.cpp). `parameters`: by ParameterId.
 void lower_update(StepGraph& graph, const ModelGraph& model,
-                  const std::vector<TensorView>& parameters, ContiguousLayouts& layouts);
+                  const std::vector<TensorView>& parameters);
 
 }  // namespace stowage

@@ -44,7 +44,7 @@ inline SizedStep step_of(ResidencyProblem& problem) {
     for (std::size_t k = 0; k < operation.engines.size(); ++k) {
       engines.push_back({fmt::format("engine {}", k), operation.engines[k].workspace});
     }
-    step.engines.push_back(engines);
+    step.engines.emplace_back(std::move(engines));
     step.flops.push_back(0);
     step.bytes_moved.push_back(0);
     graph->nodes.push_back(std::move(node));

@@ -28,7 +28,7 @@ inline StepGraph lone_update(const std::vector<NamedShape>& parameters, DataType
   ModelGraph model;
   StepGraph graph;
   graph.settings = {.kernels = kernels, .optimizer = optimizer};
-  std::vector<StorageId> storages;
+  std::vector<TensorView> views;
   const auto add = [&](std::string name, StorageClass storage_class, Persistence persistence) {
     graph.storages.push_back({.name = std::move(name),
                               .storage_class = storage_class,
@@ -39,12 +39,13 @@ inline StepGraph lone_update(const std::vector<NamedShape>& parameters, DataType
   for (const NamedShape& parameter : parameters) {
     const Shape shape(parameter.shape.begin(), parameter.shape.end());
     model.parameters.push_back({.name = parameter.name, .type = {shape, type}});
-    storages.push_back(add(parameter.name, StorageClass::parameter, Persistence::persistent));
+    views.push_back(contiguous_view(
+        add(parameter.name, StorageClass::parameter, Persistence::persistent), shape, type));
     graph.gradients.push_back(contiguous_view(
         add(parameter.name + ".grad", StorageClass::gradient, Persistence::transient), shape,
         type));
   }
-  lower_update(graph, model, storages);
+  lower_update(graph, model, views);
   return graph;
 }
 

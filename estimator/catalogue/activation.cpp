@@ -119,12 +119,12 @@ bool is_swiglu(const OperatorLowering& lowering) { return lowering.op().row->nam
 
 // One kernel over both halves.
 void forward_glu(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::glu_forward, "forward", {x}, {y},
                 {.attributes = gate_attributes(lowering, x, is_swiglu(lowering)),
                  .flops = element_count(y.shape) * Affine(gate_flops)});
-  lowering.save("input", x);
+  lowering.save("input", lowering.input());
 }
 
 void backward_glu(OperatorLowering& lowering) {

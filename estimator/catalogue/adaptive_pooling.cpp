@@ -37,11 +37,11 @@ NodeExtras whole_input(const OperatorLowering& lowering) {
 
 void forward_average(OperatorLowering& lowering) {
   const bool as_it_is = lowering.pytorch() && is_mean(lowering);
-  const TensorView x =
-      as_it_is ? lowering.input() : lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView x = as_it_is ? lowering.input()
+                                : lowering.contiguous_within(lowering.input(), "input.contiguous");
   lowering.emit(Kernel::adaptive_avg_pool_forward, "forward", {x}, {lowering.new_output()},
                 {.flops = element_count(x.shape)});
-  if (lowering.pytorch() && !is_mean(lowering)) lowering.save("input", x);
+  if (lowering.pytorch() && !is_mean(lowering)) lowering.save("input", lowering.input());
 }
 
 void backward_average(OperatorLowering& lowering) {

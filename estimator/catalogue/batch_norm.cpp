@@ -79,7 +79,7 @@ bool runs_on_cudnn(const OperatorLowering& lowering) {
 }
 
 void forward(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
   const Shape channels{x.shape[1]};
   BatchNormParameters parameters = parameters_of(lowering);
   const bool tracks = !parameters.running.empty();
@@ -106,7 +106,7 @@ void forward(OperatorLowering& lowering) {
       {.attributes = attributes, .flops = element_count(x.shape) * Affine(flops_per_element)});
   const bool keeps_input = lowering.pytorch() || by_batch ||
                            (!parameters.affine.empty() && lowering.parameter_needs_gradient(0));
-  if (keeps_input) lowering.save("input", x);
+  if (keeps_input) lowering.save("input", lowering.input());
   if (!parameters.affine.empty()) lowering.save("weight", parameters.affine[0]);
   if (lowering.pytorch() && tracks) {
     lowering.save("running_mean", parameters.running[0]);
@@ -115,10 +115,10 @@ void forward(OperatorLowering& lowering) {
 }
 
 void backward_in_one_kernel(OperatorLowering& lowering) {
-  const TensorView x = lowering.saved("input");
   const BatchNormParameters parameters = parameters_of(lowering);
   const bool by_batch = of_the_batch(lowering);
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
+  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   std::vector<TensorView> writes{dx};

@@ -53,38 +53,19 @@ TensorView padded_input(OperatorLowering& lowering, const TensorView& x, const A
   return padded;
 }
 
-// cuDNN runs a convolution whose input lies so in that layout, and its results lie so too
-// (ATen/native/ConvUtils.h, cudnn_conv_suggest_memory_format).
-bool runs_channels_last(const OperatorLowering& lowering, const TensorView& view) {
-  return lowering.pytorch() && is_channels_last(view);
-}
-
-/// The contiguous view `made` with its channels innermost, if wanted.
-TensorView laid_out(const TensorView& made, bool channels_last) {
-  if (!channels_last) return made;
-  const std::size_t rank = made.shape.size();
-  Shape stored;
-  for (const std::int64_t axis : channels_last_order(rank)) {
-    stored.push_back(made.shape[static_cast<std::size_t>(axis)]);
-  }
-  std::vector<std::int64_t> inverse{0, static_cast<std::int64_t>(rank) - 1};
-  for (std::size_t i = 1; i + 1 < rank; ++i) inverse.push_back(static_cast<std::int64_t>(i));
-  TensorView view = permuted(contiguous_view(made.storage, stored, made.type), inverse);
-  view.is_view = made.is_view;
-  return view;
-}
-
 void forward(OperatorLowering& lowering) {
   const bool bias = lowering.parameter_count() > 1;
   const bool channels_last =
       runs_channels_last(lowering, lowering.input()) && !excess_padding(lowering);
-  TensorView x =
-      channels_last ? lowering.input() : lowering.contiguous(lowering.input(), "input.contiguous");
+  TensorView saved = lowering.input();
+  TensorView x = saved;
   std::vector<StorageId> holds;
   if (const auto excess = excess_padding(lowering)) {
     // Whoever called PyTorch's convolution holds its argument until it returns.
     if (lowering.pytorch()) holds.push_back(x.storage);
-    x = padded_input(lowering, x, *excess);
+    saved = x = padded_input(lowering, x, *excess);
+  } else {
+    x = convolution_argument(lowering, x, "input.contiguous", channels_last);
   }
   const TensorView w = lowering.parameter(0);
   const TensorView y = laid_out(lowering.new_output(), channels_last);
@@ -97,43 +78,53 @@ void forward(OperatorLowering& lowering) {
                  .flops = convolution_flops(w, y),
                  .convolution = lowering.add_convolution(
                      convolution_call(lowering, ConvolutionCall::Direction::forward, x, w, y))});
-  lowering.save("input", x);
+  lowering.save("input", saved);
   lowering.save("weight", w);
 }
 
-/// The gradient of the input that was padded; null: nothing asks for it.
-KernelNode* emit_data_gradient(OperatorLowering& lowering, const TensorView& dy,
-                               const TensorView& dx) {
-  const TensorView x = lowering.saved("input");
-  const TensorView w = lowering.parameter(0);
-  return &lowering.emit(Kernel::convolution_backward_data, "backward.data", {dy, w}, {dx},
-                        {.attributes = convolution_attributes(lowering),
-                         .flops = convolution_flops(w, dy),
-                         .convolution = lowering.add_convolution(convolution_call(
-                             lowering, ConvolutionCall::Direction::backward_data, x, w, dy))});
+/// What the convolution's backward works on, in its layout.
+struct Arguments {
+  TensorView x, dy;
+};
+
+Arguments backward_arguments(OperatorLowering& lowering, bool channels_last) {
+  return {
+      convolution_argument(lowering, lowering.saved("input"), "backward.input", channels_last),
+      convolution_argument(lowering, lowering.output_gradient(), "grad.contiguous", channels_last)};
 }
 
-KernelNode* emit_filter_gradient(OperatorLowering& lowering, const TensorView& dy,
-                                 const TensorView& dw) {
-  const TensorView x = lowering.saved("input");
+KernelNode* emit_data_gradient(OperatorLowering& lowering, const Arguments& in,
+                               const TensorView& dx) {
   const TensorView w = lowering.parameter(0);
-  return &lowering.emit(Kernel::convolution_backward_filter, "backward.filter", {x, dy}, {dw},
-                        {.attributes = convolution_attributes(lowering),
-                         .flops = convolution_flops(w, dy),
-                         .convolution = lowering.add_convolution(convolution_call(
-                             lowering, ConvolutionCall::Direction::backward_filter, x, w, dy))});
+  return &lowering.emit(
+      Kernel::convolution_backward_data, "backward.data", {in.dy, w}, {dx},
+      {.attributes = convolution_attributes(lowering),
+       .flops = convolution_flops(w, in.dy),
+       .convolution = lowering.add_convolution(
+           convolution_call(lowering, ConvolutionCall::Direction::backward_data, in.x, w, in.dy))});
+}
+
+KernelNode* emit_filter_gradient(OperatorLowering& lowering, const Arguments& in,
+                                 const TensorView& dw) {
+  const TensorView w = lowering.parameter(0);
+  return &lowering.emit(
+      Kernel::convolution_backward_filter, "backward.filter", {in.x, in.dy}, {dw},
+      {.attributes = convolution_attributes(lowering),
+       .flops = convolution_flops(w, in.dy),
+       .convolution = lowering.add_convolution(convolution_call(
+           lowering, ConvolutionCall::Direction::backward_filter, in.x, w, in.dy))});
 }
 
 /// The convolution's own gradients, in the runtime's order. `dx`: of its (padded) input, if wanted.
 /// The last kernel call, or null.
-KernelNode* emit_gradients(OperatorLowering& lowering, const TensorView& dy,
+KernelNode* emit_gradients(OperatorLowering& lowering, const Arguments& in,
                            const std::optional<TensorView>& dx,
                            const std::optional<TensorView>& dw) {
   KernelNode* last = nullptr;
-  if (dx && lowering.pytorch()) last = emit_data_gradient(lowering, dy, *dx);
-  if (dw) last = emit_filter_gradient(lowering, dy, *dw);
-  if (KernelNode* node = emit_bias_gradient(lowering, dy, 1)) last = node;
-  if (dx && !lowering.pytorch()) last = emit_data_gradient(lowering, dy, *dx);
+  if (dx && lowering.pytorch()) last = emit_data_gradient(lowering, in, *dx);
+  if (dw) last = emit_filter_gradient(lowering, in, *dw);
+  if (KernelNode* node = emit_bias_gradient(lowering, in.dy, 1)) last = node;
+  if (dx && !lowering.pytorch()) last = emit_data_gradient(lowering, in, *dx);
   return last;
 }
 
@@ -148,14 +139,7 @@ std::optional<TensorView> given_filter_gradient(OperatorLowering& lowering) {
 /// AccumulateGrad copies it, after the convolution's node has let go of what it read.
 void backward_channels_last(OperatorLowering& lowering) {
   const TensorView x = lowering.saved("input");
-  TensorView dy = lowering.output_gradient();
-  if (!runs_channels_last(lowering, dy)) {
-    const TensorView copy = laid_out(lowering.new_tensor("grad.contiguous", dy.shape, dy.type,
-                                                         StorageClass::activation_gradient),
-                                     true);
-    lowering.emit(Kernel::copy, "grad.contiguous", {dy}, {copy});
-    dy = copy;
-  }
+  const Arguments in = backward_arguments(lowering, true);
   std::optional<TensorView> dx;
   if (lowering.input_needs_gradient()) dx = laid_out(lowering.new_input_gradient(), true);
   const std::optional<TensorView> dw = given_filter_gradient(lowering);
@@ -166,10 +150,11 @@ void backward_channels_last(OperatorLowering& lowering) {
                                         StorageClass::activation_gradient),
                     true);
   }
-  KernelNode* last = emit_gradients(lowering, dy, dx, made);
+  KernelNode* last = emit_gradients(lowering, in, dx, made);
   if (copied) {
     lowering.hold_by_hand();
-    last->holds = {x.storage, lowering.output_gradient().storage};
+    last->holds.push_back(x.storage);
+    last->holds.push_back(lowering.output_gradient().storage);
     if (dx) last->holds.push_back(dx->storage);
     lowering.emit(Kernel::copy, "backward.filter.copy", {*made}, {*dw});
   }
@@ -179,13 +164,13 @@ void backward_channels_last(OperatorLowering& lowering) {
 void backward(OperatorLowering& lowering) {
   if (runs_channels_last(lowering, lowering.saved("input")))
     return backward_channels_last(lowering);
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const Arguments in = backward_arguments(lowering, false);
   const bool wanted = lowering.input_needs_gradient();
   const auto excess = excess_padding(lowering);
   if (!wanted || !excess) {
     std::optional<TensorView> dx;
     if (wanted) dx = lowering.new_input_gradient();
-    emit_gradients(lowering, dy, dx, given_filter_gradient(lowering));
+    emit_gradients(lowering, in, dx, given_filter_gradient(lowering));
     if (dx) lowering.give_input_gradient(0, *dx);
     return;
   }
@@ -194,9 +179,12 @@ void backward(OperatorLowering& lowering) {
   const TensorView x = lowering.saved("input");
   const TensorView padded =
       lowering.new_tensor("grad_input.padded", x.shape, x.type, StorageClass::activation_gradient);
-  KernelNode* last = emit_gradients(lowering, dy, padded, given_filter_gradient(lowering));
+  KernelNode* last = emit_gradients(lowering, in, padded, given_filter_gradient(lowering));
   if (lowering.pytorch()) {
-    last->holds = {x.storage, lowering.parameter(0).storage, lowering.output_gradient().storage};
+    for (const StorageId held :
+         {x.storage, lowering.parameter(0).storage, lowering.output_gradient().storage}) {
+      last->holds.push_back(held);
+    }
   }
   const TensorView dx = lowering.new_input_gradient();
   lowering.emit(Kernel::pad_backward, "backward.pad", {padded}, {dx}, {.attributes = *excess});

@@ -36,6 +36,16 @@ struct Padding {
 /// beyond it, the lowering adds in a copy, as PyTorch does for `same`.
 [[nodiscard]] std::vector<std::int64_t> symmetric_padding(const Padding& padding);
 
+// Layout (convolution_layout.cpp).
+/// Whether PyTorch runs the convolution of this input with its channels innermost, as its results
+/// then lie too (ATen/native/ConvUtils.h, cudnn_conv_suggest_memory_format).
+[[nodiscard]] bool runs_channels_last(const OperatorLowering& lowering, const TensorView& view);
+/// The contiguous view `made` with its channels innermost, if wanted.
+[[nodiscard]] TensorView laid_out(const TensorView& made, bool channels_last);
+/// An argument in that layout, or a copy of it that the convolution makes within itself.
+[[nodiscard]] TensorView convolution_argument(OperatorLowering& lowering, const TensorView& view,
+                                              std::string_view suffix, bool channels_last);
+
 // Lowering (convolution.cpp).
 /// The question for a WorkspaceSource, with the operator's stride, padding, dilation and groups.
 /// Over one spatial axis it is that of a 2-D convolution of height 1, as which PyTorch runs it

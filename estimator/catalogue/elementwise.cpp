@@ -52,16 +52,18 @@ TensorView new_input_gradient_like(OperatorLowering& lowering, const TensorView&
 }
 
 void give_broadcast_gradient(OperatorLowering& lowering, int i, const TensorView& gradient) {
-  if (gradient.shape == lowering.input(i).shape) {
-    lowering.give_input_gradient(i, gradient);
-    return;
-  }
+  // The engine takes a node's gradients one after the other, and converts each at once.
+  const auto give = [&](const TensorView& dx) {
+    lowering.give_input_gradient(i, dx);
+    if (lowering.pytorch() && dx.type != lowering.input(i).type) lowering.deliver_gradients();
+  };
+  if (gradient.shape == lowering.input(i).shape) return give(gradient);
   // In the gradient's format: the engine converts after it has summed.
   const TensorView dx = lowering.new_tensor(fmt::format("grad_input{}", i), lowering.input(i).shape,
                                             gradient.type, StorageClass::activation_gradient);
   lowering.emit(Kernel::sum_to_shape, fmt::format("backward.sum{}", i), {gradient}, {dx},
                 {.flops = element_count(gradient.shape)});
-  lowering.give_input_gradient(i, dx);
+  give(dx);
 }
 
 bool works_in_place(const OperatorLowering& lowering, int i) {

@@ -34,13 +34,18 @@ tl::expected<Inference, InferenceError> infer_embedding(const Attributes& attrib
   return result;
 }
 
+/// What the kernel keeps for itself, of the indices' size.
+StorageId scratch(OperatorLowering& lowering, std::string_view name, const TensorView& indices) {
+  return lowering.new_tensor(name, indices.shape, indices.type, StorageClass::workspace).storage;
+}
+
 void forward_embedding(OperatorLowering& lowering) {
   TensorView indices = lowering.input();
   std::vector<StorageId> temporaries;
   if (!lowering.pytorch()) {
     indices = lowering.contiguous(indices, "indices.contiguous");
   } else if (!is_contiguous(indices)) {  // index_select of their flattened copy; saved as they are
-    temporaries.push_back(lowering.new_temporary("flat_indices", byte_count(indices)));
+    temporaries.push_back(scratch(lowering, "flat_indices", indices));
   }
   lowering.emit(Kernel::embedding_forward, "forward", {indices, lowering.parameter(0)},
                 {lowering.new_output()}, {.temporaries = std::move(temporaries)});
@@ -50,12 +55,12 @@ void forward_embedding(OperatorLowering& lowering) {
 void backward_embedding(OperatorLowering& lowering) {
   if (!lowering.parameter_needs_gradient(0)) return;
   const TensorView indices = lowering.saved("indices");
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const TensorView dw = lowering.new_parameter_gradient(0);
   std::vector<StorageId> temporaries;
   if (lowering.pytorch()) {
-    temporaries.push_back(lowering.new_temporary("sorted_indices", byte_count(indices)));
-    temporaries.push_back(lowering.new_temporary("original_indices", byte_count(indices)));
+    temporaries.push_back(scratch(lowering, "sorted_indices", indices));
+    temporaries.push_back(scratch(lowering, "original_indices", indices));
   }
   lowering.emit(Kernel::embedding_backward, "backward", {indices, dy}, {dw},
                 {.temporaries = temporaries, .flops = element_count(dy.shape)});

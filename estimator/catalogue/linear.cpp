@@ -30,57 +30,117 @@ tl::expected<Inference, InferenceError> infer_linear(const Attributes& attribute
   return result;
 }
 
-/// PyTorch multiplies a matrix as it lies in memory, and saves it so; more axes are flattened into
-/// one first, which copies what is not contiguous.
+/// PyTorch multiplies matrices as they lie in memory, and saves them so; more axes are flattened
+/// into one first, which copies what no view does.
 TensorView as_matrix(OperatorLowering& lowering, const TensorView& view, std::string_view suffix) {
-  if (lowering.pytorch() && view.shape.size() == 2) return view;
+  if (lowering.pytorch()) {
+    const Affine columns = view.shape.back();
+    if (reshaped(view, {quotient(element_count(view.shape), columns), columns})) return view;
+  }
   return lowering.contiguous(view, suffix);
 }
 
+/// at::linear (ATen/native/Linear.cpp) is one addmm where there is a bias and the input is a matrix
+/// or contiguous, and else a product, to which the bias is added in place.
+bool is_addmm(const OperatorLowering& lowering) {
+  return lowering.parameter_count() > 1 &&
+         (lowering.input().shape.size() == 2 || is_contiguous(lowering.input()));
+}
+
+/// What is multiplied. A product with a weight that needs no gradient flattens its input only where
+/// a view does (should_fold in ATen/native/LinearAlgebra.cpp), and is then one of many matrices,
+/// whose outer axes have to merge.
+TensorView multiplied(OperatorLowering& lowering) {
+  const TensorView& x = lowering.input();
+  if (lowering.pytorch() && x.shape.size() > 2 && lowering.training() &&
+      !lowering.parameter_needs_gradient(0)) {
+    Shape three(x.shape.end() - 2, x.shape.end());
+    three.insert(three.begin(), element_count(Shape(x.shape.begin(), x.shape.end() - 2)));
+    if (reshaped(x, three)) return x;
+  }
+  return as_matrix(lowering, x, "input.contiguous");
+}
+
 void forward_linear(OperatorLowering& lowering) {
-  const TensorView x = as_matrix(lowering, lowering.input(), "input.contiguous");
+  const TensorView x = multiplied(lowering);
   const TensorView w = lowering.parameter(0);
   const TensorView y = lowering.new_output();
   std::vector<TensorView> reads{x, w};
   if (lowering.parameter_count() > 1) reads.push_back(lowering.parameter(1));
   lowering.emit(Kernel::linear_forward, "forward", reads, {y},
-                {.flops = element_count(y.shape) * Affine(2) * w.shape[1]});
+                {.holds = {lowering.input().storage},
+                 .flops = element_count(y.shape) * Affine(2) * w.shape[1]});
   if (lowering.parameter_needs_gradient(0)) lowering.save("input", x);
   if (lowering.input_needs_gradient()) lowering.save("weight", w);
 }
 
-void backward_linear(OperatorLowering& lowering) {
-  const TensorView w = lowering.parameter(0);
-  const TensorView dy = as_matrix(lowering, lowering.output_gradient(), "grad.contiguous");
-  const Affine flops = element_count(dy.shape) * Affine(2) * w.shape[1];
-  KernelNode* last = nullptr;
-  const auto data = [&] {
-    if (!lowering.input_needs_gradient()) return;
-    TensorView dx = lowering.new_input_gradient();
-    dx.is_view = dx.shape.size() != 2;  // addmm works on the flattened input
-    last = &lowering.emit(Kernel::linear_backward_data, "backward.data", {dy, w}, {dx},
-                          {.flops = flops});
-    lowering.give_input_gradient(0, dx);
-  };
-  const auto filter = [&] {
-    if (!lowering.parameter_needs_gradient(0)) return;
-    TensorView dw = lowering.new_parameter_gradient(0);
+/// The rule's kernels, in an order that the runtime chooses.
+class LinearBackward {
+ public:
+  explicit LinearBackward(OperatorLowering& lowering)
+      : lowering_(lowering), dy_(lowering.output_gradient()) {}
+
+  void flatten() { dy_ = as_matrix(lowering_, dy_, "grad.contiguous"); }
+
+  void data() {
+    if (!lowering_.input_needs_gradient()) return;
+    TensorView dx = lowering_.new_input_gradient();
+    dx.is_view = dx.shape.size() != 2;  // the product is of the flattened input
+    last_ = &lowering_.emit(Kernel::linear_backward_data, "backward.data",
+                            {dy_, lowering_.parameter(0)}, {dx}, {.flops = flops()});
+    lowering_.give_input_gradient(0, dx);
+  }
+
+  void filter() {
+    if (!lowering_.parameter_needs_gradient(0)) return;
+    TensorView dw = lowering_.new_parameter_gradient(0);
     dw.is_view = true;  // of the product's transposition
-    last = &lowering.emit(Kernel::linear_backward_filter, "backward.filter",
-                          {lowering.saved("input"), dy}, {dw}, {.flops = flops});
-    lowering.give_parameter_gradient(0, dw);
-  };
-  // AddmmBackward makes mat1's gradient, then mat2's; the engine then sums the bias's.
-  if (lowering.pytorch()) data();
-  filter();
-  const std::int64_t features = static_cast<std::int64_t>(dy.shape.size()) - 1;
-  if (KernelNode* node = emit_bias_gradient(lowering, dy, features)) last = node;
-  if (!lowering.pytorch()) data();
-  if (last == nullptr || dy.storage == lowering.output_gradient().storage) return;
-  // The flattening that copied the gradient is a node of its own, which has let go of it.
-  lowering.hold_by_hand();
-  if (lowering.has_saved("input")) last->holds.push_back(lowering.saved("input").storage);
-  last->holds.push_back(dy.storage);
+    last_ = &lowering_.emit(Kernel::linear_backward_filter, "backward.filter",
+                            {lowering_.saved("input"), dy_}, {dw}, {.flops = flops()});
+    lowering_.give_parameter_gradient(0, dw);
+  }
+
+  void bias() {
+    const std::int64_t features = static_cast<std::int64_t>(dy_.shape.size()) - 1;
+    if (KernelNode* node = emit_bias_gradient(lowering_, dy_, features)) last_ = node;
+  }
+
+  /// The flattening that copied the gradient is a node of its own, which has let go of it.
+  void hold() {
+    if (last_ == nullptr || dy_.storage == lowering_.output_gradient().storage) return;
+    lowering_.hold_by_hand();
+    if (lowering_.has_saved("input")) last_->holds.push_back(lowering_.saved("input").storage);
+    last_->holds.push_back(dy_.storage);
+  }
+
+ private:
+  [[nodiscard]] Affine flops() const {
+    return element_count(dy_.shape) * Affine(2) * lowering_.parameter(0).shape[1];
+  }
+
+  OperatorLowering& lowering_;
+  TensorView dy_;
+  KernelNode* last_ = nullptr;
+};
+
+void backward_linear(OperatorLowering& lowering) {
+  LinearBackward backward(lowering);
+  if (lowering.pytorch() && !is_addmm(lowering)) {
+    backward.bias();  // of the addition, before the product's gradient is flattened
+    backward.flatten();
+    backward.filter();
+    backward.data();
+  } else if (lowering.pytorch()) {  // AddmmBackward makes mat1's, mat2's, then the bias's
+    backward.flatten();
+    backward.data();
+    backward.filter();
+    backward.bias();
+  } else {
+    backward.filter();
+    backward.bias();
+    backward.data();
+  }
+  backward.hold();
 }
 
 }  // namespace

@@ -30,8 +30,11 @@ Attributes axis_of(const OperatorLowering& lowering) {
   return attributes;
 }
 
+// Under autocast CUDA's kernel reads float16 and writes float32; any other format is converted
+// first (ATen/native/SoftMax.cpp).
 void forward(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
+  if (x.type != DataType::float16) x = lowering.cast(x, lowering.output_type().type, "input.cast");
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::log_softmax_forward, "forward", {x}, {y},
                 {.attributes = axis_of(lowering), .flops = element_count(x.shape) * Affine(flops)});
@@ -39,8 +42,11 @@ void forward(OperatorLowering& lowering) {
 }
 
 void backward(OperatorLowering& lowering) {
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
-  const TensorView dx = lowering.new_input_gradient();
+  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
+  const DataType input = lowering.input().type;
+  const TensorView dx =
+      lowering.new_tensor("grad_input", dy.shape, input == DataType::float16 ? input : dy.type,
+                          StorageClass::activation_gradient);
   lowering.emit(
       Kernel::log_softmax_backward, "backward", {lowering.saved("result"), dy}, {dx},
       {.attributes = axis_of(lowering), .flops = element_count(dx.shape) * Affine(flops)});
@@ -57,7 +63,7 @@ OperatorRow rows::log_softmax() {
                           .doc = "which axis; negative counts from the last",
                           .default_value = std::int64_t{-1}}},
           .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .lowering = {LoweringRules{forward, backward, true}, LoweringRules{forward, backward}},
           .autocast = AutocastClass::float32};
 }
 

@@ -47,7 +47,7 @@ bool is_smoothed(const OperatorLowering& lowering) {
 
 void forward_two_kernels(OperatorLowering& lowering) {
   if (is_smoothed(lowering)) return forward_smoothed_cross_entropy(lowering);
-  const TensorView given = lowering.contiguous(lowering.input(0), "input.contiguous");
+  const TensorView given = lowering.contiguous_within(lowering.input(0), "input.contiguous");
   const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
   const DataType loss_type = lowering.output_type().type;
   const bool upcast = lowering.attributes().boolean("upcast");
@@ -114,7 +114,7 @@ void backward_fused(OperatorLowering& lowering) {
 }
 
 void forward_nll(OperatorLowering& lowering) {
-  const TensorView logp = lowering.contiguous(lowering.input(0), "input.contiguous");
+  const TensorView logp = lowering.contiguous_within(lowering.input(0), "input.contiguous");
   const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
   const TensorView loss = new_loss(lowering);
   std::vector<TensorView> writes{loss};
@@ -124,7 +124,7 @@ void forward_nll(OperatorLowering& lowering) {
   }
   lowering.emit(Kernel::nll_loss_forward, "forward", {logp, target}, writes,
                 {.flops = element_count(target.shape)});
-  lowering.save("self", logp);
+  lowering.save("self", lowering.input(0));
   lowering.save("target", target);
   if (lowering.pytorch()) lowering.save("total_weight", writes[1]);
   finish_loss(lowering, loss);

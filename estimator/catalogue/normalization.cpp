@@ -98,21 +98,8 @@ TensorView zero_bias(OperatorLowering& lowering) {
   return bias;
 }
 
-/// PyTorch's native_layer_norm saves its input as it is; the contiguous copy that its kernel works
-/// on is gone when it returns.
-TensorView contiguous_within(OperatorLowering& lowering, const TensorView& view,
-                             std::string_view suffix, std::vector<StorageId>& temporaries) {
-  if (!lowering.pytorch()) return lowering.contiguous(view, suffix);
-  if (!is_contiguous(view)) {
-    temporaries.push_back(lowering.new_temporary(suffix, byte_count(view)));
-  }
-  return view;
-}
-
 void forward_layer_norm(OperatorLowering& lowering) {
-  std::vector<StorageId> temporaries;
-  const TensorView x =
-      contiguous_within(lowering, lowering.input(), "input.contiguous", temporaries);
+  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
   std::vector<TensorView> reads{x};
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
   if (lowering.parameter_count() == 1 && !lowering.pytorch()) {
@@ -125,9 +112,8 @@ void forward_layer_norm(OperatorLowering& lowering) {
   const TensorView mean = lowering.new_tensor("mean", rows, type, StorageClass::saved_auxiliary);
   const TensorView rstd = lowering.new_tensor("rstd", rows, type, StorageClass::saved_auxiliary);
   lowering.emit(Kernel::layer_norm_forward, "forward", reads, {y, mean, rstd},
-                {.temporaries = std::move(temporaries),
-                 .flops = element_count(x.shape) * Affine(flops_per_element)});
-  lowering.save("input", x);
+                {.flops = element_count(x.shape) * Affine(flops_per_element)});
+  lowering.save("input", lowering.input());
   for (int i = 0; i < lowering.parameter_count(); ++i) {
     lowering.save(i == 0 ? "weight" : "bias", lowering.parameter(i));
   }
@@ -136,10 +122,8 @@ void forward_layer_norm(OperatorLowering& lowering) {
 }
 
 void backward_statistics_norm(OperatorLowering& lowering, Kernel kernel, bool wants_bias) {
-  std::vector<StorageId> temporaries;
-  const TensorView x =
-      contiguous_within(lowering, lowering.saved("input"), "backward.input", temporaries);
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
+  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   if (lowering.parameter_count() > 0) reads.push_back(lowering.parameter(0));
@@ -153,8 +137,7 @@ void backward_statistics_norm(OperatorLowering& lowering, Kernel kernel, bool wa
                                          StorageClass::temporary));
   }
   lowering.emit(kernel, "backward", reads, writes,
-                {.temporaries = std::move(temporaries),
-                 .flops = element_count(x.shape) * Affine(2 * flops_per_element)});
+                {.flops = element_count(x.shape) * Affine(2 * flops_per_element)});
   if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
   give_affine_gradients(lowering, gradients);
 }
@@ -181,7 +164,7 @@ tl::expected<Inference, InferenceError> infer_group_norm(const Attributes& attri
 }
 
 void forward_group_norm(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
   std::vector<TensorView> reads{x};
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
   const TensorView y = lowering.new_output();
@@ -193,7 +176,7 @@ void forward_group_norm(OperatorLowering& lowering) {
       lowering.new_tensor("rstd", groups, x.type, StorageClass::saved_auxiliary);
   lowering.emit(Kernel::group_norm_forward, "forward", reads, {y, mean, rstd},
                 {.flops = element_count(x.shape) * Affine(flops_per_element)});
-  lowering.save("input", x);
+  lowering.save("input", lowering.input());
   if (lowering.parameter_count() > 0) lowering.save("weight", lowering.parameter(0));
   lowering.save("mean", mean);
   lowering.save("rstd", rstd);

@@ -87,7 +87,7 @@ void give_pool_gradient(OperatorLowering& lowering, TensorView dx) {
 }  // namespace
 
 void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
   const TensorView y = lowering.new_output();
   std::vector<TensorView> writes{y};
   if (lowering.pytorch()) {
@@ -95,7 +95,7 @@ void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extr
         lowering.new_tensor("indices", y.shape, DataType::int64, StorageClass::saved_auxiliary));
   }
   lowering.emit(kernel, "forward", {x}, writes, std::move(extras));
-  lowering.save("input", x);
+  lowering.save("input", lowering.input());
   if (lowering.pytorch())
     lowering.save("indices", writes[1]);
   else
@@ -104,16 +104,17 @@ void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extr
 
 void backward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
   const TensorView dx = lowering.new_input_gradient();
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const TensorView found =
       lowering.pytorch() ? lowering.saved("indices") : lowering.saved("result");
-  lowering.emit(kernel, "backward", {lowering.saved("input"), found, dy}, {dx}, std::move(extras));
+  const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
+  lowering.emit(kernel, "backward", {x, found, dy}, {dx}, std::move(extras));
   give_pool_gradient(lowering, dx);
 }
 
 void backward_average_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
   const TensorView dx = lowering.new_input_gradient();
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   lowering.emit(kernel, "backward", {dy}, {dx}, std::move(extras));
   give_pool_gradient(lowering, dx);
 }
@@ -132,11 +133,12 @@ void backward_max(OperatorLowering& lowering) {
 }
 
 void forward_average(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
+  NodeExtras extras = window_extras(lowering);
   lowering.emit(Kernel::avg_pool_forward, "forward", {x}, {lowering.new_output()},
-                {.attributes = window_attributes(lowering), .flops = window_flops(lowering)});
+                std::move(extras));
   // PyTorch keeps the input though only its sizes are needed.
-  if (lowering.pytorch()) lowering.save("input", x);
+  if (lowering.pytorch()) lowering.save("input", lowering.input());
 }
 
 void backward_average(OperatorLowering& lowering) {

@@ -192,6 +192,8 @@ OperatorRow rows::mean() { return row("mean", "average over axes", infer_mean); 
 OperatorRow rows::sum() {
   OperatorRow result = row("sum", "sum over axes", infer);
   result.autocast = AutocastClass::float32;
+  // CUDA's kernel reads 16 bits and sums in float32 (ATen/native/ReduceOps.cpp).
+  result.lowering[static_cast<std::size_t>(KernelSet::pytorch)].casts_its_inputs = true;
   return result;
 }
 

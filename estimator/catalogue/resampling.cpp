@@ -92,7 +92,7 @@ Attributes kernel_mode(const OperatorLowering& lowering) {
 }
 
 void forward_upsample(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::upsample_forward, "forward", {x}, {y},
                 {.attributes = kernel_mode(lowering),
@@ -100,7 +100,7 @@ void forward_upsample(OperatorLowering& lowering) {
 }
 
 void backward_upsample(OperatorLowering& lowering) {
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   lowering.emit(Kernel::upsample_backward, "backward", {dy}, {dx},
                 {.attributes = kernel_mode(lowering),

@@ -52,7 +52,7 @@ Shape statistics_shape(const OperatorLowering& lowering, const TensorView& x) {
 // One kernel.
 
 void forward_fused(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
   std::vector<TensorView> reads{x};
   if (is_affine(lowering)) reads.push_back(lowering.parameter(0));
   const TensorView y = lowering.new_output();
@@ -61,14 +61,14 @@ void forward_fused(OperatorLowering& lowering) {
                           StorageClass::saved_auxiliary);
   lowering.emit(Kernel::rms_norm_forward, "forward", reads, {y, rstd},
                 {.flops = element_count(x.shape) * Affine(flops_per_element)});
-  lowering.save("input", x);
+  lowering.save("input", lowering.input());
   if (is_affine(lowering)) lowering.save("weight", lowering.parameter(0));
   lowering.save("rstd", rstd);
 }
 
 void backward_fused(OperatorLowering& lowering) {
-  const TensorView x = lowering.saved("input");
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
+  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   if (is_affine(lowering)) reads.push_back(lowering.parameter(0));
@@ -236,6 +236,7 @@ void backward_composite(OperatorLowering& lowering) {
       rstd.shape, formats.product, StorageClass::activation_gradient);
   if (!casts || is_t5(lowering)) {
     lowering.give_input_gradient(0, converted(lowering, direct, input, "backward.direct.cast"));
+    lowering.deliver_gradients();
   }
   const TensorView through =
       through_statistic(lowering, converted(lowering, sum, rstd.type, "backward.rstd.cast"));

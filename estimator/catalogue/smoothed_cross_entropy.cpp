@@ -45,10 +45,23 @@ void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
       made("ignored", target.shape, DataType::boolean, StorageClass::saved_auxiliary);
   lowering.emit(Kernel::fill, "ignored", {target}, {mask}, {.flops = targets});
   const TensorView count = made("count", {}, DataType::int64, StorageClass::saved_auxiliary);
-  lowering.emit(Kernel::reduce, "count", {mask}, {count},
-                {.temporaries = {lowering.new_temporary("counted", targets)}, .flops = targets});
+  const TensorView counted =
+      made("counted", target.shape, DataType::boolean, StorageClass::activation);
+  lowering.emit(Kernel::fill, "counted", {mask}, {counted}, {.flops = targets});
+  lowering.emit(Kernel::reduce, "count", {counted}, {count}, {.flops = targets});
+  const auto number = [&](std::string_view name, const TensorView& of, StorageId held) {
+    const TensorView result = made(name, {}, type, StorageClass::activation);
+    lowering.emit(Kernel::reduce, name, {of}, {result}, {.holds = {held}});
+    return result;
+  };
+  // C++'s variables and temporaries live to the end of their statements, and of the function.
+  const TensorView smooth_sum = number("smooth_sum", smooth, counted.storage);
+  const TensorView smooth_mean = number("smooth_mean", smooth_sum, counted.storage);
+  const TensorView nll_part = number("nll_part", nll, smooth.storage);
+  const TensorView smooth_part = number("smooth_part", smooth_mean, smooth.storage);
   const TensorView loss = new_loss(lowering);
-  lowering.emit(Kernel::reduce, "forward", {smooth, count, nll}, {loss}, {.flops = targets});
+  lowering.emit(Kernel::add, "forward", {nll_part, smooth_part}, {loss},
+                {.holds = {nll.storage, smooth_mean.storage, smooth.storage}, .flops = targets});
   lowering.save("result", logp);
   lowering.save("target", target);
   lowering.save("total_weight", total);

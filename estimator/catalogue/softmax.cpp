@@ -38,7 +38,7 @@ Attributes own_softmax_attributes(const OperatorLowering& lowering) {
 // Under autocast CUDA's kernel reads float16 and writes float32; any other format is converted
 // first (ATen/native/SoftMax.cpp).
 TensorView softmax_input(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
   if (x.type == DataType::float16) return x;
   return lowering.cast(x, lowering.output_type().type, "input.cast");
 }
@@ -54,7 +54,7 @@ void forward_softmax(OperatorLowering& lowering) {
 
 void backward_softmax(OperatorLowering& lowering) {
   const TensorView y = lowering.saved("result");
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const DataType input = lowering.input().type;
   const TensorView dx =
       lowering.new_tensor("grad_input", y.shape, input == DataType::float16 ? input : y.type,

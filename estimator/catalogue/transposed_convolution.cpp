@@ -9,26 +9,32 @@ namespace {
 
 void forward(OperatorLowering& lowering) {
   const bool bias = lowering.parameter_count() > 1;
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const bool channels_last = runs_channels_last(lowering, lowering.input());
+  const TensorView x =
+      convolution_argument(lowering, lowering.input(), "input.contiguous", channels_last);
   const TensorView w = lowering.parameter(0);
-  const TensorView y = lowering.new_output();
+  const TensorView y = laid_out(lowering.new_output(), channels_last);
+  lowering.set_output(0, y);
   std::vector<TensorView> reads{x, w};
   if (bias) reads.push_back(lowering.parameter(1));
   lowering.emit(Kernel::transposed_convolution_forward, "forward", reads, {y},
                 {.flops = convolution_flops(w, x),
                  .convolution = lowering.add_convolution(convolution_call(
                      lowering, ConvolutionCall::Direction::backward_data, y, w, x))});
-  lowering.save("input", x);
+  lowering.save("input", lowering.input());
   lowering.save("weight", w);
 }
 
 void backward(OperatorLowering& lowering) {
-  const TensorView x = lowering.saved("input");
+  const TensorView saved = lowering.saved("input");
+  const bool channels_last = runs_channels_last(lowering, saved);
+  const TensorView dy =
+      convolution_argument(lowering, lowering.output_gradient(), "grad.contiguous", channels_last);
+  const TensorView x = convolution_argument(lowering, saved, "backward.input", channels_last);
   const TensorView w = lowering.parameter(0);
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
   const auto data = [&] {
     if (!lowering.input_needs_gradient()) return;
-    const TensorView dx = lowering.new_input_gradient();
+    const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
     lowering.emit(Kernel::transposed_convolution_backward_data, "backward.data", {dy, w}, {dx},
                   {.flops = convolution_flops(w, x),
                    .convolution = lowering.add_convolution(

@@ -160,6 +160,13 @@ TensorView OperatorLowering::contiguous(const TensorView& view, std::string_view
   return copy;
 }
 
+TensorView OperatorLowering::contiguous_within(const TensorView& view, std::string_view suffix) {
+  if (is_contiguous(view)) return view;
+  const TensorView copy = new_tensor(suffix, view.shape, view.type, StorageClass::workspace);
+  emit(Kernel::copy, suffix, {view}, {copy});
+  return copy;
+}
+
 TensorView OperatorLowering::cast(const TensorView& view, DataType type, std::string_view suffix) {
   if (view.type == type) return view;
   const std::string name = dotted(op().name, suffix);
@@ -229,6 +236,8 @@ void OperatorLowering::keep_through_backward(const TensorView& gradient) {
 }
 
 void OperatorLowering::hold_by_hand() { builder_.held_by_hand_ = true; }
+
+void OperatorLowering::deliver_gradients() { builder_.deliver_pending(id_, micro_batch_); }
 
 void OperatorLowering::also_hold(std::span<const StorageId> storages) {
   std::vector<StorageId>& holds = builder_.graph_.nodes.back().holds;

@@ -98,6 +98,9 @@ class OperatorLowering {
   int add_convolution(ConvolutionCall call);
   /// `view` if it is contiguous, else a copy (emits it).
   TensorView contiguous(const TensorView& view, std::string_view suffix);
+  /// The same of a copy that PyTorch's operator makes within itself: autograd saves what it was
+  /// given, and the footprint counts the copy as workspace.
+  TensorView contiguous_within(const TensorView& view, std::string_view suffix);
   /// `view` if it is of that format, else a copy that is (emits it).
   TensorView cast(const TensorView& view, DataType type, std::string_view suffix);
 
@@ -118,6 +121,9 @@ class OperatorLowering {
   /// The rule stands for several autograd nodes and says itself (NodeExtras::holds) how long each
   /// saved tensor lives; otherwise all of them live to the rule's last kernel call.
   void hold_by_hand();
+  /// The gradients given so far arrive, and are summed, before the rule goes on: what it did up to
+  /// here was an autograd node of its own.
+  void deliver_gradients();
   /// Adds to what the last kernel call holds.
   void also_hold(std::span<const StorageId> storages);
   /// The storage is what backward() starts from, and lives until it returns.
@@ -137,6 +143,10 @@ class OperatorLowering {
 // rule.
 [[nodiscard]] TensorView contiguous_view(StorageId storage, Shape shape, DataType type);
 [[nodiscard]] bool is_contiguous(const TensorView& view);
+/// What autograd's Tensor::suggest_memory_format says of an image or a volume: its channels (axis
+/// 1) lie innermost (c10/core/MemoryFormat.h, is_channels_last_strides_2d_s4). The elements need
+/// not lie densely.
+[[nodiscard]] bool suggests_channels_last(const TensorView& view);
 /// The elements fill a run of memory without gaps or overlap, in some order of the axes.
 [[nodiscard]] bool is_dense(const TensorView& view);
 [[nodiscard]] TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes);

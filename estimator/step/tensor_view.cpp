@@ -24,6 +24,25 @@ bool is_contiguous(const TensorView& view) {
   return true;
 }
 
+bool suggests_channels_last(const TensorView& view) {
+  const std::size_t rank = view.shape.size();
+  if ((rank != 4 && rank != 5) || view.strides[1] == Affine(0)) return false;
+  const auto less = [](Affine a, Affine b) {
+    return std::pair(a.slope, a.constant) < std::pair(b.slope, b.constant);
+  };
+  std::vector<std::size_t> innermost_first{1};
+  for (std::size_t i = rank - 1; i > 1; --i) innermost_first.push_back(i);
+  innermost_first.push_back(0);
+  Affine least = 0;
+  for (const std::size_t axis : innermost_first) {
+    if (less(view.strides[axis], least)) return false;
+    if (axis == 0 && least == view.strides[1]) return false;  // [n, 1, 1, 1] and the like
+    least = view.strides[axis];
+    if (view.shape[axis] != Affine(1)) least = least * view.shape[axis];
+  }
+  return true;
+}
+
 bool is_dense(const TensorView& view) {
   Affine expected = 1;
   std::vector<bool> passed(view.shape.size());

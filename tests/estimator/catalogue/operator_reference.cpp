@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -28,10 +29,11 @@ class RowComparison {
       : row_(row), batch_(row.at("batch").get<std::int64_t>()), model_(our_model(row)) {}
 
   std::string run() {
-    compare("output shape", json(at_batch(model_.tensor(model_.output).type.shape, batch_)),
+    compare(shapes_, "output shape",
+            json(at_batch(model_.tensor(model_.output).type.shape, batch_)),
             row_.at("output_shape"));
-    compare("parameters", our_parameters(false), sorted(row_.at("parameters")));
-    compare("buffers", our_parameters(true), sorted(row_.at("buffers")));
+    compare(shapes_, "parameters", our_parameters(false), sorted(row_.at("parameters")));
+    compare(shapes_, "buffers", our_parameters(true), sorted(row_.at("buffers")));
     const LoweringSettings settings{
         .kernels = KernelSet::pytorch,
         .mode = row_.at("mode") == "train" ? Mode::train : Mode::inference,
@@ -40,15 +42,21 @@ class RowComparison {
     auto sized = size_storages(graph, batch_);
     if (!sized) throw std::runtime_error(render(sized.error()));
     forget_what_kernels_hide(*sized);
-    if (settings.mode == Mode::train) compare("saved", our_saved(*sized), sorted(row_.at("saved")));
+    if (settings.mode == Mode::train) {
+      compare(saved_, "saved", our_saved(*sized), sorted(row_.at("saved")));
+    }
     for (const auto& [phase, bytes] : row_.at("peaks").items()) {
-      compare("peak of " + phase, our_peak(*sized, phase), bytes);
+      compare(peaks_, "peak of " + phase, our_peak(*sized, phase), bytes);
     }
     LoweringSettings own = settings;
     own.kernels = KernelSet::stowage;
     check_stowage(*testing::lowered(model_, own), *graph);
     return std::move(disagreements_);
   }
+
+  [[nodiscard]] bool same_shapes() const { return shapes_; }
+  [[nodiscard]] bool same_saved() const { return saved_; }
+  [[nodiscard]] bool same_peaks() const { return peaks_; }
 
  private:
   static ModelGraph our_model(const json& row) {
@@ -78,8 +86,10 @@ class RowComparison {
     return list;
   }
 
-  void compare(std::string_view what, const json& ours, const json& theirs) {
-    if (ours != theirs) say(fmt::format("{}: {}, PyTorch {}", what, ours.dump(), theirs.dump()));
+  void compare(bool& same, std::string_view what, const json& ours, const json& theirs) {
+    if (ours == theirs) return;
+    same = false;
+    say(fmt::format("{}: {}, PyTorch {}", what, ours.dump(), theirs.dump()));
   }
   void say(const std::string& text) {
     disagreements_ += fmt::format("{}: {}\n", row_.at("name").get<std::string>(), text);
@@ -170,7 +180,26 @@ class RowComparison {
   std::int64_t batch_;
   ModelGraph model_;
   std::string disagreements_;
+  bool shapes_ = true, saved_ = true, peaks_ = true;
 };
+
+void compare_rows(const std::filesystem::path& path, Comparison& comparison) {
+  std::ifstream file(path);
+  const json content = json::parse(file);
+  for (const json& row : content.at("rows")) {
+    ++comparison.compared;
+    try {
+      RowComparison of_row(row);
+      comparison.disagreements += of_row.run();
+      comparison.same_shapes += of_row.same_shapes() ? 1 : 0;
+      comparison.same_saved += of_row.same_saved() ? 1 : 0;
+      comparison.same_peaks += of_row.same_peaks() ? 1 : 0;
+    } catch (const std::exception& error) {
+      comparison.disagreements +=
+          fmt::format("{}: {}\n", row.at("name").get<std::string>(), error.what());
+    }
+  }
+}
 
 }  // namespace
 
@@ -180,18 +209,15 @@ Comparison compare_operators(std::string_view family) {
 }
 
 Comparison compare_file(const std::string& path) {
-  std::ifstream file(path);
-  const json content = json::parse(file);
-  Comparison comparison;
-  for (const json& row : content.at("rows")) {
-    try {
-      comparison.disagreements += RowComparison(row).run();
-    } catch (const std::exception& error) {
-      comparison.disagreements +=
-          fmt::format("{}: {}\n", row.at("name").get<std::string>(), error.what());
-    }
-    ++comparison.compared;
+  std::vector<std::filesystem::path> files;
+  if (std::filesystem::is_directory(path)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path)) files.push_back(entry);
+    std::sort(files.begin(), files.end());
+  } else {
+    files.emplace_back(path);
   }
+  Comparison comparison;
+  for (const std::filesystem::path& file : files) compare_rows(file, comparison);
   return comparison;
 }
 

@@ -9,6 +9,9 @@ namespace stowage::reference {
 
 struct Comparison {
   int compared = 0;
+  int same_shapes = 0;        ///< networks with PyTorch's output shape, parameters and buffers
+  int same_saved = 0;         ///< with PyTorch's saved storages; in inference nothing is saved
+  int same_peaks = 0;         ///< with PyTorch's peak in every phase
   std::string disagreements;  ///< a line each: "conv1d: peak of backward: 400, PyTorch 384"
 };
 
@@ -18,7 +21,7 @@ struct Comparison {
 /// a contiguous whole, that nothing is read before it is written, and that the same parameters get
 /// gradients of their own shapes.
 [[nodiscard]] Comparison compare_operators(std::string_view family);
-/// The same of any file of that form.
+/// The same of any file of that form, or of all such files of a folder.
 [[nodiscard]] Comparison compare_file(const std::string& path);
 
 }  // namespace stowage::reference

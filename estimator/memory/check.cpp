@@ -39,11 +39,13 @@ std::vector<EngineFallback> fallbacks(const SizedStep& step, const std::vector<i
   return result;
 }
 
-Bytes loaded_bytes(const SizedStep& step, Bytes granularity) {
+// Keras makes the optimizer's variables before the first step.
+Bytes loaded_bytes(const SizedStep& step, Bytes granularity, bool with_state) {
   Bytes bytes;
   for (std::size_t i = 0; i < step.graph->storages.size(); ++i) {
     const StorageClass kind = step.graph->storages[i].storage_class;
-    if (kind == StorageClass::parameter || kind == StorageClass::buffer) {
+    if (kind == StorageClass::parameter || kind == StorageClass::buffer ||
+        (with_state && kind == StorageClass::optimizer_state)) {
       bytes += round_up(step.storage_bytes[i], granularity);
     }
   }
@@ -85,6 +87,9 @@ class Check {
                .buffers = runtime_buffers(*step.graph, card, settings)} {}
 
   [[nodiscard]] bool completes() && {
+    if (settings_.runtime == Runtime::tensorflow) {
+      return tensorflow_completes(step_, touches_, rules_.buffers, card_, settings_);
+    }
     if (settings_.runtime != Runtime::pytorch) return std::move(*this).run().fits;
     return limit_ >= Bytes() && replay_within(limit_, settings_.allocator).completed();
   }
@@ -92,17 +97,21 @@ class Check {
   CheckReport run() && {
     if (settings_.runtime == Runtime::pytorch) {
       replay_pytorch();
+    } else if (settings_.runtime == Runtime::tensorflow) {
+      replay_in_tensorflow();
     } else {
       rules_.engine = fitting_engines(step_, live_without_workspaces(step_, rules_, touches_),
                                       limit_, rules_.granularity);
     }
     size_phases();
     report_.runtime_rows = runtime_rows();
-    report_.host_bytes = input_bytes(step_) + Bytes(step_.graph->host_state_bytes);
+    report_.host_bytes =
+        replicas() * input_bytes(step_) + Bytes(step_.graph->host_state_bytes);
     report_.total_bytes = card_.cuda_total;
     report_.available_bytes = card_.cuda_total - settings_.in_use - settings_.reserve;
     report_.headroom = report_.available_bytes - report_.device_bytes;
-    report_.fits = report_.headroom >= Bytes();
+    const bool ran = settings_.runtime != Runtime::tensorflow || !report_.failure;
+    report_.fits = ran && report_.headroom >= Bytes();
     report_.fallbacks = fallbacks(step_, rules_.engine);
     report_.workspace_origin = step_.workspace_origin;
     report_.culprit = culprit();
@@ -127,6 +136,31 @@ class Check {
     report_.cached_at_peak = run.cached_at_peak;
     report_.releases = run.releases;
     report_.replayed_steps = run.steps;
+  }
+
+  void replay_in_tensorflow() {
+    TensorFlowOutcome run = run_tensorflow(step_, touches_, rules_.buffers, card_, settings_);
+    if (run.failure) {
+      const auto& library = run.failure->library;
+      report_.failure = {
+          .node = run.failure->node.valid() ? step_.graph->node(run.failure->node).name : "",
+          .step = run.failure->step,
+          .tried = library ? library->library.bytes : run.failure->out_of_memory.tried,
+          .message = tensorflow_message(*step_.graph, *run.failure),
+          .library = library ? library->library.name : ""};
+    }
+    rules_.engine = run.replica.engine;
+    report_.logical_devices = std::move(run.devices);
+    report_.would_do = std::move(run.would_do);
+    reserved_ = Reserved{replicas() * run.replica.loaded.reserved,
+                         replicas() * run.replica.first_step.reserved, run.pools};
+    report_.cached_at_peak = run.replica.cached_at_peak;
+    report_.releases = run.replica.releases;
+    report_.replayed_steps = run.replica.steps;
+  }
+
+  [[nodiscard]] std::int64_t replicas() const {
+    return std::max<std::int64_t>(1, std::ssize(report_.logical_devices));
   }
 
   [[nodiscard]] AllocationFailure failure_of(const ProcessReplay::Failure& failure) const {
@@ -154,13 +188,14 @@ class Check {
     report_.reserved_bytes = reserved_ ? reserved_->most : held(rules_, report_.tensor_bytes);
     report_.peak_at = step_.graph->nodes[static_cast<std::size_t>(report_.footprint.step)].name;
     report_.device_bytes = report_.reserved_bytes + outside;
-    const Bytes loaded = loaded_bytes(step_, rules_.granularity);
+    const bool keras = settings_.runtime == Runtime::tensorflow;
+    const Bytes loaded = loaded_bytes(step_, rules_.granularity, keras);
     report_.phases.push_back(
         {"after loading", loaded,
          (reserved_ ? reserved_->loaded : loaded) + context_bytes(card_, settings_)});
     if (step_.graph->settings.mode == Mode::train) {
       MemoryRules first = rules_;
-      first.step = StepNumber::first;
+      first.step = keras ? StepNumber::steady : StepNumber::first;
       const Bytes live = peak(live_bytes(step_, first, touches_)).bytes;
       report_.phases.push_back(
           {"first step", live, (reserved_ ? reserved_->first_step : held(first, live)) + outside});
@@ -174,6 +209,8 @@ class Check {
       const Bytes more = report_.reserved_bytes - report_.tensor_bytes;
       if (settings_.runtime == Runtime::stowage) {
         rows.push_back({"arena rounding and gaps", more, "256-byte alignment and packing"});
+      } else if (settings_.runtime == Runtime::tensorflow) {
+        add_pool_rows(rows);
       } else {
         rows.push_back({"cached by the allocator", more,
                         fmt::format("PyTorch's caching allocator, simulated for {} steps",
@@ -189,8 +226,25 @@ class Check {
     return rows;
   }
 
+  // The replica on GPU:0 is the one whose tensors are listed.
+  void add_pool_rows(std::vector<RuntimeRow>& rows) const {
+    const std::string source =
+        fmt::format("TensorFlow's BFC allocator, simulated for {} steps; {}",
+                    report_.replayed_steps,
+                    settings_.tensorflow.allow_growth ? "it grows" : "it takes its limit at once");
+    for (const LogicalDevice& device : report_.logical_devices) {
+      const bool first = &device == &report_.logical_devices.front();
+      rows.push_back({first ? "rest of the pool" : "pool of " + device.name,
+                      first ? device.pool - report_.tensor_bytes : device.pool, source});
+    }
+  }
+
   [[nodiscard]] std::string culprit() {
     if (report_.fits) return {};
+    if (report_.failure && !report_.failure->library.empty()) {
+      return fmt::format("{} finds no room beside what TensorFlow has taken, {}",
+                         report_.failure->library, format_bytes(report_.reserved_bytes));
+    }
     const FootprintRow& largest = report_.footprint.rows.front();
     return fmt::format("{} needs {} at once; its largest tensor is {} ({})", report_.peak_at,
                        format_bytes(report_.footprint.total), name_of(report_.footprint, largest),

@@ -6,7 +6,8 @@
 // allocator, capped at what the card has left (allocator_replay.hpp): the cache is given back where
 // an allocation fails, and where a convolution's first engine finds no room the next one is taken,
 // and the report names it. Peaks are those of that run; where it fails, those of a run with all the
-// memory it wants.
+// memory it wants. For TensorFlow it is a run of its pools beside the libraries on the same card
+// (tensorflow_replay.hpp); where that fails, peaks are those of the smallest pool that would do.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include "estimator/memory/footprint.hpp"
 #include "estimator/memory/runtime.hpp"
 #include "estimator/memory/sized_step.hpp"
+#include "estimator/memory/tensorflow_check.hpp"
 
 namespace stowage {
 
@@ -34,8 +36,9 @@ struct AllocationFailure {
   std::string node;                           ///< "" while parameters are loaded
   int step = 0;                               ///< from 1; 0 while parameters are loaded
   Bytes tried;                                ///< what was asked of the driver
-  std::string message;                        ///< in PyTorch's words
+  std::string message;                        ///< in the runtime's words
   bool expandable_segments_would_do = false;  ///< with expandable_segments:True it completes
+  std::string library = {};                   ///< "cuBLAS": it, and not a tensor, found no room
 };
 
 /// A convolution whose first engine does not fit.
@@ -57,10 +60,14 @@ struct CheckReport {
   Bytes available_bytes;  ///< total - in use - reserve
   Bytes headroom;         ///< available - device bytes; negative: what is missing
   std::vector<EngineFallback> fallbacks;
-  Bytes cached_at_peak;       ///< PyTorch: reserved and not allocated when most was reserved
-  std::int64_t releases = 0;  ///< PyTorch: times that the cache had to be given back
-  int replayed_steps = 0;     ///< PyTorch: until a step asked the driver for nothing more
-  std::optional<AllocationFailure> failure;  ///< PyTorch: where it does not fit
+  // Of runtimes with an allocator of their own, PyTorch and TensorFlow.
+  Bytes cached_at_peak;       ///< reserved and not allocated when most was reserved
+  std::int64_t releases = 0;  ///< times that the cache had to be given back
+  int replayed_steps = 0;     ///< until a step asked the driver for nothing more
+  std::optional<AllocationFailure> failure;     ///< where it does not run
+  std::vector<LogicalDevice> logical_devices;   ///< TensorFlow: footprint and tensor bytes are of
+                                                ///< one, device bytes of all of them
+  std::vector<std::string> would_do;  ///< TensorFlow: options with which it would run
   std::string culprit;  ///< where it does not fit: the node and what it needs; else empty
   WorkspaceOrigin workspace_origin = WorkspaceOrigin::none;
 };

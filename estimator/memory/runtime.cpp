@@ -9,6 +9,7 @@ namespace stowage {
 namespace {
 
 constexpr Bytes pytorch_block{512};
+constexpr Bytes tensorflow_chunk{256};
 constexpr Bytes driver_segment{2 << 20};
 constexpr Bytes cublas_workspace{8'519'680};
 constexpr Bytes cublas_workspace_hopper{33'554'432};
@@ -65,12 +66,15 @@ std::string_view to_string(Runtime runtime) {
       return "stowage";
     case Runtime::pytorch:
       return "pytorch";
+    case Runtime::tensorflow:
+      return "tensorflow";
   }
   return "ideal";
 }
 
 KernelSet kernel_set_of(Runtime runtime) {
-  return runtime == Runtime::stowage ? KernelSet::stowage : KernelSet::pytorch;
+  const bool own = runtime == Runtime::stowage || runtime == Runtime::tensorflow;
+  return own ? KernelSet::stowage : KernelSet::pytorch;
 }
 
 Bytes runtime_granularity(Runtime runtime) {
@@ -81,6 +85,8 @@ Bytes runtime_granularity(Runtime runtime) {
       return Bytes(1);
     case Runtime::pytorch:
       return pytorch_block;
+    case Runtime::tensorflow:
+      return tensorflow_chunk;
   }
   return Bytes(1);
 }
@@ -106,15 +112,25 @@ std::vector<RuntimeBuffer> runtime_buffers(const StepGraph& graph, const Card& c
   return buffers;
 }
 
+std::vector<LibraryLoad> library_loads(const StepGraph& graph, Runtime runtime) {
+  std::vector<LibraryLoad> loads;
+  if (runtime == Runtime::ideal) return loads;
+  const auto add = [&](std::string name, auto calls) {
+    const auto first = std::ranges::find_if(graph.nodes, calls);
+    if (first == graph.nodes.end()) return;
+    const auto node = static_cast<std::size_t>(first - graph.nodes.begin());
+    loads.push_back({std::move(name), library_kernels, NodeId::of(node)});
+  };
+  add("cuBLAS", calls_cublas);
+  add("cuDNN", calls_cudnn);
+  return loads;
+}
+
 std::vector<RuntimeRow> library_rows(const StepGraph& graph, Runtime runtime) {
   std::vector<RuntimeRow> rows;
-  if (runtime == Runtime::ideal) return rows;
-  const std::string source = "50 to 200 MiB for cuBLAS and cuDNN together in public reports";
-  if (std::any_of(graph.nodes.begin(), graph.nodes.end(), calls_cublas)) {
-    rows.push_back({"cuBLAS kernels", library_kernels, source});
-  }
-  if (std::any_of(graph.nodes.begin(), graph.nodes.end(), calls_cudnn)) {
-    rows.push_back({"cuDNN kernels", library_kernels, source});
+  for (const LibraryLoad& load : library_loads(graph, runtime)) {
+    rows.push_back({load.name + " kernels", load.bytes,
+                    "50 to 200 MiB for cuBLAS and cuDNN together in public reports"});
   }
   if (graph.settings.parallel.is_parallel()) {
     rows.push_back({"NCCL", nccl_bytes, "1.28 GiB on each of two A100s in a public report"});
@@ -136,8 +152,20 @@ Bytes outside_allocator(const StepGraph& graph, const Card& card, const CheckSet
 Bytes allocator_limit(const StepGraph& graph, const Card& card, const CheckSettings& settings) {
   const Bytes left = card.cuda_total - settings.in_use - settings.reserve -
                      outside_allocator(graph, card, settings);
+  if (settings.runtime == Runtime::tensorflow) {
+    const Bytes room = tensorflow_room(library_loads(graph, settings.runtime),
+                                       tensorflow_card(card, settings), settings.tensorflow);
+    return std::min(left, room);
+  }
   if (settings.runtime != Runtime::pytorch || left < Bytes()) return left;
   return Bytes(left.count() / driver_segment.count() * driver_segment.count());
+}
+
+TensorFlowCard tensorflow_card(const Card& card, const CheckSettings& settings) {
+  return {.total = card.cuda_total,
+          .in_use = settings.in_use,
+          .context = context_bytes(card, settings),
+          .compute_capability_major = static_cast<int>(card.compute_capability)};
 }
 
 }  // namespace stowage

@@ -1,25 +1,33 @@
 // Runtime: who runs the step, and what it takes of the card beside the step's tensors.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "estimator/allocator/allocator_settings.hpp"
+#include "estimator/allocator/tensorflow_memory.hpp"
 #include "estimator/base/bytes.hpp"
 #include "estimator/memory/card.hpp"
+#include "estimator/memory/process_replay.hpp"
 #include "estimator/memory/step_memory.hpp"
+#include "estimator/memory/tensorflow_replay.hpp"
 #include "estimator/step/step_graph.hpp"
 
 namespace stowage {
 
 enum class Runtime {
-  ideal,    ///< tensor bytes alone: no rounding, no context
-  stowage,  ///< our executor: one static arena, and the context
-  pytorch,  ///< eager PyTorch: its caching allocator, cuBLAS's workspaces, the context
+  ideal,       ///< tensor bytes alone: no rounding, no context
+  stowage,     ///< our executor: one static arena, and the context
+  pytorch,     ///< eager PyTorch: its caching allocator, cuBLAS's workspaces, the context
+  tensorflow,  ///< TensorFlow 2 with Keras: its BFC allocator, the context
 };
+inline constexpr std::array runtimes{Runtime::ideal, Runtime::stowage, Runtime::pytorch,
+                                     Runtime::tensorflow};
 [[nodiscard]] std::string_view to_string(Runtime runtime);
+/// TensorFlow's graphs are near our own executor's (docs/tensorflow.md says where they differ).
 [[nodiscard]] KernelSet kernel_set_of(Runtime runtime);
 
 struct CheckSettings {
@@ -28,6 +36,7 @@ struct CheckSettings {
   Bytes reserve;                     ///< to be left free
   std::optional<Bytes> context;      ///< instead of the card's own figure
   AllocatorSettings allocator = {};  ///< of PyTorch's allocator
+  TensorFlowMemory tensorflow = {};  ///< with several logical devices: the step is a replica's
   /// What the same process keeps beside the step (evaluation.hpp); counted as tensors.
   std::vector<RuntimeBuffer> resident = {};
 };
@@ -49,6 +58,8 @@ struct RuntimeRow {
 /// The multiple to which the runtime rounds a tensor's bytes.
 [[nodiscard]] Bytes runtime_granularity(Runtime runtime);
 
+/// cuBLAS and cuDNN, where the step calls them.
+[[nodiscard]] std::vector<LibraryLoad> library_loads(const StepGraph& graph, Runtime runtime);
 /// Kernels that cuBLAS and cuDNN load on first use, where the step calls them, and what NCCL takes
 /// where several GPUs train.
 [[nodiscard]] std::vector<RuntimeRow> library_rows(const StepGraph& graph, Runtime runtime);
@@ -61,8 +72,12 @@ struct RuntimeRow {
                                       const CheckSettings& settings);
 
 /// What the card has for the runtime's own allocations:
-/// CUDA total - in use - reserve - outside_allocator, for PyTorch in whole segments of 2 MiB.
+/// CUDA total - in use - reserve - outside_allocator, for PyTorch in whole segments of 2 MiB. For
+/// TensorFlow what one of its pools can hold; negative where the libraries find no room beside them.
 [[nodiscard]] Bytes allocator_limit(const StepGraph& graph, const Card& card,
                                     const CheckSettings& settings);
+
+/// The card and what is taken of it beside TensorFlow's pools.
+[[nodiscard]] TensorFlowCard tensorflow_card(const Card& card, const CheckSettings& settings);
 
 }  // namespace stowage

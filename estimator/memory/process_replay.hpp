@@ -1,0 +1,61 @@
+// ProcessReplay: what a process that trains or infers takes, as its allocator's simulator has it.
+//
+// Parameters and buffers are loaded, the first step follows, and then steps until one of them asks
+// the driver for nothing more. process_walk.hpp runs it; allocator_replay.hpp does so for PyTorch,
+// tensorflow_replay.hpp for TensorFlow.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/allocator/out_of_memory.hpp"
+#include "estimator/base/bytes.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+/// Bytes of one moment or the most during some time.
+struct AllocatorLevels {
+  Bytes allocated;  ///< in blocks handed out: max_memory_allocated()
+  Bytes reserved;   ///< max_memory_reserved()
+};
+
+/// What a library takes of the card, outside the allocator, at its first call.
+struct LibraryLoad {
+  std::string name;  ///< "cuBLAS"
+  Bytes bytes;
+  NodeId first_use;
+};
+
+/// A library that found no room.
+struct MissingLibrary {
+  LibraryLoad library;
+  Bytes free;  ///< what the card had left
+};
+
+struct ProcessReplay {
+  AllocatorLevels loaded;      ///< with parameters and buffers
+  AllocatorLevels first_step;  ///< the most during it
+  AllocatorLevels steady;      ///< the most during the last of the steps
+  Bytes reserved;              ///< the most in all
+  Bytes cached_at_peak;        ///< reserved and not allocated when that was reached
+  std::int64_t releases = 0;   ///< times that the cache was given back to the driver
+  int steps = 0;               ///< that were run
+  std::vector<int> engine;     ///< by NodeId: taken in the last step; 0 where there is no choice
+
+  struct Failure {
+    NodeId node;   ///< none: while parameters and buffers are loaded
+    int step = 0;  ///< from 1
+    OutOfMemory out_of_memory = {};
+    std::optional<MissingLibrary> library = {};  ///< it, and not the allocator, found no room
+  };
+  std::optional<Failure> failure;  ///< none: the process ran
+
+  [[nodiscard]] bool completed() const { return !failure; }
+};
+
+inline constexpr int most_replayed_steps = 8;
+
+}  // namespace stowage

@@ -2,7 +2,9 @@
 
 #include "cli/commands.hpp"
 #include "cli/settings.hpp"
+#include "cli/tensorflow_options.hpp"
 #include "estimator/memory/batch_search.hpp"
+#include "estimator/memory/runtime_workspace_source.hpp"
 #include "estimator/step/lower.hpp"
 #include "gpu_probe/cudnn_workspace_source.hpp"
 
@@ -47,9 +49,24 @@ Json::Object json_of(const BatchReport& report, const Card& card, const CheckSet
           {"culprit", report.at_one ? Json(report.at_one->culprit) : Json()}};
 }
 
+// Each replica gets an equal share.
+BatchReport of_all_replicas(BatchReport report, std::int64_t replicas) {
+  for (std::int64_t* batch : {&report.largest, &report.largest_safe, &report.recommended}) {
+    *batch *= replicas;
+  }
+  for (CurvePoint& point : report.curve) point.batch *= replicas;
+  return report;
+}
+
 void say_verdict(const BatchReport& report, const Card& card, Report& out) {
   if (report.largest == 0) {
     out.say(fmt::format("not even one sample fits {}", card.name), Tone::bad);
+    if (report.at_one && report.at_one->failure) {
+      out.say("  " + report.at_one->failure->message);
+    }
+    if (report.at_one && !report.at_one->would_do.empty()) {
+      out.say(fmt::format("  {} would do", fmt::join(report.at_one->would_do, " or ")));
+    }
     if (report.at_one) {
       const auto [wanted, available] =
           format_apart(report.at_one->device_bytes, report.at_one->available_bytes);
@@ -94,8 +111,13 @@ Result<Answer> run_batch(const Arguments& arguments) {
   const ModelGraph& model = request->model.graph;
   const CheckSettings& settings = request->settings;
   const Card& card = request->card.card;
-  CudnnWorkspaceSource workspaces(card, answer_folder(arguments));
+  CudnnWorkspaceSource cudnn(card, answer_folder(arguments));
+  RuntimeWorkspaceSource workspaces(cudnn, settings.runtime);
   BatchSettings search{.check = settings, .global_batch = arguments.integer("global-batch")};
+  const std::int64_t replicas = replica_count(settings);
+  if (search.global_batch && replicas > 1) {
+    return failure(command_line_error("--global-batch is not served together with --virtual-gpus"));
+  }
   if (search.global_batch) {
     LoweringSettings accumulating = request->chosen.lowering;
     accumulating.micro_batches = 2;
@@ -103,7 +125,10 @@ Result<Answer> run_batch(const Arguments& arguments) {
     if (!graph) return tl::unexpected(std::move(graph.error()));
     search.accumulating = std::make_shared<const StepGraph>(*std::move(graph));
   }
-  const auto report = find_batch(request->graph, card, search, workspaces);
+  const auto report =
+      find_batch(request->graph, card, search, workspaces).map([&](BatchReport of_a_replica) {
+        return of_all_replicas(std::move(of_a_replica), replicas);
+      });
   if (!report) return tl::unexpected(report.error());
 
   Answer answer;
@@ -114,6 +139,7 @@ Result<Answer> run_batch(const Arguments& arguments) {
   out.json.emplace_back("settings",
                         settings_json(model, request->chosen, report->recommended,
                                       request->model.options.seq, to_string(settings.runtime)));
+  out.json.emplace_back("tensorflow", tensorflow_json(settings));
   out.listing = curve_table(*report);
 
   out.say(fmt::format("{}, {} runtime, {}",

@@ -3,7 +3,9 @@
 #include "cli/check_report.hpp"
 #include "cli/commands.hpp"
 #include "cli/settings.hpp"
+#include "cli/tensorflow_options.hpp"
 #include "estimator/memory/batch_search.hpp"
+#include "estimator/memory/runtime_workspace_source.hpp"
 #include "estimator/step/lower.hpp"
 #include "gpu_probe/cudnn_workspace_source.hpp"
 
@@ -11,10 +13,15 @@ namespace stowage {
 
 namespace {
 
-std::string what_would_do(const BatchReport& batches, std::string_view model) {
-  if (batches.largest > 0) {
+// No batch is small enough where a library finds no room beside pools that are taken whole.
+bool depends_on_batch(const CheckReport& report) {
+  return !report.failure || report.failure->library.empty();
+}
+
+std::string what_would_do(std::int64_t largest, std::string_view model) {
+  if (largest > 0) {
     return fmt::format("the largest batch that fits is {} (stowage batch {})",
-                       grouped_digits(batches.largest), model);
+                       grouped_digits(largest), model);
   }
   return fmt::format(
       "not even a batch of 1 fits; stowage plan {} tries it with part of it on the host", model);
@@ -67,8 +74,9 @@ Result<Answer> run_check(const Arguments& arguments) {
   const CheckSettings& settings = request->settings;
   const Card& card = request->card.card;
   const std::int64_t batch = arguments.integer("batch").value_or(1);
-  CudnnWorkspaceSource workspaces(card, answer_folder(arguments));
-  const auto step = size_step(request->graph, batch, workspaces);
+  CudnnWorkspaceSource cudnn(card, answer_folder(arguments));
+  RuntimeWorkspaceSource workspaces(cudnn, settings.runtime);
+  const auto step = size_step(request->graph, replica_batch(batch, settings), workspaces);
   if (!step) return tl::unexpected(step.error());
   const auto evaluation = evaluate(arguments, *request, *step, workspaces);
   if (!evaluation) return tl::unexpected(evaluation.error());
@@ -83,12 +91,13 @@ Result<Answer> run_check(const Arguments& arguments) {
   out.json.emplace_back("settings",
                         settings_json(model, request->chosen, batch, request->model.options.seq,
                                       to_string(settings.runtime)));
+  out.json.emplace_back("tensorflow", tensorflow_json(settings));
   out.listing = largest_tensors(report, model);
 
   out.say(
-      fmt::format("{}, {} runtime",
+      fmt::format("{}, {} runtime{}",
                   describe_step(model, request->chosen.lowering, batch, request->model.options.seq),
-                  to_string(settings.runtime)),
+                  to_string(settings.runtime), describe_replicas(batch, settings)),
       Tone::heading);
   out.say(fmt::format("\nThe peak, while {} runs (workspaces: {}):", report.peak_at,
                       to_string(report.workspace_origin)));
@@ -112,6 +121,10 @@ Result<Answer> run_check(const Arguments& arguments) {
     out.show(rule_table(*rule, training));
     out.json.emplace_back("rule_of_thumb", rule_json(*rule));
   }
+  if (!report.logical_devices.empty()) {
+    out.say("\nTensorFlow's pools:");
+    out.show(pool_table(report));
+  }
   out.say("");
   out.show(room_table(report, settings));
   out.say("");
@@ -120,11 +133,12 @@ Result<Answer> run_check(const Arguments& arguments) {
     out.say("  " + say_evaluation(**evaluation));
     out.json.emplace_back("evaluation", evaluation_json(**evaluation));
   }
-  if (!training.fits) {
+  if (!training.fits && depends_on_batch(training)) {
     const auto batches = find_batch(request->graph, card, {.check = settings}, workspaces);
     if (!batches) return tl::unexpected(batches.error());
-    out.say("  " + what_would_do(*batches, model.name));
-    out.json.emplace_back("largest_batch", batches->largest);
+    const std::int64_t largest = batches->largest * replica_count(settings);
+    out.say("  " + what_would_do(largest, model.name));
+    out.json.emplace_back("largest_batch", largest);
   }
   return answer;
 }

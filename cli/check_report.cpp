@@ -74,6 +74,25 @@ Table phase_table(const CheckReport& report) {
   return table;
 }
 
+Table pool_table(const CheckReport& report) {
+  Table table{.one_size_scale = true,
+              .columns = {{"Limit", "limit_bytes"},
+                          {"Pool", "pool_bytes"},
+                          {"In use", "used_bytes"},
+                          {"Device", "name"}}};
+  LogicalDevice sum{.name = "all"};
+  for (const LogicalDevice& device : report.logical_devices) {
+    table.rows.push_back({{device.limit, device.pool, device.used, device.name}});
+    sum.limit += device.limit;
+    sum.pool += device.pool;
+    sum.used += device.used;
+  }
+  if (table.rows.size() > 1) {
+    table.rows.push_back({{sum.limit, sum.pool, sum.used, sum.name}, true});
+  }
+  return table;
+}
+
 Table fallback_table(const CheckReport& report, bool all) {
   Table table{.columns = {{"Wanted", ""}, {"Taken", ""}, {"Engine", ""}, {"Kernel", ""}}};
   for (const EngineFallback& fallback : report.fallbacks) {
@@ -91,16 +110,26 @@ Json failure_json(const std::optional<AllocationFailure>& failure) {
                       {"step", failure->step},
                       {"tried_bytes", failure->tried},
                       {"message", failure->message},
-                      {"expandable_segments_would_do", failure->expandable_segments_would_do}};
+                      {"expandable_segments_would_do", failure->expandable_segments_would_do},
+                      {"library", failure->library.empty() ? Json() : Json(failure->library)}};
 }
 
-/// Of the runtimes PyTorch alone has an allocator that keeps what was freed.
+/// Null: of a runtime without an allocator that keeps what was freed.
 Json allocator_json(const CheckReport& report) {
-  if (report.replayed_steps == 0) return {};
-  return Json::Object{{"cached_at_peak_bytes", report.cached_at_peak},
-                      {"cache_releases", report.releases},
-                      {"replayed_steps", report.replayed_steps},
-                      {"failure", failure_json(report.failure)}};
+  if (report.replayed_steps == 0 && !report.failure) return {};
+  Json::Array devices;
+  for (const LogicalDevice& device : report.logical_devices) {
+    devices.emplace_back(Json::Object{{"name", device.name},
+                                      {"limit_bytes", device.limit},
+                                      {"pool_bytes", device.pool},
+                                      {"used_bytes", device.used}});
+  }
+  Json::Array would_do;
+  for (const std::string& option : report.would_do) would_do.emplace_back(option);
+  return Json::Object{
+      {"cached_at_peak_bytes", report.cached_at_peak}, {"cache_releases", report.releases},
+      {"replayed_steps", report.replayed_steps},       {"failure", failure_json(report.failure)},
+      {"logical_devices", std::move(devices)},         {"would_do", std::move(would_do)}};
 }
 
 }  // namespace
@@ -196,27 +225,45 @@ Json evaluation_json(const EvaluationReport& evaluation) {
                       {"largest_chunk", evaluation.largest_chunk}};
 }
 
-void say_verdict(const CheckReport& report, const Card& card, Report& out) {
+namespace {
+
+// What keeps the step from running is not always the card's memory.
+std::string refusal(const CheckReport& report, const Card& card) {
+  if (report.headroom >= Bytes() && !report.logical_devices.empty()) {
+    const LogicalDevice& first = report.logical_devices.front();
+    return fmt::format("does not fit: a pool of {} is needed; there is room for it on {}",
+                       format_bytes(first.pool), card.name);
+  }
   const auto [wanted, available] = format_apart(report.device_bytes, report.available_bytes);
+  return fmt::format("does not fit: {} wanted, {} available on {}, {} too much", wanted, available,
+                     card.name, format_bytes(Bytes() - report.headroom));
+}
+
+}  // namespace
+
+void say_verdict(const CheckReport& report, const Card& card, Report& out) {
   if (report.fits) {
+    const auto [wanted, available] = format_apart(report.device_bytes, report.available_bytes);
     out.say(fmt::format("fits: {} of the {} that {} has available, {} to spare", wanted, available,
                         card.name, format_bytes(report.headroom)),
             Tone::good);
-    if (report.releases > 0) {
+    if (!report.logical_devices.empty()) {
+      out.say("  context and libraries find room beside TensorFlow's pool");
+    } else if (report.releases > 0) {
       out.say(
           fmt::format("  tightly: PyTorch gives its cache back to the driver {} times in {} steps",
                       report.releases, report.replayed_steps));
     }
     return;
   }
-  out.say(fmt::format("does not fit: {} wanted, {} available on {}, {} too much", wanted, available,
-                      card.name, format_bytes(Bytes() - report.headroom)),
-          Tone::bad);
+  out.say(refusal(report, card), Tone::bad);
   out.say("  " + report.culprit);
-  if (!report.failure) return;
-  out.say("  " + report.failure->message);
-  if (report.failure->expandable_segments_would_do) {
+  if (report.failure) out.say("  " + report.failure->message);
+  if (report.failure && report.failure->expandable_segments_would_do) {
     out.say("  with PYTORCH_ALLOC_CONF=expandable_segments:True it would fit");
+  }
+  if (!report.would_do.empty()) {
+    out.say(fmt::format("  {} would do", fmt::join(report.would_do, " or ")));
   }
 }
 

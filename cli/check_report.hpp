@@ -18,6 +18,8 @@ namespace stowage {
 /// The largest few, the rest as one row.
 [[nodiscard]] Table folded_tensors(const Table& all);
 [[nodiscard]] Table phase_table(const CheckReport& report);
+/// TensorFlow's logical devices, and their sum where there are several.
+[[nodiscard]] Table pool_table(const CheckReport& report);
 [[nodiscard]] Table fallback_table(const CheckReport& report, bool all);
 /// The rule of thumb's rows, with the step's own figures beside them.
 [[nodiscard]] Table rule_table(const RuleOfThumb& rule, const CheckReport& report);

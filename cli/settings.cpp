@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "cli/tensorflow_options.hpp"
 #include "estimator/allocator/alloc_conf.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/step/lower.hpp"
@@ -139,7 +140,7 @@ Result<Card> planned_card(const Plan& plan, const ConfigDirectory& configs) {
 Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallback) {
   CheckSettings settings;
   const std::string runtime = arguments.text("runtime").value_or(std::string(to_string(fallback)));
-  for (const Runtime candidate : {Runtime::ideal, Runtime::stowage, Runtime::pytorch}) {
+  for (const Runtime candidate : runtimes) {
     if (to_string(candidate) == runtime) settings.runtime = candidate;
   }
   settings.in_use = arguments.size("in-use").value_or(Bytes());
@@ -154,6 +155,9 @@ Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallba
     if (!conf) return tl::unexpected(std::move(conf.error()));
     settings.allocator = conf->settings;
   }
+  auto tensorflow = requested_tensorflow(arguments, settings.runtime);
+  if (!tensorflow) return tl::unexpected(std::move(tensorflow.error()));
+  settings.tensorflow = *std::move(tensorflow);
   return settings;
 }
 

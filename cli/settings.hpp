@@ -46,8 +46,8 @@ struct RequestedCard {
 /// The card that a plan names: from the catalogue, else the generic one that it was made for.
 [[nodiscard]] Result<Card> planned_card(const Plan& plan, const ConfigDirectory& configs);
 
-/// --runtime (`fallback` where it is not given), --in-use, --reserve, --context, --alloc-conf.
-/// Errors: the latter's mistakes; with another runtime than PyTorch.
+/// --runtime (`fallback` where it is not given), --in-use, --reserve, --context, and the options
+/// of one runtime. Errors: the latter's mistakes; with another runtime.
 [[nodiscard]] Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallback);
 
 /// Where cuDNN's answers are kept; "" with --no-cache or STOWAGE_NO_CACHE.

@@ -282,8 +282,8 @@ Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Car
     const Result<std::int64_t> largest = runs.largest(report.ceiling);
     if (!largest) return tl::unexpected(largest.error());
     report.largest = *largest;
-    const bool allocates = settings.check.runtime == Runtime::pytorch ||
-                           settings.check.runtime == Runtime::tensorflow;
+    const bool allocates =
+        settings.check.runtime == Runtime::pytorch || settings.check.runtime == Runtime::tensorflow;
     const bool replays = allocates && report.largest > 0;
     const Result<std::int64_t> safe =
         replays ? runs.safe(report.largest) : safe_below(trial, report.largest);

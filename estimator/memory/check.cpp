@@ -105,8 +105,7 @@ class Check {
     }
     size_phases();
     report_.runtime_rows = runtime_rows();
-    report_.host_bytes =
-        replicas() * input_bytes(step_) + Bytes(step_.graph->host_state_bytes);
+    report_.host_bytes = replicas() * input_bytes(step_) + Bytes(step_.graph->host_state_bytes);
     report_.total_bytes = card_.cuda_total;
     report_.available_bytes = card_.cuda_total - settings_.in_use - settings_.reserve;
     report_.headroom = report_.available_bytes - report_.device_bytes;
@@ -228,10 +227,9 @@ class Check {
 
   // The replica on GPU:0 is the one whose tensors are listed.
   void add_pool_rows(std::vector<RuntimeRow>& rows) const {
-    const std::string source =
-        fmt::format("TensorFlow's BFC allocator, simulated for {} steps; {}",
-                    report_.replayed_steps,
-                    settings_.tensorflow.allow_growth ? "it grows" : "it takes its limit at once");
+    const std::string source = fmt::format(
+        "TensorFlow's BFC allocator, simulated for {} steps; {}", report_.replayed_steps,
+        settings_.tensorflow.allow_growth ? "it grows" : "it takes its limit at once");
     for (const LogicalDevice& device : report_.logical_devices) {
       const bool first = &device == &report_.logical_devices.front();
       rows.push_back({first ? "rest of the pool" : "pool of " + device.name,

@@ -61,13 +61,13 @@ struct CheckReport {
   Bytes headroom;         ///< available - device bytes; negative: what is missing
   std::vector<EngineFallback> fallbacks;
   // Of runtimes with an allocator of their own, PyTorch and TensorFlow.
-  Bytes cached_at_peak;       ///< reserved and not allocated when most was reserved
-  std::int64_t releases = 0;  ///< times that the cache had to be given back
-  int replayed_steps = 0;     ///< until a step asked the driver for nothing more
-  std::optional<AllocationFailure> failure;     ///< where it does not run
-  std::vector<LogicalDevice> logical_devices;   ///< TensorFlow: footprint and tensor bytes are of
-                                                ///< one, device bytes of all of them
-  std::vector<std::string> would_do;  ///< TensorFlow: options with which it would run
+  Bytes cached_at_peak;                      ///< reserved and not allocated when most was reserved
+  std::int64_t releases = 0;                 ///< times that the cache had to be given back
+  int replayed_steps = 0;                    ///< until a step asked the driver for nothing more
+  std::optional<AllocationFailure> failure;  ///< where it does not run
+  std::vector<LogicalDevice> logical_devices;  ///< TensorFlow: footprint and tensor bytes are of
+                                               ///< one, device bytes of all of them
+  std::vector<std::string> would_do;           ///< TensorFlow: options with which it would run
   std::string culprit;  ///< where it does not fit: the node and what it needs; else empty
   WorkspaceOrigin workspace_origin = WorkspaceOrigin::none;
 };

@@ -4,7 +4,8 @@
 //
 //   allocate(Bytes), free(BlockId), statistics(), reset_peaks()   as the allocators have them
 //   library_missing_at(NodeId) -> optional<MissingLibrary>        before a node of the first step:
-//                                                  libraries that it is the first to call are loaded
+//                                                  libraries that it is the first to call are
+//                                                  loaded
 //   engines(std::size_t node, try_block) -> const vector<Engine>& what a convolution may run with,
 //                                                  in the order in which they are tried;
 //                                                  try_block(Bytes): allocated and freed again?

@@ -73,7 +73,8 @@ struct RuntimeRow {
 
 /// What the card has for the runtime's own allocations:
 /// CUDA total - in use - reserve - outside_allocator, for PyTorch in whole segments of 2 MiB. For
-/// TensorFlow what one of its pools can hold; negative where the libraries find no room beside them.
+/// TensorFlow what one of its pools can hold; negative where the libraries find no room beside
+/// them.
 [[nodiscard]] Bytes allocator_limit(const StepGraph& graph, const Card& card,
                                     const CheckSettings& settings);
 

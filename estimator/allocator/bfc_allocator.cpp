@@ -141,7 +141,7 @@ void BfcAllocator::hand_out(BlockId id, Bytes asked, Bytes rounded) {
   } else if (was_split) {
     statistics_.inactive_split.lower(whole);
   }
-  Block& chunk = chunks_[id];
+  MemoryBlock& chunk = chunks_[id];
   chunk.allocated = true;
   chunk.requested = asked;
   statistics_.allocated.raise(chunk.size);
@@ -151,7 +151,7 @@ void BfcAllocator::hand_out(BlockId id, Bytes asked, Bytes rounded) {
 
 void BfcAllocator::free(BlockId id) {
   if (!id.valid()) return;
-  Block& chunk = chunks_[id];
+  MemoryBlock& chunk = chunks_[id];
   assert(chunk.allocated);
   chunk.allocated = false;
   const Bytes own = chunk.size;

@@ -10,17 +10,17 @@ namespace {
 
 constexpr Bytes address_alignment = 2_MiB;
 
-FreeBlock free_key(const Block& block, BlockId id) {
+FreeBlock free_key(const MemoryBlock& block, BlockId id) {
   return {block.stream, block.size, block.address, id};
 }
 
-UnmappedBlock unmapped_key(const Block& block, BlockId id) {
+UnmappedBlock unmapped_key(const MemoryBlock& block, BlockId id) {
   return {block.stream, block.address, id};
 }
 
 }  // namespace
 
-BlockId BlockTable::add(Block block) {
+BlockId BlockTable::add(MemoryBlock block) {
   if (spare_.empty()) {
     blocks_.push_back(std::move(block));
     return BlockId::of(blocks_.size() - 1);
@@ -32,7 +32,7 @@ BlockId BlockTable::add(Block block) {
 }
 
 BlockId BlockTable::add_segment(Bytes size, StreamId stream, BlockPool pool, bool expandable) {
-  Block block;
+  MemoryBlock block;
   block.address = block.segment_begin = next_address_;
   block.size = size;
   block.stream = stream;
@@ -45,18 +45,18 @@ BlockId BlockTable::add_segment(Bytes size, StreamId stream, BlockPool pool, boo
 
 void BlockTable::remove_segment(BlockId id) {
   assert(!(*this)[id].is_split());
-  (*this)[id] = Block{};
+  (*this)[id] = MemoryBlock{};
   spare_.push_back(id);
 }
 
 BlockId BlockTable::split(BlockId id, Bytes size) {
-  Block rest = (*this)[id];
+  MemoryBlock rest = (*this)[id];
   assert(size > 0_B && size < rest.size && rest.is_available());
   rest.address += size.count();
   rest.size -= size;
   rest.prev = id;
   const BlockId upper = add(std::move(rest));
-  Block& lower = (*this)[id];
+  MemoryBlock& lower = (*this)[id];
   lower.size = size;
   if (lower.next.valid()) (*this)[lower.next].prev = upper;
   lower.next = upper;
@@ -65,8 +65,8 @@ BlockId BlockTable::split(BlockId id, Bytes size) {
 
 Bytes BlockTable::merge(BlockId id, BlockId neighbour) {
   if (!neighbour.valid()) return {};
-  Block& block = (*this)[id];
-  const Block& other = (*this)[neighbour];
+  MemoryBlock& block = (*this)[id];
+  const MemoryBlock& other = (*this)[neighbour];
   if (!other.is_available() || other.mapped != block.mapped) return {};
   erase(neighbour);
   if (block.prev == neighbour) {
@@ -80,13 +80,13 @@ Bytes BlockTable::merge(BlockId id, BlockId neighbour) {
   }
   const Bytes gained = other.size;
   block.size += gained;
-  (*this)[neighbour] = Block{};
+  (*this)[neighbour] = MemoryBlock{};
   spare_.push_back(neighbour);
   return gained;
 }
 
 void BlockTable::insert(BlockId id) {
-  Block& block = (*this)[id];
+  MemoryBlock& block = (*this)[id];
   Pool& pool = pools_[static_cast<std::size_t>(block.pool)];
   if (!block.mapped) {
     pool.unmapped.insert(unmapped_key(block, id));
@@ -98,7 +98,7 @@ void BlockTable::insert(BlockId id) {
 }
 
 void BlockTable::erase(BlockId id) {
-  const Block& block = (*this)[id];
+  const MemoryBlock& block = (*this)[id];
   Pool& pool = pools_[static_cast<std::size_t>(block.pool)];
   [[maybe_unused]] const std::size_t erased = block.mapped
                                                   ? pool.free.erase(free_key(block, id))

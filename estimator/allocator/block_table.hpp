@@ -31,7 +31,7 @@ inline constexpr StreamId default_stream{0};
 
 enum class BlockPool { small, large };
 
-struct Block {
+struct MemoryBlock {
   std::int64_t address = 0;
   Bytes size;
   Bytes requested;  ///< as the program asked, while active
@@ -78,8 +78,8 @@ class BlockTable {
   /// Precondition: it has no neighbours and is in no set.
   void remove_segment(BlockId id);
 
-  [[nodiscard]] Block& operator[](BlockId id) { return blocks_[id.index()]; }
-  [[nodiscard]] const Block& operator[](BlockId id) const { return blocks_[id.index()]; }
+  [[nodiscard]] MemoryBlock& operator[](BlockId id) { return blocks_[id.index()]; }
+  [[nodiscard]] const MemoryBlock& operator[](BlockId id) const { return blocks_[id.index()]; }
 
   /// The block keeps the lower `size` bytes; gives the rest, in no set. Neither may be empty.
   BlockId split(BlockId id, Bytes size);
@@ -100,7 +100,7 @@ class BlockTable {
 
   /// Searches are the clock by which free blocks age.
   void count_search(BlockPool pool) { ++pools_[static_cast<std::size_t>(pool)].searches; }
-  [[nodiscard]] std::int64_t age(const Block& block) const {
+  [[nodiscard]] std::int64_t age(const MemoryBlock& block) const {
     return pools_[static_cast<std::size_t>(block.pool)].searches - block.searches_at_insertion;
   }
 
@@ -114,9 +114,9 @@ class BlockTable {
     std::int64_t searches = 0;
   };
 
-  BlockId add(Block block);
+  BlockId add(MemoryBlock block);
 
-  std::deque<Block> blocks_;  ///< references to blocks stay good when others are added
+  std::deque<MemoryBlock> blocks_;  ///< references to blocks stay good when others are added
   std::vector<BlockId> spare_;
   std::array<Pool, 2> pools_;
   std::int64_t next_address_ = 0;

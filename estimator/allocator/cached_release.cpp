@@ -43,7 +43,7 @@ void CachingAllocator::release_pool(BlockPool pool) {
   // Both kinds of release change the set that is walked.
   std::vector<BlockId> whole, expandable;
   for (const FreeBlock& free : blocks_.free_blocks(pool)) {
-    const Block& block = blocks_[free.block];
+    const MemoryBlock& block = blocks_[free.block];
     if (block.expandable) {
       expandable.push_back(free.block);
     } else if (!block.is_split()) {
@@ -82,7 +82,7 @@ void CachingAllocator::collect_garbage() {
   std::vector<BlockId> candidates;
   std::int64_t total_age = 0;
   for (const FreeBlock& free : blocks_.free_blocks(BlockPool::large)) {
-    const Block& block = blocks_[free.block];
+    const MemoryBlock& block = blocks_[free.block];
     if (block.is_split()) continue;
     candidates.push_back(free.block);
     total_age += blocks_.age(block);

@@ -116,7 +116,7 @@ void CachingAllocator::hand_out(const Request& request, BlockId id) {
   } else if (counts && was_split) {
     statistics_.inactive_split.lower(whole);
   }
-  Block& block = blocks_[id];
+  MemoryBlock& block = blocks_[id];
   block.allocated = true;
   block.requested = request.asked;
   statistics_.allocated.raise(block.size);
@@ -138,7 +138,7 @@ OutOfMemory CachingAllocator::failure(const Request& request) const {
 
 void CachingAllocator::free(BlockId id) {
   if (!id.valid()) return;
-  Block& block = blocks_[id];
+  MemoryBlock& block = blocks_[id];
   assert(block.allocated);
   block.allocated = false;
   statistics_.allocated.lower(block.size);
@@ -158,7 +158,7 @@ void CachingAllocator::become_free(BlockId id) {
   const Bytes requested = std::exchange(blocks_[id].requested, {});
   const Bytes gained = blocks_.merge(id, blocks_[id].prev) + blocks_.merge(id, blocks_[id].next);
   blocks_.insert(id);
-  const Block& block = blocks_[id];
+  const MemoryBlock& block = blocks_[id];
   if (!block.expandable) {
     // One change of the level, as the figure's peak is not to see the moment between.
     const Bytes change = (block.is_split() ? block.size : 0_B) - gained;
@@ -174,7 +174,7 @@ void CachingAllocator::become_free(BlockId id) {
 
 void CachingAllocator::record_stream(BlockId id, StreamId stream) {
   if (!id.valid()) return;
-  Block& block = blocks_[id];
+  MemoryBlock& block = blocks_[id];
   assert(block.allocated && stream.valid());
   if (stream == block.stream) return;
   const auto at = std::lower_bound(block.used_on.begin(), block.used_on.end(), stream);
@@ -217,7 +217,7 @@ std::vector<SegmentSnapshot> CachingAllocator::snapshot() const {
   std::vector<SegmentSnapshot> segments;
   std::int64_t end = -1;  // of the block before
   for (const BlockId id : blocks_.by_address()) {
-    const Block& block = blocks_[id];
+    const MemoryBlock& block = blocks_[id];
     if (!block.mapped) continue;
     const bool goes_on = block.address != block.segment_begin && end == block.address;
     end = block.end();

@@ -1,10 +1,8 @@
 // RuntimeWorkspaceSource: another source's answers as a runtime makes use of them.
 //
-// TensorFlow times every engine of a convolution at its first call (TF_CUDNN_USE_AUTOTUNE, on by
-// default), each in scratch memory of its own from the pool, and keeps the fastest. Engines that
-// want more than 4 GiB are left out (TF_CUDNN_WORKSPACE_LIMIT_IN_MB). Only a timing knows the
-// winner; the largest stands first, which is what the pool has to have room for if it is to be
-// timed at all, and the conservative choice for the steps that follow.
+// TensorFlow leaves out engines that want more than 4 GiB (TF_CUDNN_WORKSPACE_LIMIT_IN_MB). It also
+// times the candidates at a convolution's first call (TF_CUDNN_USE_AUTOTUNE, on by default) and
+// keeps the fastest, which only a timing knows: here cuDNN's own order stands for it.
 //
 // For the other runtimes the answers are passed on as they are.
 #pragma once

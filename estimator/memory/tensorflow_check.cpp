@@ -39,7 +39,7 @@ class Process {
       }
     }
     outcome.pools = replay.pools();
-    if (!fits(outcome.pools) || outcome.failure) outcome.would_do = would_do();
+    if (!fits(outcome.pools) || outcome.failure) outcome.would_do = would_do(outcome.least_pool);
     for (std::size_t i = 0; i < replay.replicas.size(); ++i) {
       const ProcessReplay& replica = replay.replicas[i];
       outcome.devices.push_back({fmt::format("GPU:{}", i), replay.limits[i], replica.reserved,
@@ -104,13 +104,15 @@ class Process {
     return Bytes(completes * mebibyte);
   }
 
-  [[nodiscard]] std::vector<std::string> would_do() const {
+  /// A pool that is too small should be `least`; one that leaves the libraries no room, what they
+  /// leave.
+  [[nodiscard]] std::vector<std::string> would_do(std::optional<Bytes> least) const {
     std::vector<std::string> options;
     const Bytes left =
         card_.total - card_.in_use - reserve_ - card_.context - library_bytes() - device_page;
     const auto devices =
         static_cast<std::int64_t>(std::max<std::size_t>(1, memory_.logical_devices.size()));
-    const Bytes each = whole_mebibytes(Bytes(left.count() / devices));
+    const Bytes each = whole_mebibytes(least.value_or(Bytes(left.count() / devices)));
     if (each > Bytes() && completes(pools_of(each))) {
       options.push_back(fmt::format("--memory-limit {}MiB", each.count() / mebibyte));
     }

@@ -94,10 +94,9 @@ TEST_CASE("sizes, choices, assignments") {
   CHECK(complaint({"m", "--in-use", "3GXB"}) ==
         "<command line>: error: --in-use: '3GXB' has an unknown unit 'GXB'\n"
         "  did you mean 'GiB'?\n");
-  CHECK(complaint({"m", "--runtime", "tensorflow"}) ==
-        "<command line>: error: --runtime tensorflow is not served yet; it comes in a later "
-        "version\n"
-        "  --runtime takes ideal, stowage, pytorch\n");
+  CHECK(complaint({"m", "--runtime", "jax"}) ==
+        "<command line>: error: --runtime does not know 'jax'\n"
+        "  --runtime takes ideal, stowage, pytorch, tensorflow\n");
   CHECK(complaint({"m", "--precision", "fp64x"}) ==
         "<command line>: error: --precision does not know 'fp64x'\n"
         "  did you mean 'fp64'?\n");

@@ -46,7 +46,7 @@ SizedStep sized(const std::string& name, KernelSet kernels, std::int64_t batch,
 TEST_CASE("the footprint's rows and classes sum to the peak, in every runtime") {
   TwoEngines source(3_MiB);
   for (const std::string name : {"mnist-cnn", "resnet18", "gpt2"}) {
-    for (const Runtime runtime : {Runtime::ideal, Runtime::stowage, Runtime::pytorch}) {
+    for (const Runtime runtime : runtimes) {
       CAPTURE(name);
       CAPTURE(to_string(runtime));
       const SizedStep step = sized(name, kernel_set_of(runtime), 2, source, {.name = "adam"});

@@ -1,0 +1,94 @@
+// --runtime tensorflow as a user runs it.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace stowage {
+
+using nlohmann::json;
+using testing::Outcome;
+using testing::stowage_program;
+
+namespace {
+
+constexpr std::int64_t mebibyte = 1 << 20;
+
+std::string complaint(std::vector<std::string> options) {
+  std::vector<std::string> words{"check", "mnist-cnn", "--gpu", "gtx960"};
+  words.insert(words.end(), options.begin(), options.end());
+  const Outcome outcome = stowage_program(words);
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.out.empty());
+  return outcome.err;
+}
+
+}  // namespace
+
+TEST_CASE("the options of TensorFlow's pool are for its runtime, and for each other") {
+  CHECK(complaint({"--memory-limit", "1GiB", "--memory-growth"}) ==
+        "<command line>: error: --memory-limit is for --runtime tensorflow, not for pytorch\n"
+        "<command line>: error: --memory-growth is for --runtime tensorflow, not for pytorch\n");
+  CHECK(complaint(
+            {"--runtime", "tensorflow", "--memory-limit", "1GiB", "--memory-fraction", "0.5"}) ==
+        "<command line>: error: --memory-limit and --memory-fraction both say how large the pool "
+        "is; give one\n");
+  CHECK(complaint({"--runtime", "tensorflow", "--virtual-gpus", "2"}) ==
+        "<command line>: error: --virtual-gpus wants the --memory-limit of each of them\n");
+  CHECK(complaint({"--runtime", "tensorflow", "--gpus", "2"}) ==
+        "<command line>: error: --gpus is not served with --runtime tensorflow\n"
+        "  --virtual-gpus are logical devices of one card\n");
+}
+
+TEST_CASE("two virtual GPUs share the batch, and their pools add up") {
+  const Outcome outcome = stowage_program(
+      {"check", "mnist-cnn", "--gpu", "gtx960", "--runtime", "tensorflow", "--memory-limit",
+       "256MiB", "--virtual-gpus", "2", "--batch", "65", "--format", "json"});
+  CHECK(outcome.exit_code == 0);
+  const json report = json::parse(outcome.out);
+  CHECK(report["settings"]["batch"] == 65);
+  CHECK(report["peak"]["reserved_bytes"] == 512 * mebibyte);
+  CHECK(report["tensorflow"] == json{{"memory_limit_bytes", 256 * mebibyte},
+                                     {"memory_growth", false},
+                                     {"memory_fraction", nullptr},
+                                     {"virtual_gpus", 2}});
+  CHECK(report["allocator"]["logical_devices"].size() == 2);
+  const Outcome table =
+      stowage_program({"check", "mnist-cnn", "--gpu", "gtx960", "--runtime", "tensorflow",
+                       "--memory-limit", "256MiB", "--virtual-gpus", "2", "--batch", "65"});
+  CHECK(table.out.find("mnist-cnn, batch 65, training with adam, fp32, tensorflow runtime, "
+                       "33 on each of 2 virtual GPUs\n") == 0);
+}
+
+TEST_CASE("a pool that leaves the libraries no room says how it fails and what would do") {
+  const Outcome outcome =
+      stowage_program({"check", "mnist-cnn", "--gpu-memory", "1GiB", "--runtime", "tensorflow",
+                       "--memory-limit", "700MiB", "--context", "256MiB", "--batch", "64"});
+  CHECK(outcome.exit_code == 1);
+  const std::string verdict =
+      "does not fit: 1,084.0 MiB wanted, 1,024.0 MiB available on a generic 1.0 GiB card, 60.0 MiB "
+      "too much\n"
+      "  cuBLAS finds no room beside what TensorFlow has taken, 700.0 MiB\n"
+      "  in step 1, while fc1.forward runs: failed to create cublas handle: "
+      "CUBLAS_STATUS_NOT_INITIALIZED (cuBLAS wants 64.0 MiB, and 4.0 MiB are left)\n"
+      "  --memory-limit 638MiB or --memory-growth would do\n";
+  INFO(outcome.out);
+  CHECK(outcome.out.size() > verdict.size());
+  CHECK(outcome.out.substr(outcome.out.find("does not fit")) == verdict);
+}
+
+TEST_CASE("batch counts the samples of all virtual GPUs") {
+  const auto largest = [](std::vector<std::string> more) {
+    std::vector<std::string> words{"batch",     "mlp",        "--gpu",          "gtx960",
+                                   "--runtime", "tensorflow", "--memory-limit", "64MiB",
+                                   "--format",  "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = stowage_program(words);
+    REQUIRE(outcome.exit_code == 0);
+    return json::parse(outcome.out)["largest"].get<std::int64_t>();
+  };
+  CHECK(largest({"--virtual-gpus", "3"}) == 3 * largest({}));
+}
+
+}  // namespace stowage

@@ -67,7 +67,7 @@ TEST_CASE("a pool that leaves the libraries no room says how it fails and what w
                        "--memory-limit", "700MiB", "--context", "256MiB", "--batch", "64"});
   CHECK(outcome.exit_code == 1);
   const std::string verdict =
-      "does not fit: 1,084.0 MiB wanted, 1,024.0 MiB available on a generic 1.0 GiB card, 60.0 MiB "
+      "does not fit: 1.1 GiB wanted, 1.0 GiB available on a generic 1.0 GiB card, 60.0 MiB "
       "too much\n"
       "  cuBLAS finds no room beside what TensorFlow has taken, 700.0 MiB\n"
       "  in step 1, while fc1.forward runs: failed to create cublas handle: "

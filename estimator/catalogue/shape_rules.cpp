@@ -49,13 +49,14 @@ std::optional<InferenceError> want_image(const TensorType& input, bool constant_
                                                            "depth, height and width"};
   if (auto error = want_rank(input, spatial + 2, shapes[spatial - 1])) return error;
   if (auto error = want_floating(input)) return error;
-  const std::string what = fmt::format("{}{}",
-                                       !constant_channels ? ""
-                                       : spatial == 1     ? "channels and "
-                                                          : "channels, ",
-                                       extents[spatial - 1]);
   for (std::size_t axis = constant_channels ? 1 : 2; axis < spatial + 2; ++axis) {
-    if (auto error = want_constant(input.shape[axis], what)) return error;
+    if (input.shape[axis].is_constant()) continue;
+    const std::string what = fmt::format("{}{}",
+                                         !constant_channels ? ""
+                                         : spatial == 1     ? "channels and "
+                                                            : "channels, ",
+                                         extents[spatial - 1]);
+    return want_constant(input.shape[axis], what);
   }
   return std::nullopt;
 }

@@ -33,6 +33,8 @@ class ModelBuilder {
     results_.resize(expanded_.operators.size());
     const ExecutionOrder order = find_order();
     model_.operators.reserve(order.order.size());
+    sources_.reserve(order.order.size());
+    model_.tensors.reserve(model_.inputs.size() + order.order.size());
     for (const OperatorId id : order.order) add_operator(id);
     const bool complete = model_.operators.size() == expanded_.operators.size();
     if (complete) tie_parameters(sources_, model_, mistakes_);
@@ -132,6 +134,7 @@ class ModelBuilder {
                 .span = span_of(mistakes_.source(), source.entry->mark),
                 .region = source.region};
     bool known = !source.broken;
+    op.inputs.reserve(source.inputs.size());
     for (std::size_t i = 0; i < source.inputs.size(); ++i) {
       op.inputs.push_back(tensor_of(source, i));
       known = known && op.inputs.back().valid();
@@ -141,9 +144,12 @@ class ModelBuilder {
     if (!inference) return;
     give_model_format(op, *inference);
     add_outputs(id, *inference, op);
+    op.parameters.reserve(inference->parameters.size());
     for (const ParameterSpec& spec : inference->parameters) {
       op.parameters.push_back(ParameterId::of(model_.parameters.size()));
-      model_.parameters.push_back({.name = fmt::format("{}.{}", op.name, spec.name),
+      std::string name = op.name;
+      name.append(1, '.').append(spec.name);
+      model_.parameters.push_back({.name = std::move(name),
                                    .type = {spec.shape, spec.type},
                                    .trainable = !source.frozen && !spec.is_buffer,
                                    .is_buffer = spec.is_buffer});

@@ -40,6 +40,11 @@ std::vector<DataType> StepBuilder::formats_read(const Operator& op) const {
   return formats;
 }
 
+const StepBuilder::CastArguments& StepBuilder::casts_of(OperatorId op) const {
+  static const CastArguments none;
+  return cast_arguments_.empty() ? none : cast_arguments_[op.index()];
+}
+
 void StepBuilder::make_casts(OperatorId id, int micro_batch) {
   const std::optional<DataType> lower = autocast_type(model_.precision);
   if (!lower) return;
@@ -133,7 +138,7 @@ TensorView StepBuilder::emit_cast(const TensorView& view, DataType type, const s
 // Whoever calls an operator of PyTorch's holds its arguments until it returns.
 void StepBuilder::hold_what_was_cast(OperatorId op) {
   if (graph_.settings.kernels == KernelSet::stowage) return;
-  const std::vector<CastCopy>& copies = cast_arguments_[op.index()].inputs;
+  const std::vector<CastCopy>& copies = casts_of(op).inputs;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     if (copies[i].cast < 0) continue;
     graph_.nodes.back().holds.push_back(values_[model_.op(op).inputs[i].index()].storage);
@@ -154,7 +159,7 @@ void StepBuilder::leave_autocast() {
 }
 
 void StepBuilder::run_casts_backward(OperatorId op, int micro_batch) {
-  const CastArguments& arguments = cast_arguments_[op.index()];
+  const CastArguments& arguments = casts_of(op);
   for (std::size_t i = arguments.end; i-- > arguments.first;) {
     Cast& cast = casts_[i];
     if (!cast.gradient.present) continue;

@@ -119,7 +119,9 @@ class UpdateLowering {
 TensorView UpdateLowering::add_kept(const Update& update, std::string_view name, const Shape& shape,
                                     DataType type, bool before_first_step) {
   TensorView view = layouts_.view(shape, type);
-  view.storage = add({.name = fmt::format("{}.{}", model_.parameter(update.parameter).name, name),
+  std::string full_name = model_.parameter(update.parameter).name;
+  full_name.append(1, '.').append(name);
+  view.storage = add({.name = std::move(full_name),
                       .storage_class = StorageClass::optimizer_state,
                       .persistence = Persistence::persistent,
                       .bytes = byte_count(view),
@@ -241,9 +243,9 @@ void UpdateLowering::add_library_calls() {
     const ParameterId parameter =
         temporary.parameter < 0 ? ParameterId{}
                                 : updates_[static_cast<std::size_t>(temporary.parameter)].parameter;
-    const std::string_view owner =
-        parameter.valid() ? std::string_view(model_.parameter(parameter).name) : "optimizer";
-    return temporaries[i] = add({.name = fmt::format("{}.update.{}", owner, temporary.variable),
+    std::string name = parameter.valid() ? model_.parameter(parameter).name : "optimizer";
+    name.append(".update.").append(temporary.variable);
+    return temporaries[i] = add({.name = std::move(name),
                                  .storage_class = StorageClass::temporary,
                                  .bytes = temporary.bytes.count(),
                                  .parameter = parameter});

@@ -40,7 +40,7 @@ double OperatorLowering::compute_capability() const {
 int OperatorLowering::input_count() const { return static_cast<int>(op().inputs.size()); }
 
 const TensorView& OperatorLowering::input(int i) const {
-  const auto& casts = builder_.cast_arguments_[id_.index()].inputs;
+  const auto& casts = builder_.casts_of(id_).inputs;
   const auto at = static_cast<std::size_t>(i);
   if (!casts.empty() && casts[at].cast >= 0) return casts[at].view;
   return builder_.values_[op().inputs[static_cast<std::size_t>(i)].index()];
@@ -57,7 +57,7 @@ bool OperatorLowering::may_overwrite_input(int i) const {
 }
 
 const TensorView& OperatorLowering::parameter(int i) const {
-  const auto& casts = builder_.cast_arguments_[id_.index()].parameters;
+  const auto& casts = builder_.casts_of(id_).parameters;
   const auto at = static_cast<std::size_t>(i);
   if (!casts.empty() && casts[at].cast >= 0) return casts[at].view;
   return builder_.parameter_views_[op().parameters[at].index()];
@@ -246,7 +246,7 @@ void OperatorLowering::also_hold(std::span<const StorageId> storages) {
 
 void OperatorLowering::give_input_gradient(int i, const TensorView& gradient) {
   const auto at = static_cast<std::size_t>(i);
-  const auto& casts = builder_.cast_arguments_[id_.index()].inputs;
+  const auto& casts = builder_.casts_of(id_).inputs;
   const int cast = casts.empty() ? -1 : casts[at].cast;
   builder_.pending_.push_back(
       {{.tensor = cast >= 0 ? TensorId{} : op().inputs[at], .parameter = {}, .cast = cast},
@@ -262,7 +262,7 @@ void OperatorLowering::give_parameter_gradient(int i, const TensorView& gradient
     storage.parameter = op().parameters[static_cast<std::size_t>(i)];
   }
   const auto at = static_cast<std::size_t>(i);
-  const auto& casts = builder_.cast_arguments_[id_.index()].parameters;
+  const auto& casts = builder_.casts_of(id_).parameters;
   const int cast = casts.empty() ? -1 : casts[at].cast;
   builder_.pending_.push_back(
       {{.tensor = {}, .parameter = cast >= 0 ? ParameterId{} : op().parameters[at], .cast = cast},

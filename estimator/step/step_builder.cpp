@@ -21,8 +21,10 @@ StepBuilder::StepBuilder(const ModelGraph& model, const LoweringSettings& settin
   parameter_gradients_.resize(model.parameters.size());
   arriving_.resize(model.parameters.size());
   saved_.resize(model.operators.size());
-  cast_arguments_.resize(model.operators.size());
-  cached_casts_.resize(model.parameters.size());
+  if (autocast_type(model.precision)) {
+    cast_arguments_.resize(model.operators.size());
+    cached_casts_.resize(model.parameters.size());
+  }
   consumers_.resize(model.tensors.size(), 0);
   for (const Operator& op : model.operators) {
     for (const TensorId input : op.inputs) ++consumers_[input.index()];
@@ -222,6 +224,9 @@ const LoweringRules& StepBuilder::rules_of(const Operator& op) const {
 }
 
 void StepBuilder::record_saved() {
+  std::size_t count = 0;
+  for (const std::vector<Saved>& of_operator : saved_) count += of_operator.size();
+  graph_.saved.reserve(count);
   for (std::size_t i = 0; i < saved_.size(); ++i) {
     for (const Saved& saved : saved_[i]) {
       graph_.saved.push_back({OperatorId::of(i), saved.view.storage, saved.role});

@@ -136,6 +136,7 @@ class StepBuilder {
   void zero_persistent_gradients();
 
   // Autocast.
+  [[nodiscard]] const CastArguments& casts_of(OperatorId op) const;
   void make_casts(OperatorId op, int micro_batch);
   void cast_input(OperatorId op, std::size_t i, DataType type, int micro_batch);
   void cast_parameter(OperatorId op, std::size_t i, DataType type, int micro_batch);
@@ -168,7 +169,7 @@ class StepBuilder {
   std::vector<OperatorId> first_user_;         // by ParameterId: whose backward is the last to give
   std::vector<std::vector<Saved>> saved_;      // by OperatorId, of the current micro-batch
   std::vector<Cast> casts_;                    // of the current micro-batch, in the order made
-  std::vector<CastArguments> cast_arguments_;  // by OperatorId
+  std::vector<CastArguments> cast_arguments_;  // by OperatorId; empty: no autocast
   std::vector<CastCopy> cached_casts_;         // by ParameterId: autocast's cache of weights
   std::vector<Region> regions_;                // by Operator::region
   std::vector<bool> saves_;                    // by OperatorId in a region: has saved, and forgot

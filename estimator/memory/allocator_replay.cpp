@@ -1,6 +1,7 @@
 #include "estimator/memory/allocator_replay.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <optional>
 
@@ -17,7 +18,14 @@ namespace {
 class PyTorchPool {
  public:
   PyTorchPool(const SizedStep& step, const ReplaySettings& settings)
-      : step_(step), device_(settings.limit), allocator_(settings.allocator, device_) {}
+      : step_(step),
+        device_(settings.limit + round_up(settings.outside, device_page) + settings.others,
+                settings.others),
+        allocator_(settings.allocator, device_) {
+    [[maybe_unused]] const bool taken =
+        device_.take(device_.add_holder("context and libraries"), settings.outside);
+    assert(taken);
+  }
 
   [[nodiscard]] auto allocate(Bytes bytes) { return allocator_.allocate(bytes); }
   void free(BlockId id) { allocator_.free(id); }

@@ -19,6 +19,9 @@ struct ReplaySettings {
   AllocatorSettings allocator;
   Bytes limit;  ///< what the device has for the allocator
   std::vector<RuntimeBuffer> buffers;
+  /// What else of the device is taken: by this process (context and libraries) and by others, or to
+  /// stay free. Fractions in the allocator's settings are of all three together.
+  Bytes outside = {}, others = {};
 };
 
 /// O(steps * touches * log blocks).

@@ -120,7 +120,11 @@ class Check {
  private:
   [[nodiscard]] ProcessReplay replay_within(Bytes limit, const AllocatorSettings& allocator) const {
     return replay_process(step_, touches_,
-                          {.allocator = allocator, .limit = limit, .buffers = rules_.buffers});
+                          {.allocator = allocator,
+                           .limit = limit,
+                           .buffers = rules_.buffers,
+                           .outside = outside_allocator(*step_.graph, card_, settings_),
+                           .others = settings_.in_use + settings_.reserve});
   }
 
   void replay_pytorch() {

@@ -63,6 +63,8 @@ def text(content: dict) -> str:
              f"{told['program']}, --gpu '{told['gpu']}'"]
     lines += [] if content["measurement"] else [content["note"]]
     rate = lambda entry: f"{100 * entry['failures'] / entry['rows']:.1f}" if entry["rows"] else "-"
+    if told["failures"] is None:
+        return "\n".join(lines) + "\n"
     cells = [(str(entry["rows"]), str(entry["failures"]), rate(entry), str(entry["after_emptying"]),
               group) for group, entry in told["failures"].items()]
     lines += ["", *table(("rows", "failures", "%", "ran after emptying the cache", "of"),
@@ -126,8 +128,9 @@ def main(arguments=None) -> int:
         if options.list:
             print("\n".join(job.key() for job in jobs))
             return 0
+        count = summary if options.device == "cuda" else lambda records: None  # a dry run has no cap
         code = measure.run_and_write(
-            jobs, extras, options, lambda records: {"capped": {**head, "failures": summary(records)}})
+            jobs, extras, options, lambda records: {"capped": {**head, "failures": count(records)}})
         with open(options.output, encoding="utf-8") as file:
             print(text(json.load(file)), end="")
         return code

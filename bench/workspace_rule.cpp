@@ -1,5 +1,6 @@
 // How far the workspace rule is from cuDNN's own first choices, on the convolutions that it was
-// fitted on and on others (docs/workspaces.md). Needs cuDNN; not a timing.
+// fitted on and on others (docs/workspaces.md): fp32 card by card, then the other types, layouts
+// and settings over all cards. Needs cuDNN; not a timing.
 //
 //   build/bench/workspace_rule [CARD...]
 #include <fmt/format.h>
@@ -147,8 +148,23 @@ Queries judged() {
   return queries;
 }
 
-double bytes_of(const std::vector<std::int64_t>& shape) {
-  double bytes = 4;
+/// A type, a layout and a setting in which the same convolutions are asked about.
+struct Kind {
+  std::string name;
+  DataType type = DataType::float32;
+  TensorLayout layout = TensorLayout::contiguous;
+  bool tf32 = true;
+
+  [[nodiscard]] ConvolutionQuery of(ConvolutionQuery query) const {
+    query.type = type;
+    query.layout = layout;
+    query.settings.tf32 = tf32;
+    return query;
+  }
+};
+
+double bytes_of(const std::vector<std::int64_t>& shape, DataType type) {
+  auto bytes = static_cast<double>(element_size(type));
   for (const std::int64_t extent : shape) bytes *= static_cast<double>(extent);
   return bytes;
 }
@@ -160,7 +176,8 @@ struct Errors {
   void add(const ConvolutionQuery& query, Bytes by_rule, Bytes by_cudnn) {
     const auto r = static_cast<double>(by_rule.count());
     const auto c = static_cast<double>(by_cudnn.count());
-    relative.push_back((r - c) / (bytes_of(query.x) + bytes_of(query.w) + bytes_of(query.y)));
+    relative.push_back((r - c) / (bytes_of(query.x, query.type) + bytes_of(query.w, query.type) +
+                                  bytes_of(query.y, query.type)));
     rule += r;
     cudnn += c;
   }
@@ -179,31 +196,66 @@ struct Errors {
   }
 };
 
-int judge(const std::string& title, const Queries& queries, const std::vector<std::string>& cards) {
-  constexpr const char* directions[] = {"forward", "data gradient", "filter gradient"};
+using ErrorsByDirection = std::map<Direction, Errors>;
+constexpr const char* directions[] = {"forward", "data gradient", "filter gradient"};
+
+void print_header(const std::string& title) {
   fmt::print("{}\n  {:<36}{:>6}{:>9}{:>9}{:>9}{:>8}\n", title, "", "count", "median", "mean", "low",
              "total");
-  for (const std::string& name : cards) {
-    const auto found = find_card(name, STOWAGE_SOURCE_DIR "/configs/gpus");
-    auto session = found.and_then(
-        [](const FoundCard& f) { return open_cudnn_session(f.card.cudnn_device_json); });
-    if (!session) {
-      fmt::print(stderr, "{}", render(session.error()));
-      return 1;
-    }
-    std::map<Direction, Errors> errors;
-    for (const ConvolutionQuery& query : queries.all()) {
-      const auto answer = (*session)->engines(query);
-      if (!answer || answer->engines.empty()) continue;
-      errors[query.direction].add(query, rule_workspace(query, found->card.compute_capability),
-                                  answer->engines.front().workspace);
-    }
-    for (const auto& [direction, error] : errors) {
-      error.print(
-          fmt::format("{:<20}{}", found->card.name, directions[static_cast<int>(direction)]));
-    }
+}
+
+void print_rows(const std::string& name, const ErrorsByDirection& errors) {
+  for (const auto& [direction, error] : errors) {
+    error.print(fmt::format("{:<20}{}", name, directions[static_cast<int>(direction)]));
   }
-  return 0;
+}
+
+Result<ErrorsByDirection> judge(const Kind& kind, const Queries& queries, const std::string& name,
+                                ErrorsByDirection errors = {}) {
+  const auto found = find_card(name, STOWAGE_SOURCE_DIR "/configs/gpus");
+  auto session = found.and_then(
+      [](const FoundCard& f) { return open_cudnn_session(f.card.cudnn_device_json); });
+  if (!session) return tl::unexpected(session.error());
+  for (const ConvolutionQuery& convolution : queries.all()) {
+    const ConvolutionQuery query = kind.of(convolution);
+    const auto answer = (*session)->engines(query);
+    if (!answer || answer->engines.empty()) continue;
+    errors[query.direction].add(query, rule_workspace(query, found->card.compute_capability),
+                                answer->engines.front().workspace);
+  }
+  return errors;
+}
+
+Result<void> judge_cards(const std::string& title, const Queries& queries,
+                         const std::vector<std::string>& cards) {
+  print_header(title);
+  for (const std::string& card : cards) {
+    auto errors = judge({}, queries, card);
+    if (!errors) return tl::unexpected(errors.error());
+    print_rows(card, *errors);
+  }
+  return {};
+}
+
+Result<void> judge_kinds(const std::string& title, const Queries& queries,
+                         const std::vector<std::string>& cards) {
+  constexpr auto channels_last = TensorLayout::channels_last;
+  const Kind kinds[] = {{.name = "fp16", .type = DataType::float16},
+                        {"fp16 channels-last", DataType::float16, channels_last},
+                        {.name = "fp32 channels-last", .layout = channels_last},
+                        {.name = "fp32, no TF32", .tf32 = false},
+                        {.name = "fp64", .type = DataType::float64}};
+  print_header(title);
+  for (const Kind& kind : kinds) {
+    ErrorsByDirection errors;
+    for (const std::string& card : cards) {
+      auto more = judge(kind, queries, card, std::move(errors));
+      if (!more) return tl::unexpected(more.error());
+      errors = *std::move(more);
+    }
+    print_rows(kind.name, errors);
+  }
+  return {};
 }
 
 }  // namespace
@@ -213,6 +265,10 @@ int main(int argc, char** argv) {
   if (cards.empty()) {
     cards = {"t4", "a100-sxm4-40gb", "rtx-3090", "rtx-4090", "h200", "b200", "rtx-5090"};
   }
-  const int fit = judge("fitted on", fitted(), cards);
-  return fit != 0 ? fit : judge("judged on", judged(), cards);
+  auto done = judge_cards("fp32, fitted on", fitted(), cards);
+  if (done) done = judge_cards("fp32, judged on", judged(), cards);
+  if (done) done = judge_kinds("other types and layouts, judged on, all cards", judged(), cards);
+  if (done) return 0;
+  fmt::print(stderr, "{}", render(done.error()));
+  return 1;
 }

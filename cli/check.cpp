@@ -4,6 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/settings.hpp"
 #include "cli/tensorflow_options.hpp"
+#include "cli/workspace_report.hpp"
 #include "estimator/memory/batch_search.hpp"
 #include "estimator/memory/runtime_workspace_source.hpp"
 #include "estimator/step/lower.hpp"
@@ -105,6 +106,12 @@ Result<Answer> run_check(const Arguments& arguments) {
   out.say("\nThe largest tensors at the peak:");
   const bool verbose = arguments.flag("verbose");
   out.show(verbose ? out.listing : folded_tensors(out.listing));
+  const std::vector<KernelWorkspace> workspaces_taken = kernel_workspaces(*step, report);
+  out.json.emplace_back("workspaces", workspaces_json(workspaces_taken, model));
+  if (verbose && !workspaces_taken.empty()) {
+    out.say("\nThe convolutions' workspaces:");
+    out.show(workspace_table(workspaces_taken, model));
+  }
   if (!report.fallbacks.empty()) {
     out.say("\nConvolutions that must take a smaller engine than their first:");
     out.show(fallback_table(report, verbose));

@@ -30,7 +30,10 @@ StepWishes requested_wishes(const Arguments& arguments, KernelSet kernels, const
                                  .zero = static_cast<int>(arguments.integer("zero").value_or(0))},
                     .master_gradients = arguments.flag("master-gradients"),
                     .kernels = kernels,
-                    .compute_capability = card.compute_capability};
+                    .compute_capability = card.compute_capability,
+                    .convolutions = {.tf32 = arguments.text("tf32").value_or("on") == "on",
+                                     .deterministic = arguments.flag("deterministic"),
+                                     .benchmark = arguments.flag("cudnn-benchmark")}};
   if (const auto mode = arguments.text("mode")) {
     wishes.mode = *mode == "train" ? Mode::train : Mode::inference;
   }
@@ -214,6 +217,9 @@ Json settings_json(const ModelGraph& model, const ChosenStep& chosen, std::int64
   const bool trains = lowering.mode == Mode::train;
   const bool has_seq = model.default_seq > 0;
   const auto of_training = [&](Json value) { return trains ? std::move(value) : Json(); };
+  const auto of_pytorch = [&](bool value) {
+    return lowering.kernels == KernelSet::pytorch ? Json(value) : Json();
+  };
   const OptimizerSettings& optimizer = lowering.optimizer;
   const MasterWeights masters = optimizer.master_weights;
   return Json::Object{
@@ -233,6 +239,9 @@ Json settings_json(const ModelGraph& model, const ChosenStep& chosen, std::int64
       {"zero_grad", of_training(to_string(lowering.step.zero_grad))},
       {"augment", std::int64_t{lowering.step.augment}},
       {"prefetch", std::int64_t{lowering.step.prefetch}},
+      {"tf32", of_pytorch(lowering.convolutions.tf32)},
+      {"deterministic", of_pytorch(lowering.convolutions.deterministic)},
+      {"cudnn_benchmark", of_pytorch(lowering.convolutions.benchmark)},
       {"runtime", runtime}};
 }
 

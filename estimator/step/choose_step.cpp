@@ -67,6 +67,7 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
                                  .step = model.step}};
   if (wishes.kernels == KernelSet::pytorch) {
     chosen.lowering.compute_capability = wishes.compute_capability;
+    chosen.lowering.convolutions = wishes.convolutions;
   }
   if (mode == Mode::inference) {
     chosen.warnings = idle_wishes(wishes);

@@ -49,6 +49,45 @@ json parsed(const Outcome& outcome) {
 
 }  // namespace
 
+TEST_CASE("check --verbose names each convolution's engine and its workspace") {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("small.yaml", small_net);
+  const std::vector<std::string> command{"check", model, "--gpu", "gtx960", "--batch", "32"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), command.begin(), command.end());
+    return stowage_program(more);
+  };
+  CHECK(with({}).out.find("The convolutions' workspaces:") == std::string::npos);
+  CHECK(with({"--verbose"}).out.find(R"(
+The convolutions' workspaces:
+  Workspace  Engine  Layer  Direction
+   20.0 KiB  rule    conv   forward
+   20.0 KiB  rule    conv   filter gradient
+)") != std::string::npos);
+  const json plain = parsed(with({"--format=json"}));
+  REQUIRE(plain["workspaces"].size() == 2);
+  CHECK(plain["workspaces"][1] == json{{"kernel", "conv.backward.filter"},
+                                       {"layer", "conv"},
+                                       {"direction", "filter gradient"},
+                                       {"engine", "rule"},
+                                       {"bytes", 20480}});
+  CHECK(plain["settings"]["cudnn_benchmark"] == false);
+  CHECK(plain["settings"]["tf32"] == true);
+  CHECK(plain["settings"]["deterministic"] == false);
+  const json timed =
+      parsed(with({"--format=json", "--cudnn-benchmark", "--tf32", "off", "--deterministic"}));
+  // x 8,192, w 144 and y 18,432 bytes, and 16: converted; twice that is what they are timed in.
+  CHECK(timed["workspaces"][0]["bytes"] == 26784);
+  CHECK(timed["workspaces"][0]["least_bytes"] == 0);
+  CHECK(timed["workspaces"][0]["timed_in_bytes"] == 53568);
+  CHECK(timed["settings"]["cudnn_benchmark"] == true);
+  CHECK(timed["settings"]["tf32"] == false);
+  CHECK(timed["settings"]["deterministic"] == true);
+  const json ours = parsed(with({"--format=json", "--runtime", "stowage", "--cudnn-benchmark"}));
+  CHECK(ours["settings"]["cudnn_benchmark"].is_null());
+  CHECK(ours["workspaces"][0]["bytes"] == 20480);
+}
+
 TEST_CASE("check says yes with exit code 0, and its rows add up") {
   const TemporaryFolder folder;
   const std::string model = folder.file("small.yaml", small_net);

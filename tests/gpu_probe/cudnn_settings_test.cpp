@@ -77,6 +77,26 @@ TEST_CASE("every type is answered for, in every direction and in both layouts") 
   CHECK(source.why_rule() == "");
 }
 
+TEST_CASE("every card of compute capability 7.5 and later has a text that cuDNN accepts") {
+  const auto cards = all_cards(STOWAGE_SOURCE_DIR "/configs/gpus");
+  REQUIRE(cards);
+  const bool here = cudnn_is_here();
+  int served = 0;
+  for (const Card& card : *cards) {
+    CAPTURE(card.name);
+    const bool is_served = card.compute_capability > 7.45;
+    CHECK(card.cudnn_device_json.empty() != is_served);
+    served += is_served ? 1 : 0;
+    if (!here || !is_served) continue;
+    const auto session = open_cudnn_session(card.cudnn_device_json);
+    REQUIRE(session);
+    const auto answer = (*session)->engines(middle(DataType::float16, TensorLayout::channels_last));
+    REQUIRE(answer);
+    CHECK(!answer->engines.empty());
+  }
+  CHECK(served >= 50);
+}
+
 TEST_CASE("without TF32 no engine of fp32 runs on tensor cores") {
   if (!cudnn_is_here()) return;
   const auto session = open_cudnn_session(card_named("rtx3090").cudnn_device_json);

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "estimator/memory/benchmark.hpp"
+
 using namespace stowage;
 
 namespace {
@@ -92,4 +94,77 @@ TEST_CASE("origins have names") {
   CHECK(to_string(WorkspaceOrigin::cudnn) == "cudnn");
   CHECK(to_string(WorkspaceOrigin::rule) == "rule");
   CHECK(to_string(WorkspaceOrigin::mixed) == "mixed");
+}
+
+// As above: what cuDNN 9.19 answers for the same convolutions.
+TEST_CASE("half precision converts contiguous operands, and channels-last ones not at all") {
+  ConvolutionQuery half = convolution(32, 64, 64, 56, 3);
+  for (const DataType type : {DataType::float16, DataType::bfloat16}) {
+    half.type = type;
+    half.layout = TensorLayout::contiguous;
+    for (const double capability : {7.5, 8.0, 8.6, 8.9, 12.0}) {
+      CHECK(rule(half, capability) == 25'763'856);
+    }
+    half.layout = TensorLayout::channels_last;
+    CHECK(rule(half, 8.0) == 0);
+    CHECK(rule(half, 8.9) == 0);
+    CHECK(rule(half, 9.0) == 131);
+    CHECK(rule(half, 9.0, Direction::backward_data) == 131);
+    CHECK(rule(half, 8.6, Direction::backward_filter) == (25'763'856 - 16) / 20);
+  }
+}
+
+TEST_CASE("fp32 without TF32 is as before the tensor cores, and wants nothing from 9.0 on") {
+  ConvolutionQuery query = convolution(32, 64, 64, 56, 3);
+  query.settings.tf32 = false;
+  CHECK(rule(query, 8.6) == 409'856);
+  CHECK(rule(query, 8.0, Direction::backward_data) == 409'856);
+  CHECK(rule(query, 9.0) == 0);
+  query.type = DataType::float64;
+  query.settings.tf32 = true;
+  CHECK(rule(query, 7.5) == 0);
+  CHECK(rule(query, 9.0) == 0);
+}
+
+TEST_CASE("fp32 with channels innermost is rounded into a copy of what is read, before 9.0") {
+  ConvolutionQuery query = convolution(32, 64, 64, 56, 3);
+  query.layout = TensorLayout::channels_last;
+  for (const double capability : {8.0, 8.6, 12.0}) {
+    CHECK(rule(query, capability) == 25'837'584);
+    CHECK(rule(query, capability, Direction::backward_data) == 25'837'584);
+  }
+  CHECK(rule(query, 9.0) == 131);
+  CHECK(rule(query, 10.0) == 0);
+  query.settings.tf32 = false;
+  CHECK(rule(query, 9.0, Direction::backward_data) == 51'527'696);
+}
+
+TEST_CASE("volumes follow the rule of images") {
+  ConvolutionQuery cube{.x = {4, 32, 32, 32, 32},
+                        .w = {64, 32, 3, 3, 3},
+                        .y = {4, 64, 32, 32, 32},
+                        .stride = {1, 1, 1},
+                        .padding = {1, 1, 1},
+                        .dilation = {1, 1, 1}};
+  CHECK(rule(cube, 8.0) == 16'998'416);
+  CHECK(rule(cube, 8.6, Direction::backward_data) == 50'552'848);
+  cube.type = DataType::float16;
+  CHECK(rule(cube, 8.6) == 25'276'432);
+  cube.layout = TensorLayout::channels_last;
+  CHECK(rule(cube, 9.0) == 131);
+}
+
+TEST_CASE(
+    "with benchmark the rule has a list as long as cuDNN's, and a buffer of twice the operands") {
+  ConvolutionQuery query = convolution(32, 64, 64, 56, 3);
+  query.settings.benchmark = true;
+  const WorkspaceAnswer answer = rule_workspace_source(8.6)->engines(query);
+  CHECK(answer.engines.front().workspace == 25'837'584_B);
+  const BenchmarkOutcome outcome = benchmark_outcome(answer.benchmark);
+  CHECK(outcome.buffer == 2 * 51'527'696_B);
+  REQUIRE(outcome.winners.size() == 3);
+  CHECK(outcome.winners[0].name == "rule, all converted");
+  CHECK(outcome.winners[0].workspace == 51'527'696_B);
+  CHECK(outcome.winners[1].workspace == 25'837'584_B);
+  CHECK(outcome.winners[2].workspace == 0_B);
 }

@@ -1,0 +1,34 @@
+// What `check --verbose` says of the convolutions' workspaces.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/json_value.hpp"
+#include "cli/table.hpp"
+#include "estimator/memory/check.hpp"
+#include "estimator/model/model_graph.hpp"
+
+namespace stowage {
+
+struct KernelWorkspace {
+  std::string node;  ///< "conv1.backward.data"
+  OperatorId op;
+  std::string_view direction;  ///< "forward", "data gradient", "filter gradient"
+  Engine engine;               ///< the one that the step is taken to run with
+  /// With cudnn.benchmark: what the winner wants at least (`engine` is the most), and the buffer in
+  /// which the engines are timed, with room for all.
+  std::optional<Bytes> least, timed_in;
+};
+
+/// In the step's order; one for each convolution, also for those that want none.
+[[nodiscard]] std::vector<KernelWorkspace> kernel_workspaces(const SizedStep& step,
+                                                             const CheckReport& report);
+
+[[nodiscard]] Table workspace_table(const std::vector<KernelWorkspace>& workspaces,
+                                    const ModelGraph& model);
+[[nodiscard]] Json workspaces_json(const std::vector<KernelWorkspace>& workspaces,
+                                   const ModelGraph& model);
+
+}  // namespace stowage

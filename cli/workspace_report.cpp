@@ -41,7 +41,7 @@ std::vector<KernelWorkspace> kernel_workspaces(const SizedStep& step, const Chec
     const auto fallback = std::ranges::find(report.fallbacks, node.name, &EngineFallback::node);
     if (fallback != report.fallbacks.end()) workspace.engine = fallback->taken;
     if (step.benchmark.empty() || step.benchmark[i].empty()) continue;
-    const BenchmarkOutcome outcome = benchmark_outcome(step.benchmark[i]);
+    const BenchmarkOutcome outcome = benchmark_outcome(step.benchmark[i].list());
     workspace.least = outcome.winners.back().workspace;
     workspace.timed_in = outcome.buffer;
   }

@@ -126,10 +126,13 @@ Json allocator_json(const CheckReport& report) {
   }
   Json::Array would_do;
   for (const std::string& option : report.would_do) would_do.emplace_back(option);
-  return Json::Object{
-      {"cached_at_peak_bytes", report.cached_at_peak}, {"cache_releases", report.releases},
-      {"replayed_steps", report.replayed_steps},       {"failure", failure_json(report.failure)},
-      {"logical_devices", std::move(devices)},         {"would_do", std::move(would_do)}};
+  return Json::Object{{"cached_at_peak_bytes", report.cached_at_peak},
+                      {"cache_releases", report.releases},
+                      {"settles", report.settles},
+                      {"replayed_steps", report.replayed_steps},
+                      {"failure", failure_json(report.failure)},
+                      {"logical_devices", std::move(devices)},
+                      {"would_do", std::move(would_do)}};
 }
 
 }  // namespace
@@ -250,9 +253,12 @@ void say_verdict(const CheckReport& report, const Card& card, Report& out) {
     if (!report.logical_devices.empty()) {
       out.say("  context and libraries find room beside TensorFlow's pool");
     } else if (report.releases > 0) {
-      out.say(
-          fmt::format("  tightly: PyTorch gives its cache back to the driver {} times in {} steps",
-                      report.releases, report.replayed_steps));
+      out.say(report.settles
+                  ? fmt::format("  tightly: PyTorch gives its cache back {} times before its steps "
+                                "ask the driver for nothing more",
+                                report.releases)
+                  : std::string("  so tightly that every step gives memory back to the driver and "
+                                "asks for it again, which is slow"));
     }
     return;
   }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t assumed_workspace_factor = 8;
 constexpr Bytes least_fragmentation = 1_GiB;
+constexpr int most_calm_tries = 32;
 constexpr double unfragmented_share = 0.6;     // see find_batch
 constexpr std::size_t most_remembered = 4096;  // answers; a sweep over batches asks each but once
 
@@ -293,6 +294,17 @@ Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Car
   }
   report.recommended = report.largest_safe / settings.multiple * settings.multiple;
   if (report.recommended == 0) report.recommended = report.largest_safe;
+  // Steps that give memory back to the driver and ask for it again, each of them, are slow.
+  std::int64_t calm = report.recommended;
+  for (int tried = 0; tried < most_calm_tries && calm > settings.multiple; ++tried) {
+    const Result<CheckReport> at = checked(calm);
+    if (!at) return tl::unexpected(at.error());
+    if (at->settles) {
+      report.recommended = calm;
+      break;
+    }
+    calm -= settings.multiple;
+  }
   if (settings.global_batch && report.largest_safe > 0) {
     auto accumulation =
         accumulate(*settings.global_batch, report.largest_safe, settings, card, source);

@@ -42,7 +42,9 @@ struct Accumulation {
 struct BatchReport {
   std::int64_t largest = 0;       ///< 0: not even one
   std::int64_t largest_safe = 0;  ///< every batch up to it fits
-  std::int64_t recommended = 0;   ///< the largest multiple within largest_safe, else largest_safe
+  /// The largest multiple within largest_safe at which PyTorch comes to ask the driver for nothing
+  /// more (if one of the 32 largest is so), else the largest multiple, else largest_safe.
+  std::int64_t recommended = 0;
   bool all_tried = true;          ///< false: some near the ceiling and below `largest` were not
                                   ///< tried, since there are too many
   std::int64_t ceiling = 0;       ///< where tensors alone no longer fit, minus one

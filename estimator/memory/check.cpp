@@ -138,6 +138,7 @@ class Check {
     reserved_ = Reserved{run.loaded.reserved, run.first_step.reserved, run.reserved};
     report_.cached_at_peak = run.cached_at_peak;
     report_.releases = run.releases;
+    report_.settles = run.steady_reached;
     report_.replayed_steps = run.steps;
   }
 

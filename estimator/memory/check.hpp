@@ -61,10 +61,11 @@ struct CheckReport {
   Bytes headroom;         ///< available - device bytes; negative: what is missing
   std::vector<EngineFallback> fallbacks;
   // Of runtimes with an allocator of their own, PyTorch and TensorFlow.
-  Bytes cached_at_peak;                      ///< reserved and not allocated when most was reserved
-  std::int64_t releases = 0;                 ///< times that the cache had to be given back
-  int replayed_steps = 0;                    ///< until a step asked the driver for nothing more
-  std::optional<AllocationFailure> failure;  ///< where it does not run
+  Bytes cached_at_peak;       ///< reserved and not allocated when most was reserved
+  std::int64_t releases = 0;  ///< times that the cache had to be given back
+  bool settles = true;        ///< false: every step gives cached memory back and asks for it again
+  int replayed_steps = 0;     ///< until a step asked the driver for nothing more
+  std::optional<AllocationFailure> failure;    ///< where it does not run
   std::vector<LogicalDevice> logical_devices;  ///< TensorFlow: footprint and tensor bytes are of
                                                ///< one, device bytes of all of them
   std::vector<std::string> would_do;           ///< TensorFlow: options with which it would run

@@ -36,14 +36,15 @@ struct MissingLibrary {
 };
 
 struct ProcessReplay {
-  AllocatorLevels loaded;      ///< with parameters and buffers
-  AllocatorLevels first_step;  ///< the most during it
-  AllocatorLevels steady;      ///< the most during the last of the steps
-  Bytes reserved;              ///< the most in all
-  Bytes cached_at_peak;        ///< reserved and not allocated when that was reached
-  std::int64_t releases = 0;   ///< times that the cache was given back to the driver
-  int steps = 0;               ///< that were run
-  std::vector<int> engine;     ///< by NodeId: taken in the last step; 0 where there is no choice
+  AllocatorLevels loaded;       ///< with parameters and buffers
+  AllocatorLevels first_step;   ///< the most during it
+  AllocatorLevels steady;       ///< the most during the last of the steps
+  Bytes reserved;               ///< the most in all
+  Bytes cached_at_peak;         ///< reserved and not allocated when that was reached
+  bool steady_reached = false;  ///< the last step asked the driver for nothing
+  std::int64_t releases = 0;    ///< times that the cache was given back to the driver
+  int steps = 0;                ///< that were run
+  std::vector<int> engine;      ///< by NodeId: taken in the last step; 0 where there is no choice
 
   struct Failure {
     NodeId node;   ///< none: while parameters and buffers are loaded

@@ -57,7 +57,8 @@ class ProcessWalk {
       const bool is_first = report_.steps == 0;
       const std::int64_t asked = pool_.statistics().device_allocations;
       if (!run_step(is_first ? first : steady)) break;
-      if (!is_first && pool_.statistics().device_allocations == asked) break;
+      report_.steady_reached = !is_first && pool_.statistics().device_allocations == asked;
+      if (report_.steady_reached) break;
     }
   }
 

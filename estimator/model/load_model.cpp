@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 
 #include "estimator/model/build_model.hpp"
 #include "estimator/model/description_reader.hpp"
@@ -13,24 +15,50 @@ namespace stowage {
 
 namespace {
 
-// The first mistake in the description's own text gets a note of each value that does not come from
-// it: of a variant's, or of the command line's.
+bool is_name_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+bool has_word(std::string_view line, std::string_view word) {
+  for (std::size_t at = line.find(word); at != std::string_view::npos;
+       at = line.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool starts = at == 0 || !is_name_character(line[at - 1]);
+    if (starts && (end == line.size() || !is_name_character(line[end]))) return true;
+  }
+  return false;
+}
+
+SourceSpan option_span(std::string_view option) {
+  return {.source = std::make_shared<const SourceText>(
+              SourceText{.name = fmt::format("<option --{}>", option), .text = ""})};
+}
+
+// The first mistake in the description's own text gets a note of each value that its line uses and
+// that does not come from the description: of a variant's, or of the command line's.
 void note_given_values(const SourceTextPtr& source, const ModelOptions& options,
                        Diagnostics& mistakes) {
+  constexpr std::size_t longest_shown = 60;
   const auto first = std::find_if(mistakes.begin(), mistakes.end(), [&](const Diagnostic& mistake) {
     return mistake.span.source == source;
   });
   if (first == mistakes.end()) return;
-  for (const auto& [name, text] : options.arguments) {
-    const auto place = options.places.find(name);
+  std::string_view line = source->text;
+  for (int i = 1; i < first->span.line; ++i) line.remove_prefix(line.find('\n') + 1);
+  line = line.substr(0, line.find('\n'));
+  const auto note = [&](std::string_view name, std::string_view value, SourceSpan span) {
+    if (!has_word(line, name)) return;
     first->notes.push_back(
         {.severity = Severity::note,
-         .message = fmt::format("'{}' is {} here", name, text),
-         .span = place != options.places.end()
-                     ? place->second
-                     : SourceSpan{.source = std::make_shared<const SourceText>(
-                                      SourceText{.name = "<option --set>", .text = ""})}});
+         .message = fmt::format("'{}' is {} here", name, value.substr(0, longest_shown)),
+         .span = std::move(span)});
+  };
+  for (const auto& [name, text] : options.arguments) {
+    if (name == "seq" && options.seq) continue;
+    const auto place = options.places.find(name);
+    note(name, text, place != options.places.end() ? place->second : option_span("set"));
   }
+  if (options.seq) note("seq", fmt::format("{}", *options.seq), option_span("seq"));
 }
 
 }  // namespace

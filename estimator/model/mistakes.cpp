@@ -9,6 +9,12 @@ namespace {
 constexpr std::size_t most_kept = 10'000;     // of which 20 are shown, and the rest counted
 constexpr std::size_t longest_message = 500;  // a name may be the whole of a file
 
+std::string shortened(std::string message) {
+  if (message.size() <= longest_message) return message;
+  message.resize(longest_message);
+  return message + "...";
+}
+
 }  // namespace
 
 Diagnostic& Mistakes::keep(Severity severity, const Mark& mark, std::string key,
@@ -17,12 +23,8 @@ Diagnostic& Mistakes::keep(Severity severity, const Mark& mark, std::string key,
     repeated_ = {};
     return repeated_;
   }
-  if (message.size() > longest_message) {
-    message.resize(longest_message);
-    message += "...";
-  }
   found_.push_back({.severity = severity,
-                    .message = std::move(message),
+                    .message = shortened(std::move(message)),
                     .span = span_of(source_, mark),
                     .hint = std::move(hint)});
   return found_.back();
@@ -42,8 +44,9 @@ Diagnostic& Mistakes::warning_once(const Mark& mark, std::string message, std::s
 }
 
 Diagnostic Mistakes::note(const Mark& mark, std::string message) const {
-  return {
-      .severity = Severity::note, .message = std::move(message), .span = span_of(source_, mark)};
+  return {.severity = Severity::note,
+          .message = shortened(std::move(message)),
+          .span = span_of(source_, mark)};
 }
 
 bool Mistakes::any_errors() const {

@@ -331,6 +331,16 @@ TEST_CASE("bombs of layers that are left out, or of blocks that double, are refu
       std::string::npos);
 }
 
+TEST_CASE("a message is as long as can be read, whatever it quotes") {
+  std::string shape = "2";
+  for (int i = 0; i < 10'000; ++i) shape += ", 2";
+  const std::string shown =
+      refusal("model: m\ninputs:\n  x: {shape: [" + shape + "]}\nlayers: [relu]\n");
+  CHECK(shown.find("error: 'relu_1': a size of this layer leaves the 64-bit range") !=
+        std::string::npos);
+  CHECK(shown.size() < 2000);
+}
+
 TEST_CASE("of many mistakes twenty are shown") {
   std::string text = head + "layers:\n  - relu\n";
   for (int i = 0; i < 500; ++i) text += "  - rellu: {from: nowhere}\n";

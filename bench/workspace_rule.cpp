@@ -191,8 +191,9 @@ struct Errors {
     }
     std::ranges::sort(size);
     const auto count = static_cast<double>(size.size());
-    fmt::print("  {:<36}{:>6}{:>8.1f}%{:>8.1f}%{:>8.0f}%{:>8.2f}\n", name, size.size(),
-               100 * size[size.size() / 2], 100 * sum / count, 100 * low / count, rule / cudnn);
+    fmt::print("  {:<36}{:>6}{:>8.1f}%{:>8.1f}%{:>8.0f}%{:>8}\n", name, size.size(),
+               100 * size[size.size() / 2], 100 * sum / count, 100 * low / count,
+               cudnn > 0 ? fmt::format("{:.2f}", rule / cudnn) : "-");
   }
 };
 

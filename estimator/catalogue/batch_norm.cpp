@@ -79,7 +79,10 @@ bool runs_on_cudnn(const OperatorLowering& lowering) {
 }
 
 void forward(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
+  // at::batch_norm hands cuDNN a contiguous copy, which is saved; its own kernels make theirs.
+  const bool copies = runs_on_cudnn(lowering);
+  const TensorView x = copies ? lowering.contiguous(lowering.input(), "input.contiguous")
+                              : lowering.contiguous_within(lowering.input(), "input.contiguous");
   const Shape channels{x.shape[1]};
   BatchNormParameters parameters = parameters_of(lowering);
   const bool tracks = !parameters.running.empty();
@@ -106,7 +109,7 @@ void forward(OperatorLowering& lowering) {
       {.attributes = attributes, .flops = element_count(x.shape) * Affine(flops_per_element)});
   const bool keeps_input = lowering.pytorch() || by_batch ||
                            (!parameters.affine.empty() && lowering.parameter_needs_gradient(0));
-  if (keeps_input) lowering.save("input", lowering.input());
+  if (keeps_input) lowering.save("input", copies ? x : lowering.input());
   if (!parameters.affine.empty()) lowering.save("weight", parameters.affine[0]);
   if (lowering.pytorch() && tracks) {
     lowering.save("running_mean", parameters.running[0]);

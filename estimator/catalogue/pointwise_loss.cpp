@@ -99,7 +99,9 @@ TensorView gradient_step(OperatorLowering& lowering, Kernel kernel, std::string_
 
 void emit_mean(OperatorLowering& lowering, const TensorView& terms) {
   const TensorView loss = new_loss(lowering);
-  lowering.emit(Kernel::reduce, "forward", {terms}, {loss}, {.flops = element_count(terms.shape)});
+  lowering.emit(Kernel::reduce, "forward", {terms}, {loss},
+                {.holds = {lowering.input(0).storage, lowering.input(1).storage},
+                 .flops = element_count(terms.shape)});
   finish_loss(lowering, loss);
 }
 

@@ -103,10 +103,11 @@ void forward(OperatorLowering& lowering) {
   if (by_batch) writes.insert(writes.end(), parameters.running.begin(), parameters.running.end());
   Attributes attributes;  // running statistics are updated once
   if (lowering.recomputing()) attributes.set("momentum", 0.0);
-  lowering.emit(
-      by_batch ? Kernel::batch_norm_forward : Kernel::batch_norm_inference, "forward", reads,
-      writes,
-      {.attributes = attributes, .flops = element_count(x.shape) * Affine(flops_per_element)});
+  lowering.emit(by_batch ? Kernel::batch_norm_forward : Kernel::batch_norm_inference, "forward",
+                reads, writes,
+                {.attributes = attributes,
+                 .holds = {lowering.input().storage},
+                 .flops = element_count(x.shape) * Affine(flops_per_element)});
   const bool keeps_input = lowering.pytorch() || by_batch ||
                            (!parameters.affine.empty() && lowering.parameter_needs_gradient(0));
   if (keeps_input) lowering.save("input", copies ? x : lowering.input());

@@ -1,8 +1,9 @@
 // Small random networks of every operator against PyTorch (tests/reference/random_networks.py).
 //
-// The committed sample is a part of what is compared; STOWAGE_NETWORKS names a file with more:
-//   random_networks.py --count 2000 rows.json
-//   STOWAGE_NETWORKS=rows.json build/tests/estimator_tests -tc="random networks*"
+// The committed sample is a part of what is compared; STOWAGE_NETWORKS names a file with more, or a
+// folder of such files:
+//   random_networks.py --count 100 --seed 1 networks/1.json
+//   STOWAGE_NETWORKS=networks build/tests/estimator_tests -tc="random networks*"
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -25,19 +26,26 @@ std::set<std::string> networks_of(const std::string& disagreements) {
   return names;
 }
 
-// Not equal yet: peaks alone, by gradients and copies of views.
-const std::set<std::string> unequal{"random 105", "random 63", "random 69"};
+// Not equal yet. 5033, 5100: label smoothing under autocast, where PyTorch keeps the 16-bit
+// logarithms too; 5056, 5093: recurrent layers with the batch first, whose result a fake tensor has
+// in another layout than cuDNN; 5066, 5075, 5083: peaks alone, not understood.
+const std::set<std::string> unequal{"random 5033", "random 5056", "random 5066", "random 5075",
+                                    "random 5083", "random 5093", "random 5100"};
 
 }  // namespace
 
 TEST_CASE("random networks have PyTorch's shapes, parameters, saved tensors and peaks") {
   const Comparison sample = compare_operators("random");
-  CHECK(sample.compared == 60);
+  CHECK(sample.compared == 115);
+  CHECK(sample.same_shapes == 115);
+  CHECK(sample.same_saved == 112);
   CHECK(networks_of(sample.disagreements) == unequal);
   const char* more = std::getenv("STOWAGE_NETWORKS");
   if (more == nullptr) return;
   const Comparison comparison = compare_file(more);
-  MESSAGE(comparison.compared);
+  MESSAGE(comparison.compared << " networks; PyTorch's shapes: " << comparison.same_shapes
+                              << ", saved tensors: " << comparison.same_saved
+                              << ", peaks: " << comparison.same_peaks);
   CHECK(comparison.disagreements == "");
 }
 

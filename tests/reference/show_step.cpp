@@ -49,7 +49,10 @@ ordered_json nodes_of(const ReferenceModel& reference, const SizedStep& step) {
   }
   for (const Interval& interval : intervals) {
     const MemoryEntry& entry = memory.entries[static_cast<std::size_t>(interval.use)];
-    const ordered_json row{name_of(memory, entry), interval.bytes.count()};
+    const std::string name = entry.storage.valid()
+                                 ? step.graph->storage(entry.storage).name
+                                 : step.graph->node(entry.node).name + " workspace";
+    const ordered_json row{name, interval.bytes.count()};
     nodes[static_cast<std::size_t>(interval.begin)]["begin"].push_back(row);
     if (interval.end < memory.steps) {
       nodes[static_cast<std::size_t>(interval.end)]["end"].push_back(row);

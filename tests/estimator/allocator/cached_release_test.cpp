@@ -1,30 +1,13 @@
 // What happens when the driver or a limit says no.
 #include <doctest/doctest.h>
 
-#include "estimator/allocator/caching_allocator.hpp"
+#include "tests/estimator/allocator/allocator_on_card.hpp"
 
 namespace stowage {
 
 namespace {
 
-struct Card {
-  explicit Card(Bytes total, const AllocatorSettings& settings = {}, Bytes in_use = {})
-      : device(total, in_use), allocator(settings, device) {}
-  BlockId take(Bytes bytes, StreamId stream = default_stream) {
-    const auto block = allocator.allocate(bytes, stream);
-    REQUIRE(block.has_value());
-    return *block;
-  }
-  OutOfMemory refused(Bytes bytes) {
-    const auto block = allocator.allocate(bytes);
-    REQUIRE_FALSE(block.has_value());
-    return block.error();
-  }
-  [[nodiscard]] const AllocatorStatistics& now() const { return allocator.statistics(); }
-
-  DeviceMemory device;
-  CachingAllocator allocator;
-};
+using Card = testing::AllocatorOnCard;
 
 AllocatorSettings split_up_to(Bytes size) {
   AllocatorSettings settings;

@@ -3,25 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/estimator/allocator/allocator_on_card.hpp"
+
 namespace stowage {
 
 namespace {
 
 constexpr StreamId side{1};
 
-struct Card {
-  explicit Card(Bytes total, const AllocatorSettings& settings = {}, Bytes in_use = {})
-      : device(total, in_use), allocator(settings, device) {}
-  BlockId take(Bytes bytes, StreamId stream = default_stream) {
-    const auto block = allocator.allocate(bytes, stream);
-    REQUIRE(block.has_value());
-    return *block;
-  }
-  [[nodiscard]] const AllocatorStatistics& now() const { return allocator.statistics(); }
-
-  DeviceMemory device;
-  CachingAllocator allocator;
-};
+using Card = testing::AllocatorOnCard;
 
 }  // namespace
 

@@ -1,27 +1,18 @@
 #include <doctest/doctest.h>
 
-#include "estimator/allocator/caching_allocator.hpp"
+#include "tests/estimator/allocator/allocator_on_card.hpp"
 
 namespace stowage {
 
 namespace {
 
-struct Card {
+struct Card : testing::AllocatorOnCard {
   explicit Card(Bytes total, AllocatorSettings settings = {})
-      : device(total), allocator(expandable(settings), device) {}
+      : AllocatorOnCard(total, expandable(settings)) {}
   static AllocatorSettings expandable(AllocatorSettings settings) {
     settings.expandable_segments = true;
     return settings;
   }
-  BlockId take(Bytes bytes, StreamId stream = default_stream) {
-    const auto block = allocator.allocate(bytes, stream);
-    REQUIRE(block.has_value());
-    return *block;
-  }
-  [[nodiscard]] const AllocatorStatistics& now() const { return allocator.statistics(); }
-
-  DeviceMemory device;
-  CachingAllocator allocator;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "estimator/memory/check.hpp"
 #include "estimator/memory/rule_workspace_source.hpp"
 #include "tests/support/described_model.hpp"
+#include "tests/support/one_layer.hpp"
 
 namespace stowage {
 
@@ -41,22 +42,10 @@ ProcessReplay run(const SizedStep& step, Bytes limit = plenty,
                         {.limit = limit, .buffers = std::move(buffers)});
 }
 
-// One layer of 4 MiB: its weight, gradient and two moments, each of 1,048,576 fp32 elements.
-const char* one_layer = R"(
-model: m
-inputs:
-  x: {shape: [batch, 1024]}
-  label: {shape: [batch], dtype: int64}
-layers:
-  - linear: {name: fc, from: x, features: 1024, bias: false}
-loss:
-  cross_entropy: {from: [fc, label]}
-)";
-
 }  // namespace
 
 TEST_CASE("a layer of 4 MiB is loaded into a segment of 20 MiB, and its step fills it") {
-  const SizedStep step = sized(testing::described(one_layer), 1, {});
+  const SizedStep step = sized(testing::described(testing::one_layer), 1, {});
   const ProcessReplay replay = run(step);
   REQUIRE(replay.completed());
   CHECK(replay.loaded.allocated == 4_MiB);
@@ -124,7 +113,7 @@ TEST_CASE("an engine that finds no room gives way to the next, after the cache w
 }
 
 TEST_CASE("a buffer of the runtime comes with its first use and stays") {
-  const SizedStep step = sized(testing::described(one_layer), 1, {});
+  const SizedStep step = sized(testing::described(testing::one_layer), 1, {});
   const ProcessReplay without = run(step);
   const ProcessReplay with = run(
       step, plenty, {{.name = "cuBLAS workspace", .bytes = 32_MiB, .first_use = NodeId::of(0)}});

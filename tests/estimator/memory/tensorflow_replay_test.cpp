@@ -6,22 +6,11 @@
 #include "estimator/memory/runtime.hpp"
 #include "estimator/memory/tensorflow_check.hpp"
 #include "tests/support/described_model.hpp"
+#include "tests/support/one_layer.hpp"
 
 namespace stowage {
 
 namespace {
-
-// One layer of 4 MiB: its weight, gradient and two moments, each of 1,048,576 fp32 elements.
-const char* one_layer = R"(
-model: m
-inputs:
-  x: {shape: [batch, 1024]}
-  label: {shape: [batch], dtype: int64}
-layers:
-  - linear: {name: fc, from: x, features: 1024, bias: false}
-loss:
-  cross_entropy: {from: [fc, label]}
-)";
 
 SizedStep sized(const ModelGraph& model, std::int64_t batch) {
   const auto source = rule_workspace_source(7.5);
@@ -48,7 +37,7 @@ std::string message_of(const SizedStep& step, const TensorFlowReplay& replay) {
 
 TEST_CASE(
     "a growing pool holds weight and moments when loaded, the gradient brings the next region") {
-  const SizedStep step = sized(testing::described(one_layer), 1);
+  const SizedStep step = sized(testing::described(testing::one_layer), 1);
   const TensorFlowReplay replay = run(step, 1_GiB, {.allow_growth = true});
   REQUIRE(replay.completed());
   REQUIRE(replay.replicas.size() == 1);
@@ -63,7 +52,7 @@ TEST_CASE(
 }
 
 TEST_CASE("without growth the whole limit is taken when the first variable is made") {
-  const SizedStep step = sized(testing::described(one_layer), 1);
+  const SizedStep step = sized(testing::described(testing::one_layer), 1);
   const TensorFlowReplay replay = run(step, 1_GiB, {.logical_devices = {64_MiB}});
   REQUIRE(replay.completed());
   CHECK(replay.replicas.front().loaded.reserved == 64_MiB);
@@ -71,7 +60,7 @@ TEST_CASE("without growth the whole limit is taken when the first variable is ma
 }
 
 TEST_CASE("a pool taken whole leaves cuBLAS no room, as TensorFlow says it") {
-  const SizedStep step = sized(testing::described(one_layer), 1);
+  const SizedStep step = sized(testing::described(testing::one_layer), 1);
   const TensorFlowMemory memory{.logical_devices = {64_MiB}};
   CHECK(message_of(step, run(step, 200_MiB, memory)) ==
         "in step 1, while fc.forward runs: failed to create cublas handle: "
@@ -91,14 +80,14 @@ TEST_CASE("a convolution wants cuDNN before a product wants cuBLAS") {
 }
 
 TEST_CASE("a pool that is too small fails in TensorFlow's words") {
-  const SizedStep step = sized(testing::described(one_layer), 1);
+  const SizedStep step = sized(testing::described(testing::one_layer), 1);
   CHECK(message_of(step, run(step, 1_GiB, {.logical_devices = {8_MiB}})) ==
         "before the first step: Allocator (GPU_0_bfc) ran out of memory trying to allocate 4.00MiB "
         "(rounded to 4194304)");
 }
 
 TEST_CASE("without room for the context there is no device") {
-  const SizedStep step = sized(testing::described(one_layer), 1);
+  const SizedStep step = sized(testing::described(testing::one_layer), 1);
   const TensorFlowReplay replay = run(step, 64_MiB, {});
   CHECK(message_of(step, replay) ==
         "before the first step: failed call to cuInit: CUDA_ERROR_OUT_OF_MEMORY: out of memory "
@@ -107,7 +96,7 @@ TEST_CASE("without room for the context there is no device") {
 }
 
 TEST_CASE("virtual GPUs have a pool each, taken before the libraries that they share") {
-  const SizedStep step = sized(testing::described(one_layer), 1);
+  const SizedStep step = sized(testing::described(testing::one_layer), 1);
   const TensorFlowMemory two{.logical_devices = {32_MiB, 32_MiB}};
   const TensorFlowReplay replay = run(step, 228_MiB, two);
   REQUIRE(replay.completed());
@@ -120,7 +109,7 @@ TEST_CASE("virtual GPUs have a pool each, taken before the libraries that they s
 }
 
 TEST_CASE("the room of a pool is what it takes, or what libraries leave it") {
-  const SizedStep step = sized(testing::described(one_layer), 1);
+  const SizedStep step = sized(testing::described(testing::one_layer), 1);
   const std::vector<LibraryLoad> libraries = library_loads(*step.graph, Runtime::tensorflow);
   REQUIRE(libraries.size() == 1);
   const auto room = [&](Bytes total, const TensorFlowMemory& memory) {

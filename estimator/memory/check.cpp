@@ -129,7 +129,9 @@ class Check {
 
   void replay_pytorch() {
     constexpr Bytes all_it_wants{std::int64_t{1} << 60};
-    ProcessReplay run = replay_within(std::max(limit_, Bytes()), settings_.allocator);
+    // Below 0 the process does not come so far as to ask for a tensor.
+    const bool has_room = limit_ >= Bytes();
+    ProcessReplay run = replay_within(has_room ? limit_ : all_it_wants, settings_.allocator);
     if (run.failure) {
       report_.failure = failure_of(*run.failure);
       run = replay_within(all_it_wants, settings_.allocator);
@@ -247,6 +249,12 @@ class Check {
     if (report_.failure && !report_.failure->library.empty()) {
       return fmt::format("{} finds no room beside what TensorFlow has taken, {}",
                          report_.failure->library, format_bytes(report_.reserved_bytes));
+    }
+    if (settings_.runtime == Runtime::pytorch && limit_ < Bytes()) {
+      return fmt::format(
+          "the CUDA context and the libraries' kernels alone take {}, of which {} are there",
+          format_bytes(outside_allocator(*step_.graph, card_, settings_)),
+          format_bytes(std::max(report_.available_bytes, Bytes())));
     }
     const FootprintRow& largest = report_.footprint.rows.front();
     return fmt::format("{} needs {} at once; its largest tensor is {} ({})", report_.peak_at,

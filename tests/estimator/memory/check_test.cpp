@@ -104,6 +104,17 @@ TEST_CASE("a step that does not fit names what needs the room") {
   CHECK(report.culprit.find("fc1.weight") != std::string::npos);
 }
 
+TEST_CASE("where context and libraries find no room, that is what is said") {
+  TwoEngines source(Bytes(0));
+  const SizedStep step = sized("mlp", KernelSet::pytorch, 1, source);
+  const CheckReport report = check(step, card_of(1_GiB), {.context = 1_GiB});
+  CHECK_FALSE(report.fits);
+  CHECK_FALSE(report.failure.has_value());
+  CHECK(
+      report.culprit ==
+      "the CUDA context and the libraries' kernels alone take 1.1 GiB, of which 1.0 GiB are there");
+}
+
 TEST_CASE("what others use and what is to stay free is not available") {
   TwoEngines source(Bytes(0));
   const SizedStep step = sized("mlp", KernelSet::pytorch, 1, source);

@@ -120,7 +120,7 @@ bool is_swiglu(const OperatorLowering& lowering) { return lowering.op().row->nam
 // One kernel over both halves.
 void forward_glu(OperatorLowering& lowering) {
   const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
-  const TensorView y = lowering.new_output();
+  const TensorView y = lowering.new_output_like(lowering.input());
   lowering.emit(Kernel::glu_forward, "forward", {x}, {y},
                 {.attributes = gate_attributes(lowering, x, is_swiglu(lowering)),
                  .flops = element_count(y.shape) * Affine(gate_flops)});

@@ -4,6 +4,7 @@
 // no mask), and frees them at once.
 #include <fmt/format.h>
 
+#include "estimator/catalogue/convolution.hpp"
 #include "estimator/catalogue/normalization.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
@@ -81,8 +82,11 @@ bool runs_on_cudnn(const OperatorLowering& lowering) {
 void forward(OperatorLowering& lowering) {
   // at::batch_norm hands cuDNN a contiguous copy, which is saved; its own kernels make theirs.
   const bool copies = runs_on_cudnn(lowering);
-  const TensorView x = copies ? lowering.contiguous(lowering.input(), "input.contiguous")
-                              : lowering.contiguous_within(lowering.input(), "input.contiguous");
+  const bool channels_last = runs_channels_last(lowering, lowering.input());
+  const TensorView x =
+      copies && !channels_last
+          ? lowering.contiguous(lowering.input(), "input.contiguous")
+          : convolution_argument(lowering, lowering.input(), "input.contiguous", channels_last);
   const Shape channels{x.shape[1]};
   BatchNormParameters parameters = parameters_of(lowering);
   const bool tracks = !parameters.running.empty();
@@ -91,7 +95,8 @@ void forward(OperatorLowering& lowering) {
   std::vector<TensorView> reads{x};
   reads.insert(reads.end(), parameters.affine.begin(), parameters.affine.end());
   reads.insert(reads.end(), parameters.running.begin(), parameters.running.end());
-  std::vector<TensorView> writes{lowering.new_output()};
+  std::vector<TensorView> writes{laid_out(lowering.new_output(), channels_last)};
+  lowering.set_output(0, writes[0]);
   // PyTorch's own kernel makes statistics in inference too.
   if (by_batch || (lowering.pytorch() && !runs_on_cudnn(lowering))) {
     for (const std::string_view name : {"save_mean", "save_invstd"}) {
@@ -121,9 +126,12 @@ void forward(OperatorLowering& lowering) {
 void backward_in_one_kernel(OperatorLowering& lowering) {
   const BatchNormParameters parameters = parameters_of(lowering);
   const bool by_batch = of_the_batch(lowering);
-  const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
-  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
-  const TensorView dx = lowering.new_input_gradient();
+  const bool channels_last = runs_channels_last(lowering, lowering.saved("input"));
+  const TensorView x =
+      convolution_argument(lowering, lowering.saved("input"), "backward.input", channels_last);
+  const TensorView dy =
+      convolution_argument(lowering, lowering.output_gradient(), "grad.contiguous", channels_last);
+  const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
   std::vector<TensorView> reads{x, dy};
   std::vector<TensorView> writes{dx};
   if (!parameters.affine.empty()) {

@@ -37,7 +37,9 @@ void forward(OperatorLowering& lowering) {
   if (x.type != DataType::float16) x = lowering.cast(x, lowering.output_type().type, "input.cast");
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::log_softmax_forward, "forward", {x}, {y},
-                {.attributes = axis_of(lowering), .flops = element_count(x.shape) * Affine(flops)});
+                {.attributes = axis_of(lowering),
+                 .holds = {lowering.input().storage},
+                 .flops = element_count(x.shape) * Affine(flops)});
   lowering.save("result", y);
 }
 

@@ -84,11 +84,21 @@ void give_pool_gradient(OperatorLowering& lowering, TensorView dx) {
   lowering.give_input_gradient(0, dx);
 }
 
+/// Windows over images keep the layout of their input; those to a given size do not.
+bool keeps_channels_last(const OperatorLowering& lowering, Kernel kernel, const TensorView& input) {
+  const bool windows = kernel == Kernel::max_pool_forward || kernel == Kernel::max_pool_backward ||
+                       kernel == Kernel::avg_pool_forward || kernel == Kernel::avg_pool_backward;
+  return windows && input.shape.size() == 4 && runs_channels_last(lowering, input);
+}
+
 }  // namespace
 
 void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
-  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
-  const TensorView y = lowering.new_output();
+  const bool channels_last = keeps_channels_last(lowering, kernel, lowering.input());
+  const TensorView x =
+      convolution_argument(lowering, lowering.input(), "input.contiguous", channels_last);
+  const TensorView y = laid_out(lowering.new_output(), channels_last);
+  lowering.set_output(0, y);
   std::vector<TensorView> writes{y};
   if (lowering.pytorch()) {
     writes.push_back(
@@ -103,18 +113,23 @@ void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extr
 }
 
 void backward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
-  const TensorView dx = lowering.new_input_gradient();
-  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
+  const bool channels_last = keeps_channels_last(lowering, kernel, lowering.saved("input"));
+  const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
+  const TensorView dy =
+      convolution_argument(lowering, lowering.output_gradient(), "grad.contiguous", channels_last);
   const TensorView found =
       lowering.pytorch() ? lowering.saved("indices") : lowering.saved("result");
-  const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
+  const TensorView x =
+      convolution_argument(lowering, lowering.saved("input"), "backward.input", channels_last);
   lowering.emit(kernel, "backward", {x, found, dy}, {dx}, std::move(extras));
   give_pool_gradient(lowering, dx);
 }
 
 void backward_average_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
-  const TensorView dx = lowering.new_input_gradient();
-  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
+  const bool channels_last = keeps_channels_last(lowering, kernel, lowering.input());
+  const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
+  const TensorView dy =
+      convolution_argument(lowering, lowering.output_gradient(), "grad.contiguous", channels_last);
   lowering.emit(kernel, "backward", {dy}, {dx}, std::move(extras));
   give_pool_gradient(lowering, dx);
 }
@@ -133,10 +148,14 @@ void backward_max(OperatorLowering& lowering) {
 }
 
 void forward_average(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
+  const bool channels_last =
+      keeps_channels_last(lowering, Kernel::avg_pool_forward, lowering.input());
+  const TensorView x =
+      convolution_argument(lowering, lowering.input(), "input.contiguous", channels_last);
+  const TensorView y = laid_out(lowering.new_output(), channels_last);
+  lowering.set_output(0, y);
   NodeExtras extras = window_extras(lowering);
-  lowering.emit(Kernel::avg_pool_forward, "forward", {x}, {lowering.new_output()},
-                std::move(extras));
+  lowering.emit(Kernel::avg_pool_forward, "forward", {x}, {y}, std::move(extras));
   // PyTorch keeps the input though only its sizes are needed.
   if (lowering.pytorch()) lowering.save("input", lowering.input());
 }

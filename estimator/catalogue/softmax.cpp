@@ -48,6 +48,7 @@ void forward_softmax(OperatorLowering& lowering) {
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::softmax_forward, "forward", {x}, {y},
                 {.attributes = own_softmax_attributes(lowering),
+                 .holds = {lowering.input().storage},
                  .flops = element_count(x.shape) * Affine(softmax_flops)});
   lowering.save("result", y);
 }

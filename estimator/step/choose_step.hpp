@@ -24,7 +24,7 @@ struct StepWishes {
   DataParallel parallel = {};
   bool master_gradients = false;  ///< with master weights: gradients are added up in fp32 too
   KernelSet kernels = KernelSet::pytorch;
-  double compute_capability = 8.6;  ///< of the card; only PyTorch's lowering depends on it
+  double compute_capability = 8.6;        ///< of the card; only PyTorch's lowering depends on it
   ConvolutionSettings convolutions = {};  ///< only PyTorch's runtime has them
 };
 

@@ -162,6 +162,7 @@ TensorView OperatorLowering::contiguous(const TensorView& view, std::string_view
 
 TensorView OperatorLowering::contiguous_within(const TensorView& view, std::string_view suffix) {
   if (is_contiguous(view)) return view;
+  builder_.copied_within_.push_back(view.storage);
   const TensorView copy = new_tensor(suffix, view.shape, view.type, StorageClass::workspace);
   emit(Kernel::copy, suffix, {view}, {copy});
   return copy;

@@ -216,7 +216,10 @@ void StepBuilder::run_forward(OperatorId op, int micro_batch) {
 
 void StepBuilder::run_forward_rule(OperatorId op, int micro_batch) {
   OperatorLowering lowering(*this, op, micro_batch);
+  copied_within_.clear();
   rules_of(model_.op(op)).forward(lowering);
+  // The caller holds the arguments that a kernel copies within itself.
+  if (!copied_within_.empty()) lowering.also_hold(copied_within_);
 }
 
 const LoweringRules& StepBuilder::rules_of(const Operator& op) const {

@@ -174,6 +174,7 @@ class StepBuilder {
   std::vector<Region> regions_;                // by Operator::region
   std::vector<bool> saves_;                    // by OperatorId in a region: has saved, and forgot
   bool recomputing_ = false;                   // the forward rules that run are a region's, again
+  std::vector<StorageId> copied_within_;       // arguments that the forward rule's kernels copy
   bool held_by_hand_ = false;                  // by the backward rule that is running
   std::vector<Pending> pending_;               // given by the backward rule that is running
   std::vector<ScriptVariables> variables_;     // of each micro-batch

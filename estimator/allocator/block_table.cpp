@@ -93,16 +93,24 @@ void BlockTable::insert(BlockId id) {
     return;
   }
   block.searches_at_insertion = pool.searches;
-  [[maybe_unused]] const bool inserted = pool.free.insert(free_key(block, id)).second;
-  assert(inserted);
+  if (pool.spare.empty()) {
+    block.place = pool.free.insert(free_key(block, id)).first;
+  } else {
+    pool.spare.value() = free_key(block, id);
+    block.place = pool.free.insert(std::move(pool.spare)).position;
+  }
+  assert(block.place->block == id);
 }
 
 void BlockTable::erase(BlockId id) {
   const MemoryBlock& block = (*this)[id];
   Pool& pool = pools_[static_cast<std::size_t>(block.pool)];
-  [[maybe_unused]] const std::size_t erased = block.mapped
-                                                  ? pool.free.erase(free_key(block, id))
-                                                  : pool.unmapped.erase(unmapped_key(block, id));
+  if (block.mapped) {
+    assert(*block.place == free_key(block, id));
+    pool.spare = pool.free.extract(block.place);
+    return;
+  }
+  [[maybe_unused]] const std::size_t erased = pool.unmapped.erase(unmapped_key(block, id));
   assert(erased == 1);
 }
 

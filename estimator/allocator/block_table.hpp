@@ -31,6 +31,16 @@ inline constexpr StreamId default_stream{0};
 
 enum class BlockPool { small, large };
 
+/// The order in which free blocks are searched: the smallest that is large enough comes first, of
+/// equal ones the lowest.
+struct FreeBlock {
+  StreamId stream;
+  Bytes size;
+  std::int64_t address = 0;
+  BlockId block;
+  auto operator<=>(const FreeBlock&) const = default;
+};
+
 struct MemoryBlock {
   std::int64_t address = 0;
   Bytes size;
@@ -42,25 +52,16 @@ struct MemoryBlock {
   bool allocated = false;
   bool mapped = true;
   bool expandable = false;
-  int pending_events = 0;                  ///< freed, and so many streams may still use it
-  std::int64_t searches_at_insertion = 0;  ///< BlockTable::searches when it became free
-  std::vector<StreamId> used_on;           ///< other streams, while allocated
+  int pending_events = 0;                    ///< freed, and so many streams may still use it
+  std::int64_t searches_at_insertion = 0;    ///< BlockTable::searches when it became free
+  std::vector<StreamId> used_on;             ///< other streams, while allocated
+  std::set<FreeBlock>::iterator place = {};  ///< while in the set of free blocks: where
 
   [[nodiscard]] bool is_split() const { return prev.valid() || next.valid(); }
   [[nodiscard]] bool is_available() const {
     return !allocated && pending_events == 0 && used_on.empty();
   }
   [[nodiscard]] std::int64_t end() const { return address + size.count(); }
-};
-
-/// The order in which free blocks are searched: the smallest that is large enough comes first, of
-/// equal ones the lowest.
-struct FreeBlock {
-  StreamId stream;
-  Bytes size;
-  std::int64_t address = 0;
-  BlockId block;
-  auto operator<=>(const FreeBlock&) const = default;
 };
 
 struct UnmappedBlock {
@@ -110,6 +111,7 @@ class BlockTable {
  private:
   struct Pool {
     std::set<FreeBlock> free;
+    std::set<FreeBlock>::node_type spare;  ///< of the last that was erased, for the next
     std::set<UnmappedBlock> unmapped;
     std::int64_t searches = 0;
   };

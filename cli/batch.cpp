@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/commands.hpp"
 #include "cli/settings.hpp"
 #include "cli/tensorflow_options.hpp"
@@ -68,8 +70,8 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
       out.say(fmt::format("  {} would do", fmt::join(report.at_one->would_do, " or ")));
     }
     if (report.at_one) {
-      const auto [wanted, available] =
-          format_apart(report.at_one->device_bytes, report.at_one->available_bytes);
+      const auto [wanted, available] = format_apart(
+          report.at_one->device_bytes, std::max(report.at_one->available_bytes, Bytes()));
       out.say(fmt::format("  {} wanted, {} available\n  {}", wanted, available,
                           report.at_one->culprit));
     }

@@ -157,7 +157,8 @@ void report_trainings(Predictor& predictor, const Options& options) {
         const auto fitted = [&](const Row& row) { return row.prediction.reserved + outside; };
         print_score(fmt::format("{}, {}, benchmark {}: {:.0f} MiB outside", optimizer,
                                 to_string(implementation), benchmark ? "on" : "off", outside),
-                    pairs(rows, Half::judged, fitted, device));
+                    pairs(rows, Half::fitted, fitted, device));
+        print_score("  the same, judged half", pairs(rows, Half::judged, fitted, device));
       }
     }
   }

@@ -297,10 +297,11 @@ Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Car
   // Steps that give memory back to the driver and ask for it again, each of them, are slow.
   std::int64_t calm = report.recommended;
   for (int tried = 0; tried < most_calm_tries && calm > settings.multiple; ++tried) {
-    const Result<CheckReport> at = checked(calm);
+    Result<CheckReport> at = checked(calm);
     if (!at) return tl::unexpected(at.error());
     if (at->settles) {
       report.recommended = calm;
+      report.at_recommended = *std::move(at);
       break;
     }
     calm -= settings.multiple;
@@ -320,9 +321,11 @@ Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Car
     const Result<CheckReport> last = checked(report.largest);
     if (!last) return tl::unexpected(last.error());
     report.curve.push_back({report.largest, last->device_bytes});
-    const Result<CheckReport> recommended = checked(report.recommended);
-    if (!recommended) return tl::unexpected(recommended.error());
-    report.at_recommended = *recommended;
+    if (!report.at_recommended) {
+      Result<CheckReport> recommended = checked(report.recommended);
+      if (!recommended) return tl::unexpected(recommended.error());
+      report.at_recommended = *std::move(recommended);
+    }
   } else {
     const Result<CheckReport> one = checked(1);
     if (!one) return tl::unexpected(one.error());

@@ -244,7 +244,7 @@ class Check {
     }
   }
 
-  [[nodiscard]] std::string culprit() {
+  [[nodiscard]] std::string culprit() const {
     if (report_.fits) return {};
     if (report_.failure && !report_.failure->library.empty()) {
       return fmt::format("{} finds no room beside what TensorFlow has taken, {}",

@@ -14,6 +14,7 @@
 #include "estimator/memory/step_memory.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/operator_lowering.hpp"
+#include "tests/estimator/reference/reference_step.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage::reference {
@@ -133,15 +134,7 @@ class RowComparison {
   [[nodiscard]] static std::int64_t our_peak(const SizedStep& step, const std::string& phase) {
     const StepMemory memory = step_memory(step, {});
     const std::vector<Bytes> live = live_bytes(lifetimes(memory.uses, memory.steps), memory.steps);
-    std::int64_t top = 0;
-    for (std::size_t i = 0; i < live.size(); ++i) {
-      const Phase at = step.graph->nodes[i].phase;
-      const bool in_phase = phase == "optimizer"  ? at == Phase::update
-                            : phase == "backward" ? at == Phase::backward
-                                                  : at == Phase::forward || at == Phase::loss;
-      if (in_phase) top = std::max(top, live[i].count());
-    }
-    return top;
+    return phase_peak(step, live, phase);
   }
 
   void check_stowage(const StepGraph& ours, const StepGraph& pytorch) {

@@ -1,5 +1,6 @@
 #include "tests/estimator/reference/reference_step.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "estimator/step/lower.hpp"
@@ -41,6 +42,19 @@ Bytes held_besides(const ReferenceModel& reference) {
   // transformers' output holds the loss, beside the script's variable that has a micro-batch's
   // share of it.
   return reference.model == "gpt2" && reference.variant == "accumulate-2" ? Bytes(4) : Bytes();
+}
+
+std::int64_t phase_peak(const SizedStep& step, const std::vector<Bytes>& live,
+                        const std::string& phase) {
+  std::int64_t top = 0;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const Phase at = step.graph->nodes[i].phase;
+    const bool in_phase = phase == "optimizer"  ? at == Phase::update
+                          : phase == "backward" ? at == Phase::backward
+                                                : at == Phase::forward || at == Phase::loss;
+    if (in_phase) top = std::max(top, live[i].count());
+  }
+  return top;
 }
 
 }  // namespace stowage::reference

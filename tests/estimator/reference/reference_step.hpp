@@ -1,7 +1,9 @@
 // Our step under a reference's settings: its precision, its training loop, one of its optimizers.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "estimator/memory/sized_step.hpp"
 #include "tests/estimator/reference/reference_model.hpp"
@@ -22,5 +24,10 @@ namespace stowage::reference {
 
 /// What the reference's script holds throughout and our description does not name.
 [[nodiscard]] Bytes held_besides(const ReferenceModel& reference);
+
+/// The most of `live` (by node) in a reference's phase: "forward", with the loss, "backward" or
+/// "optimizer".
+[[nodiscard]] std::int64_t phase_peak(const SizedStep& step, const std::vector<Bytes>& live,
+                                      const std::string& phase);
 
 }  // namespace stowage::reference

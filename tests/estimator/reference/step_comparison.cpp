@@ -15,19 +15,6 @@ namespace {
 
 constexpr Bytes pytorch_block{512};
 
-std::int64_t phase_peak(const SizedStep& step, const std::vector<Bytes>& live,
-                        const std::string& phase) {
-  std::int64_t top = 0;
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    const Phase at = step.graph->nodes[i].phase;
-    const bool in_phase = phase == "optimizer"  ? at == Phase::update
-                          : phase == "backward" ? at == Phase::backward
-                                                : at == Phase::forward || at == Phase::loss;
-    if (in_phase) top = std::max(top, live[i].count());
-  }
-  return top;
-}
-
 std::vector<Bytes> live_of(const ReferenceModel& reference, const SizedStep& step,
                            Bytes granularity, StepNumber number, Bytes besides) {
   const MemoryRules rules{.step = number, .granularity = granularity};

@@ -238,6 +238,13 @@ std::string refusal(const CheckReport& report, const Card& card) {
                        format_bytes(first.pool), card.name);
   }
   const auto [wanted, available] = format_apart(report.device_bytes, report.available_bytes);
+  if (report.headroom >= Bytes()) {
+    return fmt::format(
+        "does not fit: of the {} that {} has available PyTorch's allocator may not take the {} "
+        "that "
+        "are wanted (per_process_memory_fraction)",
+        available, card.name, wanted);
+  }
   return fmt::format("does not fit: {} wanted, {} available on {}, {} too much", wanted, available,
                      card.name, format_bytes(Bytes() - report.headroom));
 }

@@ -19,9 +19,7 @@
 #include "estimator/base/bytes.hpp"
 #include "estimator/memory/card.hpp"
 #include "estimator/memory/footprint.hpp"
-#include "estimator/memory/runtime.hpp"
-#include "estimator/memory/sized_step.hpp"
-#include "estimator/memory/tensorflow_check.hpp"
+#include "estimator/memory/runtime_run.hpp"
 
 namespace stowage {
 
@@ -29,16 +27,6 @@ struct PhasePeak {
   std::string name;  ///< "after loading", "first step", "steady steps"
   Bytes tensor_bytes;
   Bytes device_bytes;
-};
-
-/// Where and how the runtime fails.
-struct AllocationFailure {
-  std::string node;                           ///< "" while parameters are loaded
-  int step = 0;                               ///< from 1; 0 while parameters are loaded
-  Bytes tried;                                ///< what was asked of the driver
-  std::string message;                        ///< in the runtime's words
-  bool expandable_segments_would_do = false;  ///< with expandable_segments:True it completes
-  std::string library = {};                   ///< "cuBLAS": it, and not a tensor, found no room
 };
 
 /// A convolution whose first engine does not fit.
@@ -80,11 +68,5 @@ struct CheckReport {
 /// check(...).fits and no more; what a search asks.
 [[nodiscard]] bool completes(const SizedStep& step, const Card& card,
                              const CheckSettings& settings);
-
-/// By NodeId: the first engine that fits beside what else is live within `limit`, the smallest one
-/// where none does. `live` is without workspaces.
-[[nodiscard]] std::vector<int> fitting_engines(const SizedStep& step,
-                                               const std::vector<Bytes>& live, Bytes limit,
-                                               Bytes granularity);
 
 }  // namespace stowage

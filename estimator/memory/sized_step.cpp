@@ -57,6 +57,16 @@ WorkspaceOrigin joined(WorkspaceOrigin all, WorkspaceOrigin one) {
 
 }  // namespace
 
+Bytes class_bytes(const SizedStep& step, StorageClass storage_class, Bytes granularity) {
+  Bytes bytes;
+  for (std::size_t i = 0; i < step.graph->storages.size(); ++i) {
+    if (step.graph->storages[i].storage_class == storage_class) {
+      bytes += round_up(step.storage_bytes[i], granularity);
+    }
+  }
+  return bytes;
+}
+
 Bytes SizedStep::first_workspace(NodeId id) const {
   const Engines& choices = engines[id.index()];
   return choices.empty() ? Bytes() : choices.front().workspace;

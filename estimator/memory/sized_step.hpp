@@ -35,6 +35,10 @@ struct SizedStep {
   [[nodiscard]] Bytes least_workspace(NodeId id) const;
 };
 
+/// Of all storages of a class together, each rounded up to a multiple of `granularity`.
+[[nodiscard]] Bytes class_bytes(const SizedStep& step, StorageClass storage_class,
+                                Bytes granularity = Bytes(1));
+
 /// The question that a node with a convolution puts to a WorkspaceSource.
 [[nodiscard]] ConvolutionQuery convolution_query(const StepGraph& graph, const KernelNode& node,
                                                  std::int64_t batch);

@@ -1,5 +1,7 @@
 #include "estimator/memory/tensorflow_replay.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <memory>
@@ -84,6 +86,15 @@ ProcessReplay without_context(const TensorFlowCard& card, const DeviceMemory& de
   return replay;
 }
 
+std::string library_message(const MissingLibrary& missing) {
+  const std::string& name = missing.library.name;
+  std::string_view text = "failed call to cuInit: CUDA_ERROR_OUT_OF_MEMORY: out of memory";
+  if (name == "cuBLAS") text = "failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED";
+  if (name == "cuDNN") text = "Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR";
+  return fmt::format("{} ({} wants {}, and {} are left)", text, name,
+                     format_bytes(missing.library.bytes), format_bytes(missing.free));
+}
+
 }  // namespace
 
 const ProcessReplay::Failure* TensorFlowReplay::failure() const {
@@ -149,6 +160,14 @@ Bytes tensorflow_room(const std::vector<LibraryLoad>& libraries, const TensorFlo
     least = std::min(least, allocator->statistics().reserved.current);
   }
   return least;
+}
+
+std::string tensorflow_message(const StepGraph& graph, const ProcessReplay::Failure& failure) {
+  const std::string text = failure.library ? library_message(*failure.library)
+                                           : tensorflow_message(failure.out_of_memory);
+  if (!failure.node.valid()) return fmt::format("before the first step: {}", text);
+  return fmt::format("in step {}, while {} runs: {}", failure.step, graph.node(failure.node).name,
+                     text);
 }
 
 }  // namespace stowage

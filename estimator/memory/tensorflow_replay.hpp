@@ -13,6 +13,7 @@
 // such candidates when it times them.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "estimator/allocator/tensorflow_memory.hpp"
@@ -51,5 +52,10 @@ struct TensorFlowReplay {
 /// find none beside pools that are taken whole.
 [[nodiscard]] Bytes tensorflow_room(const std::vector<LibraryLoad>& libraries,
                                     const TensorFlowCard& card, const TensorFlowMemory& memory);
+
+/// "in step 1, while conv1.forward runs: Could not create cudnn handle:
+/// CUDNN_STATUS_INTERNAL_ERROR (cuDNN wants 64.0 MiB, and 12.0 MiB are left)"
+[[nodiscard]] std::string tensorflow_message(const StepGraph& graph,
+                                             const ProcessReplay::Failure& failure);
 
 }  // namespace stowage

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "estimator/allocator/replay.hpp"
 
 namespace stowage {
 
@@ -215,28 +214,6 @@ TEST_CASE("BFC: in TensorFlow's words") {
   CHECK(tensorflow_size(1536_B) == "1.5KiB");
   CHECK(tensorflow_size(1_MiB - 1_B) == "1024.0KiB");
   CHECK(tensorflow_size(1_GiB) == "1.00GiB");
-}
-
-TEST_CASE("BFC: a replay, until steady") {
-  DeviceMemory device(1_GiB);
-  BfcAllocator allocator(growing(512_MiB), device);
-  LiveBuffers live;
-  using Kind = AllocationEvent::Kind;
-  const std::vector<AllocationEvent> load = {{Kind::allocate, 0, 3_MiB, default_stream}};
-  CHECK_FALSE(replay(load, allocator, live).failure.has_value());
-  const std::vector<AllocationEvent> step = {
-      {Kind::allocate, 1, 10_MiB, StreamId{1}}, {Kind::record_stream, 1, {}, default_stream},
-      {Kind::complete, 1, {}, default_stream},  {Kind::mark, 5, {}, default_stream},
-      {Kind::free, 1, {}, default_stream},      {Kind::empty_cache, 0, {}, default_stream}};
-  const SteadyReplay result = replay_until_steady(step, allocator, live);
-  CHECK(result.steady);
-  CHECK(result.repetitions.size() == 2);
-  CHECK(result.last().peak_reserved.levels == MemoryLevels{20_MiB, 13_MiB, 20_MiB, 20_MiB});
-  CHECK(result.last().marks[0].statistics.segments.current == 2);
-  const std::vector<AllocationEvent> too_much = {{Kind::allocate, 1, 600_MiB, default_stream}};
-  const Replay refused = replay(too_much, allocator, live);
-  REQUIRE(refused.failure.has_value());
-  CHECK(refused.failure->out_of_memory.tried == 600_MiB);
 }
 
 }  // namespace stowage

@@ -144,4 +144,20 @@ TEST_CASE("check says where it fails, in PyTorch's words, and what would do") {
   CHECK(report.device_bytes > report.available_bytes);
 }
 
+TEST_CASE("a fraction of the card that is too small fails beside plenty of free memory") {
+  const SizedStep step = sized(testing::shipped("resnet50"), 8, 1_MiB);
+  const Card card = generic_card(24_GiB);
+  const CheckReport free = check(step, card, {});
+  CheckSettings settings;
+  settings.allocator.memory_fraction = 0.02;
+  const CheckReport report = check(step, card, settings);
+  CHECK(free.fits);
+  CHECK_FALSE(report.fits);
+  CHECK_FALSE(completes(step, card, settings));
+  REQUIRE(report.failure.has_value());
+  CHECK(report.failure->message.find("491.52 MiB allowed;") != std::string::npos);
+  CHECK(report.headroom > 0_B);
+  CHECK(report.device_bytes == free.device_bytes);
+}
+
 }  // namespace stowage

@@ -6,8 +6,8 @@
 
 #include "estimator/memory/check.hpp"
 #include "estimator/memory/rule_workspace_source.hpp"
-#include "estimator/memory/zero_estimate.hpp"
 #include "tests/support/described_model.hpp"
+#include "tests/support/zero_estimate.hpp"
 
 namespace stowage {
 
@@ -53,9 +53,9 @@ TEST_CASE("what a GPU keeps of the states is the ZeRO paper's share") {
     CAPTURE(stage);
     const States kept = states(sized("gpt2", {.gpus = 4, .zero = stage}, Precision::mixed_bf16));
     const auto share = [&](int from) { return stage >= from ? 0.25 : 1.0; };
-    const StateBytes a_parameter{whole.parameters, whole.gradients, whole.optimizer_state};
+    const testing::StateBytes a_parameter{whole.parameters, whole.gradients, whole.optimizer_state};
     CHECK(kept.parameters + kept.gradients + kept.optimizer_state ==
-          doctest::Approx(zero_paper_bytes(1, {.gpus = 4, .zero = stage}, a_parameter))
+          doctest::Approx(testing::zero_paper_bytes(1, {.gpus = 4, .zero = stage}, a_parameter))
               .epsilon(0.005));
     // A share is rounded up; parameters below the persistence threshold stay whole.
     CHECK(kept.optimizer_state == doctest::Approx(whole.optimizer_state * share(1)).epsilon(1e-5));

@@ -4,7 +4,6 @@
 
 #include "estimator/memory/rule_workspace_source.hpp"
 #include "estimator/memory/runtime.hpp"
-#include "estimator/memory/tensorflow_check.hpp"
 #include "tests/support/described_model.hpp"
 #include "tests/support/one_layer.hpp"
 

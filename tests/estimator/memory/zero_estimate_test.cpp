@@ -1,8 +1,8 @@
-#include "estimator/memory/zero_estimate.hpp"
+#include "tests/support/zero_estimate.hpp"
 
 #include <doctest/doctest.h>
 
-namespace stowage {
+namespace stowage::testing {
 
 TEST_CASE("the ZeRO paper's example: 7.5 billion parameters on 64 GPUs") {
   const auto gigabytes = [](int stage) {
@@ -23,4 +23,4 @@ TEST_CASE("DeepSpeed's own formulas, at the sizes of its documentation") {
   CHECK(deepspeed_zero3_bytes(2851e6, 32e6, 8) / gibibyte == doctest::Approx(6.09).epsilon(0.001));
 }
 
-}  // namespace stowage
+}  // namespace stowage::testing

@@ -1,6 +1,4 @@
 // TensorFlow's runtime as check and batch see it.
-#include "estimator/memory/tensorflow_check.hpp"
-
 #include <doctest/doctest.h>
 
 #include "estimator/memory/batch_search.hpp"

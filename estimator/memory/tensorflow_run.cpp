@@ -1,52 +1,48 @@
-#include "estimator/memory/tensorflow_check.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "estimator/memory/runtime_run.hpp"
 
 namespace stowage {
 
 namespace {
 
-constexpr Bytes all_it_wants{std::int64_t{1} << 60};
 constexpr std::int64_t mebibyte = 1 << 20;
 
 Bytes whole_mebibytes(Bytes bytes) { return Bytes(bytes.count() / mebibyte * mebibyte); }
 
+/// The process that completed; where none did, one in pools of `least_pool` with room for all.
+struct Outcome {
+  TensorFlowReplay replay;
+  std::optional<ProcessReplay::Failure> failure;
+  std::vector<std::string> would_do;
+};
+
 /// A step on a card, under one TensorFlowMemory or another.
 class Process {
  public:
-  Process(const SizedStep& step, const std::vector<Touches>& touches,
-          const std::vector<RuntimeBuffer>& buffers, const Card& card,
-          const CheckSettings& settings)
-      : step_(step),
-        touches_(touches),
-        buffers_(buffers),
-        card_(tensorflow_card(card, settings)),
-        memory_(settings.tensorflow),
-        reserve_(settings.reserve),
-        libraries_(library_loads(*step.graph, settings.runtime)) {}
+  explicit Process(const StepOnCard& on_card)
+      : step_(on_card.step),
+        touches_(on_card.touches),
+        buffers_(on_card.buffers),
+        card_(tensorflow_card(on_card.card, on_card.settings)),
+        memory_(on_card.settings.tensorflow),
+        reserve_(on_card.settings.reserve),
+        libraries_(library_loads(*on_card.step.graph, on_card.settings.runtime)) {}
 
-  [[nodiscard]] TensorFlowOutcome run() const {
-    TensorFlowReplay replay = on_card(memory_);
-    TensorFlowOutcome outcome;
-    if (const auto* failure = replay.failure()) {
+  [[nodiscard]] Outcome run() const {
+    Outcome outcome{.replay = on_card(memory_)};
+    std::optional<Bytes> least;
+    if (const auto* failure = outcome.replay.failure()) {
       outcome.failure = *failure;
-      if (failure->library) replay = with_room_for_libraries();
-      if (!replay.completed()) {
-        outcome.least_pool = least_pool();
-        replay = in_pools_of(*outcome.least_pool);
+      if (failure->library) outcome.replay = with_room_for_libraries();
+      if (!outcome.replay.completed()) {
+        least = least_pool();
+        outcome.replay = in_pools_of(*least);
       }
     }
-    outcome.pools = replay.pools();
-    if (!fits(outcome.pools) || outcome.failure) outcome.would_do = would_do(outcome.least_pool);
-    for (std::size_t i = 0; i < replay.replicas.size(); ++i) {
-      const ProcessReplay& replica = replay.replicas[i];
-      outcome.devices.push_back({fmt::format("GPU:{}", i), replay.limits[i], replica.reserved,
-                                 std::max({replica.loaded.allocated, replica.first_step.allocated,
-                                           replica.steady.allocated})});
-    }
-    outcome.replica = std::move(replay.replicas.front());
+    if (!fits(outcome.replay.pools()) || outcome.failure) outcome.would_do = would_do(least);
     return outcome;
   }
 
@@ -131,35 +127,46 @@ class Process {
   std::vector<LibraryLoad> libraries_;
 };
 
-std::string library_message(const MissingLibrary& missing) {
-  const std::string& name = missing.library.name;
-  std::string_view text = "failed call to cuInit: CUDA_ERROR_OUT_OF_MEMORY: out of memory";
-  if (name == "cuBLAS") text = "failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED";
-  if (name == "cuDNN") text = "Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR";
-  return fmt::format("{} ({} wants {}, and {} are left)", text, name,
-                     format_bytes(missing.library.bytes), format_bytes(missing.free));
+AllocationFailure failure_of(const StepGraph& graph, const ProcessReplay::Failure& failure) {
+  const std::optional<MissingLibrary>& missing = failure.library;
+  return {.node = failure.node.valid() ? graph.node(failure.node).name : "",
+          .step = failure.step,
+          .tried = missing ? missing->library.bytes : failure.out_of_memory.tried,
+          .message = tensorflow_message(graph, failure),
+          .library = missing ? missing->library.name : ""};
+}
+
+std::vector<LogicalDevice> devices_of(const TensorFlowReplay& replay) {
+  std::vector<LogicalDevice> devices;
+  for (std::size_t i = 0; i < replay.replicas.size(); ++i) {
+    const ProcessReplay& replica = replay.replicas[i];
+    devices.push_back({fmt::format("GPU:{}", i), replay.limits[i], replica.reserved,
+                       std::max({replica.loaded.allocated, replica.first_step.allocated,
+                                 replica.steady.allocated})});
+  }
+  return devices;
 }
 
 }  // namespace
 
-TensorFlowOutcome run_tensorflow(const SizedStep& step, const std::vector<Touches>& touches,
-                                 const std::vector<RuntimeBuffer>& buffers, const Card& card,
-                                 const CheckSettings& settings) {
-  return Process(step, touches, buffers, card, settings).run();
+RuntimeRun run_tensorflow(const StepOnCard& on_card) {
+  Outcome outcome = Process(on_card).run();
+  const auto& replicas = outcome.replay.replicas;
+  const auto count = static_cast<std::int64_t>(replicas.size());
+  RuntimeRun run;
+  if (outcome.failure) run.failure = failure_of(*on_card.step.graph, *outcome.failure);
+  run.devices = devices_of(outcome.replay);
+  run.would_do = std::move(outcome.would_do);
+  // All replicas are alike; the first one stands for them.
+  run.reserved = {count * replicas.front().loaded.reserved,
+                  count * replicas.front().first_step.reserved, outcome.replay.pools()};
+  run.engine = replicas.front().engine;
+  run.cached_at_peak = replicas.front().cached_at_peak;
+  run.releases = replicas.front().releases;
+  run.replayed_steps = replicas.front().steps;
+  return run;
 }
 
-bool tensorflow_completes(const SizedStep& step, const std::vector<Touches>& touches,
-                          const std::vector<RuntimeBuffer>& buffers, const Card& card,
-                          const CheckSettings& settings) {
-  return Process(step, touches, buffers, card, settings).completes();
-}
-
-std::string tensorflow_message(const StepGraph& graph, const ProcessReplay::Failure& failure) {
-  const std::string text = failure.library ? library_message(*failure.library)
-                                           : tensorflow_message(failure.out_of_memory);
-  if (!failure.node.valid()) return fmt::format("before the first step: {}", text);
-  return fmt::format("in step {}, while {} runs: {}", failure.step, graph.node(failure.node).name,
-                     text);
-}
+bool completes_in_tensorflow(const StepOnCard& on_card) { return Process(on_card).completes(); }
 
 }  // namespace stowage

@@ -4,6 +4,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/settings.hpp"
+#include "cli/software_options.hpp"
 #include "cli/tensorflow_options.hpp"
 #include "estimator/memory/batch_search.hpp"
 #include "estimator/memory/runtime_workspace_source.hpp"
@@ -141,6 +142,7 @@ Result<Answer> run_batch(const Arguments& arguments) {
   out.json.emplace_back("settings",
                         settings_json(model, request->chosen, report->recommended,
                                       request->model.options.seq, to_string(settings.runtime)));
+  out.json.emplace_back("software", stack_json(settings.stack));
   out.json.emplace_back("tensorflow", tensorflow_json(settings));
   out.listing = curve_table(*report);
 

@@ -3,6 +3,7 @@
 #include "cli/check_report.hpp"
 #include "cli/commands.hpp"
 #include "cli/settings.hpp"
+#include "cli/software_options.hpp"
 #include "cli/tensorflow_options.hpp"
 #include "cli/workspace_report.hpp"
 #include "estimator/memory/batch_search.hpp"
@@ -92,6 +93,7 @@ Result<Answer> run_check(const Arguments& arguments) {
   out.json.emplace_back("settings",
                         settings_json(model, request->chosen, batch, request->model.options.seq,
                                       to_string(settings.runtime)));
+  out.json.emplace_back("software", stack_json(settings.stack));
   out.json.emplace_back("tensorflow", tensorflow_json(settings));
   out.listing = largest_tensors(report, model);
 

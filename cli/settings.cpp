@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "cli/software_options.hpp"
 #include "cli/tensorflow_options.hpp"
 #include "estimator/allocator/alloc_conf.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
@@ -104,6 +105,12 @@ Result<RequestedCard> requested_card(const Arguments& arguments, const ConfigDir
                            "sizes are written with their unit: 8GiB"));
   }
   RequestedCard requested;
+  const auto calibrate = [&]() -> Result<RequestedCard> {
+    auto card = calibrated_card(arguments, std::move(requested.card));
+    if (!card) return tl::unexpected(std::move(card.error()));
+    requested.card = *std::move(card);
+    return std::move(requested);
+  };
   const auto note = [&](std::string text) {
     requested.notes.push_back({.severity = Severity::note, .message = std::move(text)});
   };
@@ -114,14 +121,14 @@ Result<RequestedCard> requested_card(const Arguments& arguments, const ConfigDir
         fmt::format("taken for a generic card of {} with compute capability {:.1f}; "
                     "--gpu NAME takes a real one",
                     format_bytes(*total), capability));
-    return requested;
+    return calibrate();
   }
   auto found = find_card(*name, configs.gpus());
   if (!found) return tl::unexpected(std::move(found.error()));
   requested.card = std::move(found->card);
   if (!found->note.empty()) note(std::move(found->note));
   if (total) requested.card.cuda_total = *total;
-  return requested;
+  return calibrate();
 }
 
 Result<Card> planned_card(const Plan& plan, const ConfigDirectory& configs) {
@@ -149,6 +156,9 @@ Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallba
   settings.in_use = arguments.size("in-use").value_or(Bytes());
   settings.reserve = arguments.size("reserve").value_or(Bytes());
   settings.context = arguments.size("context");
+  const auto stack = requested_stack(arguments, settings.runtime);
+  if (!stack) return tl::unexpected(stack.error());
+  settings.stack = *stack;
   if (const auto text = arguments.text("alloc-conf")) {
     if (settings.runtime != Runtime::pytorch) {
       return failure(command_line_error(

@@ -79,7 +79,7 @@ CheckReport Predictor::report(const Job& job, std::optional<double> context_mib)
   CheckSettings settings;
   if (context_mib) {
     Bytes libraries;
-    for (const RuntimeRow& row : library_rows(*step.graph, Runtime::pytorch)) {
+    for (const RuntimeRow& row : library_rows(*step.graph, card->second, settings)) {
       libraries += row.bytes;
     }
     settings.context = Bytes(static_cast<std::int64_t>(*context_mib * mebibyte)) - libraries;

@@ -7,8 +7,18 @@
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
+#include "estimator/memory/software_stack.hpp"
 
 namespace stowage {
+
+/// What a process was seen to take of the card outside its allocator.
+struct ProcessMeasurement {
+  Runtime runtime = Runtime::pytorch;
+  SoftwareStack stack;
+  std::optional<Bytes> context, cublas, cudnn;
+  std::string source;
+  bool calibrated = false;  ///< from a calibration, which goes before the rest
+};
 
 struct Card {
   std::string name;               ///< "GeForce RTX 3090"
@@ -30,6 +40,7 @@ struct Card {
   std::string pcie;  ///< "gen4 x16"
   std::string rate_source;
   std::string confidence;
+  std::vector<ProcessMeasurement> measurements;
   std::string
       cudnn_device_json;  ///< what cuDNN is told about the card; empty: not served (cc < 7.5)
 };

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string_view>
 
+#include "estimator/memory/measurement_reader.hpp"
 #include "estimator/model/yaml_document.hpp"
 
 namespace stowage {
@@ -96,11 +97,17 @@ const auto& keys() {
   return table;
 }
 
+constexpr std::string_view measurements_key = "measurements";
+
 void set_entry(Card& card, const SourceTextPtr& source, const YamlNode& name, const YamlNode& value,
                Diagnostics& errors) {
+  if (name.text == measurements_key) {
+    card.measurements = read_measurements(source, value, errors);
+    return;
+  }
   const auto key = std::ranges::find(keys(), std::string_view(name.text), &Key::name);
   if (key == keys().end()) {
-    std::vector<std::string_view> names;
+    std::vector<std::string_view> names{measurements_key};
     for (const Key& known : keys()) names.push_back(known.name);
     errors.push_back({.message = fmt::format("unknown key '{}' in a card file", name.text),
                       .span = span_of(source, name.mark),
@@ -125,19 +132,28 @@ void check_sense(const Card& card, const SourceTextPtr& source, Diagnostics& err
   }
 }
 
+Result<YamlDocument> read_mapping(const SourceTextPtr& source, std::string_view what,
+                                  Diagnostics& errors) {
+  auto document = read_yaml(source);
+  if (!document) return tl::unexpected(document.error());
+  if (!document->root->is_mapping()) {
+    return failure({.message = fmt::format("{} is a mapping of keys to values, not {}", what,
+                                           describe(*document->root)),
+                    .span = span_of(source, document->root->mark),
+                    .hint = "configs/gpus/ has examples"});
+  }
+  errors = document->mistakes;
+  return document;
+}
+
 }  // namespace
 
 Result<Card> read_card(const SourceTextPtr& source) {
-  const auto document = read_yaml(source);
+  Diagnostics errors;
+  const auto document = read_mapping(source, "a card file", errors);
   if (!document) return tl::unexpected(document.error());
   const YamlNode& root = *document->root;
-  if (!root.is_mapping()) {
-    return failure({.message = "a card file is a mapping of keys to values, not " + describe(root),
-                    .span = span_of(source, root.mark),
-                    .hint = "configs/gpus/ has examples"});
-  }
   Card card;
-  Diagnostics errors = document->mistakes;
   for (std::size_t i = 0; i < root.entry_count(); ++i) {
     set_entry(card, source, root.key(i), root.value(i), errors);
   }
@@ -151,6 +167,28 @@ Result<Card> read_card(const SourceTextPtr& source) {
   }
   if (errors.empty()) check_sense(card, source, errors);
   if (!errors.empty()) return tl::unexpected(errors);
+  return card;
+}
+
+Result<Card> read_calibration(const SourceTextPtr& source, const Card& of) {
+  Diagnostics errors;
+  const auto document = read_mapping(source, "a calibration", errors);
+  if (!document) return tl::unexpected(document.error());
+  const YamlNode& root = *document->root;
+  Card card = of;
+  card.measurements.clear();
+  for (std::size_t i = 0; i < root.entry_count(); ++i) {
+    set_entry(card, source, root.key(i), root.value(i), errors);
+  }
+  if (const YamlNode* name = root.find("name"); name != nullptr && card.name != of.name) {
+    errors.push_back(
+        {.message = fmt::format("the calibration is of '{}', the card is '{}'", card.name, of.name),
+         .span = span_of(source, name->mark)});
+  }
+  if (errors.empty()) check_sense(card, source, errors);
+  if (!errors.empty()) return tl::unexpected(errors);
+  for (ProcessMeasurement& measurement : card.measurements) measurement.calibrated = true;
+  card.measurements.insert(card.measurements.end(), of.measurements.begin(), of.measurements.end());
   return card;
 }
 

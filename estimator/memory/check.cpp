@@ -97,11 +97,9 @@ std::vector<RuntimeRow> runtime_rows(const StepOnCard& on_card, const RuntimeRun
         {"cached by the allocator", more,
          fmt::format("PyTorch's caching allocator, simulated for {} steps", run.replayed_steps)});
   }
-  if (settings.runtime != Runtime::ideal) {
-    rows.push_back({"CUDA context", context_bytes(on_card.card, settings),
-                    settings.context ? "given by --context" : on_card.card.context_source});
-  }
-  const std::vector<RuntimeRow> libraries = library_rows(*on_card.step.graph, settings.runtime);
+  if (settings.runtime != Runtime::ideal) rows.push_back(context_row(on_card.card, settings));
+  const std::vector<RuntimeRow> libraries =
+      library_rows(*on_card.step.graph, on_card.card, settings);
   rows.insert(rows.end(), libraries.begin(), libraries.end());
   return rows;
 }

@@ -15,7 +15,9 @@
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/memory/card.hpp"
-#include "estimator/memory/runtime.hpp"
+#include "estimator/memory/check_settings.hpp"
+#include "estimator/memory/process_overhead.hpp"
+#include "estimator/memory/runtime_buffers.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/memory/step_memory.hpp"
 

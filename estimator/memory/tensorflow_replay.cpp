@@ -6,6 +6,7 @@
 #include <cassert>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "estimator/memory/process_walk.hpp"
 
@@ -14,6 +15,19 @@ namespace stowage {
 namespace {
 
 constexpr Bytes none{-1};
+
+// RedzoneAllocator::kDefaultRedzoneSize on either side (stream_executor/gpu/redzone_allocator.h).
+constexpr Bytes redzones{std::int64_t{2} * (8 << 20)};
+
+/// Of what the convolution computes.
+Bytes result_bytes(const ConvolutionQuery& query) {
+  const auto& shape = query.direction == ConvolutionCall::Direction::forward         ? query.y
+                      : query.direction == ConvolutionCall::Direction::backward_data ? query.x
+                                                                                     : query.w;
+  Bytes bytes(element_size(query.type));
+  for (const std::int64_t dimension : shape) bytes = bytes * dimension;
+  return bytes;
+}
 
 /// cuBLAS and cuDNN on the card: each is taken once, however many replicas call it.
 class Libraries {
@@ -56,14 +70,29 @@ class TensorFlowPool {
     return libraries_.take(node);
   }
   template <typename TryBlock>
-  [[nodiscard]] const std::vector<Engine>& engines(std::size_t node, TryBlock) const {
-    return step_.engines[node].list();
+  [[nodiscard]] const std::vector<Engine>& engines(std::size_t node, TryBlock try_block) {
+    const std::vector<Engine>& candidates = step_.engines[node].list();
+    const ConvolutionQuery query =
+        convolution_query(*step_.graph, step_.graph->nodes[node], step_.batch);
+    if (timed_.insert(query).second) time(candidates, result_bytes(query), try_block);
+    return candidates;
   }
 
  private:
+  // As far as there is room: without it the copy is left out, and so is a candidate.
+  template <typename TryBlock>
+  void time(const std::vector<Engine>& candidates, Bytes result, TryBlock try_block) {
+    const auto copy = allocator_.allocate(result + redzones);
+    for (const Engine& candidate : candidates) {
+      if (candidate.workspace > Bytes()) (void)try_block(candidate.workspace + redzones);
+    }
+    if (copy) allocator_.free(*copy);
+  }
+
   const SizedStep& step_;
   BfcAllocator& allocator_;
   Libraries& libraries_;
+  std::set<ConvolutionQuery> timed_;
 };
 
 using Walk = ProcessWalk<TensorFlowPool>;

@@ -9,8 +9,11 @@
 // Several logical devices have a replica each, one after the other in each of these stages; the
 // libraries' handles are the card's, and shared.
 //
-// A convolution whose scratch finds no room in the pool takes the next engine: TensorFlow drops
-// such candidates when it times them.
+// Before its first call each distinct convolution is timed with every candidate: into a copy of its
+// result, with the candidate's scratch, both between redzones of 8 MiB on either side
+// (core/kernels/conv_ops*.cc, with stream_executor's RedzoneAllocator). A pool that grows keeps
+// what that took. A convolution whose scratch finds no room takes the next engine: such candidates
+// drop out when they are timed.
 #pragma once
 
 #include <string>

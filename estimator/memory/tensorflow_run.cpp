@@ -29,7 +29,7 @@ class Process {
         card_(tensorflow_card(on_card.card, on_card.settings)),
         memory_(on_card.settings.tensorflow),
         reserve_(on_card.settings.reserve),
-        libraries_(library_loads(*on_card.step.graph, on_card.settings.runtime)) {}
+        libraries_(library_loads(*on_card.step.graph, on_card.card, on_card.settings)) {}
 
   [[nodiscard]] Outcome run() const {
     Outcome outcome{.replay = on_card(memory_)};

@@ -194,3 +194,83 @@ TEST_CASE("a generic card says that it is generic") {
   CHECK(card.cudnn_device_json.find("\"totalGlobalMem\": 8589934592,") != std::string::npos);
   CHECK(generic_card(2_GiB, 5.2).cudnn_device_json.empty());
 }
+
+TEST_CASE("a card file lists what was measured of processes") {
+  const auto card = read_card(
+      std::make_shared<SourceText>(SourceText{.name = "my.yaml", .text = complete + R"(measurements:
+  - {runtime: pytorch, cuda: 12.1, loading: eager, context: 0.92 GiB, source: seen}
+  - {runtime: tensorflow, cuda: 12.1, cublas: 40 MiB, cudnn: 90 MiB, source: seen too}
+)"}));
+  REQUIRE(card.has_value());
+  REQUIRE(card->measurements.size() == 2);
+  const ProcessMeasurement& first = card->measurements[0];
+  CHECK(first.runtime == Runtime::pytorch);
+  CHECK(first.stack == SoftwareStack{{12, 1}, ModuleLoading::eager});
+  CHECK(first.context == Bytes(987842478));
+  CHECK_FALSE(first.cublas.has_value());
+  CHECK(first.source == "seen");
+  CHECK_FALSE(first.calibrated);
+  const ProcessMeasurement& second = card->measurements[1];
+  CHECK(second.stack.loading == ModuleLoading::eager);
+  CHECK(second.cublas == 40_MiB);
+  CHECK(second.cudnn == 90_MiB);
+}
+
+TEST_CASE("mistakes in measurements have their places") {
+  const auto errors = [](const std::string& text) { return read_errors(complete + text); };
+  const auto says = [&](const std::string& text, const std::string& message) {
+    CAPTURE(text);
+    CHECK_MESSAGE(errors(text).find(message) != std::string::npos, errors(text));
+  };
+  says("measurements: 3\n", "my.yaml:20:15: error: 'measurements' is a list, not");
+  says("measurements: [3]\n", "a measurement is a mapping of keys to values, not");
+  says("measurements: [{runtime: pytorch, cuda: 12.1, source: s}]\n",
+       "a measurement has at least one of context, cublas and cudnn");
+  says("measurements: [{cuda: 12.1, context: 1 MiB, source: s}]\n",
+       "the measurement lacks 'runtime'");
+  says("measurements: [{runtime: pytorch, context: 1 MiB, source: s}]\n",
+       "the measurement lacks 'cuda'");
+  says("measurements: [{runtime: jax, cuda: 12.1, context: 1 MiB, source: s}]\n",
+       "'runtime' is pytorch, tensorflow or stowage, not 'jax'");
+  says("measurements: [{runtime: pytorch, cuda: twelve, context: 1 MiB, source: s}]\n",
+       "'cuda' is a version such as 12.1, not 'twelve'");
+  says("measurements: [{runtime: pytorch, cuda: 11.3, loading: lazy, context: 1 MiB, source: s}]\n",
+       "CUDA 11.3 loads eagerly; lazy loading came with 11.7");
+  says("measurements: [{runtime: pytorch, cuda: 12.1, loading: late, context: 1 MiB, source: s}]\n",
+       "'loading' is lazy or eager, not 'late'");
+  says("measurements: [{runtime: pytorch, cuda: 12.1, context: much, source: s}]\n",
+       "'context' is not a size such as 470 MiB: 'much'");
+  says("measurements: [{runtime: pytorch, cuda: 12.1, contxt: 1 MiB, source: s}]\n",
+       "unknown key 'contxt' in a measurement");
+}
+
+TEST_CASE("a calibration is a card file with what was measured, and goes before the card") {
+  const auto calibrated = [](const std::string& text) {
+    Card card = generic_card(Bytes(8) * (std::int64_t{1} << 30));
+    card.name = "My card";
+    card.measurements.push_back({.source = "published"});
+    return read_calibration(
+        std::make_shared<SourceText>(SourceText{.name = "cal.yaml", .text = text}), card);
+  };
+  const auto card = calibrated(R"(name: My card
+h2d_bandwidth: 20 GB/s
+measurements:
+  - {runtime: pytorch, cuda: 13.0, context: 300 MiB, source: here}
+)");
+  REQUIRE(card.has_value());
+  CHECK(card->h2d_bandwidth == 20e9);
+  CHECK(card->cuda_total == Bytes(8) * (std::int64_t{1} << 30));
+  REQUIRE(card->measurements.size() == 2);
+  CHECK(card->measurements[0].source == "here");
+  CHECK(card->measurements[0].calibrated);
+  CHECK_FALSE(card->measurements[1].calibrated);
+  const auto other = calibrated("name: Their card\n");
+  REQUIRE_FALSE(other.has_value());
+  CHECK(
+      render(other.error())
+          .find("cal.yaml:1:7: error: the calibration is of 'Their card', the card is 'My card'") !=
+      std::string::npos);
+  CHECK_FALSE(calibrated("context: 300 MiB\nbandwith: 3\n").has_value());
+  CHECK_FALSE(calibrated("h2d_bandwidth: 0 GB/s\n").has_value());
+  CHECK_FALSE(calibrated("[1]\n").has_value());
+}

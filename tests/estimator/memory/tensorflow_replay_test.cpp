@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "estimator/memory/process_overhead.hpp"
 #include "estimator/memory/rule_workspace_source.hpp"
-#include "estimator/memory/runtime.hpp"
 #include "tests/support/described_model.hpp"
 #include "tests/support/one_layer.hpp"
 
@@ -23,8 +23,10 @@ SizedStep sized(const ModelGraph& model, std::int64_t batch) {
 TensorFlowReplay run(const SizedStep& step, Bytes total, const TensorFlowMemory& memory) {
   const TensorFlowCard card{
       .total = total, .in_use = {}, .context = 100_MiB, .compute_capability_major = 7};
-  return replay_tensorflow(step, storage_touches(*step.graph), {},
-                           library_loads(*step.graph, Runtime::tensorflow), card, memory);
+  return replay_tensorflow(
+      step, storage_touches(*step.graph), {},
+      library_loads(*step.graph, generic_card(1_GiB), {.runtime = Runtime::tensorflow}), card,
+      memory);
 }
 
 std::string message_of(const SizedStep& step, const TensorFlowReplay& replay) {
@@ -109,7 +111,8 @@ TEST_CASE("virtual GPUs have a pool each, taken before the libraries that they s
 
 TEST_CASE("the room of a pool is what it takes, or what libraries leave it") {
   const SizedStep step = sized(testing::described(testing::one_layer), 1);
-  const std::vector<LibraryLoad> libraries = library_loads(*step.graph, Runtime::tensorflow);
+  const std::vector<LibraryLoad> libraries =
+      library_loads(*step.graph, generic_card(1_GiB), {.runtime = Runtime::tensorflow});
   REQUIRE(libraries.size() == 1);
   const auto room = [&](Bytes total, const TensorFlowMemory& memory) {
     return tensorflow_room(

@@ -53,7 +53,8 @@ TEST_CASE("mnist-cnn on a GTX 960: the limit, the context and 64 MiB for each li
   CHECK(limited.phases.front().device_bytes == 1024_MiB + 149_MiB);
   const CheckReport growing = checked(64, with({.allow_growth = true}));
   CHECK(growing.fits);
-  CHECK(growing.reserved_bytes < 64_MiB);
+  // Autotuning: copies of results and scratch, 16 MiB of redzones around each.
+  CHECK(growing.reserved_bytes == 74_MiB);
   CHECK(growing.tensor_bytes == limited.tensor_bytes);
 }
 

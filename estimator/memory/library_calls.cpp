@@ -1,0 +1,22 @@
+#include "estimator/memory/library_calls.hpp"
+
+namespace stowage {
+
+bool calls_cudnn(const KernelNode& node) {
+  if (node.convolution >= 0) return true;
+  return node.kernel == Kernel::batch_norm_forward || node.kernel == Kernel::batch_norm_inference;
+}
+
+bool calls_cublas(const KernelNode& node) {
+  switch (node.kernel) {
+    case Kernel::linear_forward:
+    case Kernel::linear_backward_data:
+    case Kernel::linear_backward_filter:
+    case Kernel::matmul:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace stowage

@@ -1,0 +1,19 @@
+// The buffers that a runtime keeps beside the step's tensors, from its own allocator.
+#pragma once
+
+#include <vector>
+
+#include "estimator/memory/card.hpp"
+#include "estimator/memory/check_settings.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+/// settings.resident, those of data-parallel training (partition.hpp), and cuBLAS's workspaces in
+/// PyTorch, one for each thread that calls it (forward's, and autograd's when training):
+/// 8,519,680 bytes each, and 33,554,432 on compute capability 9.x
+/// (ATen/cuda/CublasHandlePool.cpp, PyTorch 2.11).
+[[nodiscard]] std::vector<RuntimeBuffer> runtime_buffers(const StepGraph& graph, const Card& card,
+                                                         const CheckSettings& settings);
+
+}  // namespace stowage

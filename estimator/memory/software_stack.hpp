@@ -1,0 +1,39 @@
+// SoftwareStack: the CUDA that a process runs with, and when it loads kernels onto the card.
+//
+// Lazily, a kernel is loaded at its first launch (CUDA 11.7 and later; programming guide, "Lazy
+// Loading"). Eagerly, a library brings all its kernels for the card's architecture when it is
+// loaded, used or not: hundreds of MiB outside any allocator.
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "estimator/memory/runtime.hpp"
+
+namespace stowage {
+
+struct CudaVersion {
+  int major = 13;
+  int minor = 0;
+  auto operator<=>(const CudaVersion&) const = default;
+};
+/// "12.1"; nullopt where it is none.
+[[nodiscard]] std::optional<CudaVersion> parse_cuda_version(std::string_view text);
+[[nodiscard]] std::string to_string(const CudaVersion& version);
+
+enum class ModuleLoading { lazy, eager };
+[[nodiscard]] std::string_view to_string(ModuleLoading loading);
+
+inline constexpr CudaVersion first_lazy_cuda{11, 7};
+/// Without CUDA_MODULE_LOADING: lazy from 12.2 on, on Linux; PyTorch asks for it from 11.7 on.
+[[nodiscard]] ModuleLoading usual_loading(const CudaVersion& cuda, Runtime runtime);
+
+struct SoftwareStack {
+  CudaVersion cuda;
+  ModuleLoading loading = ModuleLoading::lazy;
+  bool operator==(const SoftwareStack&) const = default;
+};
+
+}  // namespace stowage

@@ -1,0 +1,76 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/cli/program.hpp"
+
+namespace stowage {
+
+using nlohmann::json;
+using testing::Outcome;
+using testing::stowage_program;
+using testing::TemporaryFolder;
+
+namespace {
+
+Outcome checked(std::vector<std::string> more) {
+  std::vector<std::string> command{"check", "mnist-cnn", "--gpu", "a100-sxm4-80gb", "--batch", "8"};
+  command.insert(command.end(), more.begin(), more.end());
+  return stowage_program(command);
+}
+
+json row(const Outcome& outcome, const std::string& name) {
+  INFO(outcome.err);
+  const json answer = json::parse(outcome.out);
+  for (const json& runtime_row : answer["runtime_rows"]) {
+    if (runtime_row["name"] == name) return runtime_row;
+  }
+  FAIL("no row ", name);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("check counts the context of the CUDA that is asked for") {
+  const Outcome now = checked({"--format=json"});
+  CHECK(row(now, "CUDA context")["bytes"] == 481 << 20);
+  CHECK(json::parse(now.out)["software"] == json{{"cuda", "13.0"}, {"module_loading", "lazy"}});
+  const Outcome then =
+      checked({"--format=json", "--cuda-version", "11.7", "--module-loading", "eager"});
+  CHECK(row(then, "CUDA context")["bytes"] == 966367642);
+  CHECK(row(checked({"--format=json", "--cuda-version=11.2"}), "CUDA context")["bytes"] ==
+        (481 + 992) << 20);
+}
+
+TEST_CASE("a calibration goes before the card's own figures") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("here.yaml", R"(measurements:
+  - {runtime: pytorch, cuda: 13.0, context: 300 MiB, cudnn: 90 MiB, source: "our lab, May"}
+)");
+  const Outcome outcome = checked({"--format=json", "--calibration", file});
+  CHECK(row(outcome, "CUDA context")["bytes"] == 300 << 20);
+  CHECK(row(outcome, "CUDA context")["source"] == "our lab, May");
+  CHECK(row(outcome, "cuDNN kernels")["bytes"] == 90 << 20);
+  CHECK(row(outcome, "cuBLAS kernels")["bytes"] == 64 << 20);
+}
+
+TEST_CASE("mistakes in the software's options") {
+  const auto refused = [](std::vector<std::string> more, const std::string& message) {
+    const Outcome outcome = checked(std::move(more));
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    CHECK_MESSAGE(outcome.err.find(message) != std::string::npos, outcome.err);
+  };
+  refused({"--cuda-version", "twelve"}, "--cuda-version: 'twelve' is not a version such as 12.1");
+  refused({"--cuda-version", "11.3", "--module-loading", "lazy"},
+          "CUDA 11.3 cannot load lazily; 11.7 was the first");
+  refused({"--module-loading", "late"}, "--module-loading");
+  refused({"--calibration", "/no/such/file.yaml"}, "/no/such/file.yaml");
+  const TemporaryFolder folder;
+  refused({"--calibration", folder.file("bad.yaml", "contxt: 300 MiB\n")},
+          "unknown key 'contxt' in a card file");
+}
+
+}  // namespace stowage

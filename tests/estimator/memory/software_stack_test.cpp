@@ -1,0 +1,26 @@
+#include "estimator/memory/software_stack.hpp"
+
+#include <doctest/doctest.h>
+
+namespace stowage {
+
+TEST_CASE("a version of CUDA has two numbers") {
+  CHECK(parse_cuda_version("12.1") == CudaVersion{12, 1});
+  CHECK(parse_cuda_version("11.10") == CudaVersion{11, 10});
+  for (const char* text :
+       {"", "12", "12.", ".1", "12.1.0", "x", "12.1 ", "-1.0", "0.0", "12.-1", "99999999999.0"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_cuda_version(text).has_value());
+  }
+  CHECK(to_string(CudaVersion{11, 7}) == "11.7");
+  CHECK(CudaVersion{11, 10} > CudaVersion{11, 7});
+}
+
+TEST_CASE("kernels are loaded lazily from 11.7 on by PyTorch, from 12.2 on by others") {
+  CHECK(usual_loading({11, 6}, Runtime::pytorch) == ModuleLoading::eager);
+  CHECK(usual_loading({11, 7}, Runtime::pytorch) == ModuleLoading::lazy);
+  CHECK(usual_loading({12, 1}, Runtime::tensorflow) == ModuleLoading::eager);
+  CHECK(usual_loading({12, 2}, Runtime::tensorflow) == ModuleLoading::lazy);
+}
+
+}  // namespace stowage

@@ -126,6 +126,12 @@ std::vector<Pair> report(Predictor& predictor, const DataSet& set, Machines& mac
     return pairs(rows, Half::both, shipped, device);
   }
   print_score("as shipped", pairs(rows, Half::both, shipped, device));
+  print_score(
+      fmt::format("with --cuda-version {}, nothing fitted", to_string(software_of_the_time.cuda)),
+      pairs(
+          rows, Half::both,
+          [](const Row& row) { return row.prediction.reserved + row.prediction.outside_eager; },
+          device));
   const Outside outside = machines.try_emplace(set.machine, fitted_outside(rows)).first->second;
   const auto reserved = [](const Row& row) { return row.prediction.reserved; };
   const auto with = [](double bytes) {
@@ -183,8 +189,8 @@ void report_brackets(Predictor& predictor, double context_mib, const Options& op
                                      : "refused");
     }
   }
-  fmt::print("  hit {} of {}; ceilings reached {} of {}; false refusals {}, false promises {}\n",
-             hits, brackets, reached, ceilings, refused, promised);
+  fmt::print("  hit {} of {}; ceilings reached {} of {}; false refusals {}, false fits {}\n", hits,
+             brackets, reached, ceilings, refused, promised);
 }
 
 Options parse(int argc, char** argv) {

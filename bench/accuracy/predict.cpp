@@ -69,29 +69,37 @@ WorkspaceSource& Predictor::workspaces(const std::string& gpu, const Card& card)
   return *source;
 }
 
-CheckReport Predictor::report(const Job& job, std::optional<double> context_mib) {
+const Card& Predictor::card_of(const Job& job) {
   auto card = cards_.find(job.gpu);
   if (card == cards_.end()) {
     card = cards_.emplace(job.gpu, value_of(find_card(job.gpu, configs_ + "/gpus")).card).first;
   }
-  const SizedStep step = value_of(
-      size_step(graph_of(job, card->second), job.batch, workspaces(job.gpu, card->second)));
+  return card->second;
+}
+
+CheckReport Predictor::report(const Job& job, std::optional<double> context_mib) {
+  const Card& card = card_of(job);
+  const SizedStep step =
+      value_of(size_step(graph_of(job, card), job.batch, workspaces(job.gpu, card)));
   CheckSettings settings;
   if (context_mib) {
     Bytes libraries;
-    for (const RuntimeRow& row : library_rows(*step.graph, card->second, settings)) {
+    for (const RuntimeRow& row : library_rows(*step.graph, card, settings)) {
       libraries += row.bytes;
     }
     settings.context = Bytes(static_cast<std::int64_t>(*context_mib * mebibyte)) - libraries;
   }
-  return check(step, card->second, settings);
+  return check(step, card, settings);
 }
 
 Prediction Predictor::predict(const Job& job, std::optional<double> context_mib) {
   const CheckReport answer = report(job, context_mib);
+  const Card& card = card_of(job);
   return {.tensors = mib(answer.tensor_bytes),
           .reserved = mib(answer.reserved_bytes),
           .outside = mib(answer.device_bytes - answer.reserved_bytes),
+          .outside_eager =
+              mib(outside_allocator(*graph_of(job, card), card, {.stack = software_of_the_time})),
           .total = mib(answer.total_bytes),
           .origin = answer.workspace_origin};
 }

@@ -12,13 +12,18 @@
 
 namespace stowage::accuracy {
 
+/// The sheets are of 2022 and 2023 and do not record their software: the last CUDA without lazy
+/// loading.
+inline constexpr SoftwareStack software_of_the_time{{11, 6}, ModuleLoading::eager};
+
 /// MiB. `outside` is context and libraries as shipped: configs/gpus, or what the job's machine was
 /// measured to take.
 struct Prediction {
   double tensors = 0;
   double reserved = 0;
   double outside = 0;
-  double total = 0;  ///< the card's CUDA total
+  double outside_eager = 0;  ///< the same with software_of_the_time; nothing measured
+  double total = 0;          ///< the card's CUDA total
   WorkspaceOrigin origin = WorkspaceOrigin::none;
 
   [[nodiscard]] double device() const { return reserved + outside; }
@@ -38,6 +43,7 @@ class Predictor {
 
  private:
   [[nodiscard]] CheckReport report(const Job& job, std::optional<double> context_mib);
+  [[nodiscard]] const Card& card_of(const Job& job);
   [[nodiscard]] std::shared_ptr<const StepGraph> graph_of(const Job& job, const Card& card);
   [[nodiscard]] WorkspaceSource& workspaces(const std::string& gpu, const Card& card);
 

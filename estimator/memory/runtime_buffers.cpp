@@ -8,7 +8,7 @@ namespace stowage {
 namespace {
 
 constexpr Bytes cublas_workspace{8'519'680};
-constexpr Bytes cublas_workspace_hopper{33'554'432};
+constexpr Bytes cublas_workspace_since_hopper{33'554'432};
 
 /// The first node of forward and of backward that calls cuBLAS; none: none does.
 struct CublasCalls {
@@ -33,9 +33,8 @@ std::vector<RuntimeBuffer> runtime_buffers(const StepGraph& graph, const Card& c
   const std::vector<RuntimeBuffer> parallel = parallel_buffers(graph);
   buffers.insert(buffers.end(), parallel.begin(), parallel.end());
   if (settings.runtime != Runtime::pytorch) return buffers;
-  const Bytes each = card.compute_capability >= 9 && card.compute_capability < 10
-                         ? cublas_workspace_hopper
-                         : cublas_workspace;
+  const Bytes each =
+      card.compute_capability >= 9 ? cublas_workspace_since_hopper : cublas_workspace;
   const CublasCalls calls = first_cublas_calls(graph);
   if (calls.forward.valid()) {
     buffers.push_back({.name = "cuBLAS workspace", .bytes = each, .first_use = calls.forward});

@@ -11,8 +11,8 @@ namespace stowage {
 
 /// settings.resident, those of data-parallel training (partition.hpp), and cuBLAS's workspaces in
 /// PyTorch, one for each thread that calls it (forward's, and autograd's when training):
-/// 8,519,680 bytes each, and 33,554,432 on compute capability 9.x
-/// (ATen/cuda/CublasHandlePool.cpp, PyTorch 2.11).
+/// 8,519,680 bytes each, and 33,554,432 from compute capability 9.0 on: PyTorch 2.15's own answers
+/// (tests/reference/blas_workspace.py). Before 2.12 it was 8,519,680 on 10.0 and later too.
 [[nodiscard]] std::vector<RuntimeBuffer> runtime_buffers(const StepGraph& graph, const Card& card,
                                                          const CheckSettings& settings);
 

@@ -6,19 +6,23 @@
 // index with the number of visible devices, which is 0 here, and throws. This library answers for
 // the driver and for c10: many devices while `stowage_show_devices(n)` says so, none of them with a
 // context. Attention asks for the device's properties before it chooses a kernel; they are those of
-// an A100 as far as that choice needs them. Nothing else of CUDA is provided, so any attempt to run
+// an A100 as far as that choice needs them (STOWAGE_FAKE_MAJOR: of another compute capability). Nothing else of CUDA is provided, so any attempt to run
 // a kernel still fails.
 //
 // Built and preloaded by fake_cuda.py; its soname is libcuda.so.1.
 
 #include <driver_types.h>
 
+#ifndef STOWAGE_FAKE_MAJOR
+#define STOWAGE_FAKE_MAJOR 8
+#endif
+
 namespace {
 signed char visible_devices = 0;
 
 cudaDeviceProp a100() {
   cudaDeviceProp properties{};
-  properties.major = 8;
+  properties.major = STOWAGE_FAKE_MAJOR;
   properties.minor = 0;
   properties.multiProcessorCount = 108;
   properties.warpSize = 32;

@@ -4,12 +4,14 @@
 #include <array>
 
 #include "bench/accuracy/csv.hpp"
+#include "bench/accuracy/timm_models.hpp"
 
 namespace stowage::accuracy {
 
 namespace {
 
-// The batches that timm's benchmark tries, from the largest down.
+// The batches that timm's benchmark.py tries, from the largest down. Its defaults: Nesterov's
+// momentum, weight decay, cudnn.benchmark.
 constexpr std::array<std::int64_t, 18> steps{512, 384, 256, 192, 128, 96, 64, 48, 32,
                                              24,  16,  12,  8,   6,   4,  3,  2,  1};
 
@@ -28,6 +30,7 @@ void describe(const std::string& model, const std::filesystem::path& models, Job
     job.arguments.insert(transformer->second.begin(), transformer->second.end());
   } else {
     job.model = name == names.end() ? model : name->second;
+    as_in_timm(models, job);
   }
 }
 
@@ -43,7 +46,8 @@ std::vector<Bracket> read_brackets(const std::filesystem::path& folder,
     if (step != steps.begin() && step != steps.end()) bracket.failed = *(step - 1);
     bracket.job = {.arguments = {{"size", row.at("train_img_size")}},
                    .gpu = "rtx-3090",
-                   .optimizer = "momentum",
+                   .optimizer = "nesterov",
+                   .weight_decay = 1e-4,
                    .precision = Precision::amp_fp16,
                    .cudnn_benchmark = true};
     describe(bracket.model, models, bracket.job);

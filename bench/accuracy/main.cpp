@@ -153,16 +153,17 @@ std::vector<Pair> report(Predictor& predictor, const DataSet& set, Machines& mac
 /// Which training explains the timm sheet: the same rows as if trained otherwise.
 void report_trainings(Predictor& predictor, const Options& options) {
   print_header("timm, A100-40GB: which optimizer and which cudnn.benchmark?");
-  for (const char* optimizer : {"sgd", "momentum", "adam"}) {
-    for (const auto implementation :
-         {OptimizerImplementation::foreach, OptimizerImplementation::for_loop}) {
+  for (const char* optimizer : {"nesterov", "sgd", "momentum", "adam"}) {
+    for (const double decay : {0.0, 2e-5}) {
       for (const bool benchmark : {false, true}) {
-        const DataSet set = timm_sheet(options.folder, {optimizer, implementation, benchmark});
+        const DataSet set =
+            timm_sheet(options.folder, own_models,
+                       {optimizer, decay, OptimizerImplementation::usual, benchmark});
         const std::vector<Row> rows = predict(predictor, set);
         const double outside = fitted_outside(rows).middle;
         const auto fitted = [&](const Row& row) { return row.prediction.reserved + outside; };
-        print_score(fmt::format("{}, {}, benchmark {}: {:.0f} MiB outside", optimizer,
-                                to_string(implementation), benchmark ? "on" : "off", outside),
+        print_score(fmt::format("{}, {}, benchmark {}: {:.0f} MiB outside", optimizer, decay,
+                                benchmark ? "on" : "off", outside),
                     pairs(rows, Half::fitted, fitted, device));
         print_score("  the same, judged half", pairs(rows, Half::judged, fitted, device));
       }

@@ -21,6 +21,7 @@ struct Job {
   std::string gpu;  ///< a name of configs/gpus
   std::int64_t batch = 1;
   std::string optimizer = "adam";
+  double weight_decay = 0;
   OptimizerImplementation implementation = OptimizerImplementation::usual;
   Precision precision = Precision::fp32;
   int micro_batches = 1;

@@ -26,8 +26,8 @@ T value_of(Result<T> result) {
 double mib(Bytes bytes) { return static_cast<double>(bytes.count()) / mebibyte; }
 
 std::string key_of(const Job& job) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", job.model, job.description,
-                     job.arguments, job.seq.value_or(0), job.gpu, job.optimizer,
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", job.model, job.description,
+                     job.arguments, job.seq.value_or(0), job.gpu, job.optimizer, job.weight_decay,
                      static_cast<int>(job.implementation), to_string(job.precision),
                      job.micro_batches, job.checkpointing, job.cudnn_benchmark, job.prefetched);
 }
@@ -54,6 +54,7 @@ std::shared_ptr<const StepGraph> Predictor::graph_of(const Job& job, const Card&
                             .micro_batches = job.micro_batches,
                             .step = model.step,
                             .compute_capability = card.compute_capability};
+  settings.optimizer.weight_decay = job.weight_decay;
   settings.optimizer.implementation = job.implementation;
   settings.step.prefetch = job.prefetched;
   settings.convolutions.benchmark = job.cudnn_benchmark;

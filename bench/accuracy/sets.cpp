@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "bench/accuracy/csv.hpp"
+#include "bench/accuracy/timm_models.hpp"
 
 namespace stowage::accuracy {
 
@@ -167,7 +168,8 @@ bool is_judged(const std::string& model) {
   return ((hash >> 32) & 1) == 1;  // FNV's lowest bit is but the characters' parity
 }
 
-DataSet timm_sheet(const std::filesystem::path& folder, const Training& training) {
+DataSet timm_sheet(const std::filesystem::path& folder, const std::filesystem::path& models,
+                   const Training& training) {
   DataSet set{
       .name = "timm, A100-40GB",
       .machine = "A100, convolutions",
@@ -183,11 +185,13 @@ DataSet timm_sheet(const std::filesystem::path& folder, const Training& training
                                 .gpu = a100,
                                 .batch = static_cast<std::int64_t>(number(row, "batch_size")),
                                 .optimizer = training.optimizer,
+                                .weight_decay = training.weight_decay,
                                 .implementation = training.implementation,
                                 .cudnn_benchmark = training.cudnn_benchmark,
                                 .prefetched = 1},
                         .measured_mib = number(row, "measured_max_gpu_mem_mib"),
                         .others_mib = number(row, "faketensor_last_mib")});
+    as_in_timm(models, set.rows.back().job);
   }
   return set;
 }
@@ -195,7 +199,7 @@ DataSet timm_sheet(const std::filesystem::path& folder, const Training& training
 std::vector<DataSet> read_sets(const std::filesystem::path& folder,
                                const std::filesystem::path& models) {
   return {mlp_sheet(folder),
-          timm_sheet(folder, {}),
+          timm_sheet(folder, models, {}),
           torchvision_sheet(folder),
           schedtune_sheet(folder, 82, "rtx-3090"),
           schedtune_sheet(folder, 13, "k80"),

@@ -17,15 +17,17 @@ inline constexpr const char* rtx_3090_machine = "RTX 3090";
 [[nodiscard]] std::vector<DataSet> read_sets(const std::filesystem::path& folder,
                                              const std::filesystem::path& models);
 
-/// How a sheet was trained, where it does not say.
+/// How a sheet was trained, where it does not say; at first as timm's train.py does it by itself.
 struct Training {
-  std::string optimizer = "momentum";
+  std::string optimizer = "nesterov";
+  double weight_decay = 2e-5;
   OptimizerImplementation implementation = OptimizerImplementation::usual;
   bool cudnn_benchmark = false;
 };
 
 /// a100_40gb_timm.csv as if it had been trained so: which optimizer and which cudnn.benchmark
 /// explain it is a question of its own.
-[[nodiscard]] DataSet timm_sheet(const std::filesystem::path& folder, const Training& training);
+[[nodiscard]] DataSet timm_sheet(const std::filesystem::path& folder,
+                                 const std::filesystem::path& models, const Training& training);
 
 }  // namespace stowage::accuracy

@@ -143,11 +143,15 @@ const std::vector<CommandSpec>& table() {
        .run = run_summary},
       {.name = "probe",
        .summary = "this machine's GPUs",
-       .details = "Lists the GPUs with what the driver says of them, the driver, cuDNN and the "
-                  "host. Creates no CUDA context and changes no setting. That there is no GPU is "
-                  "an answer too, with the reason and exit code 0.",
-       .options = {"format"},
-       .examples = {"stowage probe", "stowage probe --format json"},
+       .details =
+           "Lists the GPUs with what the driver says of them, the driver, cuDNN and the "
+           "host. Creates no CUDA context and changes no setting. That there is no GPU is "
+           "an answer too, with the reason and exit code 0. With --calibrate measures one of "
+           "them: context, libraries, link and kernel rates, cuDNN's text of the device; "
+           "exit code 3 where there is none.",
+       .options = {"calibrate", "device", "output", "format", "configs"},
+       .examples = {"stowage probe", "stowage probe --format json",
+                    "stowage probe --calibrate -o here.yaml"},
        .run = run_probe},
       {.name = "models",
        .summary = "the catalogue of models",

@@ -2,7 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "cli/commands.hpp"
+#include "cli/config_directory.hpp"
+#include "cli/output_file.hpp"
+#include "cli/software_options.hpp"
+#include "estimator/memory/card.hpp"
+#include "gpu_probe/calibrate.hpp"
 
 namespace stowage {
 
@@ -63,9 +70,102 @@ Table gpu_table(const Probe& found) {
   return table;
 }
 
+Json rates_json(const MeasuredRates& rates) {
+  return Json::Object{{"h2d_bandwidth", rates.h2d},
+                      {"d2h_bandwidth", rates.d2h},
+                      {"pageable_bandwidth", rates.pageable_h2d},
+                      {"memory_bandwidth", rates.memory},
+                      {"fp32_flops", rates.fp32},
+                      {"tf32_flops", rates.tf32},
+                      {"fp16_flops", rates.fp16}};
+}
+
+Json::Object json_of(const Calibration& calibration, const std::string& card) {
+  return {{"name", calibration.name},
+          {"card", card},
+          {"driver", calibration.driver},
+          {"software", stack_json(calibration.stack)},
+          {"nvml_total_bytes", calibration.nvml_total},
+          {"cuda_total_bytes", calibration.cuda_total},
+          {"context_bytes", calibration.context},
+          {"cublas_bytes", calibration.cublas},
+          {"cudnn_bytes", calibration.cudnn},
+          {"cudnn", calibration.cudnn_version},
+          {"cudnn_device", text_or_null(calibration.cudnn_device)},
+          {"rates", rates_json(calibration.rates)}};
+}
+
+void say_calibration(const Calibration& calibration, Report& out) {
+  const MeasuredRates& rates = calibration.rates;
+  out.say(
+      fmt::format("{}, driver {}, CUDA {}, {} module loading", calibration.name, calibration.driver,
+                  to_string(calibration.stack.cuda), to_string(calibration.stack.loading)),
+      Tone::heading);
+  out.say(fmt::format("  context {}, cuBLAS {}, cuDNN {} ({})", format_bytes(calibration.context),
+                      format_bytes(calibration.cublas), format_bytes(calibration.cudnn),
+                      calibration.cudnn_version));
+  out.say(fmt::format("  {} of {} for CUDA", format_bytes(calibration.cuda_total),
+                      format_bytes(calibration.nvml_total)));
+  out.say(fmt::format("  link {:.1f} GB/s to the GPU, {:.1f} back, {:.1f} from pageable memory",
+                      rates.h2d / 1e9, rates.d2h / 1e9, rates.pageable_h2d / 1e9));
+  out.say(
+      fmt::format("  memory {:.0f} GB/s; products fp32 {:.1f}, TF32 {:.1f}, fp16 {:.1f} TFLOP/s",
+                  rates.memory / 1e9, rates.fp32 / 1e12, rates.tf32 / 1e12, rates.fp16 / 1e12));
+}
+
+/// --calibrate: the file, or its text on stdout.
+Result<Answer> run_calibrate(const Arguments& arguments) {
+  const auto configs = find_configs(arguments);
+  if (!configs) return tl::unexpected(configs.error());
+  std::optional<OutputFile> file;
+  const auto path = arguments.text("output");
+  if (path) {
+    auto opened = OutputFile::open(*path);
+    if (!opened) return tl::unexpected(std::move(opened.error()));
+    file.emplace(*std::move(opened));
+  }
+  Answer answer;
+  const auto calibration = calibrate(static_cast<int>(*arguments.integer("device")));
+  if (!calibration) {
+    answer.exit_code = ExitCode::needs_gpu;
+    const std::string why = calibration.error().front().message;
+    answer.report.json = {{"why_not", why}};
+    answer.report.say("not measured: " + why, Tone::bad);
+    return answer;
+  }
+  // A calibration's name is that of the catalogue's card where there is one.
+  const auto card = find_card(calibration->name, configs->gpus());
+  const std::string name = card ? card->card.name : calibration->name;
+  const std::string text = calibration_yaml(*calibration, name);
+  answer.report.json = json_of(*calibration, name);
+  if (!file) {
+    answer.report.say(text);
+    return answer;
+  }
+  if (auto written = file->commit(text); !written) {
+    return tl::unexpected(std::move(written.error()));
+  }
+  say_calibration(*calibration, answer.report);
+  answer.report.say(fmt::format("written to {}; check takes it as --calibration", *path));
+  return answer;
+}
+
+Diagnostics misplaced(const Arguments& arguments) {
+  Diagnostics mistakes;
+  for (const std::string_view option : {"output", "device"}) {
+    if (!arguments.given(option)) continue;
+    mistakes.push_back(command_line_error(fmt::format("--{} is for probe --calibrate", option)));
+  }
+  return mistakes;
+}
+
 }  // namespace
 
-Result<Answer> run_probe(const Arguments&) {
+Result<Answer> run_probe(const Arguments& arguments) {
+  if (arguments.flag("calibrate")) return run_calibrate(arguments);
+  if (Diagnostics mistakes = misplaced(arguments); !mistakes.empty()) {
+    return tl::unexpected(std::move(mistakes));
+  }
   const Probe found = probe();
   Answer answer;
   Report& out = answer.report;

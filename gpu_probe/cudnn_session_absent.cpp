@@ -1,4 +1,5 @@
 // CudnnSession where the build found no cuDNN headers.
+#include "gpu_probe/cudnn_device_text.hpp"
 #include "gpu_probe/cudnn_session.hpp"
 
 namespace stowage {
@@ -8,6 +9,10 @@ Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string&) {
 }
 
 std::string cudnn_asker() { return ""; }
+
+Result<std::string> cudnn_device_text(int) {
+  return failure("this program was built without cuDNN");
+}
 
 Result<std::string> cudnn_version() { return failure("this program was built without cuDNN"); }
 

@@ -2,9 +2,7 @@
 // host.
 //
 // The driver's libraries (NVML, libcuda) are opened when they are asked and needed neither to build
-// nor to start. Nothing here creates a CUDA context or changes a setting. Measuring (`--calibrate`:
-// context bytes, link and kernel rates, the card's own device text) is not part of probe(): it
-// needs the cuda backend, and will stand beside this file.
+// to start. Nothing here creates a CUDA context or changes a setting. Measuring is calibrate.hpp.
 #pragma once
 
 #include <optional>

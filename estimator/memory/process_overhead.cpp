@@ -33,12 +33,13 @@ bool is_eager(const CheckSettings& settings) {
   return settings.stack.loading == ModuleLoading::eager;
 }
 
-/// Of those that `has` what is looked for.
+/// Of those of `runtime` that `has` what is looked for.
 template <typename Has>
-const ProcessMeasurement* measured(const Card& card, const CheckSettings& settings, Has has) {
+const ProcessMeasurement* measured_of(Runtime runtime, const Card& card,
+                                      const CheckSettings& settings, Has has) {
   const ProcessMeasurement* found = nullptr;
   for (const ProcessMeasurement& candidate : card.measurements) {
-    const bool same = candidate.runtime == settings.runtime &&
+    const bool same = candidate.runtime == runtime &&
                       candidate.stack.loading == settings.stack.loading && has(candidate);
     if (!same) continue;
     const bool exact = candidate.stack.cuda == settings.stack.cuda;
@@ -55,6 +56,16 @@ const ProcessMeasurement* measured(const Card& card, const CheckSettings& settin
     if (better) found = &candidate;
   }
   return found;
+}
+
+// Loaded lazily a framework's own kernels weigh little, so that what our calibration saw of the
+// context and the libraries stands in where the runtime itself was not measured.
+template <typename Has>
+const ProcessMeasurement* measured(const Card& card, const CheckSettings& settings, Has has) {
+  if (const auto* own = measured_of(settings.runtime, card, settings, has)) return own;
+  if (is_eager(settings)) return nullptr;
+  return measured_of(Runtime::stowage, card, settings,
+                     [&](const ProcessMeasurement& row) { return row.calibrated && has(row); });
 }
 
 std::string said(const KernelCode& code) {

@@ -4,7 +4,8 @@
 // Of each figure the first of these that is there:
 //   1. --context;
 //   2. what was measured: a calibration, then what the card's file lists, for the same runtime and
-//      module loading. Of several the one of the latest CUDA that is not newer than asked, else the
+//      module loading; loaded lazily also what stowage probe --calibrate saw of a process of ours.
+//      Of several the one of the latest CUDA that is not newer than asked, else the
 //      oldest. Published eager contexts count for their own version of CUDA alone;
 //   3. lazily loaded: the card's own context, and for each library a figure from public reports;
 //      eagerly: the kernels' code in the framework's and the libraries' files (kernel_code.hpp)

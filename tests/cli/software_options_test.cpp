@@ -73,4 +73,16 @@ TEST_CASE("mistakes in the software's options") {
           "unknown key 'contxt' in a card file");
 }
 
+TEST_CASE("a calibration without a GPU is not measured, and its file is not written") {
+  const TemporaryFolder folder;
+  const Outcome outcome = stowage_program({"probe", "--calibrate", "-o", folder.path("here.yaml")});
+  const bool measured = outcome.exit_code == 0;
+  CHECK(outcome.exit_code == (measured ? 0 : 3));
+  CHECK((outcome.out.find("not measured: ") == 0) == !measured);
+  CHECK(folder.names().size() == (measured ? 1 : 0));
+  const Outcome misplaced = stowage_program({"probe", "--device", "1"});
+  CHECK(misplaced.exit_code == 2);
+  CHECK(misplaced.err.find("--device is for probe --calibrate") != std::string::npos);
+}
+
 }  // namespace stowage

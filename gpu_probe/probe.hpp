@@ -2,7 +2,7 @@
 // host.
 //
 // The driver's libraries (NVML, libcuda) are opened when they are asked and needed neither to build
-// to start. Nothing here creates a CUDA context or changes a setting. Measuring is calibrate.hpp.
+// nor to start. Nothing here creates a CUDA context or changes a setting. Measuring is calibrate.hpp.
 #pragma once
 
 #include <optional>

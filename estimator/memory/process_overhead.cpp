@@ -33,27 +33,26 @@ bool is_eager(const CheckSettings& settings) {
   return settings.stack.loading == ModuleLoading::eager;
 }
 
+/// Whether `a` says more of a process with the CUDA that is asked for than `b`.
+bool says_more(const ProcessMeasurement& a, const ProcessMeasurement& b, const CudaVersion& asked) {
+  if (a.calibrated != b.calibrated) return a.calibrated;
+  const bool a_is_older = a.stack.cuda <= asked;
+  const bool b_is_older = b.stack.cuda <= asked;
+  if (a_is_older != b_is_older) return a_is_older;
+  return a_is_older ? a.stack.cuda > b.stack.cuda : a.stack.cuda < b.stack.cuda;
+}
+
 /// Of those of `runtime` that `has` what is looked for.
 template <typename Has>
 const ProcessMeasurement* measured_of(Runtime runtime, const Card& card,
                                       const CheckSettings& settings, Has has) {
+  const SoftwareStack& stack = settings.stack;
   const ProcessMeasurement* found = nullptr;
-  for (const ProcessMeasurement& candidate : card.measurements) {
-    const bool same = candidate.runtime == runtime &&
-                      candidate.stack.loading == settings.stack.loading && has(candidate);
-    if (!same) continue;
-    const bool exact = candidate.stack.cuda == settings.stack.cuda;
-    if (!candidate.calibrated && is_eager(settings) && !exact) continue;
-    if (found != nullptr && found->calibrated != candidate.calibrated) {
-      if (candidate.calibrated) found = &candidate;
-      continue;
-    }
-    const bool served = candidate.stack.cuda <= settings.stack.cuda;
-    const bool better =
-        found == nullptr || (found->stack.cuda <= settings.stack.cuda
-                                 ? served && found->stack.cuda < candidate.stack.cuda
-                                 : served || candidate.stack.cuda < found->stack.cuda);
-    if (better) found = &candidate;
+  for (const ProcessMeasurement& row : card.measurements) {
+    if (row.runtime != runtime || row.stack.loading != stack.loading || !has(row)) continue;
+    // The kernels of another release are others.
+    const bool counts = row.calibrated || !is_eager(settings) || row.stack.cuda == stack.cuda;
+    if (counts && (found == nullptr || says_more(row, *found, stack.cuda))) found = &row;
   }
   return found;
 }

@@ -68,9 +68,9 @@ tl::expected<BlockId, OutOfMemory> BfcAllocator::allocate(Bytes bytes) {
 }
 
 BlockId BfcAllocator::find(Bytes rounded) const {
-  const auto& free = chunks_.free_blocks(BlockPool::large);
-  const auto at = free.lower_bound({default_stream, rounded, -1, {}});
-  return at == free.end() ? BlockId{} : at->block;
+  const FreeBlocks& free = chunks_.free_blocks(BlockPool::large);
+  const FreeBlock* best = free.first_after({default_stream, rounded, -1});
+  return best == nullptr ? BlockId{} : best->block;
 }
 
 /// Adds a region that holds the request; false where the limit or the driver does not allow it.
@@ -107,7 +107,7 @@ bool BfcAllocator::release_free_regions(Bytes rounded) {
   if (!settings_.garbage_collection) return false;
   std::vector<BlockId> whole;
   Bytes total;
-  for (const FreeBlock& free : chunks_.free_blocks(BlockPool::large)) {
+  for (const FreeBlock& free : chunks_.free_blocks(BlockPool::large).in_order()) {
     if (chunks_[free.block].is_split()) continue;
     whole.push_back(free.block);
     total += free.size;
@@ -127,19 +127,19 @@ bool BfcAllocator::release_free_regions(Bytes rounded) {
 }
 
 void BfcAllocator::hand_out(BlockId id, Bytes asked, Bytes rounded) {
-  chunks_.erase(id);
   const Bytes whole = chunks_[id].size;
   const bool was_split = chunks_[id].is_split();
   const bool split = whole >= rounded * 2 || whole - rounded >= largest_excess_;
   if (split && whole > rounded) {
-    chunks_.insert(chunks_.split(id, rounded));
+    chunks_.take_lower(id, rounded);
     if (was_split) {
       statistics_.inactive_split.lower(rounded);
     } else {
       statistics_.inactive_split.raise(whole - rounded);
     }
-  } else if (was_split) {
-    statistics_.inactive_split.lower(whole);
+  } else {
+    chunks_.erase(id);
+    if (was_split) statistics_.inactive_split.lower(whole);
   }
   MemoryBlock& chunk = chunks_[id];
   chunk.allocated = true;
@@ -156,8 +156,7 @@ void BfcAllocator::free(BlockId id) {
   chunk.allocated = false;
   const Bytes own = chunk.size;
   statistics_.requested.lower(std::exchange(chunk.requested, {}));
-  const Bytes gained = chunks_.merge(id, chunk.next) + chunks_.merge(id, chunk.prev);
-  chunks_.insert(id);
+  const Bytes gained = chunks_.insert_merged(id);
   const Bytes change = (chunk.is_split() ? chunk.size : 0_B) - gained;
   if (change > 0_B) {
     statistics_.inactive_split.raise(change);
@@ -169,8 +168,8 @@ void BfcAllocator::free(BlockId id) {
 }
 
 Bytes BfcAllocator::largest_free_chunk() const {
-  const auto& free = chunks_.free_blocks(BlockPool::large);
-  return free.empty() ? Bytes{} : free.rbegin()->size;
+  const FreeBlock* last = chunks_.free_blocks(BlockPool::large).last();
+  return last == nullptr ? Bytes{} : last->size;
 }
 
 std::string tensorflow_size(Bytes bytes) {

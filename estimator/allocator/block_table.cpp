@@ -10,10 +10,6 @@ namespace {
 
 constexpr Bytes address_alignment = 2_MiB;
 
-FreeBlock free_key(const MemoryBlock& block, BlockId id) {
-  return {block.stream, block.size, block.address, id};
-}
-
 UnmappedBlock unmapped_key(const MemoryBlock& block, BlockId id) {
   return {block.stream, block.address, id};
 }
@@ -63,12 +59,15 @@ BlockId BlockTable::split(BlockId id, Bytes size) {
   return upper;
 }
 
-Bytes BlockTable::merge(BlockId id, BlockId neighbour) {
-  if (!neighbour.valid()) return {};
+bool BlockTable::may_merge(BlockId id, BlockId neighbour) const {
+  if (!neighbour.valid()) return false;
+  const MemoryBlock& other = (*this)[neighbour];
+  return other.is_available() && other.mapped == (*this)[id].mapped;
+}
+
+Bytes BlockTable::absorb(BlockId id, BlockId neighbour) {
   MemoryBlock& block = (*this)[id];
   const MemoryBlock& other = (*this)[neighbour];
-  if (!other.is_available() || other.mapped != block.mapped) return {};
-  erase(neighbour);
   if (block.prev == neighbour) {
     block.address = other.address;
     block.prev = other.prev;
@@ -85,33 +84,61 @@ Bytes BlockTable::merge(BlockId id, BlockId neighbour) {
   return gained;
 }
 
+Bytes BlockTable::merge(BlockId id, BlockId neighbour) {
+  if (!may_merge(id, neighbour)) return {};
+  erase(neighbour);
+  return absorb(id, neighbour);
+}
+
+FreeBlock BlockTable::key_of(BlockId id) const {
+  const MemoryBlock& block = (*this)[id];
+  return {block.stream, block.size, block.address, id};
+}
+
 void BlockTable::insert(BlockId id) {
   MemoryBlock& block = (*this)[id];
-  Pool& pool = pools_[static_cast<std::size_t>(block.pool)];
+  Pool& pool = pool_of(id);
   if (!block.mapped) {
     pool.unmapped.insert(unmapped_key(block, id));
     return;
   }
   block.searches_at_insertion = pool.searches;
-  if (pool.spare.empty()) {
-    block.place = pool.free.insert(free_key(block, id)).first;
-  } else {
-    pool.spare.value() = free_key(block, id);
-    block.place = pool.free.insert(std::move(pool.spare)).position;
-  }
-  assert(block.place->block == id);
+  pool.free.insert(key_of(id));
 }
 
 void BlockTable::erase(BlockId id) {
   const MemoryBlock& block = (*this)[id];
-  Pool& pool = pools_[static_cast<std::size_t>(block.pool)];
+  Pool& pool = pool_of(id);
   if (block.mapped) {
-    assert(*block.place == free_key(block, id));
-    pool.spare = pool.free.extract(block.place);
+    pool.free.erase(key_of(id));
     return;
   }
   [[maybe_unused]] const std::size_t erased = pool.unmapped.erase(unmapped_key(block, id));
   assert(erased == 1);
+}
+
+void BlockTable::take_lower(BlockId id, Bytes size) {
+  Pool& pool = pool_of(id);
+  const FreeBlock whole = key_of(id);
+  const BlockId rest = split(id, size);
+  (*this)[rest].searches_at_insertion = pool.searches;
+  pool.free.replace(whole, key_of(rest));
+}
+
+Bytes BlockTable::insert_merged(BlockId id) {
+  assert((*this)[id].mapped);
+  Bytes gained = merge(id, (*this)[id].next);
+  const BlockId prev = (*this)[id].prev;
+  if (!may_merge(id, prev)) {
+    insert(id);
+    return gained;
+  }
+  Pool& pool = pool_of(id);
+  const FreeBlock smaller = key_of(prev);
+  gained += absorb(id, prev);
+  (*this)[id].searches_at_insertion = pool.searches;
+  pool.free.replace(smaller, key_of(id));
+  return gained;
 }
 
 std::vector<BlockId> BlockTable::by_address() const {

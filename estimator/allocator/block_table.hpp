@@ -19,48 +19,32 @@
 #include <set>
 #include <vector>
 
+#include "estimator/allocator/free_blocks.hpp"
 #include "estimator/base/bytes.hpp"
-#include "estimator/base/id.hpp"
 
 namespace stowage {
 
-using BlockId = Id<struct BlockTag>;    ///< none: what an allocation of no bytes gives
-using StreamId = Id<struct StreamTag>;  ///< a CUDA stream
-
 inline constexpr StreamId default_stream{0};
 
-enum class BlockPool { small, large };
-
-/// The order in which free blocks are searched: the smallest that is large enough comes first, of
-/// equal ones the lowest.
-struct FreeBlock {
-  StreamId stream;
-  Bytes size;
-  std::int64_t address = 0;
-  BlockId block;
-  auto operator<=>(const FreeBlock&) const = default;
-};
+enum class BlockPool : std::uint8_t { small, large };
 
 struct MemoryBlock {
   std::int64_t address = 0;
   Bytes size;
-  Bytes requested;  ///< as the program asked, while active
-  StreamId stream;
-  BlockPool pool = BlockPool::large;
-  std::int64_t segment_begin = 0;  ///< the address of its segment
+  Bytes requested;                         ///< as the program asked, while active
+  std::int64_t segment_begin = 0;          ///< the address of its segment
+  std::int64_t searches_at_insertion = 0;  ///< BlockTable::searches when it became free
   BlockId prev, next;
+  StreamId stream;
+  std::int32_t pending_events = 0;  ///< freed, and so many streams may still use it
+  BlockPool pool = BlockPool::large;
   bool allocated = false;
   bool mapped = true;
   bool expandable = false;
-  int pending_events = 0;                    ///< freed, and so many streams may still use it
-  std::int64_t searches_at_insertion = 0;    ///< BlockTable::searches when it became free
-  std::vector<StreamId> used_on;             ///< other streams, while allocated
-  std::set<FreeBlock>::iterator place = {};  ///< while in the set of free blocks: where
+  bool used_elsewhere = false;  ///< on other streams, while allocated
 
   [[nodiscard]] bool is_split() const { return prev.valid() || next.valid(); }
-  [[nodiscard]] bool is_available() const {
-    return !allocated && pending_events == 0 && used_on.empty();
-  }
+  [[nodiscard]] bool is_available() const { return !allocated && pending_events == 0; }
   [[nodiscard]] std::int64_t end() const { return address + size.count(); }
 };
 
@@ -91,8 +75,12 @@ class BlockTable {
   /// Into the set of the free or of the unmapped blocks, and out of it.
   void insert(BlockId id);
   void erase(BlockId id);
+  /// Takes a free block's lower `size` bytes out of the set; the rest becomes a block in its place.
+  void take_lower(BlockId id, Bytes size);
+  /// insert of a mapped block, with the neighbours that it may merge with. Gives the bytes gained.
+  Bytes insert_merged(BlockId id);
 
-  [[nodiscard]] const std::set<FreeBlock>& free_blocks(BlockPool pool) const {
+  [[nodiscard]] const FreeBlocks& free_blocks(BlockPool pool) const {
     return pools_[static_cast<std::size_t>(pool)].free;
   }
   [[nodiscard]] const std::set<UnmappedBlock>& unmapped_blocks(BlockPool pool) const {
@@ -110,13 +98,18 @@ class BlockTable {
 
  private:
   struct Pool {
-    std::set<FreeBlock> free;
-    std::set<FreeBlock>::node_type spare;  ///< of the last that was erased, for the next
+    FreeBlocks free;
     std::set<UnmappedBlock> unmapped;
     std::int64_t searches = 0;
   };
 
   BlockId add(MemoryBlock block);
+  [[nodiscard]] bool may_merge(BlockId id, BlockId neighbour) const;
+  Bytes absorb(BlockId id, BlockId neighbour);
+  [[nodiscard]] FreeBlock key_of(BlockId id) const;
+  [[nodiscard]] Pool& pool_of(BlockId id) {
+    return pools_[static_cast<std::size_t>((*this)[id].pool)];
+  }
 
   std::deque<MemoryBlock> blocks_;  ///< references to blocks stay good when others are added
   std::vector<BlockId> spare_;

@@ -1,7 +1,6 @@
 // How CachingAllocator gives cached memory back to the driver.
 #include <algorithm>
 #include <cassert>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -15,16 +14,20 @@ namespace stowage {
 bool CachingAllocator::release_available(const Request& request) {
   if (!settings_.max_split_size || settings_.expandable_segments) return false;
   const Bytes wanted = std::max(request.rounded, *settings_.max_split_size);
-  const auto& free = blocks_.free_blocks(request.pool);
-  auto at = free.lower_bound({request.stream, wanted, -1, {}});
-  if (at != free.end() && at->stream == request.stream) {
-    release_segment(at->block);
+  const FreeBlocks& free = blocks_.free_blocks(request.pool);
+  const FreeBlock least{request.stream, wanted, -1};
+  const FreeBlock* enough = free.first_after(least);
+  if (enough != nullptr && enough->stream == request.stream) {
+    release_segment(enough->block);
     return true;
   }
   Bytes released;
-  while (released < wanted && at != free.begin()) {
-    const auto largest = std::prev(at);
-    if (largest->stream != request.stream || largest->size < *settings_.max_split_size) break;
+  while (released < wanted) {
+    const FreeBlock* largest = free.last_before(least);
+    if (largest == nullptr || largest->stream != request.stream ||
+        largest->size < *settings_.max_split_size) {
+      break;
+    }
     released += largest->size;
     release_segment(largest->block);
   }
@@ -42,7 +45,7 @@ void CachingAllocator::release_all() {
 void CachingAllocator::release_pool(BlockPool pool) {
   // Both kinds of release change the set that is walked.
   std::vector<BlockId> whole, expandable;
-  for (const FreeBlock& free : blocks_.free_blocks(pool)) {
+  for (const FreeBlock& free : blocks_.free_blocks(pool).in_order()) {
     const MemoryBlock& block = blocks_[free.block];
     if (block.expandable) {
       expandable.push_back(free.block);
@@ -81,7 +84,7 @@ void CachingAllocator::collect_garbage() {
 
   std::vector<BlockId> candidates;
   std::int64_t total_age = 0;
-  for (const FreeBlock& free : blocks_.free_blocks(BlockPool::large)) {
+  for (const FreeBlock& free : blocks_.free_blocks(BlockPool::large).in_order()) {
     const MemoryBlock& block = blocks_[free.block];
     if (block.is_split()) continue;
     candidates.push_back(free.block);

@@ -38,15 +38,11 @@ BlockId CachingAllocator::find_free(const Request& request) {
   if (settings_.expandable_segments) {
     best = best_expandable(request);
   } else {
-    const auto& free = blocks_.free_blocks(request.pool);
-    const auto at = free.lower_bound({request.stream, request.rounded, -1, {}});
-    if (at != free.end() && at->stream == request.stream) best = &*at;
+    best = blocks_.free_blocks(request.pool).first_after({request.stream, request.rounded, -1});
   }
   // Only the best fit is looked at: if it is not to be used, no other one is.
-  if (best == nullptr || !fits(request, best->size)) return {};
-  const BlockId id = best->block;
-  blocks_.erase(id);
-  return id;
+  if (best == nullptr || best->stream != request.stream || !fits(request, best->size)) return {};
+  return best->block;
 }
 
 /// Blocks too large to be split are not wasted on requests that are much smaller.
@@ -82,7 +78,9 @@ BlockId CachingAllocator::from_driver(const Request& request) {
   statistics_.segments.raise(1);
   statistics_.reserved.raise(request.segment);
   ++statistics_.device_allocations;
-  return blocks_.add_segment(request.segment, request.stream, request.pool, false);
+  const BlockId id = blocks_.add_segment(request.segment, request.stream, request.pool, false);
+  blocks_.insert(id);
+  return id;
 }
 
 bool CachingAllocator::refused_early(const Request& request) const {
@@ -110,11 +108,12 @@ void CachingAllocator::hand_out(const Request& request, BlockId id) {
   const bool counts = !blocks_[id].expandable;
   const Bytes whole = blocks_[id].size;
   if (leaves_remainder(request, whole - request.rounded)) {
-    blocks_.insert(blocks_.split(id, request.rounded));
+    blocks_.take_lower(id, request.rounded);
     if (counts && was_split) statistics_.inactive_split.lower(request.rounded);
     if (counts && !was_split) statistics_.inactive_split.raise(whole - request.rounded);
-  } else if (counts && was_split) {
-    statistics_.inactive_split.lower(whole);
+  } else {
+    blocks_.erase(id);
+    if (counts && was_split) statistics_.inactive_split.lower(whole);
   }
   MemoryBlock& block = blocks_[id];
   block.allocated = true;
@@ -142,22 +141,23 @@ void CachingAllocator::free(BlockId id) {
   assert(block.allocated);
   block.allocated = false;
   statistics_.allocated.lower(block.size);
-  if (block.used_on.empty()) {
+  if (!block.used_elsewhere) {
     become_free(id);
     return;
   }
-  for (const StreamId stream : block.used_on) {
+  const auto used_on = used_on_.find(id);
+  for (const StreamId stream : used_on->second) {
     ++block.pending_events;
     waiting_[stream].blocks.push_back(id);
   }
-  block.used_on.clear();
+  used_on_.erase(used_on);
+  block.used_elsewhere = false;
 }
 
 void CachingAllocator::become_free(BlockId id) {
   const Bytes own = blocks_[id].size;
   const Bytes requested = std::exchange(blocks_[id].requested, {});
-  const Bytes gained = blocks_.merge(id, blocks_[id].prev) + blocks_.merge(id, blocks_[id].next);
-  blocks_.insert(id);
+  const Bytes gained = blocks_.insert_merged(id);
   const MemoryBlock& block = blocks_[id];
   if (!block.expandable) {
     // One change of the level, as the figure's peak is not to see the moment between.
@@ -177,8 +177,8 @@ void CachingAllocator::record_stream(BlockId id, StreamId stream) {
   MemoryBlock& block = blocks_[id];
   assert(block.allocated && stream.valid());
   if (stream == block.stream) return;
-  const auto at = std::lower_bound(block.used_on.begin(), block.used_on.end(), stream);
-  if (at == block.used_on.end() || *at != stream) block.used_on.insert(at, stream);
+  block.used_elsewhere = true;
+  used_on_[id].insert(stream);
 }
 
 void CachingAllocator::complete_events(StreamId stream) {
@@ -207,8 +207,12 @@ void CachingAllocator::empty_cache() { release_all(); }
 Bytes CachingAllocator::largest_cached_block() const {
   Bytes largest;
   for (const BlockPool pool : {BlockPool::small, BlockPool::large}) {
-    for (const FreeBlock& block : blocks_.free_blocks(pool))
-      largest = std::max(largest, block.size);
+    const FreeBlocks& free = blocks_.free_blocks(pool);
+    const FreeBlock* of_stream = free.last();
+    while (of_stream != nullptr) {
+      largest = std::max(largest, of_stream->size);
+      of_stream = free.last_before({of_stream->stream, 0_B, -1});
+    }
   }
   return largest;
 }

@@ -19,6 +19,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -143,6 +144,7 @@ class CachingAllocator {
   DeviceMemory& device_;
   HolderId holder_;
   BlockTable blocks_;
+  std::map<BlockId, std::set<StreamId>> used_on_;  // of those that are MemoryBlock::used_elsewhere
   std::map<StreamId, WaitingBlocks> waiting_;
   AllocatorStatistics statistics_;
 };

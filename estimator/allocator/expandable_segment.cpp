@@ -27,20 +27,23 @@ Bytes CachingAllocator::page_of(BlockPool pool) const {
 /// A free block before unmapped addresses counts as large as it can become, so that best fit does
 /// not eat what could grow for a larger request.
 const FreeBlock* CachingAllocator::best_expandable(const Request& request) const {
-  const auto& free = blocks_.free_blocks(request.pool);
+  const FreeBlocks& free = blocks_.free_blocks(request.pool);
   const auto could_become = [&](const FreeBlock& candidate) {
     const BlockId next = blocks_[candidate.block].next;
     if (!next.valid() || blocks_[next].mapped) return candidate.size;
     return candidate.size + blocks_[next].size;
   };
-  auto at = free.lower_bound({request.stream, request.rounded, -1, {}});
-  if (at == free.end() || at->stream != request.stream) return nullptr;
-  for (auto next = std::next(at); next != free.end() && next->stream == request.stream &&
-                                  could_become(*next) < could_become(*at);
-       ++next) {
-    at = next;
+  const auto follower = [&](const FreeBlock& place) {
+    const FreeBlock* next = free.first_after(place);
+    return next != nullptr && next->stream == request.stream ? next : nullptr;
+  };
+  const FreeBlock* best = follower({request.stream, request.rounded, -1});
+  if (best == nullptr) return nullptr;
+  for (const FreeBlock* next = follower(*best);
+       next != nullptr && could_become(*next) < could_become(*best); next = follower(*next)) {
+    best = next;
   }
-  return &*at;
+  return best;
 }
 
 BlockId CachingAllocator::expand(const Request& request) {
@@ -53,7 +56,6 @@ BlockId CachingAllocator::expand(const Request& request) {
     if (!map(next, std::min(blocks_[next].size, missing))) return {};
     id = next;
   }
-  blocks_.erase(id);
   return id;
 }
 

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "estimator/base/bytes.hpp"
+
 namespace stowage {
 
 class NotAffine : public std::domain_error {
@@ -35,9 +37,20 @@ struct Affine {
 
 inline constexpr Affine batch_symbol{0, 1};
 
-[[nodiscard]] Affine operator+(Affine a, Affine b);
-[[nodiscard]] Affine operator-(Affine a, Affine b);
-[[nodiscard]] Affine operator*(Affine a, Affine b);  ///< throws NotAffine if both depend on batch
+[[nodiscard]] inline Affine operator+(Affine a, Affine b) {
+  return {checked_add(a.constant, b.constant), checked_add(a.slope, b.slope)};
+}
+[[nodiscard]] inline Affine operator-(Affine a, Affine b) {
+  return {checked_subtract(a.constant, b.constant), checked_subtract(a.slope, b.slope)};
+}
+[[noreturn]] void throw_not_affine(Affine a, Affine b);
+/// Throws NotAffine if both depend on the batch.
+[[nodiscard]] inline Affine operator*(Affine a, Affine b) {
+  if (a.slope != 0 && b.slope != 0) throw_not_affine(a, b);
+  return {
+      checked_multiply(a.constant, b.constant),
+      checked_add(checked_multiply(a.slope, b.constant), checked_multiply(a.constant, b.slope))};
+}
 /// True where a == q * b for an integer (or affine) q; then `quotient` gives q.
 [[nodiscard]] bool divides(Affine b, Affine a);
 [[nodiscard]] Affine quotient(Affine a, Affine b);  ///< precondition: divides(b, a)

@@ -10,34 +10,8 @@
 
 namespace stowage {
 
-std::int64_t checked_add(std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  if (__builtin_add_overflow(a, b, &result)) {
-    throw ArithmeticOverflow(fmt::format("{} + {} does not fit in 64 bits", a, b));
-  }
-  return result;
-}
-
-std::int64_t checked_subtract(std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  if (__builtin_sub_overflow(a, b, &result)) {
-    throw ArithmeticOverflow(fmt::format("{} - {} does not fit in 64 bits", a, b));
-  }
-  return result;
-}
-
-std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  if (__builtin_mul_overflow(a, b, &result)) {
-    throw ArithmeticOverflow(fmt::format("{} * {} does not fit in 64 bits", a, b));
-  }
-  return result;
-}
-
-Bytes round_up(Bytes bytes, Bytes granularity) {
-  const std::int64_t units =
-      checked_add(bytes.count(), granularity.count() - 1) / granularity.count();
-  return Bytes(checked_multiply(units, granularity.count()));
+void throw_overflow(std::int64_t a, char operation, std::int64_t b) {
+  throw ArithmeticOverflow(fmt::format("{} {} {} does not fit in 64 bits", a, operation, b));
 }
 
 std::string format_bytes(Bytes bytes) {

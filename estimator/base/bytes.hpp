@@ -21,9 +21,23 @@ class ArithmeticOverflow : public std::overflow_error {
   using std::overflow_error::overflow_error;
 };
 
-[[nodiscard]] std::int64_t checked_add(std::int64_t a, std::int64_t b);
-[[nodiscard]] std::int64_t checked_subtract(std::int64_t a, std::int64_t b);
-[[nodiscard]] std::int64_t checked_multiply(std::int64_t a, std::int64_t b);
+[[noreturn]] void throw_overflow(std::int64_t a, char operation, std::int64_t b);
+
+[[nodiscard]] inline std::int64_t checked_add(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result)) throw_overflow(a, '+', b);
+  return result;
+}
+[[nodiscard]] inline std::int64_t checked_subtract(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_sub_overflow(a, b, &result)) throw_overflow(a, '-', b);
+  return result;
+}
+[[nodiscard]] inline std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) throw_overflow(a, '*', b);
+  return result;
+}
 
 class Bytes {
  public:
@@ -58,7 +72,11 @@ inline constexpr Bytes operator""_GiB(unsigned long long n) {
 }
 
 /// `bytes` rounded up to the next multiple of `granularity` (> 0).
-[[nodiscard]] Bytes round_up(Bytes bytes, Bytes granularity);
+[[nodiscard]] inline Bytes round_up(Bytes bytes, Bytes granularity) {
+  const std::int64_t units =
+      checked_add(bytes.count(), granularity.count() - 1) / granularity.count();
+  return Bytes(checked_multiply(units, granularity.count()));
+}
 
 /// "0 B", "512 B", "1.5 KiB", "22.6 GiB": IEC units, at most four significant digits.
 [[nodiscard]] std::string format_bytes(Bytes bytes);

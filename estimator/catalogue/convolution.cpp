@@ -257,8 +257,9 @@ ConvolutionCall convolution_call(const OperatorLowering& lowering,
 }
 
 Affine convolution_flops(const TensorView& w, const TensorView& y) {
-  Shape taps(w.shape.begin() + 1, w.shape.end());
-  return element_count(y.shape) * Affine(2) * element_count(taps);
+  Affine taps = 1;
+  for (std::size_t i = 1; i < w.shape.size(); ++i) taps = taps * w.shape[i];
+  return element_count(y.shape) * Affine(2) * taps;
 }
 
 KernelNode* emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy,

@@ -65,14 +65,14 @@ class PyTorchPool {
 
 ProcessReplay replay_process(const SizedStep& step, const std::vector<Touches>& touches,
                              const ReplaySettings& settings) {
-  const auto memory_of = [&](StepNumber number) {
-    return step_memory(
+  const auto uses_of = [&](StepNumber number) {
+    return storage_uses(
         step, {.step = number, .buffers = settings.buffers, .with_workspaces = false}, touches);
   };
-  const StepMemory first = memory_of(StepNumber::first);
-  const StepMemory steady = memory_of(StepNumber::steady);
+  const std::vector<StorageUse> first = uses_of(StepNumber::first);
+  const std::vector<StorageUse> steady = uses_of(StepNumber::steady);
   PyTorchPool pool(step, settings);
-  ProcessWalk walk(step, first, steady, pool);
+  ProcessWalk walk(step, settings.buffers, first, steady, pool);
   if (walk.load()) walk.run_steps();
   return std::move(walk).report();
 }

@@ -20,6 +20,7 @@
 #include "estimator/allocator/block_table.hpp"
 #include "estimator/memory/process_replay.hpp"
 #include "estimator/memory/step_events.hpp"
+#include "estimator/memory/step_memory.hpp"
 
 namespace stowage {
 
@@ -27,23 +28,26 @@ namespace stowage {
 template <typename Pool>
 class ProcessWalk {
  public:
-  /// `first` and `steady`: the first step's memory and that of the later ones, without workspaces.
-  /// All outlive the walk.
-  ProcessWalk(const SizedStep& step, const StepMemory& first, const StepMemory& steady, Pool& pool)
+  /// `first` and `steady`: what the first step uses and what the later ones do (storage_uses),
+  /// without workspaces. All outlive the walk.
+  ProcessWalk(const SizedStep& step, const std::vector<RuntimeBuffer>& buffers,
+              const std::vector<StorageUse>& first, const std::vector<StorageUse>& steady,
+              Pool& pool)
       : step_(step),
+        buffers_(buffers),
         first_(first),
         steady_(steady),
         pool_(pool),
-        block_(steady.entries.size()),
-        previous_(steady.entries.size()) {
+        block_(steady.size()),
+        previous_(steady.size()) {
     report_.engine.resize(step.engines.size());
   }
 
   /// In the order of the entries, which is that of the model's modules. A buffer of the runtime
   /// comes with its first use, all others are there from the start.
   bool load() {
-    for (std::size_t i = 0; i < first_.uses.size(); ++i) {
-      if (!first_.uses[i].whole_step || first_use(i).valid()) continue;
+    for (std::size_t i = 0; i < first_.size(); ++i) {
+      if (!first_[i].whole_step || first_use(i).valid()) continue;
       if (!allocate(NodeId(), i)) return false;
     }
     report_.loaded = peaks();
@@ -51,8 +55,9 @@ class ProcessWalk {
   }
 
   void run_steps() {
-    const StepEvents first = step_events(first_, steady_);
-    const StepEvents steady = step_events(steady_, steady_);
+    const auto nodes = static_cast<std::int32_t>(step_.graph->nodes.size());
+    const StepEvents first = step_events(first_, steady_, nodes);
+    const StepEvents steady = step_events(steady_, steady_, nodes);
     while (report_.steps < most_replayed_steps) {
       const bool is_first = report_.steps == 0;
       const std::int64_t asked = pool_.statistics().device_allocations;
@@ -85,7 +90,7 @@ class ProcessWalk {
   }
 
   [[nodiscard]] bool allocate(NodeId node, std::size_t entry) {
-    const auto block = pool_.allocate(steady_.uses[entry].bytes);
+    const auto block = pool_.allocate(steady_[entry].bytes);
     note_reserved();
     if (!block) {
       fail(node, block.error());
@@ -96,16 +101,15 @@ class ProcessWalk {
     return true;
   }
 
+  // Buffers are the last entries.
+  [[nodiscard]] std::size_t first_buffer() const { return first_.size() - buffers_.size(); }
+
   [[nodiscard]] NodeId first_use(std::size_t entry) const {
-    const std::int32_t buffer = first_.entries[entry].buffer;
-    if (buffer < 0) return {};
-    return first_.buffers[static_cast<std::size_t>(buffer)].first_use;
+    return entry < first_buffer() ? NodeId() : buffers_[entry - first_buffer()].first_use;
   }
 
   [[nodiscard]] bool allocate_first_used(NodeId node) {
-    // Buffers are the last entries.
-    for (std::size_t i = first_.entries.size() - first_.buffers.size(); i < first_.entries.size();
-         ++i) {
+    for (std::size_t i = first_buffer(); i < first_.size(); ++i) {
       if (first_use(i) == node && !allocate(node, i)) return false;
     }
     return true;
@@ -173,8 +177,9 @@ class ProcessWalk {
   }
 
   const SizedStep& step_;
-  const StepMemory& first_;
-  const StepMemory& steady_;
+  const std::vector<RuntimeBuffer>& buffers_;
+  const std::vector<StorageUse>& first_;
+  const std::vector<StorageUse>& steady_;
   Pool& pool_;
   std::vector<BlockId> block_, previous_;  // by entry
   Bytes most_reserved_;

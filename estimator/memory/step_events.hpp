@@ -1,15 +1,16 @@
 // StepEvents: the order in which a step asks its runtime for memory and gives it back.
 //
-// A StepMemory says from when to when each entry is there; an allocator wants to know what comes
+// A StorageUse says from when to when something is there; an allocator wants to know what comes
 // first. Within a node what it makes is allocated in the order in which the lowering made it, which
 // is PyTorch's own: results, then temporaries (a workspace comes after them and goes first). What
 // the node was the last to need is freed when it has run.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "estimator/memory/step_memory.hpp"
+#include "estimator/memory/lifetimes.hpp"
 
 namespace stowage {
 
@@ -20,7 +21,7 @@ struct MemoryEvent {
     free_previous,  ///< the copy that a variable has kept from the last step
   };
   Kind kind = Kind::allocate;
-  std::int32_t entry = 0;  ///< of the StepMemory
+  std::int32_t entry = 0;  ///< index into the uses
 };
 
 struct StepEvents {
@@ -31,8 +32,9 @@ struct StepEvents {
 };
 
 /// What is there before the step has no events. What a later step finds there is not freed: with
-/// `next`, the StepMemory of the step after it, which has the same entries. What is kept to the
-/// step's end and no longer is freed after the last node. O(entries + nodes).
-[[nodiscard]] StepEvents step_events(const StepMemory& memory, const StepMemory& next);
+/// `next`, what the step after it uses, entry by entry. What is kept to the step's end and no
+/// longer is freed after the last of the `nodes`. O(entries + nodes).
+[[nodiscard]] StepEvents step_events(std::span<const StorageUse> uses,
+                                     std::span<const StorageUse> next, std::int32_t nodes);
 
 }  // namespace stowage

@@ -86,6 +86,15 @@ StepMemory step_memory(const SizedStep& step, const MemoryRules& rules,
   return memory;
 }
 
+std::vector<StorageUse> storage_uses(const SizedStep& step, const MemoryRules& rules,
+                                     const std::vector<Touches>& touches) {
+  std::vector<StorageUse> uses;
+  uses.reserve(step.graph->storages.size() + rules.buffers.size());
+  for_each_entry(step, rules, touches,
+                 [&](const MemoryEntry&, const StorageUse& use) { uses.push_back(use); });
+  return uses;
+}
+
 std::vector<Bytes> live_bytes(const SizedStep& step, const MemoryRules& rules,
                               const std::vector<Touches>& touches) {
   LiveSum sum(static_cast<std::int32_t>(step.graph->nodes.size()));

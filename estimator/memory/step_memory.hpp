@@ -67,6 +67,9 @@ struct StepMemory {
 void for_each_entry(const SizedStep& step, const MemoryRules& rules,
                     const std::vector<Touches>& touches,
                     const std::function<void(const MemoryEntry&, const StorageUse&)>& take);
+/// Its uses alone.
+[[nodiscard]] std::vector<StorageUse> storage_uses(const SizedStep& step, const MemoryRules& rules,
+                                                   const std::vector<Touches>& touches);
 /// live_bytes of its uses.
 [[nodiscard]] std::vector<Bytes> live_bytes(const SizedStep& step, const MemoryRules& rules,
                                             const std::vector<Touches>& touches);

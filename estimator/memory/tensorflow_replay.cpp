@@ -149,8 +149,8 @@ TensorFlowReplay replay_tensorflow(const SizedStep& step, const std::vector<Touc
     replay.replicas.push_back(without_context(card, device));
     return replay;
   }
-  const StepMemory steady =
-      step_memory(step, {.buffers = buffers, .with_workspaces = false}, touches);
+  const std::vector<StorageUse> uses =
+      storage_uses(step, {.buffers = buffers, .with_workspaces = false}, touches);
   const auto allocators = tensorflow_allocators(memory, device, card.compute_capability_major);
   Libraries taken(libraries, device);
   std::vector<TensorFlowPool> pools;
@@ -159,7 +159,7 @@ TensorFlowReplay replay_tensorflow(const SizedStep& step, const std::vector<Touc
     pools.emplace_back(step, *allocator, taken);
   }
   std::vector<Walk> walks;
-  for (TensorFlowPool& pool : pools) walks.emplace_back(step, steady, steady, pool);
+  for (TensorFlowPool& pool : pools) walks.emplace_back(step, buffers, uses, uses, pool);
   replay.replicas = run(walks);
   return replay;
 }

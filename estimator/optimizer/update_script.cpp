@@ -86,6 +86,7 @@ UpdateTemporary UpdateScript::sized(std::string_view variable, Size size, std::s
 void UpdateScript::make_value(std::string_view variable, Size size, const DataType* type) {
   const std::vector<std::size_t>& parameters = calls_.calls.back().parameters;
   auto value = std::make_shared<Value>();
+  value->reserve(size == Size::one ? 1 : parameters.size());
   for (const std::size_t parameter : parameters) {
     value->push_back(sized(variable, size, parameter, type));
     if (size == Size::one) break;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <span>
 
 #include "estimator/optimizer/update_script.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -18,9 +19,7 @@ constexpr std::int64_t block_elements = 256;
 
 struct Update {
   ParameterId parameter;
-  TensorView value;
-  TensorView gradient;
-  std::vector<TensorView> state;  ///< the float32 master copy first, if there is one
+  std::size_t first_state = 0, states = 0;  ///< of all state: its own
 };
 
 std::vector<std::int64_t> sizes_of(const Shape& shape) {
@@ -102,8 +101,18 @@ class UpdateLowering {
     graph_.storages.push_back(std::move(storage));
     return StorageId::of(graph_.storages.size() - 1);
   }
-  TensorView add_kept(const Update& update, std::string_view name, const Shape& shape,
-                      DataType type, bool before_first_step);
+  void add_kept(Update& update, std::string_view name, const Shape& shape, DataType type,
+                bool before_first_step);
+  [[nodiscard]] const TensorView& value(const Update& update) const {
+    return parameters_[update.parameter.index()];
+  }
+  [[nodiscard]] const TensorView& gradient(const Update& update) const {
+    return graph_.gradients[update.parameter.index()];
+  }
+  /// The float32 master copy first, if there is one.
+  [[nodiscard]] std::span<const TensorView> state(const Update& update) const {
+    return std::span(state_).subspan(update.first_state, update.states);
+  }
 
   StepGraph& graph_;
   const ModelGraph& model_;
@@ -112,24 +121,24 @@ class UpdateLowering {
   const OptimizerRow& row_;
   ContiguousLayouts layouts_;
   std::vector<Update> updates_;
+  std::vector<TensorView> state_;    // update by update
   std::vector<UpdatedTensor> seen_;  // by each update: the master copy, or the parameter
   std::vector<TensorView> shared_;
 };
 
-TensorView UpdateLowering::add_kept(const Update& update, std::string_view name, const Shape& shape,
-                                    DataType type, bool before_first_step) {
+void UpdateLowering::add_kept(Update& update, std::string_view name, const Shape& shape,
+                              DataType type, bool before_first_step) {
   TensorView view = layouts_.view(shape, type);
-  std::string full_name = model_.parameter(update.parameter).name;
-  full_name.append(1, '.').append(name);
-  view.storage = add({.name = std::move(full_name),
+  view.storage = add({.name = dotted(model_.parameter(update.parameter).name, name),
                       .storage_class = StorageClass::optimizer_state,
                       .persistence = Persistence::persistent,
                       .bytes = byte_count(view),
-                      .op = graph_.storage(update.value.storage).op,
+                      .op = graph_.storage(value(update).storage).op,
                       .parameter = update.parameter,
                       .carries_over = true,
                       .before_first_step = before_first_step});
-  return view;
+  state_.push_back(std::move(view));
+  ++update.states;
 }
 
 // Counters are on the CPU, unless a fused kernel is to read them.
@@ -151,10 +160,10 @@ void UpdateLowering::add_state(Update& update, const UpdatedTensor& seen) {
     if (own_kernels && state.bookkeeping) continue;
     if (state.kept != nullptr && !state.kept(settings_, seen)) continue;
     const Shape shape =
-        state.shape == StateShape::parameter ? update.value.shape : shape_of(state.shape, seen);
+        state.shape == StateShape::parameter ? value(update).shape : shape_of(state.shape, seen);
     const DataType type = type_of(state.type, seen);
     if (own_kernels || on_device(state)) {
-      update.state.push_back(add_kept(update, state.name, shape, type, state.at_construction));
+      add_kept(update, state.name, shape, type, state.at_construction);
     } else {
       graph_.host_state_bytes += (element_count(shape) * Affine(element_size(type))).constant;
     }
@@ -164,21 +173,18 @@ void UpdateLowering::add_state(Update& update, const UpdatedTensor& seen) {
 void UpdateLowering::make_updates() {
   updates_.reserve(model_.parameters.size());
   seen_.reserve(model_.parameters.size());
+  state_.reserve(model_.parameters.size() * row_.state.size());
   for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
     if (!graph_.gradients[i].storage.valid()) continue;
     const TensorType& type = model_.parameters[i].type;
-    Update update{.parameter = ParameterId::of(i),
-                  .value = parameters_[i],
-                  .gradient = graph_.gradients[i],
-                  .state = {}};
-    update.state.reserve(row_.state.size());
+    Update update{.parameter = ParameterId::of(i), .first_state = state_.size()};
     UpdatedTensor seen{.shape = sizes_of(type.shape), .type = type.type};
     if (settings_.master_weights != MasterWeights::none && is_half(type.type)) {
       seen.type = DataType::float32;
-      update.state.push_back(add_kept(update, "master", type.shape, DataType::float32, true));
+      add_kept(update, "master", type.shape, DataType::float32, true);
     }
     add_state(update, seen);
-    updates_.push_back(std::move(update));
+    updates_.push_back(update);
     seen_.push_back(std::move(seen));
   }
 }
@@ -207,13 +213,13 @@ Attributes UpdateLowering::attributes() const {
 }
 
 void UpdateLowering::append(KernelNode& node, const Update& update) const {
-  node.reads.push_back(update.value);
-  node.reads.push_back(update.gradient);
-  node.reads.insert(node.reads.end(), update.state.begin(), update.state.end());
-  node.writes.push_back(update.value);
-  node.writes.insert(node.writes.end(), update.state.begin(), update.state.end());
+  node.reads.push_back(value(update));
+  node.reads.push_back(gradient(update));
+  node.reads.insert(node.reads.end(), state(update).begin(), state(update).end());
+  node.writes.push_back(value(update));
+  node.writes.insert(node.writes.end(), state(update).begin(), state(update).end());
   const Affine rate = static_cast<std::int64_t>(row_.flops_per_element);
-  node.flops = node.flops + element_count(update.value.shape) * rate;
+  node.flops = node.flops + element_count(value(update).shape) * rate;
 }
 
 Kernel own_kernel(const OptimizerRow& row) {
@@ -243,9 +249,9 @@ void UpdateLowering::add_library_calls() {
     const ParameterId parameter =
         temporary.parameter < 0 ? ParameterId{}
                                 : updates_[static_cast<std::size_t>(temporary.parameter)].parameter;
-    std::string name = parameter.valid() ? model_.parameter(parameter).name : "optimizer";
-    name.append(".update.").append(temporary.variable);
-    return temporaries[i] = add({.name = std::move(name),
+    const std::string_view owner =
+        parameter.valid() ? std::string_view(model_.parameter(parameter).name) : "optimizer";
+    return temporaries[i] = add({.name = dotted(owner, dotted("update", temporary.variable)),
                                  .storage_class = StorageClass::temporary,
                                  .bytes = temporary.bytes.count(),
                                  .parameter = parameter});
@@ -269,10 +275,10 @@ void UpdateLowering::add_library_calls() {
   }
   number_repetitions(graph_.storages, first_temporary);
   for (const Update& update : updates_) {
-    graph_.nodes.back().holds.push_back(update.gradient.storage);
+    graph_.nodes.back().holds.push_back(gradient(update).storage);
     if (row_.state_in_turn) continue;
-    for (const TensorView& state : update.state) {
-      graph_.nodes[first_node].holds.push_back(state.storage);
+    for (const TensorView& kept : state(update)) {
+      graph_.nodes[first_node].holds.push_back(kept.storage);
     }
   }
 }

@@ -8,18 +8,9 @@
 
 #include "estimator/catalogue/operator_row.hpp"
 #include "estimator/step/step_builder.hpp"
+#include "estimator/step/unique_names.hpp"
 
 namespace stowage {
-
-namespace {
-
-std::string dotted(std::string_view owner, std::string_view part) {
-  std::string name;
-  name.reserve(owner.size() + 1 + part.size());
-  return name.append(owner).append(1, '.').append(part);
-}
-
-}  // namespace
 
 OperatorLowering::OperatorLowering(StepBuilder& builder, OperatorId op, int micro_batch)
     : builder_(builder), id_(op), micro_batch_(micro_batch) {}
@@ -97,6 +88,7 @@ TensorView OperatorLowering::new_output(int i) {
 
 TensorView OperatorLowering::new_output_like(const TensorView& like, int i) {
   TensorView made = new_output(i);
+  if (made.shape == like.shape && made.strides == like.strides) return made;  // as most are
   made.strides = dense_strides(made.shape, like.strides);
   set_output(i, made);
   return made;
@@ -210,8 +202,7 @@ bool OperatorLowering::has_output_gradient(int i) const {
 
 TensorView OperatorLowering::new_input_gradient(int i) {
   const TensorView& value = input(i);
-  const std::string suffix =
-      input_count() == 1 ? std::string("grad_input") : fmt::format("grad_input{}", i);
+  const std::string suffix = input_count() == 1 ? "grad_input" : fmt::format("grad_input{}", i);
   return new_tensor(suffix, value.shape, value.type, StorageClass::activation_gradient);
 }
 
@@ -220,8 +211,8 @@ TensorView OperatorLowering::new_parameter_gradient(int i) {
   const Parameter& parameter = builder_.model_.parameter(id);
   const DataType type = this->parameter(i).type;
   TensorView view = builder_.layouts_.view(parameter.type.shape, type);
-  std::string name = parameter.name + ".grad";
-  if (type != parameter.type.type) name = fmt::format("{}.{}", name, to_string(type));
+  std::string name = dotted(parameter.name, "grad");
+  if (type != parameter.type.type) name = dotted(name, to_string(type));
   const bool persists = builder_.graph_.settings.step.zero_grad == ZeroGrad::to_zero;
   if (persists && type == parameter.type.type) name += ".incoming";
   view.storage = builder_.add_storage({.name = builder_.suffixed(std::move(name), micro_batch_),

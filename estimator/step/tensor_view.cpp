@@ -30,11 +30,9 @@ bool suggests_channels_last(const TensorView& view) {
   const auto less = [](Affine a, Affine b) {
     return std::pair(a.slope, a.constant) < std::pair(b.slope, b.constant);
   };
-  std::vector<std::size_t> innermost_first{1};
-  for (std::size_t i = rank - 1; i > 1; --i) innermost_first.push_back(i);
-  innermost_first.push_back(0);
   Affine least = 0;
-  for (const std::size_t axis : innermost_first) {
+  for (std::size_t i = 0; i < rank; ++i) {  // innermost first: 1, rank - 1, ..., 2, 0
+    const std::size_t axis = i == 0 ? 1 : i + 1 < rank ? rank - i : 0;
     if (less(view.strides[axis], least)) return false;
     if (axis == 0 && least == view.strides[1]) return false;  // [n, 1, 1, 1] and the like
     least = view.strides[axis];

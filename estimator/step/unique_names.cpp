@@ -52,6 +52,12 @@ void number(const std::vector<std::string*>& names, std::span<const Key> keys, K
 
 }  // namespace
 
+std::string dotted(std::string_view owner, std::string_view part) {
+  std::string name;
+  name.reserve(owner.size() + 1 + part.size());
+  return name.append(owner).append(1, '.').append(part);
+}
+
 void number_repeated(const std::vector<std::string*>& names) {
   const Key index_mask = std::bit_ceil(names.size() + 1) - 1;
   std::vector<Key> keys;

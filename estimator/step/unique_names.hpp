@@ -1,11 +1,15 @@
-// Names that are given twice, made unique.
+// Names made of two parts, and names that are given twice, made unique.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stowage {
+
+/// "<owner>.<part>"
+[[nodiscard]] std::string dotted(std::string_view owner, std::string_view part);
 
 /// Gives the second of equal names the ending "~2", the third "~3", and so on, by their order among
 /// `names`. Says nothing of a name that is like one so made. O(names): a large step has a million,

@@ -15,14 +15,6 @@ namespace {
 
 using Kind = MemoryEvent::Kind;
 
-StepMemory memory_of(std::vector<StorageUse> uses, std::int32_t steps) {
-  StepMemory memory;
-  memory.entries.resize(uses.size());
-  memory.uses = std::move(uses);
-  memory.steps = steps;
-  return memory;
-}
-
 /// "+0 -1 ~2": allocated, freed, the previous copy freed, node by node.
 std::string text_of(const StepEvents& events) {
   std::string text;
@@ -38,9 +30,8 @@ std::string text_of(const StepEvents& events) {
   return text;
 }
 
-std::string steady_text(std::vector<StorageUse> uses, std::int32_t steps) {
-  const StepMemory memory = memory_of(std::move(uses), steps);
-  return text_of(step_events(memory, memory));
+std::string steady_text(const std::vector<StorageUse>& uses, std::int32_t steps) {
+  return text_of(step_events(uses, uses, steps));
 }
 
 }  // namespace
@@ -68,13 +59,13 @@ TEST_CASE("a variable's last value goes when the new one has been made, which st
   CHECK(steady_text({output}, 3) == "| +0 ~0 | ");
   StorageUse first = output;
   first.previous_until = 0;
-  CHECK(text_of(step_events(memory_of({first}, 3), memory_of({output}, 3))) == "| +0 | ");
+  CHECK(text_of(step_events(std::vector{first}, std::vector{output}, 3)) == "| +0 | ");
 }
 
 TEST_CASE("optimizer state appears in the first step and stays") {
   const StorageUse later{.bytes = 1_B, .touches = {2}, .whole_step = true};
   const StorageUse first{.bytes = 1_B, .touches = {2}, .to_end = true};
-  CHECK(text_of(step_events(memory_of({first}, 3), memory_of({later}, 3))) == "| | +0 ");
+  CHECK(text_of(step_events(std::vector{first}, std::vector{later}, 3)) == "| | +0 ");
 }
 
 TEST_CASE("events give the same live bytes as the lifetimes do, in shipped models") {
@@ -86,7 +77,7 @@ TEST_CASE("events give the same live bytes as the lifetimes do, in shipped model
     REQUIRE(sized.has_value());
     const MemoryRules rules{.granularity = 512_B, .with_workspaces = false};
     const StepMemory memory = step_memory(*sized, rules);
-    const StepEvents events = step_events(memory, memory);
+    const StepEvents events = step_events(memory.uses, memory.uses, memory.steps);
     const std::vector<Bytes> live = live_bytes(memory.uses, memory.steps);
     Bytes now;
     for (const StorageUse& use : memory.uses) {

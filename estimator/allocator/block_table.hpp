@@ -15,7 +15,6 @@
 #include <array>
 #include <compare>
 #include <cstdint>
-#include <deque>
 #include <set>
 #include <vector>
 
@@ -63,6 +62,7 @@ class BlockTable {
   /// Precondition: it has no neighbours and is in no set.
   void remove_segment(BlockId id);
 
+  /// A reference lasts until a segment is added or a block is split.
   [[nodiscard]] MemoryBlock& operator[](BlockId id) { return blocks_[id.index()]; }
   [[nodiscard]] const MemoryBlock& operator[](BlockId id) const { return blocks_[id.index()]; }
 
@@ -111,7 +111,7 @@ class BlockTable {
     return pools_[static_cast<std::size_t>((*this)[id].pool)];
   }
 
-  std::deque<MemoryBlock> blocks_;  ///< references to blocks stay good when others are added
+  std::vector<MemoryBlock> blocks_;
   std::vector<BlockId> spare_;
   std::array<Pool, 2> pools_;
   std::int64_t next_address_ = 0;

@@ -185,16 +185,19 @@ BlockSections make_sections(const ArenaBlocks& blocks) {
       }
     }
   }
-  std::vector<std::size_t> seen(blocks.count(), blocks.count());
+  // Where two blocks share a section, a range of one of them begins in one of the other's.
   for (std::size_t b = 0; b < blocks.count(); ++b) {
-    seen[b] = b;
-    for (const Index s : sections.of_block[b]) {
-      for (const Index other : sections.blocks[at(s)]) {
-        if (seen[at(other)] == b) continue;
-        seen[at(other)] = b;
+    for (const StepRange& range : blocks.live[b]) {
+      for (const Index other : sections.blocks[at(section_of[at(range.begin)])]) {
+        if (at(other) == b) continue;
         sections.overlapping[b].push_back(other);
+        sections.overlapping[at(other)].push_back(static_cast<Index>(b));
       }
     }
+  }
+  for (std::vector<Index>& others : sections.overlapping) {
+    std::sort(others.begin(), others.end());
+    others.erase(std::unique(others.begin(), others.end()), others.end());
   }
   return sections;
 }

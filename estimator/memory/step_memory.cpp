@@ -20,9 +20,8 @@ StorageUse use_of(const Storage& storage, const MemoryRules& rules) {
   return use;
 }
 
-using TakeEntry = std::function<void(const MemoryEntry&, const StorageUse&)>;
-
-void for_each_workspace(const SizedStep& step, const MemoryRules& rules, const TakeEntry& take) {
+template <typename Take>
+void for_each_workspace(const SizedStep& step, const MemoryRules& rules, Take take) {
   for (std::size_t i = 0; i < step.engines.size(); ++i) {
     if (step.engines[i].empty()) continue;
     const std::size_t chosen = rules.engine.empty() ? 0 : static_cast<std::size_t>(rules.engine[i]);
@@ -37,8 +36,9 @@ void for_each_workspace(const SizedStep& step, const MemoryRules& rules, const T
 }
 
 // A gradient of which each GPU keeps a share is whole while it is made.
+template <typename Take>
 void for_each_whole_gradient(const SizedStep& step, const MemoryRules& rules,
-                             const std::vector<Touches>& touches, const TakeEntry& take) {
+                             const std::vector<Touches>& touches, Take take) {
   if (!step.graph->settings.parallel.shares_gradients()) return;
   for (std::size_t i = 0; i < step.graph->storages.size(); ++i) {
     const Storage& storage = step.graph->storages[i];
@@ -52,59 +52,9 @@ void for_each_whole_gradient(const SizedStep& step, const MemoryRules& rules,
   }
 }
 
-}  // namespace
-
-std::vector<Touches> storage_touches(const StepGraph& graph) {
-  std::vector<Touches> touches(graph.storages.size());
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const auto step = static_cast<std::int32_t>(i);
-    const KernelNode& node = graph.nodes[i];
-    for (const TensorView& view : node.reads) touches[view.storage.index()].push_back(step);
-    for (const TensorView& view : node.writes) touches[view.storage.index()].push_back(step);
-    for (const StorageId id : node.temporaries) touches[id.index()].push_back(step);
-    for (const StorageId id : node.holds) touches[id.index()].push_back(step);
-  }
-  return touches;
-}
-
-StepMemory step_memory(const SizedStep& step, const MemoryRules& rules) {
-  return step_memory(step, rules, storage_touches(*step.graph));
-}
-
-StepMemory step_memory(const SizedStep& step, const MemoryRules& rules,
-                       const std::vector<Touches>& touches) {
-  const StepGraph& graph = *step.graph;
-  StepMemory memory{.graph = step.graph,
-                    .buffers = rules.buffers,
-                    .steps = static_cast<std::int32_t>(graph.nodes.size())};
-  memory.entries.reserve(graph.storages.size());
-  memory.uses.reserve(graph.storages.size());
-  for_each_entry(step, rules, touches, [&](const MemoryEntry& entry, const StorageUse& use) {
-    memory.entries.push_back(entry);
-    memory.uses.push_back(use);
-  });
-  return memory;
-}
-
-std::vector<StorageUse> storage_uses(const SizedStep& step, const MemoryRules& rules,
-                                     const std::vector<Touches>& touches) {
-  std::vector<StorageUse> uses;
-  uses.reserve(step.graph->storages.size() + rules.buffers.size());
-  for_each_entry(step, rules, touches,
-                 [&](const MemoryEntry&, const StorageUse& use) { uses.push_back(use); });
-  return uses;
-}
-
-std::vector<Bytes> live_bytes(const SizedStep& step, const MemoryRules& rules,
-                              const std::vector<Touches>& touches) {
-  LiveSum sum(static_cast<std::int32_t>(step.graph->nodes.size()));
-  for_each_entry(step, rules, touches,
-                 [&](const MemoryEntry&, const StorageUse& use) { sum.add(use); });
-  return std::move(sum).by_step();
-}
-
-void for_each_entry(const SizedStep& step, const MemoryRules& rules,
-                    const std::vector<Touches>& touches, const TakeEntry& take) {
+template <typename Take>
+void take_entries(const SizedStep& step, const MemoryRules& rules,
+                  const std::vector<Touches>& touches, Take take) {
   const StepGraph& graph = *step.graph;
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
     const Storage& storage = graph.storages[i];
@@ -138,6 +88,63 @@ void for_each_entry(const SizedStep& step, const MemoryRules& rules,
           .exact = buffer.bytes},
          {.bytes = round_up(buffer.bytes, rules.granularity), .whole_step = true});
   }
+}
+
+}  // namespace
+
+std::vector<Touches> storage_touches(const StepGraph& graph) {
+  std::vector<Touches> touches(graph.storages.size());
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const auto step = static_cast<std::int32_t>(i);
+    const KernelNode& node = graph.nodes[i];
+    for (const TensorView& view : node.reads) touches[view.storage.index()].push_back(step);
+    for (const TensorView& view : node.writes) touches[view.storage.index()].push_back(step);
+    for (const StorageId id : node.temporaries) touches[id.index()].push_back(step);
+    for (const StorageId id : node.holds) touches[id.index()].push_back(step);
+  }
+  return touches;
+}
+
+StepMemory step_memory(const SizedStep& step, const MemoryRules& rules) {
+  return step_memory(step, rules, storage_touches(*step.graph));
+}
+
+StepMemory step_memory(const SizedStep& step, const MemoryRules& rules,
+                       const std::vector<Touches>& touches) {
+  const StepGraph& graph = *step.graph;
+  StepMemory memory{.graph = step.graph,
+                    .buffers = rules.buffers,
+                    .steps = static_cast<std::int32_t>(graph.nodes.size())};
+  memory.entries.reserve(graph.storages.size());
+  memory.uses.reserve(graph.storages.size());
+  take_entries(step, rules, touches, [&](const MemoryEntry& entry, const StorageUse& use) {
+    memory.entries.push_back(entry);
+    memory.uses.push_back(use);
+  });
+  return memory;
+}
+
+std::vector<StorageUse> storage_uses(const SizedStep& step, const MemoryRules& rules,
+                                     const std::vector<Touches>& touches) {
+  std::vector<StorageUse> uses;
+  uses.reserve(step.graph->storages.size() + rules.buffers.size());
+  take_entries(step, rules, touches,
+               [&](const MemoryEntry&, const StorageUse& use) { uses.push_back(use); });
+  return uses;
+}
+
+std::vector<Bytes> live_bytes(const SizedStep& step, const MemoryRules& rules,
+                              const std::vector<Touches>& touches) {
+  LiveSum sum(static_cast<std::int32_t>(step.graph->nodes.size()));
+  take_entries(step, rules, touches,
+               [&](const MemoryEntry&, const StorageUse& use) { sum.add(use); });
+  return std::move(sum).by_step();
+}
+
+void for_each_entry(const SizedStep& step, const MemoryRules& rules,
+                    const std::vector<Touches>& touches,
+                    const std::function<void(const MemoryEntry&, const StorageUse&)>& take) {
+  take_entries(step, rules, touches, take);
 }
 
 }  // namespace stowage

@@ -251,7 +251,7 @@ void UpdateLowering::add_library_calls() {
                                 : updates_[static_cast<std::size_t>(temporary.parameter)].parameter;
     const std::string_view owner =
         parameter.valid() ? std::string_view(model_.parameter(parameter).name) : "optimizer";
-    return temporaries[i] = add({.name = dotted(owner, dotted("update", temporary.variable)),
+    return temporaries[i] = add({.name = dotted(owner, "update", temporary.variable),
                                  .storage_class = StorageClass::temporary,
                                  .bytes = temporary.bytes.count(),
                                  .parameter = parameter});

@@ -1,4 +1,4 @@
-// Names made of two parts, and names that are given twice, made unique.
+// Names made of parts, and names that are given twice, made unique.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@
 
 namespace stowage {
 
-/// "<owner>.<part>"
-[[nodiscard]] std::string dotted(std::string_view owner, std::string_view part);
+/// "<owner>.<part>", "<owner>.<part>.<of part>"
+[[nodiscard]] std::string dotted(std::string_view owner, std::string_view part,
+                                 std::string_view of_part = {});
 
 /// Gives the second of equal names the ending "~2", the third "~3", and so on, by their order among
 /// `names`. Says nothing of a name that is like one so made. O(names): a large step has a million,
-/// which meet in small groups of like hashes, so that no table of them all is kept.
+/// of which only those are compared whose hashes meet.
 void number_repeated(const std::vector<std::string*>& names);
 
 /// The same of what has a `name`, from the element `first` on.

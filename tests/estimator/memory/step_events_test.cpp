@@ -7,6 +7,7 @@
 #include <set>
 
 #include "estimator/memory/rule_workspace_source.hpp"
+#include "estimator/memory/step_memory.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {

@@ -10,12 +10,25 @@ namespace stowage {
 Result<SoftwareStack> requested_stack(const Arguments& arguments, Runtime runtime) {
   SoftwareStack stack;
   if (const auto text = arguments.text("cuda-version")) {
-    const auto version = parse_cuda_version(*text);
+    const auto version = parse_version(*text);
     if (!version) {
       return failure(command_line_error(
           fmt::format("--cuda-version: '{}' is not a version such as 12.1", *text)));
     }
     stack.cuda = *version;
+  }
+  stack.pytorch = usual_pytorch(stack.cuda);
+  if (const auto text = arguments.text("pytorch-version")) {
+    const auto version = parse_version(*text);
+    if (!version) {
+      return failure(command_line_error(
+          fmt::format("--pytorch-version: '{}' is not a version such as 2.8", *text)));
+    }
+    if (runtime != Runtime::pytorch) {
+      return failure(command_line_error(fmt::format(
+          "--pytorch-version is for --runtime pytorch, not for {}", to_string(runtime))));
+    }
+    stack.pytorch = *version;
   }
   stack.loading = usual_loading(stack.cuda, runtime);
   const auto loading = arguments.text("module-loading");
@@ -39,6 +52,7 @@ Result<Card> calibrated_card(const Arguments& arguments, Card card) {
 
 Json stack_json(const SoftwareStack& stack) {
   return Json::Object{{"cuda", to_string(stack.cuda)},
+                      {"pytorch", to_string(stack.pytorch)},
                       {"module_loading", std::string(to_string(stack.loading))}};
 }
 

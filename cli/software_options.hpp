@@ -1,4 +1,5 @@
-// --cuda-version, --module-loading and --calibration: the software around the step.
+// --cuda-version, --pytorch-version, --module-loading and --calibration: the software around the
+// step.
 #pragma once
 
 #include "cli/arguments.hpp"

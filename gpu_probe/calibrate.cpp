@@ -128,7 +128,7 @@ Calibration measure(int device, const CalibrationLibraries& libraries) {
   context.wait();
   result.context = usage.grown("the context");
   result.cuda_total = Bytes(static_cast<std::int64_t>(context.total_bytes()));
-  result.stack = {parse_cuda_version(driver.cuda).value_or(CudaVersion{}),
+  result.stack = {parse_version(driver.cuda).value_or(ReleaseVersion{}),
                   context.loads_lazily() ? ModuleLoading::lazy : ModuleLoading::eager};
 
   const DevicePointer arena = context.allocate(arena_bytes);

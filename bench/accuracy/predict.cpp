@@ -83,6 +83,7 @@ CheckReport Predictor::report(const Job& job, std::optional<double> context_mib)
   const SizedStep step =
       value_of(size_step(graph_of(job, card), job.batch, workspaces(job.gpu, card)));
   CheckSettings settings;
+  settings.stack.pytorch = usual_pytorch(software_of_the_time.cuda);
   if (context_mib) {
     Bytes libraries;
     for (const RuntimeRow& row : library_rows(*step.graph, card, settings)) {

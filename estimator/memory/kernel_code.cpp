@@ -66,7 +66,7 @@ constexpr std::array rows{
     KernelCodeRow{cudnn_training, "cuDNN 9.19.0", {13, 0}, within_another},
 };
 
-const KernelCodeRow& row_for(KernelLibrary library, const CudaVersion& cuda) {
+const KernelCodeRow& row_for(KernelLibrary library, const ReleaseVersion& cuda) {
   const KernelCodeRow* found = nullptr;
   for (const KernelCodeRow& row : rows) {
     if (row.library == library && (found == nullptr || row.cuda <= cuda)) found = &row;
@@ -91,7 +91,8 @@ const ArchitectureCode& code_for(std::span<const ArchitectureCode> code, int arc
 
 std::span<const KernelCodeRow> kernel_code_rows() { return rows; }
 
-KernelCode kernel_code(KernelLibrary library, const CudaVersion& cuda, double compute_capability) {
+KernelCode kernel_code(KernelLibrary library, const ReleaseVersion& cuda,
+                       double compute_capability) {
   const KernelCodeRow& row = row_for(library, cuda);
   const int architecture = static_cast<int>(std::lround(compute_capability * 10));
   const ArchitectureCode& code = code_for(row.code, architecture);

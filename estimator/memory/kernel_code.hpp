@@ -29,7 +29,7 @@ struct ArchitectureCode {
 struct KernelCodeRow {
   KernelLibrary library;
   std::string_view release;  ///< "PyTorch 1.13.1"
-  CudaVersion cuda;
+  ReleaseVersion cuda;
   std::span<const ArchitectureCode> code;  ///< by architecture, ascending
 };
 [[nodiscard]] std::span<const KernelCodeRow> kernel_code_rows();
@@ -42,7 +42,7 @@ struct KernelCode {
 /// Of the newest release for `cuda` or an earlier one; of the oldest where all are later. The
 /// card's architecture is served by the most code of those of its generation up to its own, and
 /// where there are none by the nearest below, or above.
-[[nodiscard]] KernelCode kernel_code(KernelLibrary library, const CudaVersion& cuda,
+[[nodiscard]] KernelCode kernel_code(KernelLibrary library, const ReleaseVersion& cuda,
                                      double compute_capability);
 
 }  // namespace stowage

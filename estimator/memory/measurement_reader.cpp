@@ -75,7 +75,7 @@ class Entry {
   }
 
   void set_cuda(const Text& cuda, ProcessMeasurement& result) {
-    const auto version = parse_cuda_version(cuda.text);
+    const auto version = parse_version(cuda.text);
     if (!version) {
       wrong(cuda.node, fmt::format("'cuda' is a version such as 12.1, not '{}'", cuda.text));
       return;

@@ -34,7 +34,8 @@ bool is_eager(const CheckSettings& settings) {
 }
 
 /// Whether `a` says more of a process with the CUDA that is asked for than `b`.
-bool says_more(const ProcessMeasurement& a, const ProcessMeasurement& b, const CudaVersion& asked) {
+bool says_more(const ProcessMeasurement& a, const ProcessMeasurement& b,
+               const ReleaseVersion& asked) {
   if (a.calibrated != b.calibrated) return a.calibrated;
   const bool a_is_older = a.stack.cuda <= asked;
   const bool b_is_older = b.stack.cuda <= asked;

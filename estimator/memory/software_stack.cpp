@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 
 namespace stowage {
 
-std::optional<CudaVersion> parse_cuda_version(std::string_view text) {
-  CudaVersion version;
+std::optional<ReleaseVersion> parse_version(std::string_view text) {
+  ReleaseVersion version;
   const char* const end = text.data() + text.size();
   const auto [dot, no_major] = std::from_chars(text.data(), end, version.major);
   if (no_major != std::errc() || dot == end || *dot != '.') return std::nullopt;
@@ -17,7 +18,7 @@ std::optional<CudaVersion> parse_cuda_version(std::string_view text) {
   return version;
 }
 
-std::string to_string(const CudaVersion& version) {
+std::string to_string(const ReleaseVersion& version) {
   return fmt::format("{}.{}", version.major, version.minor);
 }
 
@@ -25,9 +26,22 @@ std::string_view to_string(ModuleLoading loading) {
   return loading == ModuleLoading::lazy ? "lazy" : "eager";
 }
 
-ModuleLoading usual_loading(const CudaVersion& cuda, Runtime runtime) {
-  constexpr CudaVersion lazy_by_default{12, 2};
-  const CudaVersion from = runtime == Runtime::pytorch ? first_lazy_cuda : lazy_by_default;
+ReleaseVersion usual_pytorch(const ReleaseVersion& cuda) {
+  struct Wheel {
+    ReleaseVersion cuda, pytorch;
+  };
+  constexpr std::array wheels{Wheel{{13, 0}, {2, 15}}, Wheel{{12, 8}, {2, 10}},
+                              Wheel{{12, 6}, {2, 7}},  Wheel{{12, 4}, {2, 6}},
+                              Wheel{{12, 1}, {2, 4}},  Wheel{{11, 7}, {2, 0}}};
+  for (const Wheel& wheel : wheels) {
+    if (wheel.cuda <= cuda) return wheel.pytorch;
+  }
+  return {1, 12};
+}
+
+ModuleLoading usual_loading(const ReleaseVersion& cuda, Runtime runtime) {
+  constexpr ReleaseVersion lazy_by_default{12, 2};
+  const ReleaseVersion from = runtime == Runtime::pytorch ? first_lazy_cuda : lazy_by_default;
   return cuda < from ? ModuleLoading::eager : ModuleLoading::lazy;
 }
 

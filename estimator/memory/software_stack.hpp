@@ -1,4 +1,5 @@
-// SoftwareStack: the CUDA that a process runs with, and when it loads kernels onto the card.
+// SoftwareStack: the CUDA and the PyTorch that a process runs with, and when it loads kernels onto
+// the card.
 //
 // Lazily, a kernel is loaded at its first launch (CUDA 11.7 and later; programming guide, "Lazy
 // Loading"). Eagerly, a library brings all its kernels for the card's architecture when it is
@@ -14,25 +15,31 @@
 
 namespace stowage {
 
-struct CudaVersion {
-  int major = 13;
+struct ReleaseVersion {
+  int major = 0;
   int minor = 0;
-  auto operator<=>(const CudaVersion&) const = default;
+  auto operator<=>(const ReleaseVersion&) const = default;
 };
 /// "12.1"; nullopt where it is none.
-[[nodiscard]] std::optional<CudaVersion> parse_cuda_version(std::string_view text);
-[[nodiscard]] std::string to_string(const CudaVersion& version);
+[[nodiscard]] std::optional<ReleaseVersion> parse_version(std::string_view text);
+[[nodiscard]] std::string to_string(const ReleaseVersion& version);
 
 enum class ModuleLoading { lazy, eager };
 [[nodiscard]] std::string_view to_string(ModuleLoading loading);
 
-inline constexpr CudaVersion first_lazy_cuda{11, 7};
+inline constexpr ReleaseVersion first_lazy_cuda{11, 7};
 /// Without CUDA_MODULE_LOADING: lazy from 12.2 on, on Linux; PyTorch asks for it from 11.7 on.
-[[nodiscard]] ModuleLoading usual_loading(const CudaVersion& cuda, Runtime runtime);
+[[nodiscard]] ModuleLoading usual_loading(const ReleaseVersion& cuda, Runtime runtime);
+
+inline constexpr ReleaseVersion usual_cuda{13, 0};
+/// The newest PyTorch whose published wheels are built for that CUDA or an earlier one; 1.12 where
+/// there is none.
+[[nodiscard]] ReleaseVersion usual_pytorch(const ReleaseVersion& cuda);
 
 struct SoftwareStack {
-  CudaVersion cuda;
+  ReleaseVersion cuda = usual_cuda;
   ModuleLoading loading = ModuleLoading::lazy;
+  ReleaseVersion pytorch{2, 15};
   bool operator==(const SoftwareStack&) const = default;
 };
 

@@ -36,7 +36,8 @@ json row(const Outcome& outcome, const std::string& name) {
 TEST_CASE("check counts the context of the CUDA that is asked for") {
   const Outcome now = checked({"--format=json"});
   CHECK(row(now, "CUDA context")["bytes"] == 481 << 20);
-  CHECK(json::parse(now.out)["software"] == json{{"cuda", "13.0"}, {"module_loading", "lazy"}});
+  CHECK(json::parse(now.out)["software"] ==
+        json{{"cuda", "13.0"}, {"pytorch", "2.15"}, {"module_loading", "lazy"}});
   const Outcome then =
       checked({"--format=json", "--cuda-version", "11.7", "--module-loading", "eager"});
   CHECK(row(then, "CUDA context")["bytes"] == 966367642);
@@ -67,6 +68,9 @@ TEST_CASE("mistakes in the software's options") {
   refused({"--cuda-version", "11.3", "--module-loading", "lazy"},
           "CUDA 11.3 cannot load lazily; 11.7 was the first");
   refused({"--module-loading", "late"}, "--module-loading");
+  refused({"--pytorch-version", "two"}, "--pytorch-version: 'two' is not a version such as 2.8");
+  refused({"--pytorch-version", "2.8", "--runtime", "tensorflow"},
+          "--pytorch-version is for --runtime pytorch, not for tensorflow");
   refused({"--calibration", "/no/such/file.yaml"}, "/no/such/file.yaml");
   const TemporaryFolder folder;
   refused({"--calibration", folder.file("bad.yaml", "contxt: 300 MiB\n")},

@@ -69,7 +69,7 @@ TEST_CASE("the table has what was read off the wheels, to the mebibyte") {
 }
 
 TEST_CASE("a release is the newest that is not newer than asked") {
-  const auto release = [](CudaVersion cuda) {
+  const auto release = [](ReleaseVersion cuda) {
     return kernel_code(KernelLibrary::pytorch, cuda, 8.0).release;
   };
   CHECK(release({9, 0}) == "PyTorch 1.10.2");

@@ -17,7 +17,7 @@ Card card_with(std::vector<ProcessMeasurement> measurements) {
   return card;
 }
 
-CheckSettings eager(CudaVersion cuda, Runtime runtime = Runtime::pytorch) {
+CheckSettings eager(ReleaseVersion cuda, Runtime runtime = Runtime::pytorch) {
   return {.runtime = runtime, .stack = {cuda, ModuleLoading::eager}};
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("loaded eagerly, the framework's kernels besides") {
 // with PyTorch 1.13.1 and 942 with 2.1.1, of which 481 are there lazily; 1,343 on a V100 with
 // PyTorch of early 2022, 334 lazily. The code in the files explains them to within 11 percent.
 TEST_CASE("the eager contexts that others measured") {
-  const auto explained = [](Bytes lazy, CudaVersion cuda, double capability) {
+  const auto explained = [](Bytes lazy, ReleaseVersion cuda, double capability) {
     return lazy + kernel_code(KernelLibrary::pytorch, cuda, capability).bytes;
   };
   CHECK(explained(481_MiB, {11, 7}, 8.0) == 907_MiB);

@@ -25,4 +25,20 @@ TEST_CASE("cuBLAS's workspace is what PyTorch says for each compute capability")
   }
 }
 
+TEST_CASE("older releases of PyTorch: less on Blackwell, and cuBLASLt's own") {
+  const auto graph = testing::lowered(testing::shipped("mlp"), {});
+  const auto buffers = [&](double capability, ReleaseVersion pytorch) {
+    return runtime_buffers(*graph, generic_card(24_GiB, capability),
+                           {.stack = {.pytorch = pytorch}});
+  };
+  CHECK(buffers(10.0, {2, 12}).front().bytes == 33'554'432_B);
+  CHECK(buffers(10.0, {2, 11}).front().bytes == 8'519'680_B);
+  CHECK(buffers(9.0, {2, 4}).front().bytes == 33'554'432_B);
+  CHECK(buffers(8.6, {2, 11}).back().name != "cuBLASLt workspace");
+  const RuntimeBuffer lt = buffers(8.6, {2, 10}).back();
+  CHECK(lt.name == "cuBLASLt workspace");
+  CHECK(lt.bytes == 1_MiB);
+  CHECK(graph->node(lt.first_use).kernel == Kernel::linear_forward);
+}
+
 }  // namespace stowage

@@ -5,15 +5,23 @@
 namespace stowage {
 
 TEST_CASE("a version of CUDA has two numbers") {
-  CHECK(parse_cuda_version("12.1") == CudaVersion{12, 1});
-  CHECK(parse_cuda_version("11.10") == CudaVersion{11, 10});
+  CHECK(parse_version("12.1") == ReleaseVersion{12, 1});
+  CHECK(parse_version("11.10") == ReleaseVersion{11, 10});
   for (const char* text :
        {"", "12", "12.", ".1", "12.1.0", "x", "12.1 ", "-1.0", "0.0", "12.-1", "99999999999.0"}) {
     CAPTURE(text);
-    CHECK_FALSE(parse_cuda_version(text).has_value());
+    CHECK_FALSE(parse_version(text).has_value());
   }
-  CHECK(to_string(CudaVersion{11, 7}) == "11.7");
-  CHECK(CudaVersion{11, 10} > CudaVersion{11, 7});
+  CHECK(to_string(ReleaseVersion{11, 7}) == "11.7");
+  CHECK(ReleaseVersion{11, 10} > ReleaseVersion{11, 7});
+}
+
+TEST_CASE("a PyTorch for each CUDA") {
+  CHECK(usual_pytorch(usual_cuda) == SoftwareStack{}.pytorch);
+  CHECK(usual_pytorch({12, 9}) == ReleaseVersion{2, 10});
+  CHECK(usual_pytorch({12, 2}) == ReleaseVersion{2, 4});
+  CHECK(usual_pytorch({11, 8}) == ReleaseVersion{2, 0});
+  CHECK(usual_pytorch({10, 2}) == ReleaseVersion{1, 12});
 }
 
 TEST_CASE("kernels are loaded lazily from 11.7 on by PyTorch, from 12.2 on by others") {

@@ -185,7 +185,7 @@ const std::vector<OptionSpec>& table() {
        .group = device,
        .value = "X.Y",
        .help = "whose context and libraries are counted",
-       .default_note = "13.0"},
+       .default_note = "the newest that serves the card"},
       {.name = "pytorch-version",
        .type = text,
        .group = device,

@@ -31,7 +31,7 @@ struct Cargo {
 Result<void> set_budget(const Arguments& arguments, bool has_card, PlanRequest& request) {
   const auto budget = arguments.size("budget");
   if (has_card) {
-    const auto settings = requested_check(arguments, Runtime::stowage);
+    const auto settings = requested_check(arguments, Runtime::stowage, request.card);
     if (!settings) return tl::unexpected(settings.error());
     CheckSettings arena = *settings;
     arena.runtime = Runtime::stowage;

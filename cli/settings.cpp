@@ -147,7 +147,8 @@ Result<Card> planned_card(const Plan& plan, const ConfigDirectory& configs) {
   return named_generic_card(*total, std::strtod(capability.c_str(), nullptr));
 }
 
-Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallback) {
+Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallback,
+                                      const Card& card) {
   CheckSettings settings;
   const std::string runtime = arguments.text("runtime").value_or(std::string(to_string(fallback)));
   for (const Runtime candidate : runtimes) {
@@ -156,7 +157,7 @@ Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallba
   settings.in_use = arguments.size("in-use").value_or(Bytes());
   settings.reserve = arguments.size("reserve").value_or(Bytes());
   settings.context = arguments.size("context");
-  const auto stack = requested_stack(arguments, settings.runtime);
+  const auto stack = requested_stack(arguments, settings.runtime, card);
   if (!stack) return tl::unexpected(stack.error());
   settings.stack = *stack;
   if (const auto text = arguments.text("alloc-conf")) {
@@ -185,7 +186,7 @@ Result<RequestedStep> requested_step(const Arguments& arguments, Runtime fallbac
   if (!model) return tl::unexpected(std::move(model.error()));
   auto card = requested_card(arguments, *configs);
   if (!card) return tl::unexpected(std::move(card.error()));
-  auto settings = requested_check(arguments, fallback);
+  auto settings = requested_check(arguments, fallback, card->card);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   auto chosen =
       requested_choice(arguments, model->graph, kernel_set_of(settings->runtime), card->card);

@@ -48,7 +48,8 @@ struct RequestedCard {
 
 /// --runtime (`fallback` where it is not given), --in-use, --reserve, --context, and the options
 /// of one runtime. Errors: the latter's mistakes; with another runtime.
-[[nodiscard]] Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallback);
+[[nodiscard]] Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallback,
+                                                    const Card& card);
 
 /// Where cuDNN's answers are kept; "" with --no-cache or STOWAGE_NO_CACHE.
 [[nodiscard]] std::string answer_folder(const Arguments& arguments);

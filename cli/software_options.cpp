@@ -7,8 +7,9 @@
 
 namespace stowage {
 
-Result<SoftwareStack> requested_stack(const Arguments& arguments, Runtime runtime) {
-  SoftwareStack stack;
+Result<SoftwareStack> requested_stack(const Arguments& arguments, Runtime runtime,
+                                      const Card& card) {
+  SoftwareStack stack{.cuda = usual_cuda(card.compute_capability)};
   if (const auto text = arguments.text("cuda-version")) {
     const auto version = parse_version(*text);
     if (!version) {

@@ -10,7 +10,8 @@
 namespace stowage {
 
 /// Errors: a version that is none, and lazy loading before there was any.
-[[nodiscard]] Result<SoftwareStack> requested_stack(const Arguments& arguments, Runtime runtime);
+[[nodiscard]] Result<SoftwareStack> requested_stack(const Arguments& arguments, Runtime runtime,
+                                                    const Card& card);
 
 /// The card as the calibration's file has it, or unchanged.
 [[nodiscard]] Result<Card> calibrated_card(const Arguments& arguments, Card card);

@@ -26,6 +26,13 @@ std::string_view to_string(ModuleLoading loading) {
   return loading == ModuleLoading::lazy ? "lazy" : "eager";
 }
 
+ReleaseVersion usual_cuda(double compute_capability) {
+  if (compute_capability >= 7.5) return newest_cuda;
+  if (compute_capability >= 5.0) return {12, 9};
+  if (compute_capability >= 3.5) return {11, 8};
+  return {10, 2};
+}
+
 ReleaseVersion usual_pytorch(const ReleaseVersion& cuda) {
   struct Wheel {
     ReleaseVersion cuda, pytorch;

@@ -31,13 +31,16 @@ inline constexpr ReleaseVersion first_lazy_cuda{11, 7};
 /// Without CUDA_MODULE_LOADING: lazy from 12.2 on, on Linux; PyTorch asks for it from 11.7 on.
 [[nodiscard]] ModuleLoading usual_loading(const ReleaseVersion& cuda, Runtime runtime);
 
-inline constexpr ReleaseVersion usual_cuda{13, 0};
+inline constexpr ReleaseVersion newest_cuda{13, 0};
+/// The newest CUDA that serves a compute capability: 13.0 from 7.5 on, 12.9 from 5.0, 11.8 from
+/// 3.5, 10.2 below (release notes of 11.0, 12.0 and 13.0).
+[[nodiscard]] ReleaseVersion usual_cuda(double compute_capability);
 /// The newest PyTorch whose published wheels are built for that CUDA or an earlier one; 1.12 where
 /// there is none.
 [[nodiscard]] ReleaseVersion usual_pytorch(const ReleaseVersion& cuda);
 
 struct SoftwareStack {
-  ReleaseVersion cuda = usual_cuda;
+  ReleaseVersion cuda = newest_cuda;
   ModuleLoading loading = ModuleLoading::lazy;
   ReleaseVersion pytorch{2, 15};
   bool operator==(const SoftwareStack&) const = default;

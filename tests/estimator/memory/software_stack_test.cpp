@@ -16,8 +16,17 @@ TEST_CASE("a version of CUDA has two numbers") {
   CHECK(ReleaseVersion{11, 10} > ReleaseVersion{11, 7});
 }
 
+TEST_CASE("a CUDA for each card") {
+  CHECK(usual_cuda(12.0) == newest_cuda);
+  CHECK(usual_cuda(7.5) == newest_cuda);
+  CHECK(usual_cuda(7.0) == ReleaseVersion{12, 9});
+  CHECK(usual_cuda(5.2) == ReleaseVersion{12, 9});
+  CHECK(usual_cuda(3.7) == ReleaseVersion{11, 8});
+  CHECK(usual_cuda(3.0) == ReleaseVersion{10, 2});
+}
+
 TEST_CASE("a PyTorch for each CUDA") {
-  CHECK(usual_pytorch(usual_cuda) == SoftwareStack{}.pytorch);
+  CHECK(usual_pytorch(newest_cuda) == SoftwareStack{}.pytorch);
   CHECK(usual_pytorch({12, 9}) == ReleaseVersion{2, 10});
   CHECK(usual_pytorch({12, 2}) == ReleaseVersion{2, 4});
   CHECK(usual_pytorch({11, 8}) == ReleaseVersion{2, 0});

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "gpu_probe/cudnn_circumstances.hpp"
 #include "gpu_probe/cudnn_library.hpp"
 #include "gpu_probe/cudnn_operation_graph.hpp"
 
@@ -26,6 +27,24 @@ bool is_allowed(const std::vector<cudnnBackendNumericalNote_t>& notes,
 
 bool has_workspace(const std::vector<Engine>& engines, Bytes workspace) {
   return std::ranges::find(engines, workspace, &Engine::workspace) != engines.end();
+}
+
+// cuDNN loads NVRTC anew for a plan that it compiles and lets go of it with the plan, which takes
+// as long as all the rest of an answer. Held here it stays, found as cuDNN finds it: by its
+// RUNPATH, then as the loader does.
+void hold_nvrtc() {
+  const SharedLibrary& cudnn = cudnn_forwarder();
+  std::size_t (*cuda_version)() = nullptr;
+  if (!cudnn.bind("cudnnGetCudartVersion", cuda_version)) return;
+  const std::size_t major = cuda_version() / 1000;
+  const std::string name = fmt::format("libnvrtc.so.{}", major);
+  const std::string file = cudnn.path();
+  const std::string folder = file.substr(0, file.rfind('/') + 1);
+  const std::string beside[] = {folder, folder + "../../cuda_nvrtc/lib/",
+                                fmt::format("{}../../cu{}/lib/", folder, major), ""};
+  for (const std::string& place : beside) {
+    if (SharedLibrary(place + name)) return;
+  }
 }
 
 class DescribedDeviceSession final : public CudnnSession {
@@ -116,6 +135,7 @@ class DescribedDeviceSession final : public CudnnSession {
 Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string& device) {
   const auto library = cudnn_library();
   if (!library) return tl::unexpected(library.error());
+  hold_nvrtc();
   try {
     return std::make_unique<DescribedDeviceSession>(**library, device);
   } catch (const CudnnFailure& error) {

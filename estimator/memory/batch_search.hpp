@@ -64,7 +64,9 @@ inline constexpr std::int64_t most_tried_batches = 128;
 /// largest_safe takes it that a convolution's least workspace is at most eight times its operands:
 /// batches at which every convolution has that much room beside what is live are not asked about.
 /// For PyTorch's allocator 40 percent of the memory, at least 1 GiB, must be free besides. Of the
-/// others most_tried_batches are tried, evenly spread.
+/// others most_tried_batches are tried, evenly spread: by a run that asks about those convolutions
+/// alone to which what is assumed is over half of what is left, and where that fails (or with
+/// cudnn.benchmark) by one that asks about all.
 /// Errors: as size_step's.
 [[nodiscard]] Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph,
                                              const Card& card, const BatchSettings& settings,

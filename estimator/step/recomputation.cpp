@@ -93,6 +93,7 @@ void StepBuilder::run_until_saved(OperatorId op, int micro_batch) {
     if (std::any_of(last.writes.begin(), last.writes.end(), makes_saved)) return;
     if (last.convolution >= 0) graph_.convolutions.pop_back();
     graph_.nodes.pop_back();
+    node_names_.pop_back();
   }
   while (graph_.storages.size() > first_storage) {
     const StorageId last = StorageId::of(graph_.storages.size() - 1);
@@ -102,6 +103,7 @@ void StepBuilder::run_until_saved(OperatorId op, int micro_batch) {
     if (output == outputs.end() || is_saved(last)) return;
     values_[output->index()] = before[static_cast<std::size_t>(output - outputs.begin())];
     graph_.storages.pop_back();
+    storage_names_.pop_back();
     holders_.pop_back();
     read_again_.pop_back();
   }

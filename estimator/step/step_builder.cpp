@@ -40,8 +40,8 @@ StepGraph StepBuilder::build() && {
   find_first_users();
   find_regions();
   for (int i = 0; i < graph_.settings.micro_batches; ++i) run_micro_batch(i);
-  number_repetitions(graph_.storages);
-  number_repetitions(graph_.nodes);
+  number_repetitions(graph_.storages, storage_names_);
+  number_repetitions(graph_.nodes, node_names_);
   graph_.gradients.resize(model_.parameters.size());
   for (std::size_t i = 0; i < parameter_gradients_.size(); ++i) {
     if (parameter_gradients_[i].present) graph_.gradients[i] = parameter_gradients_[i].view;
@@ -61,6 +61,8 @@ void StepBuilder::reserve() {
   const std::size_t parameters = model_.parameters.size();
   graph_.storages.reserve(passes * (training ? 4 : 2) + parameters * (training ? 5 : 1));
   graph_.nodes.reserve(passes * (training ? 3 : 1) + (training ? parameters : 0));
+  storage_names_.reserve(graph_.storages.capacity());
+  node_names_.reserve(graph_.nodes.capacity());
   holders_.reserve(graph_.storages.capacity());
   read_again_.reserve(graph_.storages.capacity());
   parameter_views_.reserve(parameters);
@@ -245,6 +247,7 @@ void StepBuilder::record_saved() {
 
 // Names are made unique when all are there.
 StorageId StepBuilder::add_storage(Storage storage) {
+  storage_names_.push_back(name_hash(storage.name));
   graph_.storages.push_back(std::move(storage));
   holders_.push_back(0);
   read_again_.push_back(false);
@@ -252,6 +255,7 @@ StorageId StepBuilder::add_storage(Storage storage) {
 }
 
 KernelNode& StepBuilder::add_node(KernelNode node) {
+  node_names_.push_back(name_hash(node.name));
   graph_.nodes.push_back(std::move(node));
   return graph_.nodes.back();
 }

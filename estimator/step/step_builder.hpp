@@ -159,6 +159,8 @@ class StepBuilder {
   const ModelGraph& model_;
   StepGraph graph_;
   Phase phase_ = Phase::forward;
+  std::vector<std::size_t> storage_names_;     // by StorageId: a hash
+  std::vector<std::size_t> node_names_;        // by NodeId: a hash
   std::vector<TensorView> parameter_views_;    // by ParameterId
   std::vector<bool> tensor_needs_gradient_;    // by TensorId
   std::vector<bool> only_for_losses_;          // by OperatorId: leads to no output

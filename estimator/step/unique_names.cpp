@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cassert>
 #include <string_view>
 #include <unordered_map>
 
@@ -16,19 +17,19 @@ std::string dotted(std::string_view owner, std::string_view part, std::string_vi
   return name;
 }
 
-void number_repeated(const std::vector<std::string*>& names) {
-  std::vector<std::size_t> places;  // by a name's hash, among sixteen times as many as names
-  places.reserve(names.size());
+void number_repeated(const std::vector<std::string*>& names,
+                     const std::vector<std::size_t>& hashes) {
+  assert(names.size() == hashes.size());
+  // By a name's hash, sixteen times as many places as names.
   std::vector<bool> taken(16 * std::bit_ceil(names.size() + 1)), shared(taken.size());
-  for (const std::string* name : names) {
-    const std::size_t place = std::hash<std::string_view>()(*name) & (taken.size() - 1);
-    places.push_back(place);
-    if (taken[place]) shared[place] = true;
-    taken[place] = true;
+  const auto place_of = [&](std::size_t i) { return hashes[i] & (taken.size() - 1); };
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (taken[place_of(i)]) shared[place_of(i)] = true;
+    taken[place_of(i)] = true;
   }
   std::unordered_map<std::string_view, int> count;  // of the few that are not alone
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!shared[places[i]]) continue;
+    if (!shared[place_of(i)]) continue;
     // The first of a name stays as it is, so that the key does.
     const int number = ++count[*names[i]];
     if (number > 1) *names[i] += fmt::format("~{}", number);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,15 +16,35 @@ namespace stowage {
 /// Gives the second of equal names the ending "~2", the third "~3", and so on, by their order among
 /// `names`. Says nothing of a name that is like one so made. O(names): a large step has a million,
 /// of which only those are compared whose hashes meet.
-void number_repeated(const std::vector<std::string*>& names);
+/// `hashes`: of each name, by whoever had it at hand when it was made.
+void number_repeated(const std::vector<std::string*>& names,
+                     const std::vector<std::size_t>& hashes);
 
-/// The same of what has a `name`, from the element `first` on.
+[[nodiscard]] inline std::size_t name_hash(std::string_view name) {
+  return std::hash<std::string_view>()(name);
+}
+
+/// The same of what has a `name`.
+template <typename Named>
+void number_repetitions(std::vector<Named>& all, const std::vector<std::size_t>& hashes) {
+  std::vector<std::string*> names;
+  names.reserve(all.size());
+  for (Named& named : all) names.push_back(&named.name);
+  number_repeated(names, hashes);
+}
+
+/// The same from the element `first` on.
 template <typename Named>
 void number_repetitions(std::vector<Named>& all, std::size_t first = 0) {
   std::vector<std::string*> names;
+  std::vector<std::size_t> hashes;
   names.reserve(all.size() - first);
-  for (std::size_t i = first; i < all.size(); ++i) names.push_back(&all[i].name);
-  number_repeated(names);
+  hashes.reserve(all.size() - first);
+  for (std::size_t i = first; i < all.size(); ++i) {
+    names.push_back(&all[i].name);
+    hashes.push_back(name_hash(all[i].name));
+  }
+  number_repeated(names, hashes);
 }
 
 }  // namespace stowage

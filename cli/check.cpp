@@ -111,7 +111,7 @@ Result<Answer> run_check(const Arguments& arguments) {
   const std::vector<KernelWorkspace> workspaces_taken = kernel_workspaces(*step, report);
   out.json.emplace_back("workspaces", workspaces_json(workspaces_taken, model));
   if (verbose && !workspaces_taken.empty()) {
-    out.say("\nThe convolutions' workspaces:");
+    out.say("\nThe kernels' workspaces:");
     out.show(workspace_table(workspaces_taken, model));
   }
   if (!report.fallbacks.empty()) {

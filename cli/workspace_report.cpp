@@ -17,6 +17,8 @@ std::string_view direction_of(Kernel kernel) {
     case Kernel::convolution_backward_filter:
     case Kernel::transposed_convolution_backward_filter:
       return "filter gradient";
+    case Kernel::attention_backward:
+      return "backward";
     default:
       return "forward";
   }
@@ -32,7 +34,7 @@ std::vector<KernelWorkspace> kernel_workspaces(const SizedStep& step, const Chec
   std::vector<KernelWorkspace> workspaces;
   for (std::size_t i = 0; i < step.graph->nodes.size(); ++i) {
     const KernelNode& node = step.graph->nodes[i];
-    if (node.convolution < 0 || step.engines[i].empty()) continue;
+    if (step.engines[i].empty()) continue;
     KernelWorkspace& workspace = workspaces.emplace_back();
     workspace.node = node.name;
     workspace.op = node.op;

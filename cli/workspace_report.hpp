@@ -1,4 +1,4 @@
-// What `check --verbose` says of the convolutions' workspaces.
+// What `check --verbose` says of the workspaces of convolutions and of cuDNN's attention.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,15 @@ namespace stowage {
 struct KernelWorkspace {
   std::string node;  ///< "conv1.backward.data"
   OperatorId op;
-  std::string_view direction;  ///< "forward", "data gradient", "filter gradient"
+  std::string_view direction;  ///< "forward", "data gradient", "filter gradient", "backward"
   Engine engine;               ///< the one that the step is taken to run with
   /// With cudnn.benchmark: what the winner wants at least (`engine` is the most), and the buffer in
   /// which the engines are timed, with room for all.
   std::optional<Bytes> least, timed_in;
 };
 
-/// In the step's order; one for each convolution, also for those that want none.
+/// In the step's order; one for each kernel that a WorkspaceSource was asked about, also for those
+/// that want none.
 [[nodiscard]] std::vector<KernelWorkspace> kernel_workspaces(const SizedStep& step,
                                                              const CheckReport& report);
 

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "gpu_probe/driver_presence.hpp"
+
 namespace stowage {
 namespace {
 
@@ -32,8 +34,9 @@ bool resolve(void* library, const char* symbol, Function& function) {
 
 Result<Driver> load_driver() {
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return failure(fmt::format("there is no CUDA driver: {}", dlerror()),
+  if (library == nullptr || is_driver_stand_in(library)) {
+    const char* why = library == nullptr ? dlerror() : "libcuda.so.1 was not found";
+    return failure(fmt::format("there is no CUDA driver: {}", why),
                    "--on host executes the plan on the CPU");
   }
   Driver driver;

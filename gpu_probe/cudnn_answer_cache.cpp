@@ -168,9 +168,8 @@ std::optional<AnswerFileView> CudnnAnswerCache::read() const {
   return view;
 }
 
-std::optional<WorkspaceAnswer> CudnnAnswerCache::find(const ConvolutionQuery& query) {
+std::optional<WorkspaceAnswer> CudnnAnswerCache::find(std::string question) {
   if (!kept_) return std::nullopt;
-  std::string question = question_bytes(query);
   auto answer = kept_->find(question);
   if (!answer) return std::nullopt;
   found_.push_back(std::move(question));
@@ -178,9 +177,9 @@ std::optional<WorkspaceAnswer> CudnnAnswerCache::find(const ConvolutionQuery& qu
                          std::move(answer->benchmark)};
 }
 
-void CudnnAnswerCache::add(const ConvolutionQuery& query, const WorkspaceAnswer& answer) {
+void CudnnAnswerCache::add(std::string question, const WorkspaceAnswer& answer) {
   if (folder_.empty()) return;
-  fresh_.emplace(question_bytes(query),
+  fresh_.emplace(std::move(question),
                  KeptAnswer{.engines = answer.engines, .benchmark = answer.benchmark});
 }
 

@@ -28,8 +28,9 @@ class CudnnAnswerCache {
   /// Without a folder (""), or with one that belongs to another user, nothing is kept.
   CudnnAnswerCache(std::string folder, std::string circumstances);
 
-  [[nodiscard]] std::optional<WorkspaceAnswer> find(const ConvolutionQuery& query);
-  void add(const ConvolutionQuery& query, const WorkspaceAnswer& answer);
+  /// A question is question_bytes'.
+  [[nodiscard]] std::optional<WorkspaceAnswer> find(std::string question);
+  void add(std::string question, const WorkspaceAnswer& answer);
 
   /// Adds what is new to the file; `parts` as loaded_cudnn_parts has them. Does nothing where
   /// nothing is new.

@@ -1,6 +1,7 @@
 #include "gpu_probe/cudnn_answer_file.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <limits>
 
@@ -118,6 +119,24 @@ std::string question_bytes(const ConvolutionQuery& query) {
   put_varying(bytes, groups);
   put_varying(bytes, static_cast<std::int64_t>(layout));
   for (const bool setting : {tf32, deterministic, benchmark}) put_varying(bytes, setting ? 1 : 0);
+  return bytes;
+}
+
+std::string question_bytes(const AttentionQuery& query) {
+  const auto& [direction, type, q, k, v, output, gradient, bias, causal, statistics, dropout] =
+      query;
+  constexpr std::int64_t after_convolutions = 16;  // no direction of theirs begins so
+  std::string bytes;
+  put_varying(bytes, after_convolutions + static_cast<std::int64_t>(direction));
+  put_varying(bytes, static_cast<std::int64_t>(type));
+  for (const auto* operand : {&q, &k, &v, &output, &gradient, &bias}) {
+    for (const auto* list : {&operand->shape, &operand->strides}) {
+      put_varying(bytes, static_cast<std::int64_t>(list->size()));
+      for (const std::int64_t number : *list) put_varying(bytes, number);
+    }
+  }
+  for (const bool setting : {causal, statistics}) put_varying(bytes, setting ? 1 : 0);
+  put_varying(bytes, std::bit_cast<std::int64_t>(dropout));
   return bytes;
 }
 

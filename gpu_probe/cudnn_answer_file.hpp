@@ -27,6 +27,7 @@ inline constexpr std::size_t most_kept_answers = 16'000;                  ///< i
 /// A question in full, as bytes. Two questions have the same bytes only if they are equal, so what
 /// is found under them is never another question's answer.
 [[nodiscard]] std::string question_bytes(const ConvolutionQuery& query);
+[[nodiscard]] std::string question_bytes(const AttentionQuery& query);
 
 struct KeptAnswer {
   std::uint32_t used = 0;  ///< the last generation that asked for it

@@ -51,7 +51,7 @@ std::set<std::string> steering_environment() {
 bool is_part(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   constexpr std::string_view prefixes[] = {"libcudnn", "libcublas", "libnvrtc", "libnvJitLink",
-                                           "libcuda.so"};
+                                           "libcuda.so", "libstowage_driver_stand_in"};
   return std::ranges::any_of(prefixes, [&](auto prefix) { return name.starts_with(prefix); });
 }
 

@@ -80,6 +80,13 @@ void CudnnDescriptor::set(cudnnBackendAttributeName_t name, const CudnnDescripto
   set_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.descriptor_);
 }
 
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name,
+                          std::span<const CudnnDescriptor> values) {
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (const CudnnDescriptor& value : values) raw.push_back(value.get());
+  set_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(raw.size()), raw.data());
+}
+
 void CudnnDescriptor::set_text(cudnnBackendAttributeName_t name, const std::string& text) {
   set_raw(name, CUDNN_TYPE_CHAR, static_cast<std::int64_t>(text.size()), text.data());
 }

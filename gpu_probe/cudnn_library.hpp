@@ -54,6 +54,8 @@ class CudnnDescriptor {
 
   void set(cudnnBackendAttributeName_t name, std::span<const std::int64_t> values);
   void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
+  /// A list of descriptors.
+  void set(cudnnBackendAttributeName_t name, std::span<const CudnnDescriptor> values);
   void set(cudnnBackendAttributeName_t name, std::int64_t value) {
     set(name, std::span(&value, 1));
   }

@@ -6,12 +6,17 @@
 #include <optional>
 #include <utility>
 
+#include "estimator/memory/attention_workspace.hpp"
+#include "gpu_probe/cudnn_attention_graph.hpp"
 #include "gpu_probe/cudnn_circumstances.hpp"
 #include "gpu_probe/cudnn_library.hpp"
 #include "gpu_probe/cudnn_operation_graph.hpp"
+#include "gpu_probe/driver_presence.hpp"
 
 namespace stowage {
 namespace {
+
+constexpr std::size_t oldest_for_attention = 91600;
 
 // PyTorch's filterEngineConfigs (ATen/native/cudnn/Conv_v8.cpp).
 bool is_allowed(const std::vector<cudnnBackendNumericalNote_t>& notes,
@@ -72,6 +77,27 @@ class DescribedDeviceSession final : public CudnnSession {
     }
   }
 
+  Result<WorkspaceAnswer> attention_engines(const AttentionQuery& query) override {
+    if (library_.get_version() < oldest_for_attention) {
+      return failure(fmt::format("cuDNN {} is not asked about attention; 9.16 and later are",
+                                 library_.version()));
+    }
+    if (const auto driver = have_some_driver(); !driver) return tl::unexpected(driver.error());
+    try {
+      const CudnnDescriptor graph = attention_graph(library_, query);
+      const auto all = configurations(graph, CUDNN_HEUR_MODE_A);
+      if (all.empty()) return failure("cuDNN has no engine for a call of attention");
+      const CudnnDescriptor& first = all.front();
+      CudnnDescriptor engine(library_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+      first.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+      const Bytes stated = stated_workspace(first) + frontend_workspace(query);
+      return WorkspaceAnswer{.engines = {{name(first, engine), stated}},
+                             .origin = WorkspaceOrigin::cudnn};
+    } catch (const CudnnFailure& error) {
+      return failure(error.what());
+    }
+  }
+
  private:
   std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph,
                                               cudnnBackendHeurMode_t mode) const {
@@ -85,12 +111,15 @@ class DescribedDeviceSession final : public CudnnSession {
                                       heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS));
   }
 
+  static Bytes stated_workspace(const CudnnDescriptor& configuration) {
+    return Bytes(configuration.get_integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64));
+  }
+
   // Building is what takes time, so one configuration a workspace size is built, unless all are
   // asked for.
   void add(const CudnnDescriptor& configuration, const ConvolutionQuery& query,
            WorkspaceAnswer& answer) const {
-    const Bytes stated(
-        configuration.get_integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64));
+    const Bytes stated = stated_workspace(configuration);
     if (!query.settings.benchmark && has_workspace(answer.engines, stated)) return;
     CudnnDescriptor engine(library_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     configuration.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, engine);

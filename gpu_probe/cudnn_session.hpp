@@ -23,6 +23,11 @@ class CudnnSession {
   /// that has an engine without workspace, the FALLBACK list. With settings.benchmark all of both
   /// lists are built. No engines: there are none. Errors: cuDNN's own words.
   [[nodiscard]] virtual Result<WorkspaceAnswer> engines(const ConvolutionQuery& query) = 0;
+  /// The first engine of heuristics A, which is what PyTorch asks through cudnn-frontend, with the
+  /// workspace that cuDNN states for it and what the frontend keeps beside. It is not built: these
+  /// engines are compiled at run time, and loading them takes a driver. Errors: cuDNN's own words;
+  /// it has no engine; it is older than 9.16, for which the frontend describes attention otherwise.
+  [[nodiscard]] virtual Result<WorkspaceAnswer> attention_engines(const AttentionQuery& query) = 0;
 };
 
 /// Loads cuDNN and tells it of the device (Card::cudnn_device_json). Errors: not built with cuDNN,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "estimator/memory/attention_workspace.hpp"
 #include "estimator/memory/rule_workspace_source.hpp"
 #include "gpu_probe/cudnn_circumstances.hpp"
 
@@ -39,6 +41,7 @@ std::vector<Engine> kept_engines(const std::vector<Engine>& all) {
 
 CudnnWorkspaceSource::CudnnWorkspaceSource(const Card& card, std::string cache_folder)
     : device_(card.cudnn_device_json),
+      compute_capability_(card.compute_capability),
       cache_folder_(std::move(cache_folder)),
       rule_(rule_workspace_source(card.compute_capability)) {
   if (device_.empty()) why_rule_ = "cuDNN does not serve this card";
@@ -54,16 +57,27 @@ CudnnWorkspaceSource::~CudnnWorkspaceSource() {
 }
 
 WorkspaceAnswer CudnnWorkspaceSource::engines(const ConvolutionQuery& query) {
-  const auto known = answers_.find(query);
-  if (known != answers_.end()) return known->second;
+  return answered(answers_, query);
+}
+
+WorkspaceAnswer CudnnWorkspaceSource::attention_engines(const AttentionQuery& query) {
+  return answered(attention_answers_, query);
+}
+
+template <typename Query>
+WorkspaceAnswer CudnnWorkspaceSource::answered(std::map<Query, WorkspaceAnswer>& known,
+                                               const Query& query) {
+  const auto found = known.find(query);
+  if (found != known.end()) return found->second;
   const WorkspaceAnswer answer = ask(query);
   const bool first = origin_ == WorkspaceOrigin::none;
   origin_ = first || origin_ == answer.origin ? answer.origin : WorkspaceOrigin::mixed;
-  answers_.emplace(query, answer);
+  known.emplace(query, answer);
   return answer;
 }
 
-WorkspaceAnswer CudnnWorkspaceSource::ask(const ConvolutionQuery& query) {
+template <typename Query>
+WorkspaceAnswer CudnnWorkspaceSource::ask(const Query& query) {
   if (!device_.empty()) {
     auto answer = kept_answer(query);
     if (answer && !answer->engines.empty()) return *std::move(answer);
@@ -71,24 +85,35 @@ WorkspaceAnswer CudnnWorkspaceSource::ask(const ConvolutionQuery& query) {
       why_rule_ = answer ? "cuDNN has no engine for a convolution" : answer.error()[0].message;
     }
   }
-  return rule_->engines(query);
+  if constexpr (std::is_same_v<Query, AttentionQuery>) {
+    return rule_->attention_engines(query);
+  } else {
+    return rule_->engines(query);
+  }
 }
 
-Result<WorkspaceAnswer> CudnnWorkspaceSource::kept_answer(const ConvolutionQuery& query) {
+template <typename Query>
+Result<WorkspaceAnswer> CudnnWorkspaceSource::kept_answer(const Query& query) {
+  if constexpr (std::is_same_v<Query, AttentionQuery>) {
+    if (frontend_names_engine(query, compute_capability_)) {
+      return failure("cuDNN is not asked where PyTorch names the engine of attention itself");
+    }
+  }
   const std::string asker = cudnn_asker();
   if (!cache_ && !cache_folder_.empty() && !asker.empty()) {
     cache_.emplace(cache_folder_, cudnn_circumstances(asker, device_));
   }
   if (cache_) {
-    if (auto answer = cache_->find(query)) return *std::move(answer);
+    if (auto answer = cache_->find(question_bytes(query))) return *std::move(answer);
   }
   auto answer = ask_cudnn(query);
   if (answer) answer->engines = kept_engines(answer->engines);
-  if (cache_ && answer) cache_->add(query, *answer);
+  if (cache_ && answer) cache_->add(question_bytes(query), *answer);
   return answer;
 }
 
-Result<WorkspaceAnswer> CudnnWorkspaceSource::ask_cudnn(const ConvolutionQuery& query) {
+template <typename Query>
+Result<WorkspaceAnswer> CudnnWorkspaceSource::ask_cudnn(const Query& query) {
   if (!opened_) {
     auto session = open_cudnn_session(device_);
     if (session) session_ = std::move(*session);
@@ -96,7 +121,11 @@ Result<WorkspaceAnswer> CudnnWorkspaceSource::ask_cudnn(const ConvolutionQuery& 
     opened_ = true;
   }
   if (!session_) return tl::unexpected(why_no_session_);
-  return session_->engines(query);
+  if constexpr (std::is_same_v<Query, AttentionQuery>) {
+    return session_->attention_engines(query);
+  } else {
+    return session_->engines(query);
+  }
 }
 
 }  // namespace stowage

@@ -29,6 +29,7 @@ class CudnnWorkspaceSource final : public WorkspaceSource {
   ~CudnnWorkspaceSource() override;  ///< writes the cache
 
   [[nodiscard]] WorkspaceAnswer engines(const ConvolutionQuery& query) override;
+  [[nodiscard]] WorkspaceAnswer attention_engines(const AttentionQuery& query) override;
 
   /// What the answers so far came from; none before the first.
   [[nodiscard]] WorkspaceOrigin origin() const { return origin_; }
@@ -36,12 +37,19 @@ class CudnnWorkspaceSource final : public WorkspaceSource {
   [[nodiscard]] const std::string& why_rule() const { return why_rule_; }
 
  private:
-  WorkspaceAnswer ask(const ConvolutionQuery& query);
+  // Either kind of query.
+  template <typename Query>
+  WorkspaceAnswer answered(std::map<Query, WorkspaceAnswer>& known, const Query& query);
+  template <typename Query>
+  WorkspaceAnswer ask(const Query& query);
   /// Those that an answer keeps; maybe none. Errors: why cuDNN does not answer.
-  Result<WorkspaceAnswer> kept_answer(const ConvolutionQuery& query);
-  Result<WorkspaceAnswer> ask_cudnn(const ConvolutionQuery& query);
+  template <typename Query>
+  Result<WorkspaceAnswer> kept_answer(const Query& query);
+  template <typename Query>
+  Result<WorkspaceAnswer> ask_cudnn(const Query& query);
 
   std::string device_;
+  double compute_capability_;
   std::string cache_folder_;
   std::unique_ptr<WorkspaceSource> rule_;
   std::optional<CudnnAnswerCache> cache_;  // from the first question on
@@ -51,6 +59,7 @@ class CudnnWorkspaceSource final : public WorkspaceSource {
   WorkspaceOrigin origin_ = WorkspaceOrigin::none;
   std::string why_rule_;
   std::map<ConvolutionQuery, WorkspaceAnswer> answers_;
+  std::map<AttentionQuery, WorkspaceAnswer> attention_answers_;
 };
 
 /// The engines of `all` that an answer keeps (above). Exposed for tests.

@@ -1,8 +1,9 @@
 // Which kernel PyTorch 2.15 takes for scaled_dot_product_attention on CUDA: the first of its order
 // that can run the call (ATen/native/transformers/cuda/sdp_utils.cpp, with cuDNN 9.26 and CUDA 13
 // as in the wheels). Flash comes first, then memory-efficient, then math; on compute capability
-// 9.x and 10.x cuDNN comes before all. Left out: limits on the batch (65,535), pointers' alignment,
-// nested tensors, deterministic mode, and what a user has switched off.
+// 9.x and 10.x cuDNN comes before all. What it takes there is PyTorch 2.15's own choice, asked on
+// pretended cards (tests/reference/attention_choices.py). Left out: limits on the batch (65,535),
+// pointers' alignment, nested tensors, deterministic mode, and what a user has switched off.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -30,6 +31,15 @@ bool low_precision(const Call& call) {
   return call.major >= 8 ? is_half(call.type) : call.type == DataType::float16;
 }
 
+bool cudnn_has_heads(const AttentionSizes& s, bool with_backward) {
+  constexpr std::int64_t most_heads = 65'535;
+  if (s.heads > most_heads) return false;
+  const std::int64_t widest = std::max(s.features, s.value_features);
+  if (!with_backward) return widest <= 256;
+  return widest <= 128 || (s.features == 192 && s.value_features == 128) ||
+         (s.features == 256 && s.value_features == 256);
+}
+
 bool cudnn_can(const Call& call) {
   const AttentionSizes& s = call.sizes;
   if (call.major < 8 || !low_precision(call) || call.bias_needs_gradient || !call.dense_rows) {
@@ -37,8 +47,7 @@ bool cudnn_can(const Call& call) {
   }
   // Its dropout knows sixteenths only.
   if (call.dropout * 16 != std::floor(call.dropout * 16)) return false;
-  constexpr std::int64_t head_limit = 128;
-  if (s.features > head_limit || s.value_features > head_limit) return false;
+  if (!cudnn_has_heads(s, call.needs_gradient)) return false;
   if (s.features % 8 != 0 || s.value_features % 8 != 0) return false;
   return s.keys != 1 && (call.dropout == 0 || s.queries != 1);
 }

@@ -4,8 +4,8 @@
 // cuda/flash_attn/flash_api.cpp mha_bwd, cuda/attention_backward.cu and
 // cuda/mem_eff_attention/kernel_backward.h (workspace_size and the list of kernels in cutlassB.h),
 // cudnn/MHA.cpp. What a kernel saves and returns is checked against FakeTensor; what it allocates
-// within itself (class workspace) is by formula from those sources. cuDNN's workspaces are what its
-// heuristics answered for bf16 causal calls (cuDNN 9.19, sizes 512 to 4096).
+// within itself (class workspace) is by formula from those sources. cuDNN's workspace is asked of a
+// WorkspaceSource (attention_workspace.hpp).
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -74,6 +74,16 @@ TensorView aligned_bias(OperatorLowering& lowering, const TensorView& bias, cons
     if (rows.shape[i] == scores[lead + i]) result.strides[lead + i] = rows.strides[i];
   }
   return result;
+}
+
+/// `auto` as it was decided.
+Attributes named(Implementation implementation) {
+  Attributes attributes;
+  attributes.set("implementation", implementation == Implementation::cudnn ? std::string("cudnn")
+                                   : implementation == Implementation::flash
+                                       ? std::string("flash")
+                                       : std::string("efficient"));
+  return attributes;
 }
 
 Shape score_shape(const AttentionSizes& s) { return {s.batch, s.heads, s.queries, s.keys}; }
@@ -153,11 +163,7 @@ Affine backward_scratch(const OperatorLowering& lowering, Implementation impleme
            rows * Affine(queries * float_size * (1 + features));
   }
   if (implementation == Implementation::cudnn) {
-    const double capability = lowering.compute_capability();
-    const Affine copy = dy.strides == out.strides ? Affine(0) : byte_count(dy);
-    if (capability >= 10 && capability < 12) return copy;
-    if (capability >= 9 && capability < 10) return copy + Affine(256);
-    return copy + rows * Affine(s.queries * s.features * float_size) + Affine(128);
+    return dy.strides.back() == Affine(1) ? Affine(0) : byte_count(dy);
   }
   const Affine delta = rows * Affine(s.queries * float_size);
   const Affine later = delta + efficient_workspace(lowering, s, dy.type);
@@ -171,12 +177,7 @@ Affine backward_scratch(const OperatorLowering& lowering, Implementation impleme
   return always + larger(product + casts + delta, later);
 }
 
-Affine forward_scratch(const OperatorLowering& lowering, Implementation implementation,
-                       const AttentionSizes& s, DataType type) {
-  const double capability = lowering.compute_capability();
-  if (implementation == Implementation::cudnn) {
-    return capability >= 9 && capability < 10 ? Affine(256) : Affine(0);
-  }
+Affine forward_scratch(Implementation implementation, const AttentionSizes& s, DataType type) {
   if (implementation == Implementation::efficient && is_half(type) && s.value_features > 128) {
     return s.batch * Affine(s.heads * s.queries * s.value_features * float_size);
   }
@@ -270,12 +271,12 @@ void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation
   const TensorView out = make_output(lowering, implementation, q, v);
   std::vector<TensorView> writes{out};
   make_statistics(lowering, implementation, s, writes);
-  lowering.emit(
-      Kernel::attention_forward, "forward", reads, writes,
-      {.temporaries = scratch_list(lowering, forward_scratch(lowering, implementation, s, q.type)),
-       .holds = input_storages(lowering),
-       .flops =
-           s.batch * Affine(2 * s.heads * s.queries * s.keys * (s.features + s.value_features))});
+  lowering.emit(Kernel::attention_forward, "forward", reads, writes,
+                {.attributes = named(implementation),
+                 .temporaries = scratch_list(lowering, forward_scratch(implementation, s, q.type)),
+                 .holds = input_storages(lowering),
+                 .flops = s.batch * Affine(2 * s.heads * s.queries * s.keys *
+                                           (s.features + s.value_features))});
   lowering.save("query", q);
   lowering.save("key", k);
   lowering.save("value", v);
@@ -328,9 +329,11 @@ AttentionOperands backward_fused_attention(OperatorLowering& lowering,
   for (const std::string_view role : saved_roles) {
     if (lowering.has_saved(role)) holds.push_back(lowering.saved(role).storage);
   }
-  lowering.emit(Kernel::attention_backward, "backward",
-                {dy, q, k, v, out, lowering.saved("logsumexp")}, writes,
-                {.temporaries =
+  std::vector<TensorView> reads{dy, q, k, v, out, lowering.saved("logsumexp")};
+  if (lowering.has_saved("bias")) reads.push_back(lowering.saved("bias"));
+  lowering.emit(Kernel::attention_backward, "backward", reads, writes,
+                {.attributes = named(implementation),
+                 .temporaries =
                      scratch_list(lowering, backward_scratch(lowering, implementation, s, dy, out)),
                  .holds = holds,
                  .flops = s.batch * Affine(5 * s.heads * s.queries * s.keys *

@@ -14,7 +14,7 @@ constexpr int most_calm_tries = 32;
 constexpr double unfragmented_share = 0.6;     // see find_batch
 constexpr std::size_t most_remembered = 4096;  // answers; a sweep over batches asks each but once
 
-/// Sizes a graph at one batch after another, asking about each distinct convolution once.
+/// Sizes a graph at one batch after another, asking each distinct question once.
 class Trial {
  public:
   Trial(std::shared_ptr<const StepGraph> graph, const Card& card, const CheckSettings& settings,
@@ -27,7 +27,7 @@ class Trial {
         buffers_(runtime_buffers(*graph_, card, settings)),
         touches_(storage_touches(*graph_)) {
     for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
-      if (graph_->nodes[i].convolution >= 0) convolutions_.push_back(i);
+      if (wants_workspace(graph_->nodes[i])) askers_.push_back(i);
     }
   }
 
@@ -45,59 +45,59 @@ class Trial {
     return live && within_limit(*live);
   }
 
-  /// Whether the step completes. With `assume`, a convolution that has assumed_workspace_factor
+  /// Whether the step completes. With `assume`, a kernel that has assumed_workspace_factor
   /// times its operands to spare is taken to find an engine. The tightest are asked first.
   [[nodiscard]] bool completes(std::int64_t batch, bool assume) {
     const auto live = live_without_workspaces(batch);
     if (!live || !within_limit(*live)) return false;
-    std::vector<std::size_t> nodes = convolutions_;
+    std::vector<std::size_t> nodes = askers_;
     std::stable_sort(nodes.begin(), nodes.end(),
                      [&](std::size_t a, std::size_t b) { return (*live)[a] > (*live)[b]; });
     return std::all_of(nodes.begin(), nodes.end(), [&](std::size_t node) {
       const Bytes room = limit_ - (*live)[node];
-      const ConvolutionQuery query = convolution_query(*graph_, graph_->nodes[node], batch);
+      const WorkspaceQuery query = workspace_query(*graph_, graph_->nodes[node], batch);
       if (assume && room >= assumed_workspace_factor * operand_bytes(query)) return true;
       return round_up(least_workspace(node, query), granularity_) <= room;
     });
   }
 
-  /// Whether every convolution has so much to spare that `completes` would ask about none, if there
+  /// Whether every kernel has so much to spare that `completes` would ask about none, if there
   /// were `slack` less memory.
   [[nodiscard]] bool completes_unasked(std::int64_t batch, Bytes slack = {}) {
     const auto live = live_without_workspaces(batch);
     if (!live) return false;
     const Bytes limit = limit_ - slack;
     if (!live->empty() && std::ranges::max(*live) > limit) return false;
-    return std::all_of(convolutions_.begin(), convolutions_.end(), [&](std::size_t node) {
-      const ConvolutionQuery query = convolution_query(*graph_, graph_->nodes[node], batch);
+    return std::all_of(askers_.begin(), askers_.end(), [&](std::size_t node) {
+      const WorkspaceQuery query = workspace_query(*graph_, graph_->nodes[node], batch);
       return limit - (*live)[node] >= assumed_workspace_factor * operand_bytes(query);
     });
   }
 
-  /// The step with the workspaces that are assumed, but for convolutions to which that would be
-  /// more than half of what is left for them: they have those that the source says.
+  /// The step with the workspaces that are assumed, but for kernels to which that would be more
+  /// than half of what is left for them: they have those that the source says.
   [[nodiscard]] std::optional<SizedStep> assumed_step(std::int64_t batch) {
     const auto rooms = this->rooms(batch);
     Result<SizedStep> step = size_storages(graph_, batch);
     if (!rooms || !step) return std::nullopt;
-    for (std::size_t i = 0; i < convolutions_.size(); ++i) {
-      const KernelNode& node = graph_->nodes[convolutions_[i]];
-      const ConvolutionQuery query = convolution_query(*graph_, node, batch);
+    for (std::size_t i = 0; i < askers_.size(); ++i) {
+      const KernelNode& node = graph_->nodes[askers_[i]];
+      const WorkspaceQuery query = workspace_query(*graph_, node, batch);
       const Bytes workspace = assumed_workspace_factor * operand_bytes(query);
-      step->engines[convolutions_[i]] =
+      step->engines[askers_[i]] =
           workspace * 2 <= (*rooms)[i]
               ? Engines({{.name = "assumed", .workspace = workspace}})
-              : Engines(convolution_engines(*graph_, node, query, source_).engines);
+              : Engines(workspace_engines(*graph_, node, query, source_).engines);
     }
     return *std::move(step);
   }
 
-  /// What is left for each convolution's workspace; nullopt where a size overflows.
+  /// What is left for each kernel's workspace; nullopt where a size overflows.
   [[nodiscard]] std::optional<std::vector<Bytes>> rooms(std::int64_t batch) {
     const auto live = live_without_workspaces(batch);
     if (!live) return std::nullopt;
     std::vector<Bytes> rooms;
-    for (const std::size_t node : convolutions_) rooms.push_back(limit_ - (*live)[node]);
+    for (const std::size_t node : askers_) rooms.push_back(limit_ - (*live)[node]);
     return rooms;
   }
 
@@ -107,9 +107,9 @@ class Trial {
   }
 
   [[nodiscard]] bool engines_fit(std::int64_t batch, const std::vector<Bytes>& rooms) {
-    for (std::size_t i = 0; i < convolutions_.size(); ++i) {
-      const auto query = convolution_query(*graph_, graph_->nodes[convolutions_[i]], batch);
-      if (round_up(least_workspace(convolutions_[i], query), granularity_) > rooms[i]) return false;
+    for (std::size_t i = 0; i < askers_.size(); ++i) {
+      const auto query = workspace_query(*graph_, graph_->nodes[askers_[i]], batch);
+      if (round_up(least_workspace(askers_[i], query), granularity_) > rooms[i]) return false;
     }
     return true;
   }
@@ -121,21 +121,30 @@ class Trial {
     return top <= limit_;
   }
 
-  [[nodiscard]] static Bytes operand_bytes(const ConvolutionQuery& query) {
+  [[nodiscard]] static Bytes operand_bytes(const WorkspaceQuery& query) {
     Bytes bytes;
-    for (const auto* shape : {&query.x, &query.w, &query.y}) {
-      Bytes operand(element_size(query.type));
-      for (const std::int64_t dimension : *shape) operand = operand * dimension;
+    const auto add = [&](const std::vector<std::int64_t>& shape, DataType type) {
+      Bytes operand(element_size(type));
+      for (const std::int64_t dimension : shape) operand = operand * dimension;
       bytes += operand;
+    };
+    if (const auto* convolution = std::get_if<ConvolutionQuery>(&query)) {
+      for (const auto* x : {&convolution->x, &convolution->w, &convolution->y}) {
+        add(*x, convolution->type);
+      }
+    } else {
+      const auto& attention = std::get<AttentionQuery>(query);
+      for (const auto* x : {&attention.query, &attention.key, &attention.value}) {
+        add(x->shape, attention.type);
+      }
     }
     return bytes;
   }
 
-  [[nodiscard]] Bytes least_workspace(std::size_t node, const ConvolutionQuery& query) {
+  [[nodiscard]] Bytes least_workspace(std::size_t node, const WorkspaceQuery& query) {
     const auto found = asked_.find(query);
     if (found != asked_.end()) return found->second;
-    const WorkspaceAnswer answer =
-        convolution_engines(*graph_, graph_->nodes[node], query, source_);
+    const WorkspaceAnswer answer = workspace_engines(*graph_, graph_->nodes[node], query, source_);
     const Bytes least =
         std::min_element(answer.engines.begin(), answer.engines.end(),
                          [](const Engine& a, const Engine& b) { return a.workspace < b.workspace; })
@@ -152,8 +161,8 @@ class Trial {
   Bytes limit_;
   std::vector<RuntimeBuffer> buffers_;
   std::vector<Touches> touches_;
-  std::vector<std::size_t> convolutions_;  // the nodes
-  std::map<ConvolutionQuery, Bytes> asked_;
+  std::vector<std::size_t> askers_;  // the nodes that want a workspace
+  std::map<WorkspaceQuery, Bytes> asked_;
 };
 
 /// The largest batch whose tensors alone fit; 0: none.

@@ -1,9 +1,11 @@
 #include "estimator/memory/library_calls.hpp"
 
+#include "estimator/memory/attention_workspace.hpp"
+
 namespace stowage {
 
 bool calls_cudnn(const KernelNode& node) {
-  if (node.convolution >= 0) return true;
+  if (node.convolution >= 0 || is_cudnn_attention(node)) return true;
   return node.kernel == Kernel::batch_norm_forward || node.kernel == Kernel::batch_norm_inference;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "estimator/memory/attention_workspace.hpp"
 #include "estimator/memory/benchmark.hpp"
 
 namespace stowage {
@@ -151,6 +152,11 @@ class RuleWorkspaceSource final : public WorkspaceSource {
     answer.benchmark.resize(benchmark_limit, none);
     answer.benchmark.push_back({"rule, the largest", 2 * all});
     return answer;
+  }
+
+  WorkspaceAnswer attention_engines(const AttentionQuery& query) override {
+    return {.engines = {{"rule", rule_attention_workspace(query, compute_capability_)}},
+            .origin = WorkspaceOrigin::rule};
   }
 
  private:

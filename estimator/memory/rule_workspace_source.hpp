@@ -26,8 +26,8 @@ namespace stowage {
 /// Answers with the rule's engine first and one without workspace second: cuDNN had such an engine
 /// for every convolution that was asked about. With benchmark ten plans are timed, of which one
 /// converts all operands; an eleventh wants twice the operands (cuDNN's largest over both lists was
-/// 1.0 to 2.5 times the operands in the median, its largest among the first ten 1.0 to 1.2). Origin
-/// `rule`.
+/// 1.0 to 2.5 times the operands in the median, its largest among the first ten 1.0 to 1.2). Of
+/// attention it answers rule_attention_workspace (attention_workspace.hpp). Origin `rule`.
 [[nodiscard]] std::unique_ptr<WorkspaceSource> rule_workspace_source(double compute_capability);
 
 }  // namespace stowage

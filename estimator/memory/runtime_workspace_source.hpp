@@ -18,6 +18,9 @@ class RuntimeWorkspaceSource : public WorkspaceSource {
   RuntimeWorkspaceSource(WorkspaceSource& source, Runtime runtime)
       : source_(source), runtime_(runtime) {}
   [[nodiscard]] WorkspaceAnswer engines(const ConvolutionQuery& query) override;
+  [[nodiscard]] WorkspaceAnswer attention_engines(const AttentionQuery& query) override {
+    return source_.attention_engines(query);
+  }
 
  private:
   WorkspaceSource& source_;

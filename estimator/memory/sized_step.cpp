@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "estimator/memory/attention_workspace.hpp"
 #include "estimator/memory/benchmark.hpp"
 #include "estimator/memory/native_convolution.hpp"
 #include "estimator/memory/partition.hpp"
@@ -106,6 +107,23 @@ WorkspaceAnswer convolution_engines(const StepGraph& graph, const KernelNode& no
   return source.engines(query);
 }
 
+bool wants_workspace(const KernelNode& node) {
+  return node.convolution >= 0 || is_cudnn_attention(node);
+}
+
+WorkspaceQuery workspace_query(const StepGraph& graph, const KernelNode& node, std::int64_t batch) {
+  if (node.convolution >= 0) return convolution_query(graph, node, batch);
+  return attention_query(graph, node, batch);
+}
+
+WorkspaceAnswer workspace_engines(const StepGraph& graph, const KernelNode& node,
+                                  const WorkspaceQuery& query, WorkspaceSource& source) {
+  if (const auto* convolution = std::get_if<ConvolutionQuery>(&query)) {
+    return convolution_engines(graph, node, *convolution, source);
+  }
+  return source.attention_engines(std::get<AttentionQuery>(query));
+}
+
 Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int64_t batch) {
   if (batch < 1) return failure(fmt::format("batch {} is not at least 1", batch));
   SizedStep sized{.graph = graph, .batch = batch};
@@ -175,6 +193,7 @@ class Questioner {
     WorkspaceOrigin origin = WorkspaceOrigin::none;
   };
   const Answer& answer(const KernelNode& node) {
+    if (node.convolution < 0) return attention(node);
     const ConvolutionCall& call = graph_.convolutions[static_cast<std::size_t>(node.convolution)];
     const Answer*& known = by_call_[is_transposed(node.kernel)][call];
     if (known == nullptr) known = &asked(node);
@@ -196,9 +215,19 @@ class Questioner {
     return answers.emplace(std::move(query), std::move(answer)).first->second;
   }
 
+  const Answer& attention(const KernelNode& node) {
+    AttentionQuery query = attention_query(graph_, node, batch_);
+    const auto found = by_attention_.find(query);
+    if (found != by_attention_.end()) return found->second;
+    WorkspaceAnswer given = source_.attention_engines(query);
+    Answer answer{.engines = Engines(std::move(given.engines)), .origin = given.origin};
+    return by_attention_.emplace(std::move(query), std::move(answer)).first->second;
+  }
+
   const StepGraph& graph_;
   std::int64_t batch_;
   WorkspaceSource& source_;
+  std::map<AttentionQuery, Answer> by_attention_;
   // Of plain convolutions and of transposed ones: their questions may be the same, but PyTorch runs
   // some of the plain ones itself.
   std::array<std::map<ConvolutionQuery, Answer>, 2> by_query_;
@@ -215,7 +244,7 @@ Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph, std::int64_t
   if (benchmark) sized->benchmark.resize(graph->nodes.size());
   Questioner questioner(*graph, batch, source);
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
-    if (graph->nodes[i].convolution < 0) continue;
+    if (!wants_workspace(graph->nodes[i])) continue;
     const Questioner::Answer& answer = questioner.answer(graph->nodes[i]);
     sized->engines[i] = answer.engines;
     if (benchmark) sized->benchmark[i] = answer.benchmark;

@@ -1,8 +1,10 @@
-// SizedStep: a StepGraph at a batch size, in bytes, with the engines that its convolutions may use.
+// SizedStep: a StepGraph at a batch size, in bytes, with the engines that its convolutions and
+// cuDNN's attention may use.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "estimator/base/bytes.hpp"
@@ -49,12 +51,25 @@ struct SizedStep {
                                                   const ConvolutionQuery& query,
                                                   WorkspaceSource& source);
 
+/// The question of any node that puts one.
+using WorkspaceQuery = std::variant<ConvolutionQuery, AttentionQuery>;
+
+/// Whether a WorkspaceSource is asked about the node.
+[[nodiscard]] bool wants_workspace(const KernelNode& node);
+
+/// Precondition: wants_workspace(node).
+[[nodiscard]] WorkspaceQuery workspace_query(const StepGraph& graph, const KernelNode& node,
+                                             std::int64_t batch);
+[[nodiscard]] WorkspaceAnswer workspace_engines(const StepGraph& graph, const KernelNode& node,
+                                                const WorkspaceQuery& query,
+                                                WorkspaceSource& source);
+
 /// Sizes every storage, without asking for workspaces (engines stay empty).
 /// Errors as size_step's.
 [[nodiscard]] Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph,
                                               std::int64_t batch);
 
-/// size_storages, and asks `source` once for each distinct convolution.
+/// size_storages, and asks `source` once for each distinct convolution and call of attention.
 /// Errors: batch < 1; a size below 0 (a dimension of `batch - 5`) or past 2^62 bytes, naming the
 /// layer ("batch 1000000000 makes layer ...").
 [[nodiscard]] Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "estimator/memory/attention_workspace.hpp"
+
 namespace stowage {
 
 std::string_view to_string(WorkspaceOrigin origin) {
@@ -28,6 +30,10 @@ void keep_within(std::vector<Engine>& engines, Bytes limit) {
 }
 
 }  // namespace
+
+WorkspaceAnswer WorkspaceSource::attention_engines(const AttentionQuery& query) {
+  return {.engines = {{"rule", frontend_workspace(query)}}, .origin = WorkspaceOrigin::rule};
+}
 
 WorkspaceAnswer within_limit(WorkspaceAnswer answer, Bytes limit) {
   keep_within(answer.engines, limit);

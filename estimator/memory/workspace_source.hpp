@@ -1,4 +1,5 @@
-// WorkspaceSource: who says how much scratch a convolution's engines want.
+// WorkspaceSource: who says how much scratch the engines of a convolution and of cuDNN's attention
+// want.
 //
 // The estimator knows no cuDNN: a source is handed to it. gpu_probe/ has one that asks cuDNN for a
 // described device; rule_workspace_source.hpp has the documented rule that stands in.
@@ -58,6 +59,24 @@ struct ConvolutionQuery {
   auto operator<=>(const ConvolutionQuery&) const = default;
 };
 
+/// A call of scaled dot product attention that PyTorch gives to cuDNN, at a batch size.
+struct AttentionQuery {
+  enum class Direction { forward, backward };
+  struct Operand {
+    std::vector<std::int64_t> shape, strides;  ///< [n, heads, length, features]; in elements
+    auto operator<=>(const Operand&) const = default;
+  };
+  Direction direction = Direction::forward;
+  DataType type = DataType::bfloat16;
+  Operand query, key, value, output;
+  Operand gradient;  ///< the output's, as the kernel gets it; forward: empty
+  Operand bias;      ///< expanded to the scores' shape; empty: none
+  bool causal = false;
+  bool statistics = true;  ///< forward: the rows' logsumexp is kept for backward
+  double dropout = 0;
+  auto operator<=>(const AttentionQuery&) const = default;
+};
+
 enum class WorkspaceOrigin { none, cudnn, rule, mixed };
 [[nodiscard]] std::string_view to_string(WorkspaceOrigin origin);
 
@@ -76,6 +95,10 @@ class WorkspaceSource {
  public:
   virtual ~WorkspaceSource() = default;
   [[nodiscard]] virtual WorkspaceAnswer engines(const ConvolutionQuery& query) = 0;
+  /// One engine: PyTorch takes the first that can be built, and no other where that one's workspace
+  /// does not fit. It counts what cudnn-frontend keeps there beside cuDNN itself. A source that
+  /// knows nothing of cuDNN's engines counts that alone (attention_workspace.hpp).
+  [[nodiscard]] virtual WorkspaceAnswer attention_engines(const AttentionQuery& query);
 };
 
 /// The answer without the engines that want more than `limit`, which is TensorFlow's scratch limit

@@ -54,7 +54,7 @@
 //   softmax_forward            x -> y                               axis (>= 0), causal (4)
 //   softmax_backward           y, dy -> dx
 //   attention_forward          q, k, v, [bias] -> out, logsumexp, [rng]  pytorch only
-//   attention_backward         dout, q, k, v, out, logsumexp -> dq, dk, dv, [dbias]  pytorch only
+//   attention_backward         dout, q, k, v, out, logsumexp, [bias] -> dq, dk, dv, [dbias] pytorch
 //   log_softmax_forward        x -> y                               axis (>= 0)
 //   log_softmax_backward       y, dy -> dx
 //   nll_loss_forward           logp, target -> loss                 (5); pytorch: -> loss, total_weight

@@ -57,9 +57,9 @@ TEST_CASE("check --verbose names each convolution's engine and its workspace") {
     more.insert(more.begin(), command.begin(), command.end());
     return stowage_program(more);
   };
-  CHECK(with({}).out.find("The convolutions' workspaces:") == std::string::npos);
+  CHECK(with({}).out.find("The kernels' workspaces:") == std::string::npos);
   CHECK(with({"--verbose"}).out.find(R"(
-The convolutions' workspaces:
+The kernels' workspaces:
   Workspace  Engine  Layer  Direction
    20.0 KiB  rule    conv   forward
    20.0 KiB  rule    conv   filter gradient

@@ -47,12 +47,12 @@ std::string listed(const std::optional<WorkspaceAnswer>& answer) {
 void keep(const std::string& folder, const std::string& circumstances,
           std::initializer_list<std::int64_t> numbers, const std::string& parts = "") {
   CudnnAnswerCache cache(folder, circumstances);
-  for (const std::int64_t n : numbers) cache.add(question(n), engines(n));
+  for (const std::int64_t n : numbers) cache.add(question_bytes(question(n)), engines(n));
   cache.write(parts);
 }
 
 std::string found(const std::string& folder, const std::string& circumstances, std::int64_t n) {
-  return listed(CudnnAnswerCache(folder, circumstances).find(question(n)));
+  return listed(CudnnAnswerCache(folder, circumstances).find(question_bytes(question(n))));
 }
 
 /// Sets a variable for as long as it lives; nullptr unsets it.
@@ -96,12 +96,12 @@ TEST_CASE("with benchmark a question is another one, whose plans are kept in ord
   answer.benchmark = {{"eng1", 7_B}, {"eng2", 9_B}, {"eng1", 7_B}};
   {
     CudnnAnswerCache cache(folder.path(), "card");
-    cache.add(question(1), engines(1));
-    cache.add(timed, answer);
+    cache.add(question_bytes(question(1)), engines(1));
+    cache.add(question_bytes(timed), answer);
     cache.write("");
   }
   CHECK(found(folder.path(), "card", 1) == "eng1=1 eng0=0 ");
-  CHECK(listed(CudnnAnswerCache(folder.path(), "card").find(timed)) ==
+  CHECK(listed(CudnnAnswerCache(folder.path(), "card").find(question_bytes(timed))) ==
         "eng1=1 eng0=0 of eng1=7 eng2=9 eng1=7 ");
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("a file of an earlier version is as none, and is replaced") {
 TEST_CASE("an answer that there is no engine is an answer") {
   const TemporaryFolder folder;
   CudnnAnswerCache cache(folder.path(), "card");
-  cache.add(question(1), {.engines = {}, .origin = WorkspaceOrigin::cudnn});
+  cache.add(question_bytes(question(1)), {.engines = {}, .origin = WorkspaceOrigin::cudnn});
   cache.write("");
   CHECK(found(folder.path(), "card", 1) == "");
 }

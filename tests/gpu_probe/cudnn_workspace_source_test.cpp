@@ -259,8 +259,8 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
   CudnnAnswerCache cache(
       folder.path(), cudnn_circumstances(cudnn_asker(), card_named("rtx3090").cudnn_device_json));
   for (const auto& [question, engines] : fresh) {
-    REQUIRE(cache.find(question));
-    CHECK(in_full(cache.find(question)->engines) == engines);
+    REQUIRE(cache.find(question_bytes(question)));
+    CHECK(in_full(cache.find(question_bytes(question))->engines) == engines);
     const WorkspaceAnswer answer = second.engines(question);
     CHECK(answer.origin == WorkspaceOrigin::cudnn);
     CHECK(in_full(answer.engines) == engines);

@@ -38,13 +38,13 @@ def cuda_headers():
     raise FileNotFoundError("driver_types.h in the nvidia packages")
 
 
-def relaunch_with_shim():
+def relaunch_with_shim(*definitions):
     """Build the shim and start this program again with it preloaded (returns in the second run)."""
     if os.environ.get(SHIM_VARIABLE):
         return
     library = pathlib.Path(tempfile.mkdtemp(prefix="stowage-shim-")) / "libcuda.so.1"
     command = ["g++", "-O1", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1",
-               f"-I{cuda_headers()}", "-o", str(library), str(SHIM_SOURCE)]
+               f"-I{cuda_headers()}", *definitions, "-o", str(library), str(SHIM_SOURCE)]
     subprocess.run(command, check=True)
     environment = dict(os.environ, LD_PRELOAD=str(library))
     environment[SHIM_VARIABLE] = str(library)

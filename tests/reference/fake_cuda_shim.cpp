@@ -6,8 +6,8 @@
 // index with the number of visible devices, which is 0 here, and throws. This library answers for
 // the driver and for c10: many devices while `stowage_show_devices(n)` says so, none of them with a
 // context. Attention asks for the device's properties before it chooses a kernel; they are those of
-// an A100 as far as that choice needs them (STOWAGE_FAKE_MAJOR: of another compute capability). Nothing else of CUDA is provided, so any attempt to run
-// a kernel still fails.
+// an A100 as far as that choice needs them (STOWAGE_FAKE_MAJOR, STOWAGE_FAKE_MINOR: of another
+// compute capability). Nothing else of CUDA is provided, so any attempt to run a kernel still fails.
 //
 // Built and preloaded by fake_cuda.py; its soname is libcuda.so.1.
 
@@ -16,6 +16,19 @@
 #ifndef STOWAGE_FAKE_MAJOR
 #define STOWAGE_FAKE_MAJOR 8
 #endif
+#ifndef STOWAGE_FAKE_MINOR
+#define STOWAGE_FAKE_MINOR 0
+#else
+// For a single query PyTorch looks at the current device as well (attention_choices.py).
+extern "C" int cudaGetDevice(int* device) {
+  *device = 0;
+  return 0;
+}
+extern "C" int cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return 0;
+}
+#endif
 
 namespace {
 signed char visible_devices = 0;
@@ -23,7 +36,7 @@ signed char visible_devices = 0;
 cudaDeviceProp a100() {
   cudaDeviceProp properties{};
   properties.major = STOWAGE_FAKE_MAJOR;
-  properties.minor = 0;
+  properties.minor = STOWAGE_FAKE_MINOR;
   properties.multiProcessorCount = 108;
   properties.warpSize = 32;
   return properties;

@@ -2,6 +2,7 @@
 
 #include "cli/option.hpp"
 #include "estimator/base/precision.hpp"
+#include "estimator/base/tensor_layout.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/step/data_parallel.hpp"
 
@@ -239,6 +240,14 @@ const std::vector<OptionSpec>& table() {
        .default_note = "1",
        .minimum = 1,
        .maximum = 64},
+      {.name = "layout",
+       .type = choice,
+       .group = device,
+       .value = "NAME",
+       .help = "PyTorch: nhwc lays images and filters out with channels innermost "
+               "(memory_format=torch.channels_last)",
+       .default_note = "the description's, else nchw",
+       .choices = {layout_names.begin(), layout_names.end()}},
       {.name = "tf32",
        .type = choice,
        .group = device,

@@ -62,6 +62,18 @@ Result<KernelSet> requested_kernels(const Arguments& arguments) {
       fmt::format("--runtime {}: a plan is made for stowage or pytorch", runtime)));
 }
 
+// What PyTorch's runtime alone has, so that a plan that we run ourselves would ignore it.
+Result<void> check_pytorch_options(const Arguments& arguments, KernelSet kernels) {
+  if (kernels == KernelSet::pytorch) return {};
+  for (const std::string_view name : {"tf32", "deterministic", "cudnn-benchmark"}) {
+    if (!arguments.given(name)) continue;
+    return failure(command_line_error(
+        fmt::format("--{} is a setting of PyTorch's, and this plan is for our own executor", name),
+        "add --runtime pytorch"));
+  }
+  return {};
+}
+
 Result<Host> requested_host(const Arguments& arguments) {
   if (const auto file = arguments.text("host")) {
     auto source = read_source(*file);
@@ -96,6 +108,9 @@ Result<Cargo> requested_cargo(const Arguments& arguments, const ConfigDirectory&
   }
   const auto kernels = requested_kernels(arguments);
   if (!kernels) return tl::unexpected(kernels.error());
+  if (auto checked = check_pytorch_options(arguments, *kernels); !checked) {
+    return tl::unexpected(std::move(checked.error()));
+  }
   auto chosen = requested_choice(arguments, model->graph, *kernels, request.card);
   if (!chosen) return tl::unexpected(std::move(chosen.error()));
   cargo.notes.insert(cargo.notes.end(), chosen->warnings.begin(), chosen->warnings.end());

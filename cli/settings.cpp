@@ -38,6 +38,7 @@ StepWishes requested_wishes(const Arguments& arguments, KernelSet kernels, const
   if (const auto mode = arguments.text("mode")) {
     wishes.mode = *mode == "train" ? Mode::train : Mode::inference;
   }
+  if (const auto layout = requested_layout(arguments)) wishes.layout = *layout;
   using enum OptimizerImplementation;
   const auto word = arguments.text("optimizer-implementation");
   for (const OptimizerImplementation candidate : {usual, for_loop, foreach, fused}) {
@@ -63,6 +64,13 @@ Card named_generic_card(Bytes total, double capability) {
 }
 
 }  // namespace
+
+std::optional<TensorLayout> requested_layout(const Arguments& arguments) {
+  const auto name = arguments.text("layout");
+  if (!name) return std::nullopt;
+  return *name == to_string(TensorLayout::contiguous) ? TensorLayout::contiguous
+                                                      : TensorLayout::channels_last;
+}
 
 std::optional<Precision> requested_precision(const Arguments& arguments) {
   const auto name = arguments.text("precision");
@@ -188,6 +196,12 @@ Result<RequestedStep> requested_step(const Arguments& arguments, Runtime fallbac
   if (!card) return tl::unexpected(std::move(card.error()));
   auto settings = requested_check(arguments, fallback, card->card);
   if (!settings) return tl::unexpected(std::move(settings.error()));
+  if (settings->runtime == Runtime::tensorflow &&
+      requested_layout(arguments) == TensorLayout::channels_last) {
+    return failure(command_line_error(
+        "--layout nhwc is a memory format of PyTorch's; TensorFlow chooses between NHWC and NCHW "
+        "by itself, and is sized with NCHW"));
+  }
   auto chosen =
       requested_choice(arguments, model->graph, kernel_set_of(settings->runtime), card->card);
   if (!chosen) return tl::unexpected(std::move(chosen.error()));
@@ -219,7 +233,9 @@ std::string describe_step(const ModelGraph& model, const LoweringSettings& lower
   if (lowering.mode == Mode::train && lowering.micro_batches > 1) {
     text += ", gradients accumulated";
   }
-  return fmt::format("{}, {}", text, to_string(model.precision));
+  const TensorLayout layout = lowering.step.layout;
+  return fmt::format("{}, {}{}", text, to_string(model.precision),
+                     layout == TensorLayout::contiguous ? "" : ", nhwc");
 }
 
 Json settings_json(const ModelGraph& model, const ChosenStep& chosen, std::int64_t batch,
@@ -250,6 +266,7 @@ Json settings_json(const ModelGraph& model, const ChosenStep& chosen, std::int64
       {"zero_grad", of_training(to_string(lowering.step.zero_grad))},
       {"augment", std::int64_t{lowering.step.augment}},
       {"prefetch", std::int64_t{lowering.step.prefetch}},
+      {"layout", to_string(lowering.step.layout)},
       {"tf32", of_pytorch(lowering.convolutions.tf32)},
       {"deterministic", of_pytorch(lowering.convolutions.deterministic)},
       {"cudnn_benchmark", of_pytorch(lowering.convolutions.benchmark)},

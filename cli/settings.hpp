@@ -25,6 +25,9 @@ struct RequestedModel {
 [[nodiscard]] Result<RequestedModel> requested_model(const Arguments& arguments,
                                                      const ConfigDirectory& configs);
 
+/// --layout; nullopt: not given.
+[[nodiscard]] std::optional<TensorLayout> requested_layout(const Arguments& arguments);
+
 /// --precision; nullopt: not given.
 [[nodiscard]] std::optional<Precision> requested_precision(const Arguments& arguments);
 

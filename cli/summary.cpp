@@ -45,10 +45,11 @@ bool is_kept(StorageClass storage_class) {
 
 // What eager PyTorch's forward pass computes and keeps, layer by layer; without a loss nothing is
 // kept.
-Result<bool> add_costs(const ModelGraph& model, std::vector<Layer>& layers) {
+Result<bool> add_costs(const ModelGraph& model, TensorLayout layout, std::vector<Layer>& layers) {
   const bool trains = model.loss.valid();
-  const auto step =
-      lower(model, {.kernels = KernelSet::pytorch, .mode = trains ? Mode::train : Mode::inference});
+  const auto step = lower(model, {.kernels = KernelSet::pytorch,
+                                  .mode = trains ? Mode::train : Mode::inference,
+                                  .step = {.layout = layout}});
   if (!step) return tl::unexpected(step.error());
   for (const KernelNode& node : step->nodes) {
     if (!node.op.valid() || node.phase == Phase::backward) continue;
@@ -175,7 +176,8 @@ Result<Answer> run_summary(const Arguments& arguments) {
   std::vector<Layer> layers = layers_of(model);
   const bool costs = arguments.flag("verbose") || arguments.text("format") != "table";
   if (costs) {
-    const auto added = add_costs(model, layers);
+    const auto layout = requested_layout(arguments).value_or(model.step.layout);
+    const auto added = add_costs(model, layout, layers);
     if (!added) return tl::unexpected(added.error());
   }
   const auto batch =

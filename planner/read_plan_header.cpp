@@ -205,6 +205,19 @@ void read_step_settings(const YamlNode& node, Mistakes& mistakes, StepSettings& 
   section.integer("prefetch", 0, most_copies, prefetch);
   step.augment = static_cast<int>(augment);
   step.prefetch = static_cast<int>(prefetch);
+  if (section.find("layout", false) != nullptr) {
+    section.choice("layout", std::array{TensorLayout::contiguous, TensorLayout::channels_last},
+                   step.layout);
+  }
+  section.finish();
+}
+
+void read_convolution_settings(const YamlNode& node, Mistakes& mistakes,
+                               ConvolutionSettings& settings) {
+  Section section(node, "'convolutions'", mistakes);
+  section.boolean("tf32", settings.tf32);
+  section.boolean("deterministic", settings.deterministic);
+  section.boolean("benchmark", settings.benchmark);
   section.finish();
 }
 
@@ -227,6 +240,9 @@ void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanInputs& inputs) {
   inputs.lowering.micro_batches = static_cast<int>(micro_batches);
   if (const YamlNode* step = section.find("step", false)) {
     read_step_settings(*step, mistakes, inputs.lowering.step);
+  }
+  if (const YamlNode* convolutions = section.find("convolutions", false)) {
+    read_convolution_settings(*convolutions, mistakes, inputs.lowering.convolutions);
   }
   if (const YamlNode* optimizer = section.find("optimizer")) {
     read_optimizer(*optimizer, mistakes, inputs.lowering.optimizer);

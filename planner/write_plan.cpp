@@ -90,6 +90,7 @@ class Writer {
     line("  mode: {}", to_string(in.lowering.mode));
     line("  micro_batches: {}", in.lowering.micro_batches);
     step_settings(in.lowering.step);
+    convolution_settings(in.lowering);
     const OptimizerSettings& optimizer = in.lowering.optimizer;
     line("  optimizer:");
     line("    name: {}", quoted(optimizer.name));
@@ -112,6 +113,16 @@ class Writer {
     line("    zero_grad: {}", to_string(step.zero_grad));
     line("    augment: {}", step.augment);
     line("    prefetch: {}", step.prefetch);
+    line("    layout: {}", to_string(step.layout));
+  }
+
+  void convolution_settings(const LoweringSettings& lowering) {
+    if (lowering.kernels != KernelSet::pytorch) return;
+    const ConvolutionSettings& settings = lowering.convolutions;
+    line("  convolutions:");
+    line("    tf32: {}", settings.tf32);
+    line("    deterministic: {}", settings.deterministic);
+    line("    benchmark: {}", settings.benchmark);
   }
 
   void rates(const Rates& rates) {

@@ -45,7 +45,7 @@ void backward_prelu(OperatorLowering& lowering) {
   const TensorView x = lowering.saved("input");
   const TensorView w = lowering.saved("weight");
   const TensorView dy = lowering.output_gradient();
-  const TensorView dx = new_input_gradient_like(lowering, dy);
+  const TensorView dx = new_input_gradient_like(lowering, x);
   const NodeExtras work{.flops = element_count(x.shape) * Affine(3)};
   const bool trains = lowering.parameter_needs_gradient(0);
   TensorView dw = lowering.pytorch() || !trains

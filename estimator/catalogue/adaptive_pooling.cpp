@@ -37,14 +37,28 @@ NodeExtras whole_input(const OperatorLowering& lowering) {
 
 void forward_average(OperatorLowering& lowering) {
   const bool as_it_is = lowering.pytorch() && is_mean(lowering);
-  const TensorView x = as_it_is ? lowering.input()
-                                : lowering.contiguous_within(lowering.input(), "input.contiguous");
-  lowering.emit(Kernel::adaptive_avg_pool_forward, "forward", {x}, {lowering.new_output()},
+  const bool channels_last =
+      lowering.input().shape.size() == 4 && runs_channels_last(lowering, lowering.input());
+  const TensorView x =
+      as_it_is ? lowering.input()
+               : lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
+  const TensorView y = laid_out(lowering.new_output(), channels_last);
+  lowering.set_output(0, y);
+  lowering.emit(Kernel::adaptive_avg_pool_forward, "forward", {x}, {y},
                 {.flops = element_count(x.shape)});
   if (lowering.pytorch() && !is_mean(lowering)) lowering.save("input", lowering.input());
 }
 
+// The gradient of a mean is contiguous.
+void backward_mean(OperatorLowering& lowering) {
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(Kernel::adaptive_avg_pool_backward, "backward", {lowering.output_gradient()}, {dx},
+                whole_input(lowering));
+  give_pool_gradient(lowering, dx);
+}
+
 void backward_average(OperatorLowering& lowering) {
+  if (lowering.pytorch() && is_mean(lowering)) return backward_mean(lowering);
   backward_average_pool(lowering, Kernel::adaptive_avg_pool_backward, whole_input(lowering));
 }
 

@@ -80,13 +80,12 @@ bool runs_on_cudnn(const OperatorLowering& lowering) {
 }
 
 void forward(OperatorLowering& lowering) {
-  // at::batch_norm hands cuDNN a contiguous copy, which is saved; its own kernels make theirs.
+  // at::batch_norm hands cuDNN a copy without gaps, which is saved; its own kernels make theirs.
   const bool copies = runs_on_cudnn(lowering);
   const bool channels_last = runs_channels_last(lowering, lowering.input());
   const TensorView x =
-      copies && !channels_last
-          ? lowering.contiguous(lowering.input(), "input.contiguous")
-          : convolution_argument(lowering, lowering.input(), "input.contiguous", channels_last);
+      copies ? lowering.contiguous(lowering.input(), "input.contiguous", channels_last)
+             : lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
   const Shape channels{x.shape[1]};
   BatchNormParameters parameters = parameters_of(lowering);
   const bool tracks = !parameters.running.empty();
@@ -128,9 +127,13 @@ void backward_in_one_kernel(OperatorLowering& lowering) {
   const bool by_batch = of_the_batch(lowering);
   const bool channels_last = runs_channels_last(lowering, lowering.saved("input"));
   const TensorView x =
-      convolution_argument(lowering, lowering.saved("input"), "backward.input", channels_last);
+      lowering.contiguous_within(lowering.saved("input"), "backward.input", channels_last);
+  // Autograd's formula hands cuDNN a copy of the gradient; PyTorch's own kernels make theirs.
   const TensorView dy =
-      convolution_argument(lowering, lowering.output_gradient(), "grad.contiguous", channels_last);
+      runs_on_cudnn(lowering) && by_batch
+          ? lowering.contiguous(lowering.output_gradient(), "grad.contiguous", channels_last)
+          : lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous",
+                                       channels_last);
   const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
   std::vector<TensorView> reads{x, dy};
   std::vector<TensorView> writes{dx};

@@ -47,27 +47,26 @@ TensorView padded_input(OperatorLowering& lowering, const TensorView& x, const A
     shape[i] =
         shape[i] + Affine(excess.integers("before")[i]) + Affine(excess.integers("after")[i]);
   }
-  const TensorView padded =
-      lowering.new_tensor("input.padded", std::move(shape), x.type, StorageClass::activation);
+  const TensorView padded = laid_out(
+      lowering.new_tensor("input.padded", std::move(shape), x.type, StorageClass::activation),
+      runs_channels_last(lowering, x));
   lowering.emit(Kernel::pad, "pad", {x}, {padded}, {.attributes = excess});
   return padded;
 }
 
 void forward(OperatorLowering& lowering) {
   const bool bias = lowering.parameter_count() > 1;
-  const bool channels_last =
-      runs_channels_last(lowering, lowering.input()) && !excess_padding(lowering);
   TensorView saved = lowering.input();
-  TensorView x = saved;
   std::vector<StorageId> holds;
   if (const auto excess = excess_padding(lowering)) {
     // Whoever called PyTorch's convolution holds its argument until it returns.
-    if (lowering.pytorch()) holds.push_back(x.storage);
-    saved = x = padded_input(lowering, x, *excess);
-  } else {
-    x = convolution_argument(lowering, x, "input.contiguous", channels_last);
+    if (lowering.pytorch()) holds.push_back(saved.storage);
+    saved = padded_input(lowering, saved, *excess);
   }
-  const TensorView w = lowering.parameter(0);
+  const bool channels_last = convolves_channels_last(lowering, saved, lowering.parameter(0));
+  const TensorView x = lowering.contiguous_within(saved, "input.contiguous", channels_last);
+  const TensorView w =
+      lowering.contiguous_within(lowering.parameter(0), "weight.contiguous", channels_last);
   const TensorView y = laid_out(lowering.new_output(), channels_last);
   lowering.set_output(0, y);
   std::vector<TensorView> reads{x, w};
@@ -79,23 +78,25 @@ void forward(OperatorLowering& lowering) {
                  .convolution = lowering.add_convolution(
                      convolution_call(lowering, ConvolutionCall::Direction::forward, x, w, y))});
   lowering.save("input", saved);
-  lowering.save("weight", w);
+  lowering.save("weight", lowering.parameter(0));
 }
 
 /// What the convolution's backward works on, in its layout.
 struct Arguments {
   TensorView x, dy;
+  bool channels_last = false;
 };
 
 Arguments backward_arguments(OperatorLowering& lowering, bool channels_last) {
-  return {
-      convolution_argument(lowering, lowering.saved("input"), "backward.input", channels_last),
-      convolution_argument(lowering, lowering.output_gradient(), "grad.contiguous", channels_last)};
+  return {lowering.contiguous_within(lowering.saved("input"), "backward.input", channels_last),
+          lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous", channels_last),
+          channels_last};
 }
 
 KernelNode* emit_data_gradient(OperatorLowering& lowering, const Arguments& in,
                                const TensorView& dx) {
-  const TensorView w = lowering.parameter(0);
+  const TensorView w =
+      lowering.contiguous_within(lowering.parameter(0), "backward.weight", in.channels_last);
   return &lowering.emit(
       Kernel::convolution_backward_data, "backward.data", {in.dy, w}, {dx},
       {.attributes = convolution_attributes(lowering),
@@ -128,65 +129,41 @@ KernelNode* emit_gradients(OperatorLowering& lowering, const Arguments& in,
   return last;
 }
 
-std::optional<TensorView> given_filter_gradient(OperatorLowering& lowering) {
+std::optional<TensorView> given_filter_gradient(OperatorLowering& lowering, bool channels_last) {
   if (!lowering.parameter_needs_gradient(0)) return std::nullopt;
-  const TensorView dw = lowering.new_parameter_gradient(0);
+  const TensorView dw = laid_out(lowering.new_parameter_gradient(0), channels_last);
   lowering.give_parameter_gradient(0, dw);
   return dw;
 }
 
-/// With channels innermost. Where the filter's gradient then lies otherwise than the filter,
-/// AccumulateGrad copies it, after the convolution's node has let go of what it read.
-void backward_channels_last(OperatorLowering& lowering) {
-  const TensorView x = lowering.saved("input");
-  const Arguments in = backward_arguments(lowering, true);
-  std::optional<TensorView> dx;
-  if (lowering.input_needs_gradient()) dx = laid_out(lowering.new_input_gradient(), true);
-  const std::optional<TensorView> dw = given_filter_gradient(lowering);
-  const bool copied = dw && !is_contiguous(laid_out(*dw, true));
-  std::optional<TensorView> made = dw;
-  if (copied) {
-    made = laid_out(lowering.new_tensor("weight.grad_made", dw->shape, dw->type,
-                                        StorageClass::activation_gradient),
-                    true);
-  }
-  KernelNode* last = emit_gradients(lowering, in, dx, made);
-  if (copied) {
-    lowering.hold_by_hand();
-    last->holds.push_back(x.storage);
-    last->holds.push_back(lowering.output_gradient().storage);
-    if (dx) last->holds.push_back(dx->storage);
-    lowering.emit(Kernel::copy, "backward.filter.copy", {*made}, {*dw});
-  }
-  if (dx) lowering.give_input_gradient(0, *dx);
-}
-
 void backward(OperatorLowering& lowering) {
-  if (runs_channels_last(lowering, lowering.saved("input")))
-    return backward_channels_last(lowering);
-  const Arguments in = backward_arguments(lowering, false);
+  const bool channels_last =
+      convolves_channels_last(lowering, lowering.saved("input"), lowering.parameter(0));
+  const Arguments in = backward_arguments(lowering, channels_last);
   const bool wanted = lowering.input_needs_gradient();
   const auto excess = excess_padding(lowering);
   if (!wanted || !excess) {
     std::optional<TensorView> dx;
-    if (wanted) dx = lowering.new_input_gradient();
-    emit_gradients(lowering, in, dx, given_filter_gradient(lowering));
+    if (wanted) dx = laid_out(lowering.new_input_gradient(), channels_last);
+    emit_gradients(lowering, in, dx, given_filter_gradient(lowering, channels_last));
     if (dx) lowering.give_input_gradient(0, *dx);
     return;
   }
   // Two autograd nodes: the convolution's lets go of what it saved before the padding's runs.
   lowering.hold_by_hand();
   const TensorView x = lowering.saved("input");
-  const TensorView padded =
-      lowering.new_tensor("grad_input.padded", x.shape, x.type, StorageClass::activation_gradient);
-  KernelNode* last = emit_gradients(lowering, in, padded, given_filter_gradient(lowering));
+  const TensorView padded = laid_out(
+      lowering.new_tensor("grad_input.padded", x.shape, x.type, StorageClass::activation_gradient),
+      channels_last);
+  KernelNode* last =
+      emit_gradients(lowering, in, padded, given_filter_gradient(lowering, channels_last));
   if (lowering.pytorch()) {
     for (const StorageId held :
          {x.storage, lowering.parameter(0).storage, lowering.output_gradient().storage}) {
       last->holds.push_back(held);
     }
   }
-  const TensorView dx = lowering.new_input_gradient();
+  const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
   lowering.emit(Kernel::pad_backward, "backward.pad", {padded}, {dx}, {.attributes = *excess});
   lowering.give_input_gradient(0, dx);
 }

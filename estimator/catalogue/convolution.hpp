@@ -37,14 +37,13 @@ struct Padding {
 [[nodiscard]] std::vector<std::int64_t> symmetric_padding(const Padding& padding);
 
 // Layout (convolution_layout.cpp).
-/// Whether PyTorch runs the convolution of this input with its channels innermost, as its results
-/// then lie too (ATen/native/ConvUtils.h, cudnn_conv_suggest_memory_format).
+/// Whether PyTorch's kernels work on this tensor with its channels innermost, as their results then
+/// lie too.
 [[nodiscard]] bool runs_channels_last(const OperatorLowering& lowering, const TensorView& view);
-/// The contiguous view `made` with its channels innermost, if wanted.
-[[nodiscard]] TensorView laid_out(const TensorView& made, bool channels_last);
-/// An argument in that layout, or a copy of it that the convolution makes within itself.
-[[nodiscard]] TensorView convolution_argument(OperatorLowering& lowering, const TensorView& view,
-                                              std::string_view suffix, bool channels_last);
+/// The same of a convolution, where the filter's layout is enough (ATen/native/ConvUtils.h,
+/// cudnn_conv_suggest_memory_format, which leaves float64 out).
+[[nodiscard]] bool convolves_channels_last(const OperatorLowering& lowering,
+                                           const TensorView& input, const TensorView& filter);
 
 // Lowering (convolution.cpp).
 /// The question for a WorkspaceSource, with the operator's stride, padding, dilation and groups.

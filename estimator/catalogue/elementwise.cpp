@@ -2,42 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
-
 namespace stowage {
-
-namespace {
-
-// The view's axes from the outermost in memory to the innermost; empty where its elements are not
-// dense in memory, or where the order of two axes depends on the batch.
-std::vector<std::int64_t> memory_order(const TensorView& view) {
-  std::vector<std::int64_t> axes(view.shape.size());
-  std::iota(axes.begin(), axes.end(), 0);
-  const auto outer = [&](std::int64_t a, std::int64_t b) {
-    const Affine& x = view.strides[static_cast<std::size_t>(a)];
-    const Affine& y = view.strides[static_cast<std::size_t>(b)];
-    return x.constant + x.slope > y.constant + y.slope;
-  };
-  std::stable_sort(axes.begin(), axes.end(), outer);
-  if (!is_contiguous(permuted(view, axes))) axes.clear();
-  return axes;
-}
-
-}  // namespace
 
 TensorView ordered_like(const TensorView& made, const TensorView& like) {
   if (made.shape != like.shape || is_contiguous(like)) return made;
-  const std::vector<std::int64_t> order = memory_order(like);
-  if (order.empty()) return made;
-  Shape stored;
-  std::vector<std::int64_t> inverse(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    stored.push_back(made.shape[static_cast<std::size_t>(order[i])]);
-    inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
-  }
-  TensorView result = permuted(contiguous_view(made.storage, stored, made.type), inverse);
-  result.is_view = false;
+  TensorView result = made;
+  result.strides = dense_strides(made.shape, like.strides);
   return result;
 }
 

@@ -1,7 +1,7 @@
 // What operators that work element by element share.
 //
-// PyTorch's TensorIterator gives a new result the memory order of its operand where that is dense,
-// so that the result of a permuted tensor is permuted as well (ATen/TensorIterator.cpp,
+// PyTorch's TensorIterator gives a new result the memory order of its operand, without gaps, so
+// that the result of a permuted tensor is permuted as well (ATen/TensorIterator.cpp,
 // reorder_dimensions); our executor's tensors are contiguous.
 #pragma once
 
@@ -15,8 +15,7 @@ TensorView new_output_like(OperatorLowering& lowering, const TensorView& like, i
 /// gradient).
 [[nodiscard]] TensorView new_input_gradient_like(OperatorLowering& lowering, const TensorView& like,
                                                  int i = 0);
-/// The contiguous view `made` under the memory order of `like`: as it is, unless `like` is a
-/// permutation of dense memory of the same shape.
+/// The contiguous view `made` under the memory order of `like`, if that has its shape.
 [[nodiscard]] TensorView ordered_like(const TensorView& made, const TensorView& like);
 
 /// `gradient` summed over the axes along which input i was repeated (broadcast), then given away.

@@ -112,6 +112,10 @@ void forward_pytorch(OperatorLowering& lowering) {
   lowering.emit(of_the_batch ? Kernel::batch_norm_forward : Kernel::batch_norm_inference, "forward",
                 reads, writes, {.flops = flops_of(x)});
   if (tracks(lowering)) average_running_statistics(lowering, repeats, statistics);
+  if (input.storage != lowering.input().storage) {  // the caller holds its argument
+    const StorageId argument = lowering.input().storage;
+    lowering.also_hold(std::span(&argument, 1));
+  }
   lowering.save("input", x);
   if (is_affine(lowering)) lowering.save("weight", repeats[0]);
   if (!of_the_batch) return;
@@ -130,7 +134,7 @@ void backward_pytorch(OperatorLowering& lowering) {
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   std::vector<TensorView> writes{dx};
-  std::vector<StorageId> holds{lowering.output_gradient().storage};
+  std::vector<StorageId> holds{dy.storage};
   if (is_affine(lowering)) {
     reads.push_back(lowering.saved("weight"));
     for (const std::string_view name : {"grad_weight.repeated", "grad_bias.repeated"}) {

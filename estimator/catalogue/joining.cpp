@@ -2,6 +2,8 @@
 // results of split are views; our executor, whose tensors are contiguous, copies.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "estimator/base/bytes.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
@@ -49,12 +51,21 @@ tl::expected<Inference, InferenceError> infer_concat(const Attributes& attribute
   return result;
 }
 
+/// The joined tensors' layout, if they agree on one (ATen/native/TensorShape.cpp, cat).
+TensorView joined_output(OperatorLowering& lowering, const std::vector<TensorView>& parts) {
+  const bool channels_last =
+      lowering.pytorch() && std::all_of(parts.begin(), parts.end(), suggests_channels_last);
+  const TensorView y = laid_out(lowering.new_output(), channels_last);
+  lowering.set_output(0, y);
+  return y;
+}
+
 void forward_concat(OperatorLowering& lowering) {
   std::vector<TensorView> reads;
   for (int i = 0; i < lowering.input_count(); ++i) reads.push_back(lowering.input(i));
   const std::size_t axis = axis_of(lowering, reads[0].shape.size());
-  lowering.emit(Kernel::concatenate, "forward", reads, {lowering.new_output()},
-                {.attributes = place(axis, 0)});
+  const TensorView y = joined_output(lowering, reads);
+  lowering.emit(Kernel::concatenate, "forward", reads, {y}, {.attributes = place(axis, 0)});
 }
 
 void backward_concat(OperatorLowering& lowering) {
@@ -103,8 +114,11 @@ tl::expected<Inference, InferenceError> infer_stack(const Attributes& attributes
 }
 
 TensorView with_axis(TensorView view, std::size_t axis) {
-  view.shape.insert(view.shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
-  view.strides = contiguous_strides(view.shape);
+  const auto at = static_cast<std::ptrdiff_t>(axis);
+  const Affine stride =
+      axis == view.shape.size() ? Affine(1) : view.shape[axis] * view.strides[axis];
+  view.shape.insert(view.shape.begin() + at, 1);
+  view.strides.insert(view.strides.begin() + at, stride);
   return view;
 }
 
@@ -117,12 +131,12 @@ TensorView without_axis(TensorView view, std::size_t axis) {
 }
 
 void forward_stack(OperatorLowering& lowering) {
-  const TensorView y = lowering.new_output();
-  const std::size_t axis = axis_of(lowering, y.shape.size());
+  const std::size_t axis = axis_of(lowering, lowering.output_type().shape.size());
   std::vector<TensorView> reads;
   for (int i = 0; i < lowering.input_count(); ++i) {
     reads.push_back(with_axis(lowering.input(i), axis));
   }
+  const TensorView y = joined_output(lowering, reads);
   lowering.emit(Kernel::concatenate, "forward", reads, {y}, {.attributes = place(axis, 0)});
 }
 

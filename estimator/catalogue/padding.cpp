@@ -104,12 +104,18 @@ Attributes kernel_attributes(const OperatorLowering& lowering) {
 }
 
 void forward(OperatorLowering& lowering) {
-  const TensorView x =
-      lowering.pytorch() ? lowering.input() : lowering.contiguous(lowering.input(), "contiguous");
-  lowering.emit(Kernel::pad, "forward", {x}, {lowering.new_output()},
-                {.attributes = kernel_attributes(lowering)});
   const std::string& mode = lowering.attributes().text("mode");
-  if (lowering.pytorch() && (mode == "reflect" || mode == "replicate")) lowering.save("input", x);
+  const bool mirrors = mode == "reflect" || mode == "replicate";
+  const TensorView x = lowering.pytorch() && !mirrors
+                           ? lowering.input()
+                           : lowering.contiguous_within(lowering.input(), "input.contiguous");
+  // Constants alone go around an image as it lies (ATen/native/PadNd.cpp, constant_pad_nd).
+  const bool channels_last =
+      lowering.pytorch() && mode == "constant" && suggests_channels_last(lowering.input());
+  const TensorView y = laid_out(lowering.new_output(), channels_last);
+  lowering.set_output(0, y);
+  lowering.emit(Kernel::pad, "forward", {x}, {y}, {.attributes = kernel_attributes(lowering)});
+  if (lowering.pytorch() && mirrors) lowering.save("input", lowering.input());
 }
 
 /// A wrapped side: its part of the result, along one axis.
@@ -172,8 +178,13 @@ void backward(OperatorLowering& lowering) {
     backward_circular(lowering);
     return;
   }
-  const TensorView dx = lowering.new_input_gradient();
-  lowering.emit(Kernel::pad_backward, "backward", {lowering.output_gradient()}, {dx},
+  const bool constant = lowering.attributes().text("mode") == "constant";
+  const TensorView dy =
+      constant ? lowering.output_gradient()
+               : lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dx = laid_out(lowering.new_input_gradient(),
+                                 lowering.pytorch() && constant && suggests_channels_last(dy));
+  lowering.emit(Kernel::pad_backward, "backward", {dy}, {dx},
                 {.attributes = kernel_attributes(lowering)});
   lowering.give_input_gradient(0, dx);
 }

@@ -35,8 +35,9 @@ void forward(OperatorLowering& lowering) { lowering.set_output(0, lowering.param
 void backward(OperatorLowering& lowering) {
   if (!lowering.parameter_needs_gradient(0)) return;
   const TensorView& dy = lowering.output_gradient();
-  if (is_contiguous(dy)) return lowering.give_parameter_gradient(0, dy);
-  const TensorView copy = lowering.new_parameter_gradient(0);
+  if (lie_alike(dy, lowering.parameter(0))) return lowering.give_parameter_gradient(0, dy);
+  TensorView copy = lowering.new_parameter_gradient(0);
+  copy.strides = lowering.parameter(0).strides;
   lowering.emit(Kernel::copy, "backward", {dy}, {copy});
   lowering.give_parameter_gradient(0, copy);
 }

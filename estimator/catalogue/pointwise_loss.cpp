@@ -66,7 +66,9 @@ void backward_one(OperatorLowering& lowering) {
     const auto at = static_cast<std::size_t>(i);
     std::vector<TensorView> reads{values[at], values[1 - at]};
     reads.insert(reads.end(), gradient.begin(), gradient.end());
-    const TensorView dx = ordered_like(lowering.new_input_gradient(i), values[at]);
+    // mse_loss_backward makes zeros of the input's size (ATen/native/Loss.cpp).
+    const TensorView made = lowering.new_input_gradient(i);
+    const TensorView dx = kernel == Kernel::mse_backward ? made : ordered_like(made, values[at]);
     std::vector<StorageId> temporaries;
     if (lowering.pytorch() && lowering.op().row->name == "bce_with_logits") {
       temporaries.push_back(lowering.new_temporary("sigmoid", byte_count(dx)));

@@ -78,50 +78,76 @@ Affine window_flops(const OperatorLowering& lowering) {
   return flops;
 }
 
-/// PyTorch pools one axis as two of which one is 1, so that the gradient comes back as a view.
+/// Pooling of images keeps the layout of its input; of volumes only max_pool3d does.
+bool keeps_channels_last(const OperatorLowering& lowering, Kernel kernel, const TensorView& input) {
+  const bool maximum = kernel == Kernel::max_pool_forward || kernel == Kernel::max_pool_backward;
+  return (input.shape.size() == 4 || maximum) && runs_channels_last(lowering, input);
+}
+
+/// AdaptiveMaxPooling2d.cu knows contiguous tensors only, and copies what does not lie so.
+bool works_contiguously(Kernel kernel) {
+  return kernel == Kernel::adaptive_max_pool_forward ||
+         kernel == Kernel::adaptive_max_pool_backward;
+}
+
+/// What a kernel writes that ends up in `result`: the same, or a contiguous tensor that is copied.
+TensorView written_to(OperatorLowering& lowering, const TensorView& result, bool contiguous,
+                      std::string_view suffix) {
+  if (!contiguous || is_contiguous(result)) return result;
+  return lowering.new_tensor(suffix, result.shape, result.type, StorageClass::workspace);
+}
+
+void copy_back(OperatorLowering& lowering, const TensorView& written, const TensorView& result,
+               std::string_view suffix) {
+  if (written.storage != result.storage) lowering.emit(Kernel::copy, suffix, {written}, {result});
+}
+
+}  // namespace
+
 void give_pool_gradient(OperatorLowering& lowering, TensorView dx) {
   dx.is_view = lowering.pytorch() && dx.shape.size() == 3;
   lowering.give_input_gradient(0, dx);
 }
 
-/// Windows over images keep the layout of their input; those to a given size do not.
-bool keeps_channels_last(const OperatorLowering& lowering, Kernel kernel, const TensorView& input) {
-  const bool windows = kernel == Kernel::max_pool_forward || kernel == Kernel::max_pool_backward ||
-                       kernel == Kernel::avg_pool_forward || kernel == Kernel::avg_pool_backward;
-  return windows && input.shape.size() == 4 && runs_channels_last(lowering, input);
-}
-
-}  // namespace
-
 void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
   const bool channels_last = keeps_channels_last(lowering, kernel, lowering.input());
-  const TensorView x =
-      convolution_argument(lowering, lowering.input(), "input.contiguous", channels_last);
+  const bool contiguous = works_contiguously(kernel);
+  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous",
+                                                  channels_last && !contiguous);
   const TensorView y = laid_out(lowering.new_output(), channels_last);
   lowering.set_output(0, y);
-  std::vector<TensorView> writes{y};
-  if (lowering.pytorch()) {
-    writes.push_back(
-        lowering.new_tensor("indices", y.shape, DataType::int64, StorageClass::saved_auxiliary));
+  if (!lowering.pytorch()) {
+    lowering.emit(kernel, "forward", {x}, {y}, std::move(extras));
+    lowering.save("input", lowering.input());
+    return lowering.save("result", y);
   }
-  lowering.emit(kernel, "forward", {x}, writes, std::move(extras));
+  const TensorView indices = laid_out(
+      lowering.new_tensor("indices", y.shape, DataType::int64, StorageClass::saved_auxiliary),
+      channels_last);
+  const TensorView maxima = written_to(lowering, y, contiguous, "output.contiguous");
+  const TensorView places = written_to(lowering, indices, contiguous, "indices.contiguous");
+  lowering.emit(kernel, "forward", {x}, {maxima, places}, std::move(extras));
+  copy_back(lowering, maxima, y, "output.copy");
+  copy_back(lowering, places, indices, "indices.copy");
   lowering.save("input", lowering.input());
-  if (lowering.pytorch())
-    lowering.save("indices", writes[1]);
-  else
-    lowering.save("result", y);
+  lowering.save("indices", indices);
 }
 
 void backward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
   const bool channels_last = keeps_channels_last(lowering, kernel, lowering.saved("input"));
+  const bool contiguous = works_contiguously(kernel);
   const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
-  const TensorView dy =
-      convolution_argument(lowering, lowering.output_gradient(), "grad.contiguous", channels_last);
-  const TensorView found =
-      lowering.pytorch() ? lowering.saved("indices") : lowering.saved("result");
-  const TensorView x =
-      convolution_argument(lowering, lowering.saved("input"), "backward.input", channels_last);
-  lowering.emit(kernel, "backward", {x, found, dy}, {dx}, std::move(extras));
+  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous",
+                                                   channels_last && !contiguous);
+  const TensorView found = lowering.pytorch() ? lowering.contiguous_within(
+                                                    lowering.saved("indices"), "indices.contiguous",
+                                                    channels_last && !contiguous)
+                                              : lowering.saved("result");
+  const TensorView made = written_to(lowering, dx, contiguous, "grad_input.contiguous");
+  TensorView x = lowering.saved("input");  // its size is enough for the adaptive one
+  if (!contiguous) x = lowering.contiguous_within(x, "backward.input", channels_last);
+  lowering.emit(kernel, "backward", {x, found, dy}, {made}, std::move(extras));
+  copy_back(lowering, made, dx, "grad_input.copy");
   give_pool_gradient(lowering, dx);
 }
 
@@ -129,7 +155,7 @@ void backward_average_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras
   const bool channels_last = keeps_channels_last(lowering, kernel, lowering.input());
   const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
   const TensorView dy =
-      convolution_argument(lowering, lowering.output_gradient(), "grad.contiguous", channels_last);
+      lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous", channels_last);
   lowering.emit(kernel, "backward", {dy}, {dx}, std::move(extras));
   give_pool_gradient(lowering, dx);
 }
@@ -151,7 +177,7 @@ void forward_average(OperatorLowering& lowering) {
   const bool channels_last =
       keeps_channels_last(lowering, Kernel::avg_pool_forward, lowering.input());
   const TensorView x =
-      convolution_argument(lowering, lowering.input(), "input.contiguous", channels_last);
+      lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
   const TensorView y = laid_out(lowering.new_output(), channels_last);
   lowering.set_output(0, y);
   NodeExtras extras = window_extras(lowering);

@@ -9,6 +9,8 @@ namespace stowage {
 /// again from the input and the output, as cuDNN does.
 void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras);
 void backward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras);
+/// PyTorch pools one axis as two of which one is 1, so that the gradient comes back as a view.
+void give_pool_gradient(OperatorLowering& lowering, TensorView dx);
 void backward_average_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras);
 
 }  // namespace stowage

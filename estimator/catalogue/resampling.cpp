@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "estimator/base/bytes.hpp"
+#include "estimator/catalogue/convolution.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -91,20 +93,52 @@ Attributes kernel_mode(const OperatorLowering& lowering) {
   return attributes;
 }
 
-void forward_upsample(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
-  const TensorView y = lowering.new_output();
-  lowering.emit(Kernel::upsample_forward, "forward", {x}, {y},
+// PyTorch's results lie as what they are made of, except for some gradients; few kernels work so,
+// and the others go through contiguous copies within themselves (ATen/native/cuda/UpSample*.cu).
+
+/// How many channels an image needs to be worked on with its channels innermost; 0: any strides
+/// will do.
+std::int64_t channels_wanted(std::string_view mode, std::size_t rank) {
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  if (mode == "bicubic" || mode == "trilinear") return 0;
+  if (rank != 4) return never;
+  return mode == "bilinear" ? 16 : 4;
+}
+
+void emit_upsample(OperatorLowering& lowering, Kernel kernel, std::string_view name,
+                   const TensorView& given, const TensorView& result, const Shape& larger) {
+  const std::int64_t wanted =
+      channels_wanted(lowering.attributes().text("mode"), result.shape.size());
+  const bool as_it_lies = lowering.pytorch() && !is_contiguous(result) &&
+                          (wanted == 0 || !(result.shape[1].constant < wanted));
+  const bool any_strides = lowering.pytorch() && wanted == 0;
+  const TensorView x = any_strides ? given
+                                   : lowering.contiguous_within(
+                                         given, fmt::format("{}.contiguous", name), as_it_lies);
+  const bool copied = !as_it_lies && !is_contiguous(result);
+  const TensorView made = copied ? lowering.new_tensor(fmt::format("{}.result", name), result.shape,
+                                                       result.type, StorageClass::workspace)
+                                 : result;
+  lowering.emit(kernel, name, {x}, {made},
                 {.attributes = kernel_mode(lowering),
-                 .flops = upsample_flops(lowering.attributes(), y.shape)});
+                 .flops = upsample_flops(lowering.attributes(), larger)});
+  if (copied) lowering.emit(Kernel::copy, fmt::format("{}.copy", name), {made}, {result});
+}
+
+void forward_upsample(OperatorLowering& lowering) {
+  const TensorView x = lowering.input();
+  const TensorView y = laid_out(lowering.new_output(), runs_channels_last(lowering, x));
+  lowering.set_output(0, y);
+  emit_upsample(lowering, Kernel::upsample_forward, "forward", x, y, y.shape);
 }
 
 void backward_upsample(OperatorLowering& lowering) {
-  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
-  const TensorView dx = lowering.new_input_gradient();
-  lowering.emit(Kernel::upsample_backward, "backward", {dy}, {dx},
-                {.attributes = kernel_mode(lowering),
-                 .flops = upsample_flops(lowering.attributes(), dy.shape)});
+  const TensorView dy = lowering.output_gradient();
+  const std::string& mode = lowering.attributes().text("mode");
+  const bool keeps = mode != "bicubic" && (mode != "nearest" || dy.shape.size() == 4);
+  const TensorView dx =
+      laid_out(lowering.new_input_gradient(), keeps && runs_channels_last(lowering, dy));
+  emit_upsample(lowering, Kernel::upsample_backward, "backward", dy, dx, dy.shape);
   lowering.give_input_gradient(0, dx);
 }
 
@@ -146,7 +180,14 @@ tl::expected<Inference, InferenceError> infer_unshuffle(const Attributes& attrib
   return result;
 }
 
-/// y = the shuffling of x, both contiguous: [n, c f f, h, w] to [n, c, h f, w f].
+/// The same elements; PyTorch takes what has its channels innermost apart without a copy.
+TensorView taken_apart(OperatorLowering& lowering, const TensorView& x, const Shape& shape,
+                       std::string_view suffix) {
+  if (const auto same = reshaped(x, shape)) return *same;
+  return *reshaped(lowering.contiguous(x, fmt::format("{}.contiguous", suffix)), shape);
+}
+
+/// y = the shuffling of x, y contiguous: [n, c f f, h, w] to [n, c, h f, w f].
 void emit_shuffle(OperatorLowering& lowering, const TensorView& x, const TensorView& y,
                   std::string_view suffix) {
   const Affine factor = lowering.attributes().integer("factor");
@@ -155,8 +196,8 @@ void emit_shuffle(OperatorLowering& lowering, const TensorView& x, const TensorV
   const Shape woven{narrow[0], narrow[1], x.shape[2], factor, x.shape[3], factor};
   Attributes attributes;
   attributes.set("axes", std::vector<std::int64_t>{0, 1, 4, 2, 5, 3});
-  lowering.emit(Kernel::permute, suffix, {*reshaped(x, apart)}, {*reshaped(y, woven)},
-                {.attributes = attributes});
+  lowering.emit(Kernel::permute, suffix, {taken_apart(lowering, x, apart, suffix)},
+                {*reshaped(y, woven)}, {.attributes = attributes});
 }
 
 /// The inverse.
@@ -167,8 +208,8 @@ void emit_unshuffle(OperatorLowering& lowering, const TensorView& x, const Tenso
   const Shape apart{x.shape[0], x.shape[1], factor, factor, y.shape[2], y.shape[3]};
   Attributes attributes;
   attributes.set("axes", std::vector<std::int64_t>{0, 1, 3, 5, 2, 4});
-  lowering.emit(Kernel::permute, suffix, {*reshaped(x, woven)}, {*reshaped(y, apart)},
-                {.attributes = attributes});
+  lowering.emit(Kernel::permute, suffix, {taken_apart(lowering, x, woven, suffix)},
+                {*reshaped(y, apart)}, {.attributes = attributes});
 }
 
 using EmitShuffle = void (*)(OperatorLowering&, const TensorView&, const TensorView&,
@@ -176,15 +217,13 @@ using EmitShuffle = void (*)(OperatorLowering&, const TensorView&, const TensorV
 
 template <EmitShuffle emit>
 void forward_shuffle(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
-  emit(lowering, x, lowering.new_output(), "forward");
+  emit(lowering, lowering.input(), lowering.new_output(), "forward");
 }
 
 template <EmitShuffle emit>
 void backward_shuffle(OperatorLowering& lowering) {
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
-  emit(lowering, dy, dx, "backward");
+  emit(lowering, lowering.output_gradient(), dx, "backward");
   lowering.give_input_gradient(0, dx);
 }
 

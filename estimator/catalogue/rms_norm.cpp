@@ -8,6 +8,7 @@
 // runs all of them as one kernel.
 #include <fmt/format.h>
 
+#include "estimator/catalogue/elementwise.hpp"
 #include "estimator/catalogue/normalization.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
@@ -93,7 +94,12 @@ struct Step {
 
 TensorView run(OperatorLowering& lowering, Step step, const Shape& shape, DataType type,
                StorageClass storage_class) {
-  const TensorView y = lowering.new_tensor(step.suffix, shape, type, storage_class);
+  TensorView y = lowering.new_tensor(step.suffix, shape, type, storage_class);
+  for (const TensorView& read : step.reads) {
+    if (read.shape != shape) continue;
+    y = ordered_like(y, read);
+    break;
+  }
   lowering.emit(step.kernel, step.suffix, std::move(step.reads), {y},
                 {.holds = std::move(step.holds), .flops = element_count(shape)});
   return y;
@@ -118,8 +124,10 @@ TensorView multiplied(OperatorLowering& lowering, const TensorView& factor, cons
                       std::vector<StorageId>& locals) {
   const Formats formats = formats_of(lowering);
   const auto made = [&](std::string_view suffix, DataType type, bool last) {
-    return last ? lowering.new_output()
-                : lowering.new_tensor(suffix, factor.shape, type, StorageClass::activation);
+    return last ? new_output_like(lowering, factor)
+                : ordered_like(
+                      lowering.new_tensor(suffix, factor.shape, type, StorageClass::activation),
+                      factor);
   };
   const bool converts = formats.kept != formats.product;
   const TensorView normalized =
@@ -155,7 +163,7 @@ void forward_composite(OperatorLowering& lowering) {
   const TensorView normalized = multiplied(lowering, is_t5(lowering) ? input : x, rstd, locals);
   if (!is_affine(lowering)) return;
   lowering.emit(Kernel::multiply, "forward", {lowering.parameter(0), normalized},
-                {lowering.new_output()},
+                {new_output_like(lowering, normalized)},
                 {.holds = std::move(locals), .flops = element_count(x.shape)});
   lowering.save("weight", lowering.parameter(0));
   if (lowering.parameter_needs_gradient(0)) lowering.save("normalized", normalized);

@@ -9,10 +9,12 @@ namespace {
 
 void forward(OperatorLowering& lowering) {
   const bool bias = lowering.parameter_count() > 1;
-  const bool channels_last = runs_channels_last(lowering, lowering.input());
+  const bool channels_last =
+      convolves_channels_last(lowering, lowering.input(), lowering.parameter(0));
   const TensorView x =
-      convolution_argument(lowering, lowering.input(), "input.contiguous", channels_last);
-  const TensorView w = lowering.parameter(0);
+      lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
+  const TensorView w =
+      lowering.contiguous_within(lowering.parameter(0), "weight.contiguous", channels_last);
   const TensorView y = laid_out(lowering.new_output(), channels_last);
   lowering.set_output(0, y);
   std::vector<TensorView> reads{x, w};
@@ -22,20 +24,22 @@ void forward(OperatorLowering& lowering) {
                  .convolution = lowering.add_convolution(convolution_call(
                      lowering, ConvolutionCall::Direction::backward_data, y, w, x))});
   lowering.save("input", lowering.input());
-  lowering.save("weight", w);
+  lowering.save("weight", lowering.parameter(0));
 }
 
 void backward(OperatorLowering& lowering) {
   const TensorView saved = lowering.saved("input");
-  const bool channels_last = runs_channels_last(lowering, saved);
-  const TensorView dy =
-      convolution_argument(lowering, lowering.output_gradient(), "grad.contiguous", channels_last);
-  const TensorView x = convolution_argument(lowering, saved, "backward.input", channels_last);
   const TensorView w = lowering.parameter(0);
+  const bool channels_last = convolves_channels_last(lowering, saved, w);
+  const TensorView dy =
+      lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous", channels_last);
+  const TensorView x = lowering.contiguous_within(saved, "backward.input", channels_last);
   const auto data = [&] {
     if (!lowering.input_needs_gradient()) return;
+    const TensorView filter =
+        lowering.contiguous_within(lowering.parameter(0), "backward.weight", channels_last);
     const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
-    lowering.emit(Kernel::transposed_convolution_backward_data, "backward.data", {dy, w}, {dx},
+    lowering.emit(Kernel::transposed_convolution_backward_data, "backward.data", {dy, filter}, {dx},
                   {.flops = convolution_flops(w, x),
                    .convolution = lowering.add_convolution(
                        convolution_call(lowering, ConvolutionCall::Direction::forward, dy, w, x))});
@@ -43,7 +47,7 @@ void backward(OperatorLowering& lowering) {
   };
   const auto filter = [&] {
     if (!lowering.parameter_needs_gradient(0)) return;
-    const TensorView dw = lowering.new_parameter_gradient(0);
+    const TensorView dw = laid_out(lowering.new_parameter_gradient(0), channels_last);
     lowering.emit(Kernel::transposed_convolution_backward_filter, "backward.filter", {x, dy}, {dw},
                   {.flops = convolution_flops(w, x),
                    .convolution = lowering.add_convolution(convolution_call(

@@ -31,6 +31,7 @@ std::vector<UnaryFunction> activations() {
        .doc = "max(x, 0)",
        .saves = Saves::result,
        .in_place = InPlace::result,
+       .gradient_lies_as_saved = true,
        .forward = Kernel::relu_forward,
        .backward = Kernel::relu_backward},
       {.name = "relu6", .doc = "min(max(x, 0), 6)", .in_place = InPlace::copy_of_input, .flops = 2},
@@ -38,7 +39,8 @@ std::vector<UnaryFunction> activations() {
        .doc = "x, scaled where it is negative",
        .in_place = InPlace::result,
        .flops = 2,
-       .attributes = {real("negative_slope", "factor of negative values", 0.01)}},
+       .attributes = {real("negative_slope", "factor of negative values", 0.01)},
+       .gradient_lies_as_saved = true},
       {.name = "elu",
        .doc = "x, or alpha (exp(x) - 1) where it is negative",
        .in_place = InPlace::result,
@@ -105,7 +107,8 @@ std::vector<UnaryFunction> elementary() {
        .attributes = {real("minimum", "lower bound", std::nullopt),
                       real("maximum", "upper bound", std::nullopt)},
        .backward_masks = 2,
-       .backward_scalars = 1},
+       .backward_scalars = 1,
+       .gradient_lies_as_saved = true},
   };
 }
 
@@ -157,7 +160,9 @@ void forward(OperatorLowering& lowering) {
 void backward(OperatorLowering& lowering) {
   const UnaryFunction& function = function_of(lowering);
   const TensorView dy = lowering.output_gradient();
-  const TensorView dx = new_input_gradient_like(lowering, dy);
+  const TensorView kept = lowering.saved(lowering.has_saved("result") ? "result" : "input");
+  const TensorView dx =
+      new_input_gradient_like(lowering, function.gradient_lies_as_saved ? kept : dy);
   const Affine elements = element_count(dx.shape);
   std::vector<StorageId> temporaries;
   const auto temporary = [&](std::string_view name, std::int64_t count, Affine bytes) {
@@ -168,8 +173,7 @@ void backward(OperatorLowering& lowering) {
   temporary("factor", function.backward_tensors, byte_count(dx));
   temporary("mask", function.backward_masks, elements);
   temporary("scalar", function.backward_scalars, element_size(dx.type));
-  lowering.emit(function.backward, "backward",
-                {lowering.saved(lowering.has_saved("result") ? "result" : "input"), dy}, {dx},
+  lowering.emit(function.backward, "backward", {kept, dy}, {dx},
                 {.attributes = kernel_attributes(function),
                  .temporaries = std::move(temporaries),
                  .flops = elements * Affine(function.flops)});

@@ -31,6 +31,9 @@ struct UnaryFunction {
   /// What PyTorch's backward makes and drops on the way where it is written in operators: tensors
   /// of the result's type, masks of a byte an element, and scalars.
   std::int64_t backward_tensors = 0, backward_masks = 0, backward_scalars = 0;
+  /// The gradient lies in memory as what was saved, which PyTorch's backward names first; else as
+  /// the gradient that arrives.
+  bool gradient_lies_as_saved = false;
   std::string_view function = {};  ///< what the kernels call it; empty: `name`
   Kernel forward = Kernel::unary_forward;
   Kernel backward = Kernel::unary_backward;

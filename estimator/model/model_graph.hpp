@@ -17,6 +17,7 @@
 #include "estimator/base/id.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/shape.hpp"
+#include "estimator/base/tensor_layout.hpp"
 #include "estimator/catalogue/attributes.hpp"
 #include "estimator/optimizer/optimizer_settings.hpp"
 
@@ -61,11 +62,15 @@ struct Operator {
 enum class ZeroGrad { to_none, to_zero };
 [[nodiscard]] std::string_view to_string(ZeroGrad zero_grad);
 
-/// What `train:` says of the step beside its optimizer: defaults of the description.
+/// What `train:` says of the step beside its optimizer: defaults of the
+/// description.
 struct StepSettings {
   ZeroGrad zero_grad = ZeroGrad::to_none;
   int augment = 0;   ///< copies of the first floating-point input made on the GPU before forward
   int prefetch = 0;  ///< batches of all inputs that wait on the GPU beside the step's own (PyTorch)
+  /// Of the images and volumes that the model is handed and of its parameters of as many axes, as
+  /// by `.to(memory_format=torch.channels_last)`; not of what only a loss reads.
+  TensorLayout layout = TensorLayout::contiguous;
   bool operator==(const StepSettings&) const = default;
 };
 

@@ -10,8 +10,8 @@ namespace stowage {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> keys{"precision", "accumulation", "zero_grad", "augment",
-                                               "prefetch"};
+constexpr std::array<std::string_view, 6> keys{"precision", "accumulation", "zero_grad",
+                                               "augment",   "prefetch",     "layout"};
 constexpr std::int64_t most_micro_batches = 1'000'000;
 constexpr std::int64_t most_copies = 1'000;
 
@@ -56,6 +56,9 @@ void read_step_setting(std::string_view key, const YamlNode& value, const ModelD
     constexpr std::array<std::string_view, 2> words{"to_none", "to_zero"};
     const auto chosen = read_word(key, value, words, mistakes);
     if (chosen) train.step.zero_grad = static_cast<ZeroGrad>(*chosen);
+  } else if (key == "layout") {
+    const auto chosen = read_word(key, value, layout_names, mistakes);
+    if (chosen) train.step.layout = static_cast<TensorLayout>(*chosen);
   } else if (key == "accumulation") {
     const auto count = read_count(key, value, 1, most_micro_batches, model, mistakes);
     train.accumulation = count.value_or(train.accumulation);

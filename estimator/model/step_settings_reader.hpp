@@ -1,5 +1,5 @@
 // The keys of `train:` that say how a step runs, beside its optimizer: precision, accumulation,
-// zero_grad, augment, prefetch.
+// zero_grad, augment, prefetch, layout.
 #pragma once
 
 #include <span>

@@ -167,6 +167,8 @@ void StepBuilder::run_casts_backward(OperatorId op, int micro_batch) {
     release(cast.gradient);
     deliver({.to = {.tensor = cast.tensor, .parameter = cast.parameter}, .gradient = gradient}, op,
             micro_batch);
+    // .grad takes it before the engine turns to the next conversion.
+    if (cast.parameter.valid()) finish_parameter(cast.parameter, op, micro_batch);
   }
 }
 

@@ -45,6 +45,22 @@ Diagnostics idle_wishes(const StepWishes& wishes) {
            .message = fmt::format("an inference has no use for {}", fmt::join(idle, " and "))}};
 }
 
+// What is said of a layout that there is nothing to lay out in.
+Diagnostics idle_layout(const ModelGraph& model, const StepWishes& wishes) {
+  if (wishes.layout != TensorLayout::channels_last) return {};
+  const auto is_image = [](const TensorType& type) {
+    return type.shape.size() == 4 || type.shape.size() == 5;
+  };
+  const bool any = std::any_of(model.inputs.begin(), model.inputs.end(),
+                               [&](TensorId id) { return is_image(model.tensor(id).type); }) ||
+                   std::any_of(model.parameters.begin(), model.parameters.end(),
+                               [&](const Parameter& p) { return is_image(p.type); });
+  if (any) return {};
+  return {{.severity = Severity::warning,
+           .message = fmt::format("model '{}' has no image and no filter to lay out as nhwc",
+                                  model.name)}};
+}
+
 }  // namespace
 
 Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes) {
@@ -65,12 +81,14 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
                                  .mode = mode,
                                  .optimizer = *std::move(optimizer),
                                  .step = model.step}};
+  chosen.warnings = idle_layout(model, wishes);
+  chosen.lowering.step.layout = wishes.layout.value_or(model.step.layout);
   if (wishes.kernels == KernelSet::pytorch) {
     chosen.lowering.compute_capability = wishes.compute_capability;
     chosen.lowering.convolutions = wishes.convolutions;
   }
   if (mode == Mode::inference) {
-    chosen.warnings = idle_wishes(wishes);
+    for (Diagnostic& idle : idle_wishes(wishes)) chosen.warnings.push_back(std::move(idle));
     return chosen;
   }
   chosen.lowering.parallel = wishes.parallel;

@@ -22,6 +22,7 @@ struct StepWishes {
   std::optional<OptimizerImplementation> implementation;
   std::optional<std::int64_t> accumulation;  ///< micro-batches before an update, at least 1
   DataParallel parallel = {};
+  std::optional<TensorLayout> layout = {};
   bool master_gradients = false;  ///< with master weights: gradients are added up in fp32 too
   KernelSet kernels = KernelSet::pytorch;
   double compute_capability = 8.6;        ///< of the card; only PyTorch's lowering depends on it

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/catalogue/elementwise.hpp"
 #include "estimator/step/step_builder.hpp"
 
 namespace stowage {
@@ -117,7 +118,7 @@ void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, Opera
     return;
   }
   const std::string name = fmt::format("{}.sum_gradients", model_.op(op).name);
-  TensorView sum = layouts_.view(gradient.shape, gradient.type);
+  TensorView sum = ordered_like(layouts_.view(gradient.shape, gradient.type), slot.view);
   sum.storage = add_storage({.name = suffixed(name, micro_batch),
                              .storage_class = StorageClass::activation_gradient,
                              .bytes = byte_count(sum),

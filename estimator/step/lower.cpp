@@ -56,6 +56,10 @@ Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& setting
   const bool floating = std::any_of(model.inputs.begin(), model.inputs.end(), [&](TensorId id) {
     return is_floating_point(model.tensor(id).type.type);
   });
+  if (settings.kernels == KernelSet::stowage && settings.step.layout != TensorLayout::contiguous) {
+    return failure("only PyTorch's kernels run with channels innermost (layout nhwc)",
+                   "use --layout nchw, or --runtime pytorch");
+  }
   if (settings.step.augment > 0 && !floating) {
     return failure(fmt::format("model '{}' has no floating-point input to augment", model.name));
   }

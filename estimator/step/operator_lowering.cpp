@@ -143,19 +143,24 @@ int OperatorLowering::add_convolution(ConvolutionCall call) {
   return static_cast<int>(calls.size()) - 1;
 }
 
-TensorView OperatorLowering::contiguous(const TensorView& view, std::string_view suffix) {
-  if (is_contiguous(view)) return view;
-  const TensorView copy = new_tensor(
-      suffix, view.shape, view.type,
-      builder_.making_gradients() ? StorageClass::activation_gradient : StorageClass::activation);
+TensorView OperatorLowering::contiguous(const TensorView& view, std::string_view suffix,
+                                        bool channels_last) {
+  if (is_contiguous(view, channels_last)) return view;
+  const TensorView copy =
+      laid_out(new_tensor(suffix, view.shape, view.type,
+                          builder_.making_gradients() ? StorageClass::activation_gradient
+                                                      : StorageClass::activation),
+               channels_last);
   emit(Kernel::copy, suffix, {view}, {copy});
   return copy;
 }
 
-TensorView OperatorLowering::contiguous_within(const TensorView& view, std::string_view suffix) {
-  if (is_contiguous(view)) return view;
+TensorView OperatorLowering::contiguous_within(const TensorView& view, std::string_view suffix,
+                                               bool channels_last) {
+  if (is_contiguous(view, channels_last)) return view;
   builder_.copied_within_.push_back(view.storage);
-  const TensorView copy = new_tensor(suffix, view.shape, view.type, StorageClass::workspace);
+  const TensorView copy =
+      laid_out(new_tensor(suffix, view.shape, view.type, StorageClass::workspace), channels_last);
   emit(Kernel::copy, suffix, {view}, {copy});
   return copy;
 }

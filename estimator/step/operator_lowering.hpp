@@ -96,11 +96,14 @@ class OperatorLowering {
   KernelNode& emit(Kernel kernel, std::string_view suffix, Arguments reads, Arguments writes,
                    NodeExtras extras = {});
   int add_convolution(ConvolutionCall call);
-  /// `view` if it is contiguous, else a copy (emits it).
-  TensorView contiguous(const TensorView& view, std::string_view suffix);
+  /// `view` if it is contiguous, else a copy (emits it). `channels_last`: contiguous with its
+  /// channels innermost.
+  TensorView contiguous(const TensorView& view, std::string_view suffix,
+                        bool channels_last = false);
   /// The same of a copy that PyTorch's operator makes within itself: autograd saves what it was
   /// given, and the footprint counts the copy as workspace.
-  TensorView contiguous_within(const TensorView& view, std::string_view suffix);
+  TensorView contiguous_within(const TensorView& view, std::string_view suffix,
+                               bool channels_last = false);
   /// `view` if it is of that format, else a copy that is (emits it).
   TensorView cast(const TensorView& view, DataType type, std::string_view suffix);
 
@@ -143,16 +146,22 @@ class OperatorLowering {
 // rule.
 [[nodiscard]] TensorView contiguous_view(StorageId storage, Shape shape, DataType type);
 [[nodiscard]] bool is_contiguous(const TensorView& view);
+/// The same, or with the channels of an image or a volume innermost.
+[[nodiscard]] bool is_contiguous(const TensorView& view, bool channels_last);
 /// What autograd's Tensor::suggest_memory_format says of an image or a volume: its channels (axis
 /// 1) lie innermost (c10/core/MemoryFormat.h, is_channels_last_strides_2d_s4). The elements need
 /// not lie densely.
 [[nodiscard]] bool suggests_channels_last(const TensorView& view);
+/// Two tensors of one shape lie in memory in the same way; axes of length 1 decide nothing.
+[[nodiscard]] bool lie_alike(const TensorView& a, const TensorView& b);
 /// The elements fill a run of memory without gaps or overlap, in some order of the axes.
 [[nodiscard]] bool is_dense(const TensorView& view);
 [[nodiscard]] TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes);
 /// The axes of an image or a volume in the order in which they lie in memory with channels
 /// innermost: 0, 2, 3, 1.
 [[nodiscard]] std::vector<std::int64_t> channels_last_order(std::size_t rank);
+/// The contiguous view `made` of an image or a volume with its channels innermost, if wanted.
+[[nodiscard]] TensorView laid_out(const TensorView& made, bool channels_last);
 /// Lies so, and not as written: PyTorch's channels_last and channels_last_3d.
 [[nodiscard]] bool is_channels_last(const TensorView& view);
 [[nodiscard]] TensorView sliced(const TensorView& view, std::size_t axis, Affine start,

@@ -33,13 +33,15 @@ void StepBuilder::give_to_parameter(ParameterId id, const TensorView& gradient, 
 }
 
 void StepBuilder::finish_parameters(OperatorId op, int micro_batch) {
-  for (const ParameterId id : model_.op(op).parameters) {
-    Gradient& sum = arriving_[id.index()];
-    if (first_user_[id.index()] != op || !sum.present) continue;
-    const TensorView gradient = sum.view;
-    release(sum);
-    accumulate(id, gradient, op, micro_batch);
-  }
+  for (const ParameterId id : model_.op(op).parameters) finish_parameter(id, op, micro_batch);
+}
+
+void StepBuilder::finish_parameter(ParameterId id, OperatorId op, int micro_batch) {
+  Gradient& sum = arriving_[id.index()];
+  if (first_user_[id.index()] != op || !sum.present) return;
+  const TensorView gradient = sum.view;
+  release(sum);
+  accumulate(id, gradient, op, micro_batch);
 }
 
 void StepBuilder::accumulate(ParameterId id, const TensorView& gradient, OperatorId op,
@@ -55,11 +57,15 @@ void StepBuilder::accumulate(ParameterId id, const TensorView& gradient, Operato
   emit_accumulation(slot.view, gradient, op, micro_batch);
 }
 
+// Left as it is, the gradient lies as its parameter does (obeys_layout_contract,
+// torch/csrc/autograd/utils/grad_layout_contract.h).
 TensorView StepBuilder::made_to_stay(const TensorView& gradient, ParameterId id, OperatorId op,
                                      int micro_batch) {
-  if (holders_[gradient.storage.index()] == 0 && is_contiguous(gradient)) return gradient;
+  const TensorView& parameter = parameter_views_[id.index()];
+  if (holders_[gradient.storage.index()] == 0 && lie_alike(gradient, parameter)) return gradient;
   const std::string name = model_.parameter(id).name + ".grad";
   TensorView copy = layouts_.view(gradient.shape, gradient.type);
+  copy.strides = parameter.strides;
   copy.storage = add_storage({.name = suffixed(name, micro_batch),
                               .storage_class = StorageClass::gradient,
                               .bytes = byte_count(copy),

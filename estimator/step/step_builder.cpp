@@ -68,6 +68,14 @@ void StepBuilder::reserve() {
   parameter_views_.reserve(parameters);
 }
 
+// A parameter or an input as the script hands it over: `.to(memory_format=torch.channels_last)`
+// lays out tensors of four axes, channels_last_3d those of five.
+TensorView StepBuilder::handed_over(const TensorType& type) {
+  const TensorView view = layouts_.view(type.shape, type.type);
+  const bool image = type.shape.size() == 4 || type.shape.size() == 5;
+  return laid_out(view, image && graph_.settings.step.layout == TensorLayout::channels_last);
+}
+
 void StepBuilder::make_parameter_storages() {
   const bool training = graph_.settings.mode == Mode::train;
   std::vector<OperatorId> owner(model_.parameters.size());
@@ -78,7 +86,7 @@ void StepBuilder::make_parameter_storages() {
   }
   for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
     const Parameter& parameter = model_.parameters[i];
-    TensorView view = layouts_.view(parameter.type.shape, parameter.type.type);
+    TensorView view = handed_over(parameter.type);
     view.storage = add_storage(
         {.name = parameter.name,
          .storage_class = parameter.is_buffer ? StorageClass::buffer : StorageClass::parameter,
@@ -94,6 +102,7 @@ void StepBuilder::make_parameter_storages() {
 // Losses, and what leads to them alone, as auxiliary classifiers do: not run in inference.
 void StepBuilder::find_what_only_losses_read() {
   only_for_losses_.resize(model_.operators.size(), false);
+  read_by_losses_alone_.resize(model_.tensors.size(), true);
   std::vector<bool> for_output(model_.tensors.size()), for_losses(model_.tensors.size());
   for_output[model_.output.index()] = true;
   for (std::size_t i = model_.operators.size(); i-- > 0;) {
@@ -105,6 +114,9 @@ void StepBuilder::find_what_only_losses_read() {
     const bool to_output = leads(for_output);
     const bool to_losses = op.row->is_loss || leads(for_losses);
     only_for_losses_[i] = to_losses && !to_output;
+    if (!op.row->is_loss) {
+      for (const TensorId input : op.inputs) read_by_losses_alone_[input.index()] = false;
+    }
     for (const TensorId input : op.inputs) {
       if (to_output) for_output[input.index()] = true;
       if (to_losses) for_losses[input.index()] = true;
@@ -117,7 +129,9 @@ bool StepBuilder::is_loss(OperatorId op) const { return model_.op(op).row->is_lo
 void StepBuilder::make_inputs(int micro_batch) {
   for (const TensorId id : model_.inputs) {
     const ModelTensor& tensor = model_.tensor(id);
-    TensorView view = layouts_.view(tensor.type.shape, tensor.type.type);
+    TensorView view = read_by_losses_alone_[id.index()]
+                          ? layouts_.view(tensor.type.shape, tensor.type.type)
+                          : handed_over(tensor.type);
     view.storage = add_storage({.name = suffixed(tensor.name, micro_batch),
                                 .storage_class = StorageClass::input,
                                 .persistence = Persistence::from_host,

@@ -105,6 +105,7 @@ class StepBuilder {
   void keep_result(StorageId id, std::size_t micro_batch, const std::vector<NodeId>& assigned);
 
   // Storages and nodes.
+  [[nodiscard]] TensorView handed_over(const TensorType& type);
   [[nodiscard]] bool making_gradients() const { return phase_ == Phase::backward && !recomputing_; }
   StorageId add_storage(Storage storage);
   KernelNode& add_node(KernelNode node);
@@ -129,6 +130,7 @@ class StepBuilder {
   void give_to_parameter(ParameterId id, const TensorView& gradient, OperatorId op,
                          int micro_batch);
   void finish_parameters(OperatorId op, int micro_batch);
+  void finish_parameter(ParameterId id, OperatorId op, int micro_batch);
   void accumulate(ParameterId id, const TensorView& gradient, OperatorId op, int micro_batch);
   [[nodiscard]] TensorView made_to_stay(const TensorView& gradient, ParameterId id, OperatorId op,
                                         int micro_batch);
@@ -164,6 +166,7 @@ class StepBuilder {
   std::vector<TensorView> parameter_views_;    // by ParameterId
   std::vector<bool> tensor_needs_gradient_;    // by TensorId
   std::vector<bool> only_for_losses_;          // by OperatorId: leads to no output
+  std::vector<bool> read_by_losses_alone_;     // by TensorId of a model input
   std::vector<TensorView> values_;             // by TensorId, of the current micro-batch
   std::vector<Gradient> gradients_;            // by TensorId, of the current micro-batch
   std::vector<Gradient> arriving_;             // by ParameterId, of the current micro-batch

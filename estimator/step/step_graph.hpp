@@ -18,6 +18,7 @@
 #include "estimator/base/id.hpp"
 #include "estimator/base/shape.hpp"
 #include "estimator/base/shared.hpp"
+#include "estimator/base/tensor_layout.hpp"
 #include "estimator/catalogue/attributes.hpp"
 #include "estimator/model/model_graph.hpp"
 #include "estimator/step/data_parallel.hpp"
@@ -86,10 +87,6 @@ struct TensorView {
   Affine offset = 0;  ///< in elements
 };
 
-/// How a convolution's x, w and y alike lie in memory: [n, c, h, w] as written, or with c
-/// innermost.
-enum class TensorLayout { contiguous, channels_last };
-
 /// How a convolution's window moves: one number a spatial axis.
 struct ConvolutionWindow {
   std::vector<std::int64_t> stride, padding, dilation;
@@ -102,7 +99,7 @@ struct ConvolutionCall {
   enum class Direction { forward, backward_data, backward_filter };
   Direction direction = Direction::forward;
   TensorType x, w, y;  ///< the convolution's own x, w, y (for the transposed one: y and x swapped)
-  TensorLayout layout = TensorLayout::contiguous;
+  TensorLayout layout = TensorLayout::contiguous;  ///< of x, w and y alike
   Shared<ConvolutionWindow> window;  ///< one for all calls in a row that have the same
   bool operator==(const ConvolutionCall&) const = default;
 };

@@ -24,6 +24,11 @@ bool is_contiguous(const TensorView& view) {
   return true;
 }
 
+bool is_contiguous(const TensorView& view, bool channels_last) {
+  return channels_last ? is_contiguous(permuted(view, channels_last_order(view.shape.size())))
+                       : is_contiguous(view);
+}
+
 bool suggests_channels_last(const TensorView& view) {
   const std::size_t rank = view.shape.size();
   if ((rank != 4 && rank != 5) || view.strides[1] == Affine(0)) return false;
@@ -37,6 +42,13 @@ bool suggests_channels_last(const TensorView& view) {
     if (axis == 0 && least == view.strides[1]) return false;  // [n, 1, 1, 1] and the like
     least = view.strides[axis];
     if (view.shape[axis] != Affine(1)) least = least * view.shape[axis];
+  }
+  return true;
+}
+
+bool lie_alike(const TensorView& a, const TensorView& b) {
+  for (std::size_t i = 0; i < a.shape.size(); ++i) {
+    if (a.shape[i] != Affine(1) && a.strides[i] != b.strides[i]) return false;
   }
   return true;
 }
@@ -74,6 +86,19 @@ std::vector<std::int64_t> channels_last_order(std::size_t rank) {
   for (std::size_t i = 2; i < rank; ++i) order.push_back(static_cast<std::int64_t>(i));
   order.push_back(1);
   return order;
+}
+
+TensorView laid_out(const TensorView& made, bool channels_last) {
+  if (!channels_last) return made;
+  const std::vector<std::int64_t> order = channels_last_order(made.shape.size());
+  TensorView view = made;
+  Affine stride = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const auto axis = static_cast<std::size_t>(order[i]);
+    view.strides[axis] = stride;
+    if (i > 0) stride = stride * made.shape[axis];
+  }
+  return view;
 }
 
 bool is_channels_last(const TensorView& view) {

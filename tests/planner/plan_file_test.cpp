@@ -120,9 +120,12 @@ TEST_CASE("every precision and setting of a step comes back") {
         std::nullopt);
   for (const StepSettings& step :
        {StepSettings{}, StepSettings{ZeroGrad::to_zero, 0, 0},
-        StepSettings{ZeroGrad::to_none, 2, 0}, StepSettings{ZeroGrad::to_zero, 1, 3}}) {
+        StepSettings{ZeroGrad::to_none, 2, 0}, StepSettings{ZeroGrad::to_zero, 1, 3},
+        StepSettings{.layout = TensorLayout::channels_last}}) {
     Plan plan = small_plan();
     plan.inputs.lowering.step = step;
+    plan.inputs.lowering.convolutions = {
+        .tf32 = step.augment == 0, .deterministic = step.augment == 1, .benchmark = true};
     plan.inputs.lowering.kernels = KernelSet::pytorch;
     plan.inputs.lowering.compute_capability = 7.5;
     plan.inputs.lowering.mode = Mode::inference;

@@ -3,7 +3,7 @@
 
     python compact.py                                 everything
     python compact.py --models swin_t bert-base       some models
-    python compact.py --kinds fp32                    one kind: fp32, precision, variant
+    python compact.py --kinds fp32                    one kind: fp32, precision, variant, layout
 
 All under fake CUDA (see fake_cuda.py); one part of the precisions runs on the CPU. See README.md.
 """
@@ -17,6 +17,7 @@ import gc
 import pathlib
 import time
 
+import channels_last
 import fake_cuda
 
 HERE = pathlib.Path(__file__).parent
@@ -37,6 +38,10 @@ HALF = ("resnet18", "gpt2")
 ON_THE_CPU = ("mnist-cnn", "unet", "vgg16", "resnet18", "mobilenet_v2", "densenet121",
               "vit_tiny_patch16_224", "convnext_tiny", "bert-base", "gpt2",
               "llama-3.2-1b-2layers")
+# Laid out with channels last.
+LAID_OUT = ("mnist-cnn", "unet", "vgg11", "resnet18", "resnet50", "mobilenet_v2", "densenet121",
+            "googlenet", "inception_v3", "efficientnet_b0", "convnext_tiny", "dcgan-generator",
+            "dcgan-discriminator")
 BLOCKS = {"resnet18": "BasicBlock", "gpt2": "GPT2Block", "vit_tiny_patch16_224": "Block"}
 
 
@@ -49,11 +54,13 @@ class Case:
     precision: str = "fp32"
     variant: str | None = None
     optimizers: tuple = ONE
+    layout: str = "nchw"
 
     @property
     def stem(self):
         suffixes = [self.precision] if self.precision != "fp32" else []
         suffixes += [self.variant] if self.variant else []
+        suffixes += [self.layout] if self.layout != "nchw" else []
         return "-".join([self.name, f"b{self.batch}", *suffixes])
 
 
@@ -86,6 +93,11 @@ def cases(kinds):
                 yield Case(name, batch, variant=variant, optimizers=("sgd-momentum", "adam"))
             for variant in ("for-loop", "fused"):
                 yield Case(name, batch, variant=variant, optimizers=("adam", "adamw"))
+    if "layout" in kinds:
+        for name in LAID_OUT:
+            for batch in batches(name, entries[name].reference):
+                for precision in ("fp32", "amp-bf16"):
+                    yield Case(name, batch, precision, layout="nhwc")
 
 
 # ---- precisions and variants
@@ -138,6 +150,9 @@ def made_for_cuda(case, reference):
     model = fake_cuda.moved_to_fake(model, dtype)
     with torch.device("cuda"):
         inputs, target = reference.inputs(reference, case.batch, reference.seq)
+    if case.layout == "nhwc":
+        channels_last.lay_out(model)
+        inputs = channels_last.laid_out(inputs)
     if dtype:
         inputs, target = (t.to(dtype) if t.is_floating_point() else t for t in (inputs, target))
     return model, inputs, target
@@ -184,7 +199,7 @@ def header(case, entry, model, inputs, target):
         "source": reference.source,
         "batch": case.batch,
         "inputs": {"input": generate.described(inputs), "target": generate.described(target)},
-        "settings": {"mode": "train", "precision": case.precision, "layout": "nchw",
+        "settings": {"mode": "train", "precision": case.precision, "layout": case.layout,
                      "seq": reference.seq, "loss": reference.loss.__name__,
                      "arguments": entry.arguments, "variant": case.variant,
                      "device": "compute capability 8.0"},
@@ -251,7 +266,7 @@ def on_cpu(case, entry):
 
 
 def wants_cpu(case, reference):
-    return (case.precision == "amp-bf16" and case.name in ON_THE_CPU
+    return (case.precision == "amp-bf16" and case.layout == "nchw" and case.name in ON_THE_CPU
             and case.batch == batches(case.name, reference)[0])
 
 
@@ -274,8 +289,8 @@ def write(case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", metavar="NAME", help="only these models")
-    parser.add_argument("--kinds", nargs="+", choices=("fp32", "precision", "variant"),
-                        default=["fp32", "precision", "variant"])
+    parser.add_argument("--kinds", nargs="+", choices=("fp32", "precision", "variant", "layout"),
+                        default=["fp32", "precision", "variant", "layout"])
     parser.add_argument("--missing", action="store_true", help="only files that are not there")
     arguments = parser.parse_args()
     fake_cuda.relaunch_with_shim()

@@ -1,7 +1,7 @@
 """Run PyTorch programs on "cuda" tensors that hold no data, on a machine without a GPU.
 
 FakeTensorMode dispatches every operator as CUDA would (cudnn_batch_norm, native_dropout with a
-bool mask, foreach optimizers, ...) but allocates nothing. Six things keep it from being what
+bool mask, foreach optimizers, ...) but allocates nothing. Seven things keep it from being what
 CUDA does; each is repaired here and nowhere else:
 
 1. The autograd engine needs a driver (see fake_cuda_shim.cpp): `relaunch_with_shim`.
@@ -12,6 +12,8 @@ CUDA does; each is repaired here and nowhere else:
 5. nn.LSTM puts its weights into one buffer and calls cuDNN's operator, neither without a driver:
    `moved_to_fake`, `cudnn_lstm`. The gradients are views of one buffer, as cuDNN's.
 6. torch.autocast switches itself off without a device: `autocast`.
+7. A convolution in bfloat16 is cuDNN's only on a device that has bfloat16, and only cuDNN's lies
+   with its channels innermost: it chooses with the shim's answers, as attention does.
 """
 
 import contextlib
@@ -62,13 +64,13 @@ def backward_possible():
         ctypes.CDLL(None).stowage_show_devices(before)
 
 
-def choosing_attention_by_device(attention):
-    """scaled_dot_product_attention, which may see the device while it chooses its kernel."""
-    def attend(*arguments, **options):
+def choosing_by_device(function):
+    """The function, which may see the device while it chooses its kernel."""
+    def choose(*arguments, **options):
         with backward_possible():
-            return attention(*arguments, **options)
+            return function(*arguments, **options)
 
-    return attend
+    return choose
 
 
 def cudnn_lstm(inputs, hidden, weights, _has_biases, layers, dropout, train, bidirectional,
@@ -167,7 +169,7 @@ def no_packed_sequences():
 
 @contextlib.contextmanager
 def fake_cuda():
-    """FakeTensorMode plus the repairs 2 to 5; make models under `torch.device("cuda")` inside."""
+    """FakeTensorMode plus the repairs 2 to 5 and 7; make models under `torch.device("cuda")` inside."""
     import torch
     import torch.nn.functional as functional
     import torch.nn.modules.rnn as rnn_module
@@ -181,7 +183,9 @@ def fake_cuda():
             stack.enter_context(mock.patch.object(module, "_foreach_supported_types", types))
         stack.enter_context(mock.patch.object(
             functional, "scaled_dot_product_attention",
-            choosing_attention_by_device(functional.scaled_dot_product_attention)))
+            choosing_by_device(functional.scaled_dot_product_attention)))
+        stack.enter_context(mock.patch.object(
+            torch._C, "_select_conv_backend", choosing_by_device(torch._C._select_conv_backend)))
         stack.enter_context(mock.patch.object(rnn_module._VF, "lstm", cudnn_lstm))
         library = stack.enter_context(torch.library._scoped_library("aten", "IMPL"))
         library.impl("_cudnn_rnn_backward", cudnn_rnn_backward, "Meta")

@@ -23,6 +23,7 @@ import platform
 import sys
 from typing import Callable
 
+import channels_last
 import fake_cuda
 
 HERE = pathlib.Path(__file__).parent
@@ -34,8 +35,8 @@ class Case:
     the order of the module's arguments. `layers`: YAML, one layer each. `module` builds the same
     network, whose output is compared with a target by `loss(output, target)`; `loss_layer` is the
     description's. `target`: as an input; None: as the output, whose first axis is the batch.
-    `precision`: one of the program's. `extra`: other keys of the description, such as
-    blocks."""
+    `precision`: one of the program's. `layout`: "nhwc" lays out the model and its inputs, not the
+    target. `extra`: other keys of the description, such as blocks."""
 
     name: str
     inputs: dict
@@ -47,6 +48,7 @@ class Case:
     batch: int = 2
     mode: str = "train"
     precision: str = "fp32"
+    layout: str = "nchw"
     extra: dict = dataclasses.field(default_factory=dict)
 
 
@@ -115,7 +117,8 @@ def described(case, target):
     loss, *settings = yaml.safe_load(case.loss_layer).items() if ":" in case.loss_layer else (
         (case.loss_layer, {}),)
     assert not settings
-    description = {"model": "case", **case.extra, "inputs": inputs, "layers": layers,
+    settings = {} if case.layout == "nchw" else {"train": {"layout": case.layout}}
+    description = {"model": "case", **case.extra, **settings, "inputs": inputs, "layers": layers,
                    "loss": {loss[0]: {"from": [last, "target"], **loss[1]}}}
     return yaml.safe_dump(description, sort_keys=False, default_flow_style=None, width=200)
 
@@ -220,6 +223,9 @@ def record(case):
     with made_in(case.precision), torch.device("cuda"):
         model = case.module().train(training)
         inputs = [make_tensor(spec, case.batch) for spec in case.inputs.values()]
+        if case.layout == "nhwc":
+            channels_last.lay_out(model)
+            inputs = [channels_last.laid_out(tensor) for tensor in inputs]
         with torch.no_grad():
             output = run.output(model, inputs)
         target = case.target or "[" + ", ".join(["batch", *map(str, output.shape[1:])]) + "]"
@@ -237,8 +243,9 @@ def record(case):
     return row
 
 
-def main(family, cases):
+def main(family, cases, refusal=None):
     """Write operators/<family>.json. `cases` is called under the shim, with torch imported.
+    `refusal`: part of the message with which PyTorch refuses a case; the file then names those.
     With a word as argument: print the rows whose name contains it, and write nothing."""
     fake_cuda.relaunch_with_shim()
 
@@ -248,7 +255,7 @@ def main(family, cases):
 
     torch.set_num_threads(1)
     wanted = sys.argv[1] if len(sys.argv) > 1 else None
-    rows = []
+    rows, refused = [], []
     for case in cases():
         if wanted and wanted not in case.name:
             continue
@@ -256,7 +263,9 @@ def main(family, cases):
             with fake_cuda.fake_cuda():
                 rows.append(record(case))
         except Exception as error:
-            raise RuntimeError(f"case '{case.name}'") from error
+            if refusal is None or refusal not in str(error):
+                raise RuntimeError(f"case '{case.name}'") from error
+            refused.append(case.name)
         gc.collect()
     if wanted:
         for row in rows:
@@ -270,5 +279,6 @@ def main(family, cases):
     json_format.write(path, {
         "schema_version": 1,
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        **({"refused": refused} if refusal else {}),
         "rows": rows})
     print(f"{path.name}: {len(rows)} rows", flush=True)

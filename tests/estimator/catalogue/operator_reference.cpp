@@ -38,7 +38,8 @@ class RowComparison {
     const LoweringSettings settings{
         .kernels = KernelSet::pytorch,
         .mode = row_.at("mode") == "train" ? Mode::train : Mode::inference,
-        .optimizer = {.name = "sgd"}};
+        .optimizer = {.name = "sgd"},
+        .step = model_.step};
     const auto graph = testing::lowered(model_, settings);
     auto sized = size_storages(graph, batch_);
     if (!sized) throw std::runtime_error(render(sized.error()));
@@ -51,6 +52,7 @@ class RowComparison {
     }
     LoweringSettings own = settings;
     own.kernels = KernelSet::stowage;
+    own.step.layout = TensorLayout::contiguous;
     check_stowage(*testing::lowered(model_, own), *graph);
     return std::move(disagreements_);
   }

@@ -33,10 +33,10 @@ std::string messages(const std::string& text) {
 TEST_CASE("a description says how its step runs") {
   const ModelGraph model = testing::described(
       with_train("optimizer: adam, precision: amp-bf16, accumulation: 2 * parts, "
-                 "zero_grad: to_zero, augment: 1, prefetch: 2"));
+                 "zero_grad: to_zero, augment: 1, prefetch: 2, layout: nhwc"));
   CHECK(model.precision == Precision::amp_bf16);
   CHECK(model.accumulation == 8);
-  CHECK(model.step == StepSettings{ZeroGrad::to_zero, 1, 2});
+  CHECK(model.step == StepSettings{ZeroGrad::to_zero, 1, 2, TensorLayout::channels_last});
   const ModelGraph plain = testing::described(with_train("optimizer: adam"));
   CHECK(plain.precision == Precision::fp32);
   CHECK(plain.accumulation == 1);
@@ -54,6 +54,11 @@ TEST_CASE("values that no step takes are refused at their place") {
         "  train: {zero_grad: [1]}\n"
         "                     ^\n"
         "  it is one of to_none, to_zero\n");
+  CHECK(messages(with_train("layout: ncwh")) ==
+        "net.yaml:8:17: error: unknown layout 'ncwh'\n"
+        "  train: {layout: ncwh}\n"
+        "                  ^~~~\n"
+        "  did you mean 'nchw'?\n");
   CHECK(messages(with_train("accumulation: 0")) ==
         "net.yaml:8:23: error: 'accumulation' takes an integer between 1 and 1000000, not the "
         "number 0\n"

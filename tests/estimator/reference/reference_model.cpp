@@ -31,6 +31,7 @@ void read_settings(const json& file, ReferenceModel& model) {
   model.model = file.at("model").get<std::string>();
   model.precision = settings.value("precision", "fp32");
   model.options.precision = parse_precision(model.precision);
+  if (settings.value("layout", "nchw") == "nhwc") model.layout = TensorLayout::channels_last;
   if (settings.contains("variant") && !settings.at("variant").is_null()) {
     model.variant = settings.at("variant").get<std::string>();
   }
@@ -134,7 +135,8 @@ const std::vector<ReferenceModel>& reference_models() {
 }
 
 bool is_plain(const ReferenceModel& reference) {
-  return reference.precision == "fp32" && reference.variant.empty();
+  return reference.precision == "fp32" && reference.variant.empty() &&
+         reference.layout == TensorLayout::contiguous;
 }
 
 ModelGraph our_model(const ReferenceModel& reference) {

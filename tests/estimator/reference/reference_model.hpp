@@ -46,7 +46,8 @@ struct ReferenceModel {
   std::string model;      ///< ours, in configs/models
   ModelOptions options;   ///< under which ours is that one
   std::string precision;  ///< "fp32"
-  std::string variant;    ///< empty, or what the training loop does otherwise
+  TensorLayout layout = TensorLayout::contiguous;
+  std::string variant;  ///< empty, or what the training loop does otherwise
   std::int64_t batch = 0;
   std::int64_t seq = 0;  ///< 0: not a language model
   bool layers_in_order = false;
@@ -61,7 +62,7 @@ struct ReferenceModel {
 /// Every committed reference file whose model is described, sorted by name. Read once.
 [[nodiscard]] const std::vector<ReferenceModel>& reference_models();
 
-/// So they are, in fp32, the training loop the usual one.
+/// So they are, in fp32, laid out as written, the training loop the usual one.
 [[nodiscard]] bool is_plain(const ReferenceModel& reference);
 
 /// Our description under the reference's settings.

@@ -128,12 +128,11 @@ void backward_in_one_kernel(OperatorLowering& lowering) {
   const bool channels_last = runs_channels_last(lowering, lowering.saved("input"));
   const TensorView x =
       lowering.contiguous_within(lowering.saved("input"), "backward.input", channels_last);
-  // Autograd's formula hands cuDNN a copy of the gradient; PyTorch's own kernels make theirs.
+  // Autograd's formula hands cuDNN a copy of the gradient; PyTorch's own kernels take any strides.
   const TensorView dy =
       runs_on_cudnn(lowering) && by_batch
           ? lowering.contiguous(lowering.output_gradient(), "grad.contiguous", channels_last)
-          : lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous",
-                                       channels_last);
+          : lowering.output_gradient();
   const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
   std::vector<TensorView> reads{x, dy};
   std::vector<TensorView> writes{dx};

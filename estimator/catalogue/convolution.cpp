@@ -199,8 +199,9 @@ TensorView with_height(TensorView view) {
 // Autograd's backward asks by the saved input and the filter, as forward does
 // (cudnn_conv_suggest_memory_format in ATen/native/ConvUtils.h, which leaves float64 out).
 TensorLayout layout_of(const TensorView& x, const TensorView& w, const TensorView& y) {
-  const bool channels_last = x.type != DataType::float64 &&
-                             (is_channels_last(x) || is_channels_last(w) || is_channels_last(y));
+  const bool channels_last =
+      x.type != DataType::float64 &&
+      (suggests_channels_last(x) || suggests_channels_last(w) || suggests_channels_last(y));
   return channels_last ? TensorLayout::channels_last : TensorLayout::contiguous;
 }
 

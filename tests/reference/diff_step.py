@@ -26,7 +26,7 @@ SHOW_STEP = HERE.parents[1] / "build" / "tests" / "show_step"
 def case_of(stem):
     import compact
 
-    for case in compact.cases(["fp32", "precision", "variant"]):
+    for case in compact.cases(["fp32", "precision", "variant", "layout"]):
         if case.stem == stem:
             return case
     name, batch = stem.rsplit("-b", 1)

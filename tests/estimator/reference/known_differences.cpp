@@ -221,17 +221,21 @@ bool keep_returned(const ReturnedOutput& returned, const SizedStep& step, const 
 struct InnerStorage {
   std::vector<std::string_view> models;  ///< whose peaks lie within such a kernel
   std::string_view name;                 ///< a storage's, or within those of temporaries
-  bool channels_last_only = false;
+  std::string_view only = {};            ///< a part of "<precision> <layout>"
 };
 
 const InnerStorage inner_storages[] = {
     // native_layer_norm's contiguous copy of a permuted input
     {{"mixer_b16", "vit_b_16"}, ".input.contiguous"},
     // log_softmax's contiguous copy of logits whose channels lie innermost
-    {{"unet"}, ".input.contiguous", true},
+    {{"unet"}, ".input.contiguous", "nhwc"},
+    // Batch norm's copy of relu6's gradient, which on CUDA lies as the contiguous one that it is
+    // made
+    // of (hardtanh_backward in ATen/native/Activation.cpp); a fake tensor's lies as relu6's input.
+    {{"mobilenet_v2"}, "bn_head.grad.contiguous", "fp32 nhwc"},
     // cudnn_convolution's copy of a filter beside an input whose channels lie innermost
-    {{"convnext_tiny"}, ".weight.contiguous"},
-    {{"convnext_tiny"}, ".backward.weight"},
+    {{"convnext_tiny"}, ".weight.contiguous", "nchw"},
+    {{"convnext_tiny"}, ".backward.weight", "nchw"},
     // native_layer_norm_backward's contiguous copy of the gradient of a mean over its positions
     {{"swin_t"}, "norm.grad.contiguous"},
     // The scratch of the memory-efficient attention's backward.
@@ -351,7 +355,8 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   }
   for (const InnerStorage& inner : inner_storages) {
     if (!concerns(inner.models, reference)) continue;
-    if (inner.channels_last_only && reference.layout == TensorLayout::contiguous) continue;
+    const std::string kind = fmt::format("{} {}", reference.precision, to_string(reference.layout));
+    if (kind.find(inner.only) == std::string::npos) continue;
     if (!leave_out(inner, step, granularity, result.live)) {
       result.without_effect += fmt::format("{} within a kernel; ", inner.name);
     }

@@ -62,10 +62,24 @@ Bytes full_head_bytes(const AttentionQuery& query) {
          (q[3] + query.value.shape[3]);
 }
 
-/// What is dropped, a bit for each score.
+std::int64_t rounded_up(std::int64_t length, std::int64_t multiple) {
+  return (length + multiple - 1) / multiple * multiple;
+}
+
+constexpr std::int64_t tile = 128;  // positions that a kernel takes at once
+
+/// What is dropped, a bit for each score of whole tiles.
 Bytes mask_bits(const AttentionQuery& query) {
   const std::vector<std::int64_t>& q = query.query.shape;
-  return Bytes((Bytes(q[0]) * q[1] * q[2] * query.key.shape[2]).count() / 8);
+  const Bytes scores =
+      Bytes(q[0]) * q[1] * rounded_up(q[2], tile) * rounded_up(query.key.shape[2], tile);
+  return Bytes(scores.count() / 8);
+}
+
+/// cuDNN's own sum of the query's gradient in float32, of positions in eights.
+Bytes gradient_sum(const AttentionQuery& query) {
+  const std::vector<std::int64_t>& q = query.query.shape;
+  return Bytes(float_size) * q[0] * q[1] * rounded_up(q[2], 8) * q[3] + slack;
 }
 
 }  // namespace
@@ -121,8 +135,10 @@ Bytes rule_attention_workspace(const AttentionQuery& query, double compute_capab
   if (backward) bytes += full_head_bytes(query);
   if (is_hopper(compute_capability)) return bytes + 2 * slack;
   if (!is_blackwell(compute_capability)) {
-    return backward ? bytes + row_bytes(query) * query.query.shape[3] + slack : bytes;
+    return backward ? bytes + gradient_sum(query) : bytes;
   }
+  const bool is_short = query.query.shape[2] <= tile;
+  if (backward && is_short && query.dropout == 0) return bytes + gradient_sum(query);
   const Bytes mask = query.dropout > 0 ? mask_bits(query) : Bytes();
   const bool keeps_more = mask > Bytes() || (backward && full_head_bytes(query) > Bytes());
   return bytes + mask + (keeps_more ? slack : Bytes());

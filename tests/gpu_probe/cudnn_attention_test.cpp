@@ -178,12 +178,12 @@ TEST_CASE("where cuDNN is not asked about attention the rule speaks, and says wh
 
 TEST_CASE("the rule for attention is cuDNN's answer over a grid") {
   if (!cudnn_is_here() || !is_measured_version()) return;
-  for (const char* name : {"h200", "b200"}) {
+  for (const char* name : {"h200", "b200", "rtx5090"}) {
     CudnnWorkspaceSource source(card_named(name));
     const auto rule = rule_workspace_source(card_named(name).compute_capability);
     for (const std::int64_t heads : {8, 32}) {
       for (const std::int64_t key_heads : {heads, heads / 4}) {
-        for (const std::int64_t length : {128, 1000, 4096}) {
+        for (const std::int64_t length : {64, 128, 300, 1000, 4096}) {
           for (const std::int64_t features : {64, 128}) {
             for (const double dropout : {0.0, 0.25}) {
               const AttentionCall call{.batch = 3,

@@ -15,10 +15,12 @@ networks that once disagreed.
 """
 
 import argparse
+import dataclasses
 import gc
 import pathlib
 import platform
 
+import channels_last_saved
 import fake_cuda
 import operator_saved
 import random_elements
@@ -77,11 +79,13 @@ def random_case(seed):
                                mode=b.mode, precision=b.precision)
 
 
-def recorded(seeds):
+def recorded(seeds, layout):
     """(rows, networks that PyTorch refused)"""
     rows, refused = [], 0
     for seed in seeds:
-        case = random_case(seed)
+        case = dataclasses.replace(random_case(seed), layout=layout)
+        if layout == "nhwc" and not channels_last_saved.has_image(case):
+            continue
         try:
             with fake_cuda.fake_cuda():
                 rows.append(operator_saved.record(case))
@@ -110,6 +114,8 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1, help="of the first network")
     parser.add_argument("--also", type=int, nargs="*", default=[], help="further seeds")
+    parser.add_argument("--layout", choices=("nchw", "nhwc"), default="nchw",
+                        help="nhwc: with channels last, and only networks that have an image")
     parser.add_argument("file", type=pathlib.Path)
     options = parser.parse_args()
     fake_cuda.relaunch_with_shim()
@@ -120,7 +126,8 @@ def main():
     torch.set_num_threads(1)
     import_whole_libraries()
     gc.freeze()  # what is there stays: the many collections need not look at it
-    rows, refused = recorded([*range(options.seed, options.seed + options.count), *options.also])
+    rows, refused = recorded([*range(options.seed, options.seed + options.count), *options.also],
+                             options.layout)
     json_format.write(options.file, {
         "schema_version": 1,
         "versions": {"python": platform.python_version(), "torch": torch.__version__},

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -56,6 +57,9 @@ struct UnmappedBlock {
 
 class BlockTable {
  public:
+  /// Room for so many blocks, which are moved where there are more.
+  void reserve(std::size_t blocks) { blocks_.reserve(blocks); }
+
   /// A segment of one block, free and in no set. Segments get rising addresses: of two free blocks
   /// of equal size that of the older segment is the lower.
   BlockId add_segment(Bytes size, StreamId stream, BlockPool pool, bool expandable);

@@ -15,6 +15,7 @@
 // callbacks that free memory, pinned host memory, backend:cudaMallocAsync.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -69,6 +70,9 @@ class CachingAllocator {
   ~CachingAllocator();  ///< returns all to the device, allocated or not
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
+
+  /// About how many blocks there will be at once: saves time, changes nothing.
+  void expect(std::size_t blocks) { blocks_.reserve(blocks); }
 
   /// A block for `bytes` (>= 0), or why there is none; nothing stays of a failure except the
   /// releases that were tried. No bytes: no block, and no change at all.

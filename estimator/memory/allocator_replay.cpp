@@ -17,7 +17,8 @@ namespace {
 /// the limit is what they leave.
 class PyTorchPool {
  public:
-  PyTorchPool(const SizedStep& step, const ReplaySettings& settings)
+  /// `entries`: of a step.
+  PyTorchPool(const SizedStep& step, std::size_t entries, const ReplaySettings& settings)
       : step_(step),
         device_(settings.limit + round_up(settings.outside, device_page) + settings.others,
                 settings.others),
@@ -25,6 +26,7 @@ class PyTorchPool {
     [[maybe_unused]] const bool taken =
         device_.take(device_.add_holder("context and libraries"), settings.outside);
     assert(taken);
+    allocator_.expect(entries);
   }
 
   [[nodiscard]] auto allocate(Bytes bytes) { return allocator_.allocate(bytes); }
@@ -71,7 +73,7 @@ ProcessReplay replay_process(const SizedStep& step, const std::vector<Touches>& 
   };
   const std::vector<StorageUse> first = uses_of(StepNumber::first);
   const std::vector<StorageUse> steady = uses_of(StepNumber::steady);
-  PyTorchPool pool(step, settings);
+  PyTorchPool pool(step, steady.size(), settings);
   ProcessWalk walk(step, settings.buffers, first, steady, pool);
   if (walk.load()) walk.run_steps();
   return std::move(walk).report();

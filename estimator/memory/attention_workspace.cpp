@@ -137,7 +137,7 @@ Bytes rule_attention_workspace(const AttentionQuery& query, double compute_capab
   if (!is_blackwell(compute_capability)) {
     return backward ? bytes + gradient_sum(query) : bytes;
   }
-  const bool is_short = query.query.shape[2] <= tile;
+  const bool is_short = query.query.shape[2] > 1 && query.query.shape[2] <= tile;
   if (backward && is_short && query.dropout == 0) return bytes + gradient_sum(query);
   const Bytes mask = query.dropout > 0 ? mask_bits(query) : Bytes();
   const bool keeps_more = mask > Bytes() || (backward && full_head_bytes(query) > Bytes());

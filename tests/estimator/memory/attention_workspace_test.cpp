@@ -129,6 +129,13 @@ TEST_CASE("the rule: what the frontend keeps, shared heads' gradients, what is d
   const testing::AttentionCall dropping{.batch = 4, .heads = 16, .length = 1024, .dropout = 0.25};
   CHECK(rule(dropping, false, 10.0) == 8'388'736_B);
   CHECK(rule(dropping, true, 10.0) == 25'428'096_B);
+  // Short calls are run by an older kernel, but not those of one query.
+  const testing::AttentionCall one{
+      .batch = 3, .heads = 8, .key_heads = 1, .length = 1, .keys = 777, .features = 8};
+  CHECK(rule(one, true, 10.0) == 597'728_B);
+  const testing::AttentionCall few{
+      .batch = 3, .heads = 32, .key_heads = 8, .length = 128, .features = 64};
+  CHECK(rule(few, true, 10.0) == 9'486'464_B);
   const testing::AttentionCall wide{
       .batch = 2, .heads = 8, .key_heads = 4, .length = 1024, .features = 256};
   CHECK(rule(wide, true, 10.0) == 50'397'312_B);

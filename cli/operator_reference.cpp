@@ -144,8 +144,6 @@ std::string autocast_text(const OperatorRow& row) {
       return "the lower one";
     case AutocastClass::float32:
       return "fp32";
-    case AutocastClass::widest:
-      return "the widest of its inputs";
   }
   return "";
 }

@@ -14,7 +14,7 @@ namespace stowage {
 [[nodiscard]] std::string bounds_text(const AttributeSpec& attribute);   ///< "at least 1", ""
 [[nodiscard]] std::string default_text(const AttributeSpec& attribute);  ///< or "required"
 [[nodiscard]] std::string inputs_text(const OperatorRow& row);           ///< "1", "2 or more"
-/// "lower precision", "fp32", "the widest of its inputs", "that of its inputs".
+/// "lower precision", "fp32", "that of its inputs".
 [[nodiscard]] std::string autocast_text(const OperatorRow& row);
 /// In which types the device has the kernel: "float32", "any type", "none".
 [[nodiscard]] std::string types_text(Kernel kernel, KernelDevice device);

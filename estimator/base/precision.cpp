@@ -60,13 +60,11 @@ std::string_view to_string(AutocastClass autocast) {
       return "lower";
     case AutocastClass::float32:
       return "fp32";
-    case AutocastClass::widest:
-      return "widest";
   }
   return "";
 }
 
-DataType autocast_input(AutocastClass autocast, DataType lower, DataType type, DataType widest) {
+DataType autocast_input(AutocastClass autocast, DataType lower, DataType type) {
   // Autocast leaves integers and float64 alone.
   if (!is_floating_point(type) || type == DataType::float64) return type;
   switch (autocast) {
@@ -76,8 +74,6 @@ DataType autocast_input(AutocastClass autocast, DataType lower, DataType type, D
       return lower;
     case AutocastClass::float32:
       return DataType::float32;
-    case AutocastClass::widest:
-      return widest;
   }
   return type;
 }
@@ -87,15 +83,6 @@ DataType promoted(DataType a, DataType b) {
   if (is_floating_point(a) != is_floating_point(b)) return is_floating_point(a) ? a : b;
   if (element_size(a) != element_size(b)) return element_size(a) > element_size(b) ? a : b;
   return is_floating_point(a) ? DataType::float32 : a;
-}
-
-DataType widest_floating_point(std::span<const DataType> types) {
-  std::optional<DataType> widest;
-  for (const DataType type : types) {
-    if (!is_floating_point(type)) continue;
-    widest = widest ? promoted(*widest, type) : type;
-  }
-  return widest.value_or(DataType::float32);
 }
 
 DataType statistics_type(DataType type) {

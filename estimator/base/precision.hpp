@@ -36,24 +36,18 @@ enum class Precision { fp32, fp64, fp16, bf16, amp_fp16, amp_bf16, mixed_fp16, m
 /// What autocast does to an operator's floating-point inputs (ATen/autocast_mode.h). Without
 /// autocast no class does anything.
 enum class AutocastClass {
-  as_is,    ///< nothing: it runs in the formats of its inputs
+  as_is,    ///< nothing: it runs in the formats of its inputs, promoted where they differ
   lower,    ///< inputs and parameters to the 16-bit format: convolutions, products, attention
   float32,  ///< 16-bit inputs to fp32: normalizations, softmax, losses, powers, sums
-  widest,   ///< inputs to the widest format among them: concatenation
 };
 [[nodiscard]] std::string_view to_string(AutocastClass autocast);
 
 /// The format in which autocast hands a floating-point input of `type` to an operator of the class.
-/// `widest` is the widest floating-point format among the operator's inputs.
-[[nodiscard]] DataType autocast_input(AutocastClass autocast, DataType lower, DataType type,
-                                      DataType widest);
+[[nodiscard]] DataType autocast_input(AutocastClass autocast, DataType lower, DataType type);
 
 /// The format of a result of two operands as PyTorch promotes them: the wider one, float32 for
 /// float16 with bfloat16, a floating one before an integer one.
 [[nodiscard]] DataType promoted(DataType a, DataType b);
-
-/// The floating-point ones among `types`, promoted; float32 where there is none.
-[[nodiscard]] DataType widest_floating_point(std::span<const DataType> types);
 
 /// In which a kernel keeps statistics and sums over values of `type` (ATen's acc_type on CUDA):
 /// float64 for float64, else float32.

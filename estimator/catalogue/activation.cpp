@@ -8,6 +8,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "estimator/catalogue/elementwise.hpp"
 #include "estimator/catalogue/rows.hpp"
@@ -96,14 +99,21 @@ tl::expected<Inference, InferenceError> infer_glu(const Attributes& attributes,
 tl::expected<Inference, InferenceError> infer_swiglu(const Attributes& attributes,
                                                      std::span<const TensorType> inputs) {
   if (inputs.size() == 1) return infer_halves(attributes, inputs[0], gate_flops);
-  if (auto error = want_floating(inputs[0])) return tl::unexpected(*error);
-  if (inputs[0] != inputs[1]) {
-    return refuse(fmt::format("its inputs are {} {} and {} {}", to_string(inputs[0].type),
-                              to_string(inputs[0].shape), to_string(inputs[1].type),
+  for (int i = 0; i < 2; ++i) {
+    if (auto error = want_floating(inputs[static_cast<std::size_t>(i)], i)) {
+      return tl::unexpected(*error);
+    }
+  }
+  const auto shape = broadcast(inputs[0].shape, inputs[1].shape);
+  if (!shape) {
+    return refuse(fmt::format("the shapes {} and {} do not go together", to_string(inputs[0].shape),
                               to_string(inputs[1].shape)),
                   {}, 1);
   }
-  return infer_elementwise(inputs, gate_flops);
+  Inference result;
+  result.outputs = {{*shape, promoted(inputs[0], inputs[1])}};
+  result.flops = element_count(inputs[0].shape) * Affine(gate_flops - 1) + element_count(*shape);
+  return result;
 }
 
 Attributes gate_attributes(const OperatorLowering& lowering, const TensorView& x, bool swiglu) {
@@ -155,49 +165,85 @@ std::array<TensorView, 2> factors(const OperatorLowering& lowering) {
 void forward_swiglu(OperatorLowering& lowering) {
   if (!lowering.pytorch() && lowering.input_count() == 1) return forward_glu(lowering);
   const auto [gate, up] = factors(lowering);
-  const Affine elements = element_count(gate.shape);
+  const Shape& shape = lowering.output_type().shape;
   const TensorView activated = ordered_like(
       lowering.new_tensor("activated", gate.shape, gate.type, StorageClass::activation), gate);
-  lowering.emit(Kernel::unary_forward, "silu", {gate}, {activated},
-                {.attributes = silu(), .flops = elements * Affine(gate_flops - 1)});
-  lowering.emit(Kernel::multiply, "forward", {activated, up}, {new_output_like(lowering, up)},
-                {.flops = elements});
-  lowering.save("gate", gate);
-  lowering.save("activated", activated);
-  lowering.save("up", up);
+  lowering.emit(
+      Kernel::unary_forward, "silu", {gate}, {activated},
+      {.attributes = silu(), .flops = element_count(gate.shape) * Affine(gate_flops - 1)});
+  lowering.emit(Kernel::multiply, "forward", {activated, up},
+                {new_output_like(lowering, activated.shape == shape ? activated : up)},
+                {.flops = element_count(shape)});
+  if (lowering.input_needs_gradient(0)) {
+    lowering.save("gate", gate);
+    lowering.save("up", up);
+  }
+  if (lowering.input_needs_gradient(lowering.input_count() - 1)) {
+    lowering.save("activated", activated);
+  }
+}
+
+/// A factor's gradient on its way: summed where the factor was repeated, then in its own format.
+TensorView through_product(OperatorLowering& lowering, const TensorView& product,
+                           const TensorView& of, const std::string& name,
+                           const std::vector<StorageId>& holds) {
+  TensorView result = product;
+  if (product.shape != of.shape) {
+    result = lowering.new_tensor(name + ".sum", of.shape, product.type,
+                                 StorageClass::activation_gradient);
+    lowering.emit(Kernel::sum_to_shape, "backward." + name + ".sum", {product}, {result},
+                  {.holds = holds, .flops = element_count(product.shape)});
+  }
+  if (result.type == of.type) return result;
+  const TensorView converted = lowering.cast(result, of.type, name + ".cast");
+  lowering.also_hold(holds);
+  return converted;
 }
 
 // Two autograd nodes: the product lets go of its factors before the gate's gradient is made.
 void backward_swiglu(OperatorLowering& lowering) {
   if (!lowering.pytorch() && lowering.input_count() == 1) return backward_glu(lowering);
   lowering.hold_by_hand();
-  const TensorView gate = lowering.saved("gate");
-  const TensorView up = lowering.saved("up");
-  const TensorView dy = lowering.output_gradient();
-  const Affine elements = element_count(gate.shape);
   const bool one_input = lowering.input_count() == 1;
-  const auto gradient = [&](int i, std::string_view name) {
-    return one_input
-               ? lowering.new_tensor(name, gate.shape, gate.type, StorageClass::activation_gradient)
-               : lowering.new_input_gradient(i);
+  const TensorView dy = lowering.output_gradient();
+  std::vector<StorageId> holds{dy.storage};
+  for (const std::string_view role : {"up", "activated"}) {
+    if (lowering.has_saved(role)) holds.push_back(lowering.saved(role).storage);
+  }
+  const auto product = [&](const std::string& name, const TensorView& factor) {
+    const TensorView result =
+        ordered_like(lowering.new_tensor(name, dy.shape, promoted(dy.type, factor.type),
+                                         StorageClass::activation_gradient),
+                     dy);
+    lowering.emit(Kernel::multiply, "backward." + name, {dy, factor}, {result},
+                  {.holds = holds, .flops = element_count(dy.shape)});
+    return result;
   };
-  const TensorView d_activated = lowering.new_tensor("grad_activated", gate.shape, gate.type,
-                                                     StorageClass::activation_gradient);
-  lowering.emit(Kernel::multiply, "backward.activated", {dy, up}, {d_activated},
-                {.flops = elements});
-  const TensorView d_up = gradient(1, "grad_up");
-  lowering.emit(Kernel::multiply, "backward.up", {dy, lowering.saved("activated")}, {d_up},
-                {.holds = {up.storage}, .flops = elements});
-  const TensorView d_gate = gradient(0, "grad_gate");
-  lowering.emit(Kernel::unary_backward, "backward.silu", {gate, d_activated}, {d_gate},
-                {.attributes = silu(), .flops = elements * Affine(gate_flops)});
+  std::optional<TensorView> d_activated, d_up, d_gate;
+  if (lowering.has_saved("up")) d_activated = product("grad_activated", lowering.saved("up"));
+  if (lowering.has_saved("activated")) d_up = product("grad_up", lowering.saved("activated"));
+  if (d_activated) {
+    d_activated =
+        through_product(lowering, *d_activated, lowering.saved("gate"), "grad_activated", holds);
+  }
+  if (d_up && !one_input) {
+    d_up = through_product(lowering, *d_up, lowering.input(1), "grad_up", holds);
+  }
+  if (d_activated) {
+    const TensorView gate = lowering.saved("gate");
+    d_gate = ordered_like(
+        lowering.new_tensor("grad_gate", gate.shape, gate.type, StorageClass::activation_gradient),
+        *d_activated);
+    lowering.emit(Kernel::unary_backward, "backward.silu", {gate, *d_activated}, {*d_gate},
+                  {.attributes = silu(), .flops = element_count(gate.shape) * Affine(gate_flops)});
+  }
   if (!one_input) {
-    lowering.give_input_gradient(0, d_gate);
-    lowering.give_input_gradient(1, d_up);
+    if (d_up) lowering.give_input_gradient(1, *d_up);
+    if (d_gate) lowering.give_input_gradient(0, *d_gate);
     return;
   }
   const TensorView dx = lowering.new_input_gradient();
-  lowering.emit(Kernel::concatenate, "backward", {d_gate, d_up}, {dx},
+  lowering.emit(Kernel::concatenate, "backward", {*d_gate, *d_up}, {dx},
                 {.attributes = gate_attributes(lowering, dx, true)});
   lowering.give_input_gradient(0, dx);
 }

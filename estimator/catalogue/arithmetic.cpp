@@ -40,7 +40,7 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
                   "in_place", 0);
   }
   Inference result;
-  result.outputs = {{*shape, in_place ? inputs[0].type : promoted(inputs[0].type, inputs[1].type)}};
+  result.outputs = {{*shape, in_place ? inputs[0].type : promoted(inputs[0], inputs[1])}};
   result.flops = element_count(*shape);
   return result;
 }
@@ -90,7 +90,7 @@ void backward_add(OperatorLowering& lowering) {
 TensorView step(OperatorLowering& lowering, Kernel kernel, std::string_view name,
                 const TensorView& a, std::optional<TensorView> b = {}, NodeExtras extras = {}) {
   const TensorView dy = lowering.output_gradient();
-  const DataType type = b ? promoted(a.type, b->type) : a.type;
+  const DataType type = b ? promoted({a.shape, a.type}, {b->shape, b->type}) : a.type;
   const TensorView result =
       ordered_like(lowering.new_tensor(fmt::format("grad_{}", name), dy.shape, type,
                                        StorageClass::activation_gradient),

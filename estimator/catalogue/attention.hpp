@@ -33,6 +33,7 @@ struct AttentionSizes {
 struct AttentionOperands {
   TensorView query, key, value;
   std::optional<TensorView> bias;  ///< additive, in the query's format
+  std::vector<StorageId> held;     ///< what the caller holds until PyTorch's operator returns
 };
 
 /// What `implementation: auto` means for this call on the card of the step's settings.
@@ -62,6 +63,11 @@ void backward_attention_products(OperatorLowering& lowering);
 
 /// The operator's inputs: variables of whoever calls it, so that they outlive the call.
 [[nodiscard]] std::vector<StorageId> input_storages(const OperatorLowering& lowering);
+
+/// The bias is masked by the script (`causal`), and whether it is copied, so that its rows are
+/// contiguous when PyTorch chooses its kernel.
+[[nodiscard]] bool masks_bias(const OperatorLowering& lowering);
+[[nodiscard]] bool copies_bias(const OperatorLowering& lowering);
 
 /// Two storages that never live at once take the room of the larger.
 [[nodiscard]] Affine larger(Affine a, Affine b);

@@ -20,7 +20,7 @@ struct Call {
   bool has_bias = false, bias_needs_gradient = false;
   bool needs_gradient = false;
   bool causal = false;
-  bool dense_rows = true;  // the last axis of q, k and v is contiguous
+  bool dense_rows = true;  // the last axis of q, k, v and of the mask is contiguous
   double dropout = 0;
   int major = 0, minor = 0;
 };
@@ -80,7 +80,7 @@ Call call_of(const OperatorLowering& lowering) {
   const TensorView& v = lowering.input(2);
   const double capability = lowering.compute_capability();
   Call call{.sizes = attention_sizes(q.shape, k.shape, v.shape),
-            .type = q.type,
+            .type = lowering.output_type().type,
             .has_bias = lowering.input_count() > 3,
             .needs_gradient = lowering.needs_gradient(),
             .causal = lowering.attributes().boolean("causal"),
@@ -89,7 +89,11 @@ Call call_of(const OperatorLowering& lowering) {
             .minor = static_cast<int>(std::lround(capability * 10)) % 10};
   call.bias_needs_gradient = call.has_bias && lowering.input_needs_gradient(3);
   for (const TensorView* view : {&q, &k, &v}) {
-    call.dense_rows = call.dense_rows && view->strides.back() == Affine(1);
+    const bool converted = view->type != call.type && !is_dense(*view);  // makes it contiguous
+    call.dense_rows = call.dense_rows && (converted || view->strides.back() == Affine(1));
+  }
+  if (call.has_bias && !copies_bias(lowering)) {
+    call.dense_rows = call.dense_rows && lowering.input(3).strides.back() == Affine(1);
   }
   return call;
 }

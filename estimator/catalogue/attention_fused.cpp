@@ -92,14 +92,17 @@ Shape score_shape(const AttentionSizes& s) { return {s.batch, s.heads, s.queries
 void make_statistics(OperatorLowering& lowering, Implementation implementation,
                      const AttentionSizes& s, std::vector<TensorView>& writes) {
   const bool flash = implementation == Implementation::flash;
-  if (!lowering.needs_gradient() && !flash) return;
+  const bool training = lowering.needs_gradient();
+  if (!training && implementation == Implementation::cudnn) return;
   Shape rows{s.batch, s.heads, s.queries};
   if (implementation == Implementation::efficient) {
-    rows.back() = round_up(s.queries, logsumexp_alignment);
+    rows.back() = training ? round_up(s.queries, logsumexp_alignment) : 0;
   }
   writes.push_back(
       lowering.new_tensor("logsumexp", rows, DataType::float32, StorageClass::saved_auxiliary));
-  // The state of the random numbers; flash keeps both words in its first tensor.
+  // The state of the random numbers; flash keeps both words in its first tensor. The
+  // memory-efficient kernel has them on the GPU while a graph is captured and else on the host; for
+  // FakeTensor they are always on the GPU, 16 bytes.
   const Shape words = flash ? Shape{2} : Shape{};
   writes.push_back(
       lowering.new_tensor("philox_seed", words, DataType::int64, StorageClass::saved_auxiliary));
@@ -228,7 +231,7 @@ TensorView bias_gradient(OperatorLowering& lowering, const TensorView& whole) {
   const Shape& scores = lowering.saved(was_padded ? "padded_bias" : "bias").shape;
   TensorView gradient = sliced(whole, 3, 0, scores[3]);
   if (bias.shape != scores) {
-    const TensorView sum = lowering.new_tensor("grad_bias.sum", bias.shape, bias.type,
+    const TensorView sum = lowering.new_tensor("grad_bias.sum", bias.shape, whole.type,
                                                StorageClass::activation_gradient);
     lowering.emit(Kernel::sum_to_shape, "backward.bias", {gradient}, {sum},
                   {.flops = element_count(scores)});
@@ -239,7 +242,7 @@ TensorView bias_gradient(OperatorLowering& lowering, const TensorView& whole) {
   const TensorView wide =
       padded(lowering, gradient, length + bias_alignment - length % bias_alignment,
              "grad_bias.padded", StorageClass::activation_gradient);
-  const TensorView result = lowering.new_tensor("grad_bias.cut", bias.shape, bias.type,
+  const TensorView result = lowering.new_tensor("grad_bias.cut", bias.shape, whole.type,
                                                 StorageClass::activation_gradient);
   lowering.emit(Kernel::slice, "backward.bias.cut", {wide}, {result});
   return result;
@@ -268,13 +271,17 @@ void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation
                         ? aligned_bias(lowering, *operands.bias, score_shape(s))
                         : *operands.bias);
   }
+  // What was converted and padded are variables until the result is cut.
+  std::vector<StorageId> holds = operands.held;
+  holds.insert(holds.end(), {operands.query.storage, operands.key.storage, operands.value.storage,
+                             q.storage, k.storage, v.storage});
   const TensorView out = make_output(lowering, implementation, q, v);
   std::vector<TensorView> writes{out};
   make_statistics(lowering, implementation, s, writes);
   lowering.emit(Kernel::attention_forward, "forward", reads, writes,
                 {.attributes = named(implementation),
                  .temporaries = scratch_list(lowering, forward_scratch(implementation, s, q.type)),
-                 .holds = input_storages(lowering),
+                 .holds = holds,
                  .flops = s.batch * Affine(2 * s.heads * s.queries * s.keys *
                                            (s.features + s.value_features))});
   lowering.save("query", q);

@@ -173,9 +173,10 @@ void forward_math_attention(OperatorLowering& lowering, const AttentionOperands&
   const TensorView weights = dropped(lowering, softmax(lowering, scores));
   const TensorView values = merged(lowering, all_values, "value.copy");
   // The composite's variables live until it returns.
-  std::vector<StorageId> variables = input_storages(lowering);
-  variables.insert(variables.end(), {q.storage, k.storage, v.storage, query.storage,
-                                     all_keys.storage, all_values.storage});
+  std::vector<StorageId> variables = operands.held;
+  variables.insert(variables.end(),
+                   {operands.query.storage, operands.key.storage, operands.value.storage, q.storage,
+                    k.storage, v.storage, query.storage, all_keys.storage, all_values.storage});
   if (mask) variables.push_back(mask->storage);
   const bool converts = inner != type;
   const TensorView out =
@@ -205,7 +206,7 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
   const Shape& q = lowering.input(0).shape;
   const AttentionSizes s = attention_sizes(q, lowering.input(1).shape, lowering.input(2).shape);
   const double root = std::sqrt(attention_scale(lowering, s.features));
-  const DataType type = lowering.input(0).type;
+  const DataType type = lowering.output_type().type;
 
   const TensorView dy =
       merged(lowering,

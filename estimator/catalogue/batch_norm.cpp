@@ -71,9 +71,10 @@ bool of_the_batch(const OperatorLowering& lowering) {
 }
 
 /// PyTorch's choice of cuDNN (_select_batch_norm_backend, ATen/native/Normalization.cpp): not
-/// without weights, not in bfloat16, and for float16 with float32 weights only.
+/// without weights, for matrices, or in bfloat16, and for float16 with float32 weights only.
 bool runs_on_cudnn(const OperatorLowering& lowering) {
   if (!lowering.pytorch() || !lowering.attributes().boolean("affine")) return false;
+  if (lowering.input().shape.size() < 3) return false;
   const DataType type = lowering.input().type;
   if (type == DataType::float16) return lowering.parameter(0).type == DataType::float32;
   return type != DataType::bfloat16;
@@ -95,6 +96,9 @@ void forward(OperatorLowering& lowering) {
   reads.insert(reads.end(), parameters.affine.begin(), parameters.affine.end());
   reads.insert(reads.end(), parameters.running.begin(), parameters.running.end());
   std::vector<TensorView> writes{laid_out(lowering.new_output(), channels_last)};
+  if (lowering.pytorch() && !copies) {
+    writes[0].strides = dense_strides(x.shape, lowering.input().strides);  // empty_like
+  }
   lowering.set_output(0, writes[0]);
   // PyTorch's own kernel makes statistics in inference too.
   if (by_batch || (lowering.pytorch() && !runs_on_cudnn(lowering))) {
@@ -133,7 +137,10 @@ void backward_in_one_kernel(OperatorLowering& lowering) {
       runs_on_cudnn(lowering) && by_batch
           ? lowering.contiguous(lowering.output_gradient(), "grad.contiguous", channels_last)
           : lowering.output_gradient();
-  const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
+  TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
+  if (lowering.pytorch() && !runs_on_cudnn(lowering)) {
+    dx.strides = dense_strides(x.shape, lowering.saved("input").strides);
+  }
   std::vector<TensorView> reads{x, dy};
   std::vector<TensorView> writes{dx};
   if (!parameters.affine.empty()) {

@@ -73,19 +73,21 @@ void average_running_statistics(OperatorLowering& lowering, const std::vector<Te
                                 const std::vector<TensorView>& statistics) {
   std::vector<StorageId> holds;
   for (const TensorView& repeat : repeats) holds.push_back(repeat.storage);
+  holds.push_back(lowering.input().storage);
   for (int i = 0; i < 2; ++i) {
     const TensorView kept = running(lowering, i);
+    const TensorView& of = statistics[static_cast<std::size_t>(i)];
     const TensorView mean =
-        lowering.new_tensor("running.mean", kept.shape, kept.type, StorageClass::temporary);
-    lowering.emit(Kernel::reduce, "running.mean", {statistics[static_cast<std::size_t>(i)]},
-                  {mean});
-    lowering.emit(Kernel::copy, "running", {mean}, {kept}, {.holds = holds});
+        lowering.new_tensor("running.mean", kept.shape, of.type, StorageClass::temporary);
+    lowering.emit(Kernel::reduce, "running.mean", {of}, {mean});
+    const TensorView converted = lowering.cast(mean, kept.type, "running.mean.cast");
+    holds.push_back(mean.storage);
+    lowering.emit(Kernel::copy, "running", {converted}, {kept}, {.holds = holds});
+    holds.pop_back();
   }
 }
 
 void forward_pytorch(OperatorLowering& lowering) {
-  const TensorView input = lowering.contiguous(lowering.input(), "input.contiguous");
-  const TensorView x = as_one_sample(input);
   std::vector<TensorView> repeats;
   if (is_affine(lowering)) {
     repeats.push_back(repeated(lowering, lowering.parameter(0), "weight.repeated"));
@@ -93,13 +95,23 @@ void forward_pytorch(OperatorLowering& lowering) {
   }
   std::vector<TensorView> statistics;
   if (tracks(lowering)) {
-    statistics.push_back(repeated(lowering, running(lowering, 0), "running_mean.repeated"));
-    statistics.push_back(repeated(lowering, running(lowering, 1), "running_var.repeated"));
+    // Without weights the statistics have the input's format.
+    for (int i = 0; i < 2; ++i) {
+      const std::string name = i == 0 ? "running_mean" : "running_var";
+      const TensorView kept = running(lowering, i);
+      const TensorView own =
+          is_affine(lowering) ? kept : lowering.cast(kept, lowering.input().type, name + ".cast");
+      statistics.push_back(repeated(lowering, own, name + ".repeated"));
+    }
     repeats.insert(repeats.end(), statistics.begin(), statistics.end());
   }
+  const TensorView x = as_one_sample(lowering.contiguous(lowering.input(), "input.contiguous"));
   std::vector<TensorView> reads{x};
   reads.insert(reads.end(), repeats.begin(), repeats.end());
   std::vector<TensorView> writes{lowering.new_output()};
+  TensorView result = writes[0];
+  result.is_view = true;  // of [1, batch * channels, ...]
+  lowering.set_output(0, result);
   const bool of_the_batch = lowering.training() || !tracks(lowering);
   // Without weight PyTorch takes its own kernel, which makes statistics in inference too.
   if (of_the_batch || !is_affine(lowering)) {
@@ -110,11 +122,9 @@ void forward_pytorch(OperatorLowering& lowering) {
   }
   if (of_the_batch) writes.insert(writes.end(), statistics.begin(), statistics.end());
   lowering.emit(of_the_batch ? Kernel::batch_norm_forward : Kernel::batch_norm_inference, "forward",
-                reads, writes, {.flops = flops_of(x)});
-  if (tracks(lowering)) average_running_statistics(lowering, repeats, statistics);
-  if (input.storage != lowering.input().storage) {  // the caller holds its argument
-    const StorageId argument = lowering.input().storage;
-    lowering.also_hold(std::span(&argument, 1));
+                reads, writes, {.holds = {lowering.input().storage}, .flops = flops_of(x)});
+  if (tracks(lowering) && of_the_batch) {
+    average_running_statistics(lowering, repeats, statistics);
   }
   lowering.save("input", x);
   if (is_affine(lowering)) lowering.save("weight", repeats[0]);

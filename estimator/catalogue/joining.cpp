@@ -1,5 +1,6 @@
 // concat, stack and split along an axis. In PyTorch the gradients of what was joined and the
-// results of split are views; our executor, whose tensors are contiguous, copies.
+// results of split are views; our executor, whose tensors are contiguous, copies. Of inputs in
+// several formats the result has the promoted one; PyTorch's kernel converts as it copies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -251,8 +252,7 @@ OperatorRow rows::concat() {
           .max_inputs = -1,
           .infer = infer_concat,
           .lowering = {LoweringRules{forward_concat, backward_concat},
-                       LoweringRules{forward_concat, backward_concat}},
-          .autocast = AutocastClass::widest};
+                       LoweringRules{forward_concat, backward_concat}}};
 }
 
 OperatorRow rows::stack() {
@@ -263,8 +263,7 @@ OperatorRow rows::stack() {
           .max_inputs = -1,
           .infer = infer_stack,
           .lowering = {LoweringRules{forward_stack, backward_stack},
-                       LoweringRules{forward_stack, backward_stack}},
-          .autocast = AutocastClass::widest};
+                       LoweringRules{forward_stack, backward_stack}}};
 }
 
 OperatorRow rows::split() {

@@ -72,7 +72,7 @@ void forward_pytorch(OperatorLowering& lowering) {
   const TensorView sum = lowering.cast(narrow, lowering.output_type().type, "power.input.cast");
   const TensorView power =
       chain.run(Kernel::unary_forward, "power", {sum}, x.shape, {mean.storage, narrow.storage});
-  lowering.emit(Kernel::divide, "forward", {x, power}, {lowering.new_output()},
+  lowering.emit(Kernel::divide, "forward", {x, power}, {lowering.new_output_like(x)},
                 {.flops = element_count(x.shape)});
   lowering.save("input", x);
   lowering.save("padded", padded);

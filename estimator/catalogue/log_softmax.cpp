@@ -44,14 +44,16 @@ void forward(OperatorLowering& lowering) {
 }
 
 void backward(OperatorLowering& lowering) {
+  lowering.hold_by_hand();  // a conversion was a node of its own
   const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const DataType input = lowering.input().type;
   const TensorView dx =
       lowering.new_tensor("grad_input", dy.shape, input == DataType::float16 ? input : dy.type,
                           StorageClass::activation_gradient);
-  lowering.emit(
-      Kernel::log_softmax_backward, "backward", {lowering.saved("result"), dy}, {dx},
-      {.attributes = axis_of(lowering), .flops = element_count(dx.shape) * Affine(flops)});
+  lowering.emit(Kernel::log_softmax_backward, "backward", {lowering.saved("result"), dy}, {dx},
+                {.attributes = axis_of(lowering),
+                 .holds = {lowering.output_gradient().storage},
+                 .flops = element_count(dx.shape) * Affine(flops)});
   lowering.give_input_gradient(0, dx);
 }
 

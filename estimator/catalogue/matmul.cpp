@@ -1,8 +1,10 @@
 // matmul: a product of matrices in the last two axes, leading axes broadcast.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
@@ -105,40 +107,79 @@ bool is_batched(const OperatorLowering& lowering) {
          lowering.input(1).shape.size() > 2;
 }
 
+/// What PyTorch's autocast hands to the product: the operands as they are turned, converted.
+TensorView factor(OperatorLowering& lowering, int i, bool transposed) {
+  return lowering.cast(oriented(lowering.input(i), transposed), lowering.output_type().type,
+                       fmt::format("input{}.cast", i));
+}
+
 void forward_batched(OperatorLowering& lowering) {
   const bool ta = lowering.attributes().boolean("transpose_a");
   const bool tb = lowering.attributes().boolean("transpose_b");
   const Shape& shape = lowering.output_type().shape;
-  const TensorView a =
-      merged(lowering, repeated(oriented(lowering.input(0), ta), shape), "a.contiguous");
-  const TensorView b =
-      merged(lowering, repeated(oriented(lowering.input(1), tb), shape), "b.contiguous");
+  const TensorView second = factor(lowering, 1, tb);  // arguments are converted last first
+  const TensorView first = factor(lowering, 0, ta);
+  const TensorView a = merged(lowering, repeated(first, shape), "a.contiguous");
+  const TensorView b = merged(lowering, repeated(second, shape), "b.contiguous");
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::matmul, "forward", {a, b}, {*reshaped(y, three_axes(shape))},
                 {.attributes = transposes(false, false),
-                 .holds = {lowering.input(0).storage, lowering.input(1).storage},
+                 .holds = {lowering.input(0).storage, lowering.input(1).storage, first.storage,
+                           second.storage},
                  .flops = element_count(shape) * Affine(2) * a.shape[2]});
   if (lowering.input_needs_gradient(1)) lowering.save("self", a);
   if (lowering.input_needs_gradient(0)) lowering.save("mat2", b);
 }
 
-/// From the gradient of a bmm's operand to the operator's input's.
-void give_operand(OperatorLowering& lowering, int i, const TensorView& gradient, bool transposed) {
-  const TensorView own = oriented(lowering.input(i), transposed);
+/// The gradient of an operand on its way from the bmm to the operator's input: a view of the bmm's
+/// result, summed where the operand was repeated, converted where autocast did, turned back.
+struct OperandGradient {
+  int input = 0;
+  bool turned = false;
+  TensorView view;
+};
+
+OperandGradient unmerged(OperatorLowering& lowering, int i, const TensorView& gradient,
+                         bool turned) {
+  const Shape own = oriented(lowering.input(i), turned).shape;
   const Shape& y = lowering.output_type().shape;
   Shape whole(y.begin(), y.end() - 2);
   whole.insert(whole.end(), {gradient.shape[1], gradient.shape[2]});
-  TensorView result = *reshaped(gradient, whole);
-  if (own.shape != whole) {
-    const TensorView sum = lowering.new_tensor(i == 0 ? "grad_a.sum" : "grad_b.sum", own.shape,
-                                               own.type, StorageClass::activation_gradient);
-    lowering.emit(Kernel::sum_to_shape, i == 0 ? "backward.a.sum" : "backward.b.sum", {result},
-                  {sum}, {.flops = element_count(whole)});
-    result = sum;
+  const TensorView result = *reshaped(gradient, whole);
+  if (own == whole) return {i, turned, result};
+  const TensorView sum = lowering.new_tensor(i == 0 ? "grad_a.sum" : "grad_b.sum", own,
+                                             gradient.type, StorageClass::activation_gradient);
+  lowering.emit(Kernel::sum_to_shape, i == 0 ? "backward.a.sum" : "backward.b.sum", {result}, {sum},
+                {.flops = element_count(whole)});
+  return {i, turned, sum};
+}
+
+/// In the engine's order, the latest node first: the product's own views of the second operand and
+/// of the first, the conversions of the first and of the second, then the script's transpositions.
+void give_operands(OperatorLowering& lowering, std::vector<OperandGradient> second_first) {
+  std::vector<OperandGradient> converted, turned;
+  for (auto& gradient : second_first) {
+    if (gradient.view.type != lowering.input(gradient.input).type) {
+      converted.insert(converted.begin(), gradient);
+    } else if (gradient.turned) {
+      turned.push_back(gradient);
+    } else {
+      lowering.give_input_gradient(gradient.input, gradient.view);
+    }
   }
-  result = oriented(result, transposed);
-  result.is_view = false;
-  lowering.give_input_gradient(i, result);
+  for (auto& gradient : converted) {
+    gradient.view = lowering.cast(gradient.view, lowering.input(gradient.input).type,
+                                  fmt::format("grad_input{}.cast", gradient.input));
+    if (!gradient.turned) lowering.give_input_gradient(gradient.input, gradient.view);
+  }
+  for (auto& gradient : converted) {
+    if (gradient.turned) turned.push_back(gradient);
+  }
+  std::sort(turned.begin(), turned.end(),
+            [](const auto& a, const auto& b) { return a.input > b.input; });
+  for (const auto& gradient : turned) {
+    lowering.give_input_gradient(gradient.input, oriented(gradient.view, true));
+  }
 }
 
 void backward_batched(OperatorLowering& lowering) {
@@ -167,14 +208,17 @@ void backward_batched(OperatorLowering& lowering) {
     lowering.emit(Kernel::matmul, "backward.b", {a, dy}, {*db},
                   {.attributes = transposes(true, false), .holds = holds, .flops = flops});
   }
-  if (db) give_operand(lowering, 1, *db, tb);
-  if (da) give_operand(lowering, 0, *da, ta);
+  std::vector<OperandGradient> gradients;
+  if (db) gradients.push_back(unmerged(lowering, 1, *db, tb));
+  if (da) gradients.push_back(unmerged(lowering, 0, *da, ta));
+  give_operands(lowering, std::move(gradients));
 }
 
 void forward_matmul(OperatorLowering& lowering) {
   if (is_batched(lowering)) return forward_batched(lowering);
-  const TensorView a = lowering.contiguous(lowering.input(0), "a.contiguous");
-  const TensorView b = lowering.contiguous(lowering.input(1), "b.contiguous");
+  const TensorView second = factor(lowering, 1, false);
+  const TensorView a = lowering.contiguous(factor(lowering, 0, false), "a.contiguous");
+  const TensorView b = lowering.contiguous(second, "b.contiguous");
   const bool ta = lowering.attributes().boolean("transpose_a");
   const bool tb = lowering.attributes().boolean("transpose_b");
   const TensorView y = lowering.new_output();
@@ -190,9 +234,15 @@ void backward_matmul(OperatorLowering& lowering) {
   const bool ta = lowering.attributes().boolean("transpose_a");
   const bool tb = lowering.attributes().boolean("transpose_b");
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  lowering.hold_by_hand();  // conversions are nodes of their own
+  std::vector<StorageId> holds{dy.storage, lowering.output_gradient().storage};
+  for (const std::string_view role : {"self", "mat2"}) {
+    if (lowering.has_saved(role)) holds.push_back(lowering.saved(role).storage);
+  }
   if (lowering.input_needs_gradient(0)) {
     const TensorView b = lowering.saved("mat2");
-    const TensorView da = lowering.new_input_gradient(0);
+    const TensorView da = lowering.new_tensor("grad_a", lowering.input(0).shape, dy.type,
+                                              StorageClass::activation_gradient);
     const Affine flops = element_count(dy.shape) * Affine(2) * matrix(b.shape, tb).rows;
     // y = A B: dA = dy B^T; stored transposed, dA^T = B dy^T.
     if (ta) {
@@ -202,11 +252,13 @@ void backward_matmul(OperatorLowering& lowering) {
       lowering.emit(Kernel::matmul, "backward.a", {dy, b}, {da},
                     {.attributes = transposes(false, !tb), .flops = flops});
     }
+    if (lowering.pytorch()) lowering.also_hold(holds);
     lowering.give_input_gradient(0, da);
   }
   if (lowering.input_needs_gradient(1)) {
     const TensorView a = lowering.saved("self");
-    const TensorView db = lowering.new_input_gradient(1);
+    const TensorView db = lowering.new_tensor("grad_b", lowering.input(1).shape, dy.type,
+                                              StorageClass::activation_gradient);
     const Affine flops = element_count(dy.shape) * Affine(2) * matrix(a.shape, ta).columns;
     if (tb) {
       lowering.emit(Kernel::matmul, "backward.b", {dy, a}, {db},
@@ -215,6 +267,7 @@ void backward_matmul(OperatorLowering& lowering) {
       lowering.emit(Kernel::matmul, "backward.b", {a, dy}, {db},
                     {.attributes = transposes(!ta, false), .flops = flops});
     }
+    if (lowering.pytorch()) lowering.also_hold(holds);
     lowering.give_input_gradient(1, db);
   }
 }
@@ -233,7 +286,7 @@ OperatorRow rows::matmul() {
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer_matmul,
-          .lowering = {LoweringRules{forward_matmul, backward_matmul},
+          .lowering = {LoweringRules{forward_matmul, backward_matmul, true},
                        LoweringRules{forward_matmul, backward_matmul}},
           .autocast = AutocastClass::lower};
 }

@@ -79,7 +79,11 @@ Affine window_flops(const OperatorLowering& lowering) {
 }
 
 /// Pooling of images keeps the layout of its input; of volumes only max_pool3d does.
-bool keeps_channels_last(const OperatorLowering& lowering, Kernel kernel, const TensorView& input) {
+bool keeps_channels_last(const OperatorLowering& lowering, Kernel kernel, TensorView input) {
+  if (input.shape.size() == 3) {  // as unsqueeze(2) makes an image of it
+    input.strides.insert(input.strides.begin() + 2, input.shape[2] * input.strides[2]);
+    input.shape.insert(input.shape.begin() + 2, 1);
+  }
   const bool maximum = kernel == Kernel::max_pool_forward || kernel == Kernel::max_pool_backward;
   return (input.shape.size() == 4 || maximum) && runs_channels_last(lowering, input);
 }
@@ -102,20 +106,31 @@ void copy_back(OperatorLowering& lowering, const TensorView& written, const Tens
   if (written.storage != result.storage) lowering.emit(Kernel::copy, suffix, {written}, {result});
 }
 
-}  // namespace
+/// PyTorch pools one axis as two of which one is 1: result and gradient are views.
+bool is_seen_through_view(const OperatorLowering& lowering, const TensorView& view) {
+  return lowering.pytorch() && view.shape.size() == 3;
+}
+
+TensorView make_output(OperatorLowering& lowering, bool channels_last) {
+  TensorView y = laid_out(lowering.new_output(), channels_last);
+  y.is_view = is_seen_through_view(lowering, y);
+  lowering.set_output(0, y);
+  return y;
+}
 
 void give_pool_gradient(OperatorLowering& lowering, TensorView dx) {
-  dx.is_view = lowering.pytorch() && dx.shape.size() == 3;
+  dx.is_view = is_seen_through_view(lowering, dx);
   lowering.give_input_gradient(0, dx);
 }
+
+}  // namespace
 
 void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
   const bool channels_last = keeps_channels_last(lowering, kernel, lowering.input());
   const bool contiguous = works_contiguously(kernel);
   const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous",
                                                   channels_last && !contiguous);
-  const TensorView y = laid_out(lowering.new_output(), channels_last);
-  lowering.set_output(0, y);
+  const TensorView y = make_output(lowering, channels_last);
   if (!lowering.pytorch()) {
     lowering.emit(kernel, "forward", {x}, {y}, std::move(extras));
     lowering.save("input", lowering.input());
@@ -178,8 +193,7 @@ void forward_average(OperatorLowering& lowering) {
       keeps_channels_last(lowering, Kernel::avg_pool_forward, lowering.input());
   const TensorView x =
       lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
-  const TensorView y = laid_out(lowering.new_output(), channels_last);
-  lowering.set_output(0, y);
+  const TensorView y = make_output(lowering, channels_last);
   NodeExtras extras = window_extras(lowering);
   lowering.emit(Kernel::avg_pool_forward, "forward", {x}, {y}, std::move(extras));
   // PyTorch keeps the input though only its sizes are needed.

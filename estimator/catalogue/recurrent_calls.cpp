@@ -59,9 +59,11 @@ void append_parameters(const OperatorLowering& lowering, std::vector<TensorView>
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
 }
 
+// PyTorch makes them within its call of cuDNN (_cudnn_rnn_backward in ATen/native/cudnn/RNN.cpp).
 TensorView zero_gradient(OperatorLowering& lowering, std::string_view name, const Shape& shape) {
-  const TensorView zeros =
-      lowering.new_tensor(name, shape, lowering.input().type, StorageClass::activation_gradient);
+  const TensorView zeros = lowering.new_tensor(
+      name, shape, lowering.input().type,
+      lowering.pytorch() ? StorageClass::workspace : StorageClass::activation_gradient);
   Attributes value;
   value.set("value", 0.0);
   lowering.emit(Kernel::fill, fmt::format("backward.{}", name), {}, {zeros}, {.attributes = value});

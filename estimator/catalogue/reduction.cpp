@@ -119,7 +119,8 @@ void backward(OperatorLowering& lowering) {
   }
   Attributes attributes;
   attributes.set("factor", factor);
-  const TensorView dx = lowering.new_input_gradient();
+  TensorView dx = lowering.new_input_gradient();
+  if (lowering.pytorch()) dx.strides = dense_strides(shape, repeated(dy, shape).strides);
   lowering.emit(Kernel::expand, "backward", {dy}, {dx},
                 {.attributes = std::move(attributes), .flops = element_count(shape)});
   lowering.give_input_gradient(0, dx);

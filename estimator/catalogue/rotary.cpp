@@ -154,7 +154,7 @@ Attributes factor(double value) {
 Affine half_features(const TensorView& x) { return quotient(x.shape.back(), 2); }
 
 // q cos, then rotate_half: -x2 before x1, then times sin, then the sum, which lies in memory as q.
-// The caller's variables hold query and key until both are turned.
+// The caller's variables hold query, key and the tables until both are turned.
 void forward_decomposed(OperatorLowering& lowering, int i) {
   const TensorView x = lowering.input(i);
   const DataType type = lowering.output_type(i).type;
@@ -180,7 +180,9 @@ void forward_decomposed(OperatorLowering& lowering, int i) {
   lowering.emit(Kernel::multiply, name("sin_product"), {turned, sines(lowering)}, {by_sin},
                 {.flops = count});
   lowering.emit(Kernel::add, name("forward"), {by_cos, by_sin}, {lowering.new_output_like(x, i)},
-                {.holds = {lowering.input(0).storage, x.storage}, .flops = count});
+                {.holds = {lowering.input(0).storage, x.storage, cosines(lowering).storage,
+                           sines(lowering).storage},
+                 .flops = count});
 }
 
 // The engine takes the nodes in the reverse of their order, and sums the three gradients of q as
@@ -201,8 +203,10 @@ void backward_decomposed(OperatorLowering& lowering, int i) {
     lowering.emit(Kernel::multiply, name(text), {dy, lowering.saved(table)}, {product},
                   {.flops = count});
     if (dy.type == x.type) return product;
-    const TensorView cast = made(text + ".cast", x.shape, x.type);
-    lowering.emit(Kernel::cast, name(text + ".cast"), {product}, {cast});
+    TensorView cast = made(text + ".cast", x.shape, x.type);
+    cast.strides = product.strides;
+    lowering.emit(Kernel::cast, name(text + ".cast"), {product}, {cast},
+                  {.holds = {dy.storage, lowering.saved(table).storage}});
     return cast;
   };
   const TensorView d_turned = times("grad_rotated", "sin");

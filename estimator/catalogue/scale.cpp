@@ -98,10 +98,11 @@ void backward(OperatorLowering& lowering) {
   if (!lowering.attributes().boolean("learned")) return backward_constant(lowering);
   const TensorView dy = lowering.output_gradient();
   const auto product = [&](std::string_view name, const TensorView& factor) {
-    const TensorView result = ordered_like(
-        lowering.new_tensor(fmt::format("grad_{}", name), dy.shape, promoted(dy.type, factor.type),
-                            StorageClass::activation_gradient),
-        dy);
+    const TensorView result =
+        ordered_like(lowering.new_tensor(fmt::format("grad_{}", name), dy.shape,
+                                         promoted({dy.shape, dy.type}, {factor.shape, factor.type}),
+                                         StorageClass::activation_gradient),
+                     dy);
     lowering.emit(Kernel::multiply, fmt::format("backward.{}", name), {dy, factor}, {result},
                   {.flops = element_count(dy.shape)});
     return result;
@@ -113,7 +114,8 @@ void backward(OperatorLowering& lowering) {
   if (!each) return;
   TensorView dw = *each;
   if (each->shape != lowering.parameter(0).shape) {
-    dw = lowering.new_parameter_gradient(0);
+    dw = lowering.new_tensor("grad_factor", lowering.parameter(0).shape, each->type,
+                             StorageClass::activation_gradient);
     lowering.emit(Kernel::sum_to_shape, "backward.sum", {*each}, {dw},
                   {.flops = element_count(each->shape)});
   }

@@ -52,6 +52,14 @@ std::vector<StorageId> input_storages(const OperatorLowering& lowering) {
   return storages;
 }
 
+bool masks_bias(const OperatorLowering& lowering) {
+  return lowering.input_count() > 3 && lowering.attributes().boolean("causal");
+}
+
+bool copies_bias(const OperatorLowering& lowering) {
+  return masks_bias(lowering) || lowering.attributes().boolean("copy_bias");
+}
+
 Affine larger(Affine a, Affine b) {
   return a.slope != b.slope ? (a.slope > b.slope ? a : b) : (a.constant > b.constant ? a : b);
 }
@@ -169,12 +177,17 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
   return result;
 }
 
-/// Each key and value head once for every query head that uses it: a copy.
+/// Each key and value head once for every query head that uses it (transformers' repeat_kv): a
+/// copy, but for a single head, which is seen repeatedly.
 TensorView repeated(OperatorLowering& lowering, int i, std::int64_t groups, std::string_view name) {
   const TensorView& view = lowering.input(i);
   if (groups == 1) return view;
   Shape shape = view.shape;
   shape[1] = shape[1] * Affine(groups);
+  TensorView expanded = view;
+  expanded.shape.insert(expanded.shape.begin() + 2, groups);
+  expanded.strides.insert(expanded.strides.begin() + 2, 0);
+  if (const auto seen = reshaped(expanded, shape)) return *seen;
   const TensorView result = lowering.new_tensor(name, shape, view.type, StorageClass::activation);
   lowering.emit(Kernel::expand, name, {view}, {result});
   return result;
@@ -183,10 +196,6 @@ TensorView repeated(OperatorLowering& lowering, int i, std::int64_t groups, std:
 bool repeats(const OperatorLowering& lowering) {
   return lowering.attributes().text("grouped") == "repeat" &&
          lowering.input(0).shape[1] != lowering.input(1).shape[1];
-}
-
-bool masks_bias(const OperatorLowering& lowering) {
-  return lowering.input_count() > 3 && lowering.attributes().boolean("causal");
 }
 
 TensorView made_additive(OperatorLowering& lowering, const TensorView& mask, DataType type) {
@@ -219,22 +228,30 @@ TensorView masked_bias(OperatorLowering& lowering, const TensorView& bias) {
   return result;
 }
 
+/// What the script makes of the inputs, then autocast, which converts the last argument first.
 AttentionOperands operands(OperatorLowering& lowering) {
   const AttentionSizes s =
       attention_sizes(lowering.input(0).shape, lowering.input(1).shape, lowering.input(2).shape);
   const std::int64_t groups = repeats(lowering) ? s.groups : 1;
+  const DataType type = lowering.output_type().type;
   AttentionOperands result;
+  result.held = input_storages(lowering);
   result.query = lowering.input(0);
   result.key = repeated(lowering, 1, groups, "repeated_key");
   result.value = repeated(lowering, 2, groups, "repeated_value");
-  if (lowering.input_count() < 4) return result;
-  TensorView bias = lowering.input(3);
-  if (bias.type == DataType::boolean) bias = made_additive(lowering, bias, result.query.type);
-  if (masks_bias(lowering)) bias = masked_bias(lowering, bias);
-  if (masks_bias(lowering) || lowering.attributes().boolean("copy_bias")) {
-    bias = lowering.contiguous(bias, "bias.contiguous");
+  if (lowering.input_count() > 3) {
+    TensorView bias = lowering.input(3);
+    if (bias.type == DataType::boolean) bias = made_additive(lowering, bias, type);
+    if (masks_bias(lowering)) bias = masked_bias(lowering, bias);
+    if (copies_bias(lowering)) bias = lowering.contiguous(bias, "bias.contiguous");
+    result.bias = bias;
+    result.held.push_back(bias.storage);
   }
-  result.bias = bias;
+  result.held.insert(result.held.end(), {result.key.storage, result.value.storage});
+  if (result.bias) result.bias = lowering.cast(*result.bias, type, "input3.cast");
+  result.value = lowering.cast(result.value, type, "input2.cast");
+  result.key = lowering.cast(result.key, type, "input1.cast");
+  result.query = lowering.cast(result.query, type, "input0.cast");
   return result;
 }
 
@@ -265,6 +282,15 @@ void backward_pytorch(OperatorLowering& lowering) {
   AttentionOperands gradients = implementation == AttentionImplementation::math
                                     ? backward_math_attention(lowering)
                                     : backward_fused_attention(lowering, implementation);
+  // The conversions' own nodes, the latest first.
+  const auto convert = [&](int i, TensorView& gradient) {
+    if (!lowering.input_needs_gradient(i)) return;
+    gradient = lowering.cast(gradient, lowering.input(i).type, fmt::format("grad_input{}.cast", i));
+  };
+  convert(0, gradients.query);
+  convert(1, gradients.key);
+  convert(2, gradients.value);
+  if (gradients.bias) convert(3, *gradients.bias);
   if (gradients.bias && masks_bias(lowering)) {
     const TensorView masked =
         lowering.new_tensor("grad_masked_bias", gradients.bias->shape, gradients.bias->type,
@@ -322,7 +348,7 @@ OperatorRow rows::scaled_dot_product_attention() {
           .min_inputs = 3,
           .max_inputs = 4,
           .infer = infer,
-          .lowering = {LoweringRules{forward_pytorch, backward_pytorch},
+          .lowering = {LoweringRules{forward_pytorch, backward_pytorch, true},
                        LoweringRules{forward_attention_products, backward_attention_products}},
           .autocast = AutocastClass::lower};
 }

@@ -2,7 +2,9 @@
 // cross_entropy_loss_label_smoothing): besides the two kernels of the plain one, the
 // log-probabilities are summed over the classes, what is ignored is masked out of the sums, and two
 // weighted means are added. In backward the gradient of the sums is a view, repeated over the
-// classes, so that the engine adds it to the other one in a new tensor.
+// classes, so that the engine adds it to the other one in a new tensor. Under autocast the
+// logarithms stay in the format of the logits, as in the plain one, and are saved beside their
+// float32 copy; both gradients are converted, which makes the first a tensor of its own.
 #include "estimator/catalogue/loss.hpp"
 
 namespace stowage {
@@ -16,26 +18,35 @@ NodeExtras factor(double value, Affine flops) {
   return extras;
 }
 
+TensorView repeated_over_classes(TensorView gradient, const Shape& shape) {
+  gradient.shape = shape;
+  gradient.strides.insert(gradient.strides.begin() + 1, 0);
+  gradient.is_view = true;
+  return gradient;
+}
+
 }  // namespace
 
 void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
-  const TensorView logits =
-      lowering.cast(lowering.contiguous(lowering.input(0), "input.contiguous"),
-                    lowering.output_type().type, "input.cast");
+  const bool upcast = lowering.attributes().boolean("upcast");
+  const DataType type = lowering.output_type().type;
+  const TensorView given = lowering.contiguous_within(lowering.input(0), "input.contiguous");
+  const TensorView logits = upcast ? lowering.cast(given, type, "input.cast") : given;
   const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
-  const DataType type = logits.type;
   const Affine elements = element_count(logits.shape);
   const Affine targets = element_count(target.shape);
   const auto made = [&](std::string_view name, const Shape& shape, DataType format,
                         StorageClass storage_class) {
     return lowering.new_tensor(name, shape, format, storage_class);
   };
-  const TensorView logp = made("log_probabilities", logits.shape, type, StorageClass::activation);
+  const TensorView logp =
+      made("log_probabilities", logits.shape, logits.type, StorageClass::activation);
   lowering.emit(Kernel::log_softmax_forward, "log_softmax", {logits}, {logp},
                 {.flops = elements * Affine(5)});
+  const TensorView converted = lowering.cast(logp, type, "log_probabilities.cast");
   const TensorView nll = made("nll", {}, type, StorageClass::activation);
   const TensorView total = made("total_weight", {}, type, StorageClass::saved_auxiliary);
-  lowering.emit(Kernel::nll_loss_forward, "nll_loss", {logp, target}, {nll, total},
+  lowering.emit(Kernel::nll_loss_forward, "nll_loss", {converted, target}, {nll, total},
                 {.flops = targets});
   const TensorView sums = made("class_sums", target.shape, type, StorageClass::activation);
   lowering.emit(Kernel::reduce, "class_sums", {logp}, {sums}, {.flops = elements});
@@ -63,6 +74,7 @@ void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
   lowering.emit(Kernel::add, "forward", {nll_part, smooth_part}, {loss},
                 {.holds = {nll.storage, smooth_mean.storage, smooth.storage}, .flops = targets});
   lowering.save("result", logp);
+  lowering.save("self", converted);
   lowering.save("target", target);
   lowering.save("total_weight", total);
   lowering.save("mask", mask);
@@ -73,12 +85,13 @@ void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
 void backward_smoothed_cross_entropy(OperatorLowering& lowering) {
   lowering.hold_by_hand();
   const TensorView logp = lowering.saved("result");
+  const TensorView converted = lowering.saved("self");
   const TensorView target = lowering.saved("target");
   const Affine elements = element_count(logp.shape);
   const Affine targets = element_count(target.shape);
   const double share = lowering.attributes().real("label_smoothing");
   const auto made = [&](std::string_view name, const Shape& shape) {
-    return lowering.new_tensor(name, shape, logp.type, StorageClass::activation_gradient);
+    return lowering.new_tensor(name, shape, converted.type, StorageClass::activation_gradient);
   };
   const TensorView one = loss_gradient(lowering);
   const TensorView d_smooth_mean = made("grad_smooth_mean", {});
@@ -91,13 +104,24 @@ void backward_smoothed_cross_entropy(OperatorLowering& lowering) {
                 {.flops = targets});
   const TensorView d_sums = made("grad_class_sums", target.shape);
   lowering.emit(Kernel::scale, "backward.class_sums", {d_masked}, {d_sums}, factor(-1, targets));
+  // The engine takes the gradients in this order, and converts each as it comes.
+  const TensorView of_sums =
+      lowering.cast(repeated_over_classes(d_sums, logp.shape), logp.type, "grad_class_sums.cast");
   const TensorView d_picked = made("grad_picked", logp.shape);
   lowering.emit(Kernel::nll_loss_backward, "backward.nll_loss",
-                {d_nll, logp, target, lowering.saved("total_weight")}, {d_picked},
+                {d_nll, converted, target, lowering.saved("total_weight")}, {d_picked},
                 {.flops = elements});
-  const TensorView d_logp = made("grad_log_probabilities", logp.shape);
-  lowering.emit(Kernel::add, "backward.sum", {d_picked, d_sums}, {d_logp}, {.flops = elements});
-  const TensorView dx = made("grad_logits", logp.shape);
+  const TensorView picked = lowering.cast(d_picked, logp.type, "grad_picked.cast");
+  TensorView d_logp = of_sums;
+  if (of_sums.is_view) {
+    d_logp = made("grad_log_probabilities", logp.shape);
+    lowering.emit(Kernel::add, "backward.sum", {picked, of_sums}, {d_logp}, {.flops = elements});
+  } else {
+    lowering.emit(Kernel::accumulate, "backward.sum", {d_logp, picked}, {d_logp},
+                  {.flops = elements});
+  }
+  const TensorView dx =
+      lowering.new_tensor("grad_logits", logp.shape, logp.type, StorageClass::activation_gradient);
   lowering.emit(Kernel::log_softmax_backward, "backward.log_softmax", {logp, d_logp}, {dx},
                 {.flops = elements * Affine(3)});
   lowering.give_input_gradient(0, dx);

@@ -54,6 +54,7 @@ void forward_softmax(OperatorLowering& lowering) {
 }
 
 void backward_softmax(OperatorLowering& lowering) {
+  lowering.hold_by_hand();  // a conversion was a node of its own
   const TensorView y = lowering.saved("result");
   const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const DataType input = lowering.input().type;
@@ -62,6 +63,7 @@ void backward_softmax(OperatorLowering& lowering) {
                           StorageClass::activation_gradient);
   lowering.emit(Kernel::softmax_backward, "backward", {y, dy}, {dx},
                 {.attributes = own_softmax_attributes(lowering),
+                 .holds = {lowering.output_gradient().storage},
                  .flops = element_count(dx.shape) * Affine(softmax_flops)});
   lowering.give_input_gradient(0, dx);
 }

@@ -7,6 +7,7 @@
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/catalogue/loss.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/model/model_topology.hpp"
 
 namespace stowage {
@@ -167,13 +168,9 @@ class ModelBuilder {
     for (const TensorId input : op.inputs) types.push_back(model_.tensor(input).type);
     const std::optional<DataType> lower = autocast_type(model_.precision);
     if (!lower) return types;
-    std::vector<DataType> formats;
-    formats.reserve(types.size());
-    for (const TensorType& type : types) formats.push_back(type.type);
-    const DataType widest = widest_floating_point(formats);
     const AutocastClass autocast = autocast_class(*op.row, op.attributes);
     for (TensorType& type : types) {
-      type.type = autocast_input(autocast, *lower, type.type, widest);
+      type.type = autocast_input(autocast, *lower, type.type);
     }
     return types;
   }
@@ -189,7 +186,7 @@ class ModelBuilder {
     const bool lower = op.attributes.has("dtype") && op.attributes.text("dtype") == "lower";
     for (TensorType& output : inference.outputs) {
       if (!is_floating_point(output.type)) continue;
-      output.type = promotes ? promoted(output.type, format)
+      output.type = promotes ? promoted(output, {inference.parameters[0].shape, format})
                     : lower  ? autocast_type(model_.precision).value_or(format)
                              : format;
     }

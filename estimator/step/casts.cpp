@@ -8,6 +8,9 @@
 // copy is converted back, once, when all its uses have given theirs. Arguments are converted last
 // first, which is the order in which C++ compilers evaluate them; autograd runs the latest node
 // first, so that the gradients are converted first argument first.
+//
+// With autocast or without, our executor's kernels read one format: where inputs of several meet,
+// they are converted to the result's. PyTorch's kernels convert as they read (TensorIterator).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,17 +28,17 @@ std::vector<DataType> StepBuilder::formats_read(const Operator& op) const {
   const auto& rules = op.row->lowering[static_cast<std::size_t>(graph_.settings.kernels)];
   if (rules.casts_its_inputs) return formats;
   const std::optional<DataType> lower = autocast_type(model_.precision);
-  if (!lower) return formats;
   const AutocastClass autocast = autocast_class(*op.row, op.attributes);
-  const DataType widest = widest_floating_point(formats);
+  const bool promotes = autocast == AutocastClass::as_is &&
+                        (op.inputs.size() > 1 || op.row->promotes_with_parameters) &&
+                        graph_.settings.kernels == KernelSet::stowage;
   for (DataType& format : formats) {
     if (!is_floating_point(format)) continue;
-    // PyTorch's element-wise kernels read two formats at once; ours read one.
-    const bool mixed = autocast == AutocastClass::as_is &&
-                       (op.inputs.size() > 1 || op.row->promotes_with_parameters) &&
-                       graph_.settings.kernels == KernelSet::stowage;
-    format = mixed ? model_.tensor(op.outputs.front()).type.type
-                   : autocast_input(autocast, *lower, format, widest);
+    if (promotes) {
+      format = model_.tensor(op.outputs.front()).type.type;
+    } else if (lower) {
+      format = autocast_input(autocast, *lower, format);
+    }
   }
   return formats;
 }
@@ -46,15 +49,15 @@ const StepBuilder::CastArguments& StepBuilder::casts_of(OperatorId op) const {
 }
 
 void StepBuilder::make_casts(OperatorId id, int micro_batch) {
+  if (cast_arguments_.empty()) return;
   const std::optional<DataType> lower = autocast_type(model_.precision);
-  if (!lower) return;
   const Operator& op = model_.op(id);
   CastArguments& arguments = cast_arguments_[id.index()];
   if (!recomputing_) arguments.first = casts_.size();
   const AutocastClass autocast = autocast_class(*op.row, op.attributes);
-  for (std::size_t i = op.parameters.size(); i-- > 0;) {
+  for (std::size_t i = lower ? op.parameters.size() : 0; i-- > 0;) {
     const DataType type = model_.parameter(op.parameters[i]).type.type;
-    const DataType wanted = autocast_input(autocast, *lower, type, type);
+    const DataType wanted = autocast_input(autocast, *lower, type);
     if (type != wanted) cast_parameter(id, i, wanted, micro_batch);
   }
   const std::vector<DataType> formats = formats_read(op);
@@ -165,8 +168,9 @@ void StepBuilder::run_casts_backward(OperatorId op, int micro_batch) {
     if (!cast.gradient.present) continue;
     const TensorView gradient = cast.gradient.view;
     release(cast.gradient);
-    deliver({.to = {.tensor = cast.tensor, .parameter = cast.parameter}, .gradient = gradient}, op,
-            micro_batch);
+    pending_.push_back(
+        {.to = {.tensor = cast.tensor, .parameter = cast.parameter}, .gradient = gradient});
+    deliver_pending(op, micro_batch);
     // .grad takes it before the engine turns to the next conversion.
     if (cast.parameter.valid()) finish_parameter(cast.parameter, op, micro_batch);
   }

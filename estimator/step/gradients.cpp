@@ -42,16 +42,20 @@ void StepBuilder::run_backward_rule(OperatorId op, int micro_batch, LowerRule ru
   const std::size_t first_node = graph_.nodes.size();
   OperatorLowering lowering(*this, op, micro_batch);
   held_by_hand_ = graph_.settings.kernels == KernelSet::stowage;
+  const std::optional<OverwrittenView> overwritten = enter_overwritten_view(op, micro_batch);
   rule(lowering);
+  convert_pending(op, micro_batch);
   if (graph_.nodes.size() > first_node) {
     if (!held_by_hand_) hold_until_done(op);
+    if (overwritten) leave_overwritten_view(*overwritten, op, micro_batch);
     release_region(op);
   }
   for (const TensorId output : model_.op(op).outputs) release(gradients_[output.index()]);
   deliver_pending(op, micro_batch);
 }
 
-// An autograd node lets go of its saved tensors and of its incoming gradients when it returns.
+// An autograd node lets go of its saved tensors and of its incoming gradients when its own have
+// been converted.
 void StepBuilder::hold_until_done(OperatorId op) {
   std::vector<StorageId>& holds = graph_.nodes.back().holds;
   holds.reserve(holds.size() + saved_[op.index()].size() + model_.op(op).outputs.size());
@@ -64,28 +68,33 @@ void StepBuilder::hold_until_done(OperatorId op) {
   holds.erase(std::unique(holds.begin(), holds.end()), holds.end());
 }
 
-void StepBuilder::deliver_pending(OperatorId op, int micro_batch) {
-  for (Pending& given : pending_) deliver(std::move(given), op, micro_batch);
-  pending_.clear();
-}
-
 // The engine converts a gradient to its tensor's format where the two differ (validate_outputs in
 // torch/csrc/autograd/engine.cpp): behind an addition of two formats, for one.
-void StepBuilder::deliver(Pending given, OperatorId op, int micro_batch) {
-  const Destination& to = given.to;
-  if (!is_wanted(to)) return;
-  const DataType type = type_of(to);
-  if (given.gradient.type != type) {
+void StepBuilder::convert_pending(OperatorId op, int micro_batch) {
+  for (Pending& given : pending_) {
+    const Destination& to = given.to;
+    if (!is_wanted(to) || given.gradient.type == type_of(to)) continue;
     const bool of_parameter = to.parameter.valid();
     const std::string node = model_.op(op).name + ".cast_gradient";
     given.gradient = emit_cast(
-        given.gradient, type, node,
+        given.gradient, type_of(to), node,
         {.name = of_parameter ? model_.parameter(to.parameter).name + ".grad" : node,
          .storage_class = of_parameter ? StorageClass::gradient : StorageClass::activation_gradient,
          .op = op,
          .parameter = to.parameter},
         micro_batch);
   }
+}
+
+void StepBuilder::deliver_pending(OperatorId op, int micro_batch) {
+  convert_pending(op, micro_batch);
+  for (Pending& given : pending_) deliver(given, op, micro_batch);
+  pending_.clear();
+}
+
+void StepBuilder::deliver(const Pending& given, OperatorId op, int micro_batch) {
+  const Destination& to = given.to;
+  if (!is_wanted(to)) return;
   if (to.parameter.valid()) return give_to_parameter(to.parameter, given.gradient, op, micro_batch);
   Gradient& slot = to.cast >= 0 ? casts_[static_cast<std::size_t>(to.cast)].gradient
                                 : gradients_[to.tensor.index()];

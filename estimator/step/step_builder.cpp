@@ -21,7 +21,7 @@ StepBuilder::StepBuilder(const ModelGraph& model, const LoweringSettings& settin
   parameter_gradients_.resize(model.parameters.size());
   arriving_.resize(model.parameters.size());
   saved_.resize(model.operators.size());
-  if (autocast_type(model.precision)) {
+  if (autocast_type(model.precision) || settings.kernels == KernelSet::stowage) {
     cast_arguments_.resize(model.operators.size());
     cached_casts_.resize(model.parameters.size());
   }

@@ -6,11 +6,12 @@
 // backward) is one storage with several holders until they are consumed.
 //
 // Parts: step_builder.cpp (forward, storages, names), gradients.cpp (backward rules and the sums of
-// gradients), parameter_gradients.cpp (.grad over micro-batches), casts.cpp (autocast),
-// recomputation.cpp (checkpointed regions), script_variables.cpp.
+// gradients), overwritten_views.cpp, parameter_gradients.cpp (.grad over micro-batches), casts.cpp
+// (autocast), recomputation.cpp (checkpointed regions), script_variables.cpp.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,6 +70,12 @@ class StepBuilder {
     Destination to;
     TensorView gradient;
   };
+  /// An operator that overwrites a view, in backward (overwritten_views.cpp).
+  struct OverwrittenView {
+    TensorId input;            // the view
+    StorageId incoming;        // the gradient that arrived
+    TensorView base_gradient;  // of what it is a view of
+  };
   /// A checkpointed region: of its forward only what enters it is kept; before its backward its
   /// forward runs again.
   struct Region {
@@ -116,8 +123,14 @@ class StepBuilder {
   void run_backward(OperatorId op, int micro_batch);
   void run_backward_rule(OperatorId op, int micro_batch, LowerRule rule);
   void hold_until_done(OperatorId op);
+  [[nodiscard]] std::optional<OverwrittenView> enter_overwritten_view(OperatorId op,
+                                                                      int micro_batch);
+  void leave_overwritten_view(const OverwrittenView& overwritten, OperatorId op, int micro_batch);
+  KernelNode& emit_copy(const TensorView& from, const TensorView& to, const std::string& name,
+                        OperatorId op, int micro_batch);
+  void convert_pending(OperatorId op, int micro_batch);
   void deliver_pending(OperatorId op, int micro_batch);
-  void deliver(Pending given, OperatorId op, int micro_batch);
+  void deliver(const Pending& given, OperatorId op, int micro_batch);
   [[nodiscard]] bool is_wanted(const Destination& to) const;
   [[nodiscard]] DataType type_of(const Destination& to) const;
   void add_gradient(Gradient& slot, const TensorView& gradient, OperatorId op, int micro_batch);
@@ -174,7 +187,7 @@ class StepBuilder {
   std::vector<OperatorId> first_user_;         // by ParameterId: whose backward is the last to give
   std::vector<std::vector<Saved>> saved_;      // by OperatorId, of the current micro-batch
   std::vector<Cast> casts_;                    // of the current micro-batch, in the order made
-  std::vector<CastArguments> cast_arguments_;  // by OperatorId; empty: no autocast
+  std::vector<CastArguments> cast_arguments_;  // by OperatorId; empty: none is converted
   std::vector<CastCopy> cached_casts_;         // by ParameterId: autocast's cache of weights
   std::vector<Region> regions_;                // by Operator::region
   std::vector<bool> saves_;                    // by OperatorId in a region: has saved, and forgot

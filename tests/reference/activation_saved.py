@@ -1,7 +1,7 @@
 """Activations and element-by-element functions: operators/activation.json (see operator_saved.py)."""
 
 import operator_saved
-from operator_saved import Case
+from operator_saved import Case, module_of
 
 IMAGE = "[batch, 4, 6, 5]"
 
@@ -11,19 +11,11 @@ def cases():
     import torch.nn.functional as functional
     from torch import nn
 
-    class Function(nn.Module):
-        def __init__(self, function):
-            super().__init__()
-            self.function = function
-
-        def forward(self, *inputs):
-            return self.function(*inputs)
-
     def between(name, layer, function=None, build=None, channels=8, **settings):
         """The operator under test, a function or what builds a module, between two convolutions,
         so that its input needs a gradient."""
         def network():
-            made = build() if build else Function(function)
+            made = build() if build else module_of(function)
             return nn.Sequential(nn.Conv2d(4, 8, 3, padding=1), made, nn.Conv2d(channels, 2, 1))
 
         return Case(name, {"x": IMAGE}, ["conv2d: {channels: 8, kernel: 3, padding: 1}", layer,
@@ -77,7 +69,7 @@ def cases():
                     name, "transpose: {axes: [0, 3, 1, 2]}", "conv2d: {channels: 2, kernel: 1}"],
                    lambda function=plain[name]: nn.Sequential(
                        nn.Conv2d(4, 8, 3, padding=1),
-                       Function(lambda x: function(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)),
+                       module_of(lambda x: function(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)),
                        nn.Conv2d(8, 2, 1)))
 
     class Gated(nn.Module):

@@ -2,7 +2,7 @@
 operator_saved.py)."""
 
 import operator_saved
-from operator_saved import Case
+from operator_saved import Case, module_of
 
 IMAGE = "[batch, 4, 6, 5]"
 
@@ -12,18 +12,10 @@ def cases():
     import torch.nn.functional as functional
     from torch import nn
 
-    class Function(nn.Module):
-        def __init__(self, function):
-            super().__init__()
-            self.function = function
-
-        def forward(self, x):
-            return self.function(x)
-
     def between(name, layers, *functions, build=None, channels=8, **settings):
         """What is under test between two convolutions, so that its input needs a gradient."""
         def network():
-            made = [build()] if build else map(Function, functions)
+            made = [build()] if build else map(module_of, functions)
             return nn.Sequential(nn.Conv2d(4, 8, 3, padding=1), *made, nn.Conv2d(channels, 2, 1))
 
         return Case(name, {"x": IMAGE}, [

@@ -1,7 +1,7 @@
 """Run PyTorch programs on "cuda" tensors that hold no data, on a machine without a GPU.
 
 FakeTensorMode dispatches every operator as CUDA would (cudnn_batch_norm, native_dropout with a
-bool mask, foreach optimizers, ...) but allocates nothing. Seven things keep it from being what
+bool mask, foreach optimizers, ...) but allocates nothing. Nine things keep it from being what
 CUDA does; each is repaired here and nowhere else:
 
 1. The autograd engine needs a driver (see fake_cuda_shim.cpp): `relaunch_with_shim`.
@@ -14,6 +14,10 @@ CUDA does; each is repaired here and nowhere else:
 6. torch.autocast switches itself off without a device: `autocast`.
 7. A convolution in bfloat16 is cuDNN's only on a device that has bfloat16, and only cuDNN's lies
    with its channels innermost: it chooses with the shim's answers, as attention does.
+8. The result of cuDNN's recurrent networks with the batch first, and the gradient of their input,
+   are transposed (`transpose_(0, 1)` in ATen/native/cudnn/RNN.cpp): `cudnn_rnn`.
+9. What FakeTensorMode remembers of an operator forgets storages larger than their tensors, such as
+   the gradient of attention's mask, whose rows have 16 elements: it shall remember nothing.
 """
 
 import contextlib
@@ -89,16 +93,32 @@ def cudnn_lstm(inputs, hidden, weights, _has_biases, layers, dropout, train, bid
     return output, h, c
 
 
+def batch_lies_second(tensor):
+    """A new tensor of that shape, [batch, length, features], made as [length, batch, features]."""
+    batch, _, features = tensor.shape
+    return tensor.new_empty_strided(tensor.shape, (features, batch * features, 1))
+
+
+def cudnn_rnn(*arguments):
+    """The shapes of _cudnn_rnn, and the layout of its result."""
+    import torch
+
+    output, *states = torch._meta_registrations._cudnn_rnn(*arguments)
+    batch_first = arguments[10]
+    return (batch_lies_second(output) if batch_first else output, *states)
+
+
 def cudnn_rnn_backward(inputs, weight, _stride, buffer, hx, cx, *rest):
     """The shapes of _cudnn_rnn_backward, for which PyTorch has none: gradients of the weights are
     views of one buffer of zeros, as in RNN.cpp."""
-    wanted = rest[-1]
+    batch_first, wanted = rest[8], rest[-1]
     gradients, offset = buffer.new_zeros(buffer.shape), 0
     views = []
     for tensor in weight:
         views.append(gradients[offset:offset + tensor.numel()].view(tensor.shape))
         offset += tensor.numel()
-    return (inputs.new_empty(inputs.shape), hx.new_empty(hx.shape) if wanted[1] else None,
+    grad_inputs = batch_lies_second(inputs) if batch_first else inputs.new_empty(inputs.shape)
+    return (grad_inputs, hx.new_empty(hx.shape) if wanted[1] else None,
             cx.new_empty(cx.shape) if wanted[2] else None, views)
 
 
@@ -169,7 +189,7 @@ def no_packed_sequences():
 
 @contextlib.contextmanager
 def fake_cuda():
-    """FakeTensorMode plus the repairs 2 to 5 and 7; make models under `torch.device("cuda")` inside."""
+    """FakeTensorMode plus the repairs 2 to 5 and 7 to 9; make models under `torch.device("cuda")` inside."""
     import torch
     import torch.nn.functional as functional
     import torch.nn.modules.rnn as rnn_module
@@ -188,6 +208,9 @@ def fake_cuda():
             torch._C, "_select_conv_backend", choosing_by_device(torch._C._select_conv_backend)))
         stack.enter_context(mock.patch.object(rnn_module._VF, "lstm", cudnn_lstm))
         library = stack.enter_context(torch.library._scoped_library("aten", "IMPL"))
+        library.impl("_cudnn_rnn", cudnn_rnn, "Meta", allow_override=True)
         library.impl("_cudnn_rnn_backward", cudnn_rnn_backward, "Meta")
         stack.enter_context(no_packed_sequences())
-        yield stack.enter_context(FakeTensorMode())
+        mode = stack.enter_context(FakeTensorMode())
+        mode.cache_enabled = False
+        yield mode

@@ -1,7 +1,7 @@
 """Joining, cutting, moving and reshaping: operators/layout.json (see operator_saved.py)."""
 
 import operator_saved
-from operator_saved import Case
+from operator_saved import Case, module_of
 
 IMAGE = "[batch, 4, 6, 6]"
 
@@ -9,14 +9,6 @@ IMAGE = "[batch, 4, 6, 6]"
 def cases():
     import torch
     from torch import nn
-
-    class Step(nn.Module):
-        def __init__(self, function):
-            super().__init__()
-            self.function = function
-
-        def forward(self, *inputs):
-            return self.function(*inputs)
 
     class Branches(nn.Module):
         """`function` of two convolutions' results, which no variable holds."""
@@ -30,7 +22,7 @@ def cases():
             return self.function(self.a(x), self.b(x))
 
     def network(first, steps, channels):
-        return nn.Sequential(first, *map(Step, steps), nn.Conv2d(channels, 2, 1))
+        return nn.Sequential(first, *map(module_of, steps), nn.Conv2d(channels, 2, 1))
 
     a = "conv2d: {name: a, from: x, channels: 8, kernel: 3, padding: 1}"
     b = "conv2d: {name: b, from: x, channels: 8, kernel: 1}"
@@ -101,7 +93,7 @@ def cases():
                  lambda x: x.flatten(1).reshape(-1, 8, 6, 6))
     yield Case("transpose", {"x": IMAGE}, [a, "transpose: {axes: [0, 3, 2, 1]}", "sigmoid"],
                lambda: nn.Sequential(nn.Conv2d(4, 8, 3, padding=1),
-                                     Step(lambda x: x.permute(0, 3, 2, 1)), nn.Sigmoid()))
+                                     module_of(lambda x: x.permute(0, 3, 2, 1)), nn.Sigmoid()))
     yield of_one("roll along one axis", ["roll: {shifts: [2], axes: [2]}"],
                  lambda x: x.roll(2, 2))
     yield of_one("identity", ["identity"], lambda x: x)

@@ -55,6 +55,17 @@ class Case:
 IMAGES = {1: "[batch, 4, 16]", 2: "[batch, 4, 12, 10]", 3: "[batch, 4, 8, 6, 6]"}
 
 
+def module_of(function):
+    """A module that runs the function."""
+    from torch import nn
+
+    class Function(nn.Module):
+        def forward(self, *inputs):
+            return function(*inputs)
+
+    return Function()
+
+
 def between(name, rank, layer, build, channels=6, **settings):
     """The operator under test between two convolutions of that rank, so that its input needs a
     gradient; it gets 6 channels and gives `channels`. Several layers: a list."""

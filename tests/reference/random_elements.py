@@ -56,14 +56,17 @@ def gated(b):
 
 
 def swiglu(b):
-    """Of two tensors."""
+    """Of two tensors, as LlamaMLP has it: no variable holds the gate while it is multiplied."""
     import torch.nn.functional as functional
 
     others = b.others(lambda shape: shape == b.shape)
     if not others:
         return False
-    b.add("swiglu", {}, lambda: lambda gate, up: functional.silu(gate) * up, b.shape,
-          [b.current, b.one_of(*others)])
+    gate = b.current
+    name = b.add("swiglu", {}, lambda: operator.mul, b.shape, [gate, b.one_of(*others)])
+    _, make, (_, up) = b.steps.pop()
+    b.steps.append((f"{name}.silu", lambda: functional.silu, [gate]))
+    b.steps.append((name, make, [f"{name}.silu", up]))
 
 
 def softmax(b):

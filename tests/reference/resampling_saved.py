@@ -1,20 +1,7 @@
 """Padding, upsampling and pixel shuffling: operators/resampling.json (see operator_saved.py)."""
 
 import operator_saved
-from operator_saved import IMAGES, Case, between
-
-
-class Functional:
-    """A module of one function."""
-
-    def __new__(cls, function):
-        from torch import nn
-
-        class Module(nn.Module):
-            def forward(self, x):
-                return function(x)
-
-        return Module()
+from operator_saved import IMAGES, Case, between, module_of
 
 
 def cases():
@@ -25,7 +12,7 @@ def cases():
         pairs = [n for pair in zip(reversed(before), reversed(after)) for n in pair]
         words = "" if how == "constant" else f", mode: {how}"
         return between(f"pad, {name}", rank, f"pad: {{before: {before}, after: {after}{words}}}",
-                       lambda: Functional(lambda x: functional.pad(x, pairs, how)), **settings)
+                       lambda: module_of(lambda x: functional.pad(x, pairs, how)), **settings)
 
     for rank in (1, 2, 3):
         for how in ("constant", "reflect", "replicate", "circular"):

@@ -3,7 +3,7 @@ operator_saved.py). Most save what they are given, whole storage and all, though
 on a copy; the copies that kernels make within themselves are not seen here."""
 
 import operator_saved
-from operator_saved import Case
+from operator_saved import Case, module_of
 
 # Each from [batch, 4, 6, 8], as layers and as a function; all give [batch, 4, 6, 6] or [batch, 4, 8, 6].
 VIEWS = {
@@ -22,14 +22,6 @@ def cases():
     import torch
     import torch.nn.functional as functional
     from torch import nn
-
-    class Function(nn.Module):
-        def __init__(self, function):
-            super().__init__()
-            self.function = function
-
-        def forward(self, x):
-            return self.function(x)
 
     def operators(width):
         """Name -> layer, what builds it, the last axis of its result."""
@@ -59,7 +51,7 @@ def cases():
                        ["conv2d: {channels: 4, kernel: 1}", *layers, layer,
                         "linear: {features: 3}"],
                        lambda f=function, b=build, n=result: nn.Sequential(
-                           nn.Conv2d(4, 4, 1), Function(f), b(), nn.Linear(n, 3)))
+                           nn.Conv2d(4, 4, 1), module_of(f), b(), nn.Linear(n, 3)))
 
     class SumAndNorm(nn.Module):
         """A value and its norm written in operators: three gradients meet in the value."""
@@ -86,7 +78,7 @@ def cases():
             yield Case(f"{layer.split(':')[0]} under {precision}", {"x": "[batch, 4, 6, 8]"},
                        ["conv2d: {channels: 4, kernel: 1}", layer, "linear: {features: 3}"],
                        lambda f=function, s=layer.startswith("sum"): nn.Sequential(
-                           nn.Conv2d(4, 4, 1), Function(f), nn.Linear(8, 3)),
+                           nn.Conv2d(4, 4, 1), module_of(f), nn.Linear(8, 3)),
                        precision=precision)
 
 

@@ -12,6 +12,14 @@
 
 namespace stowage {
 
+bool batch_norm_runs_on_cudnn(const OperatorLowering& lowering) {
+  if (!lowering.pytorch() || !lowering.attributes().boolean("affine")) return false;
+  if (lowering.input().shape.size() < 3) return false;
+  const DataType type = lowering.input().type;
+  if (type == DataType::float16) return lowering.parameter(0).type == DataType::float32;
+  return type != DataType::bfloat16;
+}
+
 namespace {
 
 constexpr std::int64_t flops_per_element = 8;  // two statistics, normalise, scale, shift
@@ -70,19 +78,9 @@ bool of_the_batch(const OperatorLowering& lowering) {
   return lowering.training() && attributes.boolean("training");
 }
 
-/// PyTorch's choice of cuDNN (_select_batch_norm_backend, ATen/native/Normalization.cpp): not
-/// without weights, for matrices, or in bfloat16, and for float16 with float32 weights only.
-bool runs_on_cudnn(const OperatorLowering& lowering) {
-  if (!lowering.pytorch() || !lowering.attributes().boolean("affine")) return false;
-  if (lowering.input().shape.size() < 3) return false;
-  const DataType type = lowering.input().type;
-  if (type == DataType::float16) return lowering.parameter(0).type == DataType::float32;
-  return type != DataType::bfloat16;
-}
-
 void forward(OperatorLowering& lowering) {
   // at::batch_norm hands cuDNN a copy without gaps, which is saved; its own kernels make theirs.
-  const bool copies = runs_on_cudnn(lowering);
+  const bool copies = batch_norm_runs_on_cudnn(lowering);
   const bool channels_last = runs_channels_last(lowering, lowering.input());
   const TensorView x =
       copies ? lowering.contiguous(lowering.input(), "input.contiguous", channels_last)
@@ -101,7 +99,7 @@ void forward(OperatorLowering& lowering) {
   }
   lowering.set_output(0, writes[0]);
   // PyTorch's own kernel makes statistics in inference too.
-  if (by_batch || (lowering.pytorch() && !runs_on_cudnn(lowering))) {
+  if (by_batch || (lowering.pytorch() && !batch_norm_runs_on_cudnn(lowering))) {
     for (const std::string_view name : {"save_mean", "save_invstd"}) {
       writes.push_back(lowering.new_tensor(name, channels, statistics_type(x.type),
                                            StorageClass::saved_auxiliary));
@@ -134,18 +132,18 @@ void backward_in_one_kernel(OperatorLowering& lowering) {
       lowering.contiguous_within(lowering.saved("input"), "backward.input", channels_last);
   // Autograd's formula hands cuDNN a copy of the gradient; PyTorch's own kernels take any strides.
   const TensorView dy =
-      runs_on_cudnn(lowering) && by_batch
+      batch_norm_runs_on_cudnn(lowering) && by_batch
           ? lowering.contiguous(lowering.output_gradient(), "grad.contiguous", channels_last)
           : lowering.output_gradient();
   TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
-  if (lowering.pytorch() && !runs_on_cudnn(lowering)) {
+  if (lowering.pytorch() && !batch_norm_runs_on_cudnn(lowering)) {
     dx.strides = dense_strides(x.shape, lowering.saved("input").strides);
   }
   std::vector<TensorView> reads{x, dy};
   std::vector<TensorView> writes{dx};
   if (!parameters.affine.empty()) {
     reads.push_back(parameters.affine[0]);
-    const bool masks = lowering.pytorch() && !(runs_on_cudnn(lowering) && by_batch);
+    const bool masks = lowering.pytorch() && !(batch_norm_runs_on_cudnn(lowering) && by_batch);
     if (!masks || lowering.parameter_needs_gradient(0)) {
       writes.push_back(lowering.new_parameter_gradient(0));
       writes.push_back(lowering.new_parameter_gradient(1));

@@ -137,10 +137,20 @@ void forward_pytorch(OperatorLowering& lowering) {
   lowering.save("save_invstd", writes[2]);
 }
 
+/// The gradient as [1, batch * channels, ...], copied where no view gives that. Autograd's formula
+/// copies it again for cuDNN if it is not contiguous; PyTorch's own kernel does so within itself.
+TensorView merged_gradient(OperatorLowering& lowering, const Shape& shape) {
+  const TensorView dy = lowering.output_gradient();
+  const auto seen = reshaped(dy, shape);
+  if (!seen) return *reshaped(lowering.contiguous(dy, "grad.contiguous"), shape);
+  return batch_norm_runs_on_cudnn(lowering) ? lowering.contiguous(*seen, "grad.contiguous")
+                                            : lowering.contiguous_within(*seen, "grad.contiguous");
+}
+
 void backward_pytorch(OperatorLowering& lowering) {
   lowering.hold_by_hand();
   const TensorView x = lowering.saved("input");
-  const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dy = merged_gradient(lowering, x.shape);
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   std::vector<TensorView> writes{dx};

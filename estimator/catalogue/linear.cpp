@@ -109,7 +109,9 @@ class LinearBackward {
   void hold() {
     if (last_ == nullptr || dy_.storage == lowering_.output_gradient().storage) return;
     lowering_.hold_by_hand();
-    if (lowering_.has_saved("input")) last_->holds.push_back(lowering_.saved("input").storage);
+    for (const std::string_view role : {"input", "weight"}) {
+      if (lowering_.has_saved(role)) last_->holds.push_back(lowering_.saved(role).storage);
+    }
     last_->holds.push_back(dy_.storage);
   }
 

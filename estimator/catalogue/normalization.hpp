@@ -32,4 +32,8 @@ void give_affine_gradients(OperatorLowering& lowering, const std::vector<TensorV
 [[nodiscard]] AttributeSpec running_statistics_attribute(bool value);
 [[nodiscard]] AttributeSpec normalized_axes_attribute();
 
+/// PyTorch's choice of cuDNN (_select_batch_norm_backend, ATen/native/Normalization.cpp): not
+/// without weights, for matrices, or in bfloat16, and for float16 with float32 weights only.
+[[nodiscard]] bool batch_norm_runs_on_cudnn(const OperatorLowering& lowering);
+
 }  // namespace stowage

@@ -66,7 +66,7 @@ TEST_CASE("activations refuse with the reason") {
         "its halved axis (batch) may not depend on the batch");
   CHECK(refusal("swiglu", settings("swiglu"),
                 {floats({batch_symbol, 4}), floats({batch_symbol, 5})}) ==
-        "its inputs are float32 [batch, 4] and float32 [batch, 5]");
+        "the shapes [batch, 4] and [batch, 5] do not go together");
 }
 
 TEST_CASE("arithmetic refuses with the reason, and promotes") {
@@ -83,6 +83,17 @@ TEST_CASE("arithmetic refuses with the reason, and promotes") {
   CHECK(
       find_operator("sub")->infer(settings("sub", {{"in_place", true}}), mixed)->outputs[0].type ==
       DataType::bfloat16);
+  const std::vector<TensorType> scalar{{{batch_symbol}, DataType::bfloat16}, floats({})};
+  CHECK(find_operator("mul")->infer(settings("mul"), scalar)->outputs[0].type ==
+        DataType::bfloat16);
+  CHECK(find_operator("swiglu")->infer(settings("swiglu"), mixed)->outputs[0].type ==
+        DataType::float32);
+  CHECK(find_operator("concat")
+            ->infer(settings("concat", {{"axis", std::int64_t{1}}}),
+                    std::vector<TensorType>{{{batch_symbol, 2}, DataType::bfloat16},
+                                            {{batch_symbol, 3}, DataType::float16}})
+            ->outputs[0]
+            .type == DataType::float32);
   CHECK(refusal("scale", settings("scale", {{"shape", Shape{6}}}), {floats(image)}) ==
         "a shape is for what is learned");
   CHECK(refusal("scale", settings("scale", {{"learned", true}, {"shape", Shape{5, 1, 1}}}),

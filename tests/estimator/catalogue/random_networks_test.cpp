@@ -26,19 +26,19 @@ std::set<std::string> networks_of(const std::string& disagreements) {
   return names;
 }
 
-// Not equal yet. 5033, 5100: label smoothing under autocast, where PyTorch keeps the 16-bit
-// logarithms too; 5056, 5093: recurrent layers with the batch first, whose result a fake tensor has
-// in another layout than cuDNN; 5066, 5083: peaks alone, not understood.
-const std::set<std::string> unequal{"random 5033", "random 5056", "random 5066",
-                                    "random 5083", "random 5093", "random 5100"};
+// Equal in all but their peaks. Convolutions that pad one side more than the other, under autocast:
+// PyTorch pads in float32 and converts what it has padded, so that it has the padded input in
+// float32 where we have the input in 16 bits (972, 1512 bytes more at the forward peaks).
+const std::set<std::string> unequal{"random 1399", "random 5547"};
 
 }  // namespace
 
 TEST_CASE("random networks have PyTorch's shapes, parameters, saved tensors and peaks") {
   const Comparison sample = compare_operators("random");
-  CHECK(sample.compared == 115);
-  CHECK(sample.same_shapes == 115);
-  CHECK(sample.same_saved == 112);
+  CHECK(sample.compared == 150);
+  CHECK(sample.same_shapes == 150);
+  CHECK(sample.same_saved == 150);
+  CHECK(sample.same_peaks == 148);
   CHECK(networks_of(sample.disagreements) == unequal);
   const char* more = std::getenv("STOWAGE_NETWORKS");
   if (more == nullptr) return;

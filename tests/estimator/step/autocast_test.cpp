@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "estimator/step/step_graph.hpp"
 #include "tests/support/described_model.hpp"
@@ -108,6 +109,48 @@ TEST_CASE("without autocast nothing is converted, and statistics are wide") {
     CHECK(norm.writes[0].type == float_type(precision));
     CHECK(norm.writes[1].type == statistics_type(float_type(precision)));
   }
+}
+
+TEST_CASE("where two formats meet, our executor converts, and PyTorch's kernels read both") {
+  const ModelGraph model = testing::described(R"(
+model: m
+inputs: {x: {shape: [batch, 8]}, y: {shape: [batch, 16]}}
+layers:
+  - linear: {name: a, from: x, features: 8}
+  - cast: {name: half, from: a, dtype: float16}
+  - add: {name: sum, from: [half, a]}
+  - concat: {name: both, from: [sum, half]}
+loss:
+  mse: {from: [sum, y]}
+)");
+  CHECK(model.tensor(model.output).type.type == DataType::float32);
+  const auto pytorch = testing::lowered(model, {.kernels = KernelSet::pytorch});
+  CHECK(casts(*pytorch, Phase::forward) == std::vector<std::string>{"half.forward"});
+  const auto own = testing::lowered(model, {.kernels = KernelSet::stowage});
+  CHECK(casts(*own, Phase::forward) ==
+        std::vector<std::string>{"half.forward", "sum.input0.cast", "both.input1.cast"});
+}
+
+TEST_CASE("what overwrites a view gets a copy of its gradient, and the base another") {
+  const auto graph = testing::lowered(testing::described(R"(
+model: m
+inputs: {x: {shape: [batch, 4, 6]}, y: {shape: [batch, 8, 6]}}
+layers:
+  - conv1d: {name: conv, from: x, channels: 8, kernel: 1}
+  - instance_norm: {name: norm}
+  - relu: {name: relu, in_place: true}
+loss:
+  mse: {from: [relu, y]}
+)"),
+                                      {.kernels = KernelSet::pytorch});
+  std::vector<std::string> names;
+  for (const KernelNode& node : graph->nodes) {
+    if (node.phase == Phase::backward) names.push_back(node.name);
+  }
+  CHECK(names == std::vector<std::string>{"loss.grad", "loss.backward", "relu.grad_base",
+                                          "relu.grad_view", "relu.backward",
+                                          "relu.grad_base.filled", "norm.backward",
+                                          "conv.backward.filter", "conv.backward.bias"});
 }
 
 }  // namespace stowage

@@ -206,9 +206,12 @@ void backward_swiglu(OperatorLowering& lowering) {
   lowering.hold_by_hand();
   const bool one_input = lowering.input_count() == 1;
   const TensorView dy = lowering.output_gradient();
-  std::vector<StorageId> holds{dy.storage};
-  for (const std::string_view role : {"up", "activated"}) {
-    if (lowering.has_saved(role)) holds.push_back(lowering.saved(role).storage);
+  std::vector<StorageId> holds;  // by the product's node
+  if (lowering.pytorch()) {
+    holds.push_back(dy.storage);
+    for (const std::string_view role : {"up", "activated"}) {
+      if (lowering.has_saved(role)) holds.push_back(lowering.saved(role).storage);
+    }
   }
   const auto product = [&](const std::string& name, const TensorView& factor) {
     const TensorView result =

@@ -121,7 +121,7 @@ layers:
   - add: {name: sum, from: [half, a]}
   - concat: {name: both, from: [sum, half]}
 loss:
-  mse: {from: [sum, y]}
+  mse: {from: [both, y]}
 )");
   CHECK(model.tensor(model.output).type.type == DataType::float32);
   const auto pytorch = testing::lowered(model, {.kernels = KernelSet::pytorch});

@@ -28,8 +28,10 @@ std::set<std::string> networks_of(const std::string& disagreements) {
 
 // Equal in all but their peaks. Convolutions that pad one side more than the other, under autocast:
 // PyTorch pads in float32 and converts what it has padded, so that it has the padded input in
-// float32 where we have the input in 16 bits (972, 1512 bytes more at the forward peaks).
-const std::set<std::string> unequal{"random 1399", "random 5547"};
+// float32 where we have the input in 16 bits (972, 1512 bytes more at the forward peaks). 1220: a
+// fake tensor's group norm keeps channels innermost, CUDA's does not, so that the linear layer
+// behind copies 1,920 bytes (see channels_last_reference_test.cpp).
+const std::set<std::string> unequal{"random 1220", "random 1399", "random 5547"};
 
 }  // namespace
 
@@ -38,7 +40,7 @@ TEST_CASE("random networks have PyTorch's shapes, parameters, saved tensors and 
   CHECK(sample.compared == 150);
   CHECK(sample.same_shapes == 150);
   CHECK(sample.same_saved == 150);
-  CHECK(sample.same_peaks == 148);
+  CHECK(sample.same_peaks == 147);
   CHECK(networks_of(sample.disagreements) == unequal);
   const char* more = std::getenv("STOWAGE_NETWORKS");
   if (more == nullptr) return;

@@ -118,12 +118,12 @@ TensorView make_output(OperatorLowering& lowering, bool channels_last) {
   return y;
 }
 
+}  // namespace
+
 void give_pool_gradient(OperatorLowering& lowering, TensorView dx) {
   dx.is_view = is_seen_through_view(lowering, dx);
   lowering.give_input_gradient(0, dx);
 }
-
-}  // namespace
 
 void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
   const bool channels_last = keeps_channels_last(lowering, kernel, lowering.input());

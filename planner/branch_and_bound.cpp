@@ -25,7 +25,7 @@ struct Branch {
 
 class Search {
  public:
-  Search(const CutModel& model, std::vector<Column>& columns, const BranchOptions& options)
+  Search(const CutModel& model, std::vector<PlacementColumn>& columns, const BranchOptions& options)
       : model_(model), problem_(*model.problem), columns_(columns), options_(options) {}
 
   BranchResult run(const Dual& root) {
@@ -157,7 +157,7 @@ class Search {
 
   const CutModel& model_;
   const ResidencyProblem& problem_;
-  std::vector<Column>& columns_;
+  std::vector<PlacementColumn>& columns_;
   const BranchOptions& options_;
   std::vector<Branch> open_;
   int branches_ = 0;
@@ -166,8 +166,8 @@ class Search {
 
 }  // namespace
 
-BranchResult branch_and_bound(const CutModel& model, const Dual& root, std::vector<Column>& columns,
-                              const BranchOptions& options) {
+BranchResult branch_and_bound(const CutModel& model, const Dual& root,
+                              std::vector<PlacementColumn>& columns, const BranchOptions& options) {
   return Search(model, columns, options).run(root);
 }
 

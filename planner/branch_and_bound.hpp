@@ -31,7 +31,7 @@ struct BranchResult {
 /// `root` is the dual of the problem's own restrictions and `columns` what it found. Best bound
 /// first; deterministic where `stop` does not end it.
 [[nodiscard]] BranchResult branch_and_bound(const CutModel& model, const Dual& root,
-                                            std::vector<Column>& columns,
+                                            std::vector<PlacementColumn>& columns,
                                             const BranchOptions& options);
 
 }  // namespace stowage

@@ -13,8 +13,8 @@ namespace {
 // One maximisation: the master program over the active steps, and the best bound so far.
 class DualSearch {
  public:
-  DualSearch(const CutModel& model, const Restrictions& restrictions, std::vector<Column>& columns,
-             const DualOptions& options)
+  DualSearch(const CutModel& model, const Restrictions& restrictions,
+             std::vector<PlacementColumn>& columns, const DualOptions& options)
       : model_(model), restrictions_(restrictions), columns_(columns), options_(options) {
     result_.bound_seconds = -std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -162,7 +162,7 @@ class DualSearch {
 
   const CutModel& model_;
   const Restrictions& restrictions_;
-  std::vector<Column>& columns_;
+  std::vector<PlacementColumn>& columns_;
   const DualOptions& options_;
   std::vector<std::size_t> usable_;   // columns that keep to the restrictions
   std::vector<std::int32_t> active_;  // steps of the master program
@@ -173,9 +173,9 @@ class DualSearch {
 
 }  // namespace
 
-Column column_of(const ResidencyProblem& problem, Placement placement) {
+PlacementColumn column_of(const ResidencyProblem& problem, Placement placement) {
   const Evaluation evaluation = evaluate(problem, placement);
-  Column column;
+  PlacementColumn column;
   column.cost_seconds = evaluation.cost_seconds;
   for (const Bytes bytes : evaluation.memory) {
     column.memory.push_back(static_cast<double>(bytes.count()));
@@ -199,7 +199,7 @@ bool keeps_to(const Placement& placement, const Restrictions& restrictions) {
 }
 
 Dual maximise_dual(const CutModel& model, const Restrictions& restrictions, const Prices& start,
-                   std::vector<Column>& columns, const DualOptions& options) {
+                   std::vector<PlacementColumn>& columns, const DualOptions& options) {
   return DualSearch(model, restrictions, columns, options).run(start);
 }
 

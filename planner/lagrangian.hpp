@@ -16,12 +16,12 @@
 namespace stowage {
 
 /// A placement as the master program sees it.
-struct Column {
+struct PlacementColumn {
   Placement placement;
   double cost_seconds = 0;
   std::vector<double> memory;  ///< bytes, by step
 };
-[[nodiscard]] Column column_of(const ResidencyProblem& problem, Placement placement);
+[[nodiscard]] PlacementColumn column_of(const ResidencyProblem& problem, Placement placement);
 /// Whether the placement is one that the restrictions allow.
 [[nodiscard]] bool keeps_to(const Placement& placement, const Restrictions& restrictions);
 
@@ -42,7 +42,7 @@ struct Dual {
 
 /// Starts from `start` (none: no prices) and appends the placements that it finds to `columns`.
 [[nodiscard]] Dual maximise_dual(const CutModel& model, const Restrictions& restrictions,
-                                 const Prices& start, std::vector<Column>& columns,
+                                 const Prices& start, std::vector<PlacementColumn>& columns,
                                  const DualOptions& options);
 
 }  // namespace stowage

@@ -140,7 +140,7 @@ class Solver {
   }
 
   void bound_and_search() {
-    std::vector<Column> columns;
+    std::vector<PlacementColumn> columns;
     columns.push_back(column_of(problem_, solution_.placement));
     const double tolerance = 0.1 * options_.target_gap * overhead();
     const Dual dual =
@@ -168,9 +168,9 @@ class Solver {
   }
 
   // Every placement of the dual is repaired and filled; moves then go on from the best.
-  void search_from(const std::vector<Column>& columns, const Dual& dual) {
+  void search_from(const std::vector<PlacementColumn>& columns, const Dual& dual) {
     std::vector<std::pair<double, Placement>> starts;
-    for (const Column& column : columns) {
+    for (const PlacementColumn& column : columns) {
       const std::optional<Placement> found = offer(column.placement, dual.prices, 0);
       if (found) starts.emplace_back(evaluate(problem_, *found).cost_seconds, *found);
       if (stop_()) return;

@@ -118,8 +118,8 @@ void OperatorLowering::set_output(int i, TensorView view) {
   builder_.values_[id.index()] = std::move(view);
 }
 
-KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix, Arguments reads,
-                                   Arguments writes, NodeExtras extras) {
+KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix, KernelArguments reads,
+                                   KernelArguments writes, NodeExtras extras) {
   Attributes attributes = op().attributes;
   for (const auto& [name, value] : extras.attributes.entries()) attributes.set(name, value);
   return builder_.add_node({.name = builder_.suffixed(dotted(op().name, suffix), micro_batch_),

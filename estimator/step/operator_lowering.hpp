@@ -23,18 +23,19 @@ class StepBuilder;  // step_builder.hpp
 
 /// A kernel call's arguments as a rule lists them: `{x, w}`, or a vector. A list is one of
 /// references, so that each view is copied once, into its place.
-class Arguments {
+class KernelArguments {
  public:
   struct Listed {
     const TensorView* view;
     Listed(const TensorView& listed) : view(&listed) {}  // NOLINT: a view is an argument
   };
-  Arguments() = default;
-  Arguments(std::initializer_list<Listed> list) {
+  KernelArguments() = default;
+  KernelArguments(std::initializer_list<Listed> list) {
     views_.reserve(list.size());
     for (const Listed& listed : list) views_.push_back(*listed.view);
   }
-  Arguments(std::vector<TensorView> views) : views_(std::move(views)) {}  // NOLINT: so is a vector
+  KernelArguments(std::vector<TensorView> views)
+      : views_(std::move(views)) {}  // NOLINT: so is a vector
   [[nodiscard]] std::vector<TensorView> taken() && { return std::move(views_); }
 
  private:
@@ -93,8 +94,8 @@ class OperatorLowering {
   void set_output(int i, TensorView view);
 
   // Emitting kernel calls; the name is "<operator>.<suffix>".
-  KernelNode& emit(Kernel kernel, std::string_view suffix, Arguments reads, Arguments writes,
-                   NodeExtras extras = {});
+  KernelNode& emit(Kernel kernel, std::string_view suffix, KernelArguments reads,
+                   KernelArguments writes, NodeExtras extras = {});
   int add_convolution(ConvolutionCall call);
   /// `view` if it is contiguous, else a copy (emits it). `channels_last`: contiguous with its
   /// channels innermost.
@@ -162,8 +163,6 @@ class OperatorLowering {
 [[nodiscard]] std::vector<std::int64_t> channels_last_order(std::size_t rank);
 /// The contiguous view `made` of an image or a volume with its channels innermost, if wanted.
 [[nodiscard]] TensorView laid_out(const TensorView& made, bool channels_last);
-/// Lies so, and not as written: PyTorch's channels_last and channels_last_3d.
-[[nodiscard]] bool is_channels_last(const TensorView& view);
 [[nodiscard]] TensorView sliced(const TensorView& view, std::size_t axis, Affine start,
                                 Affine length);
 /// The view under another shape where its strides allow it without a copy.

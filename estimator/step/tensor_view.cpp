@@ -101,12 +101,6 @@ TensorView laid_out(const TensorView& made, bool channels_last) {
   return view;
 }
 
-bool is_channels_last(const TensorView& view) {
-  const std::size_t rank = view.shape.size();
-  return rank > 3 && !is_contiguous(view) &&
-         is_contiguous(permuted(view, channels_last_order(rank)));
-}
-
 TensorView sliced(const TensorView& view, std::size_t axis, Affine start, Affine length) {
   TensorView result = view;
   result.is_view = true;

@@ -52,7 +52,7 @@ def question(job: Job, options: frozenset[str]) -> Question:
     if job.tf32 == "off":  # "on" adds matrix products to convolutions, which takes no memory
         _tell("tf32", ("off",), options, arguments, untold)
     if job.channels_last:
-        _tell("channels-last", (), options, arguments, untold)
+        _tell("layout", ("nhwc",), options, arguments, untold)
     if job.outputs == "drop":
         untold.append("outputs=drop")
     return Question(tuple(arguments), tuple(untold))

@@ -87,10 +87,10 @@ class Questions(unittest.TestCase):
     def test_what_the_program_cannot_be_told_is_named(self):
         key = "model=resnet50,batch=1,cudnn_benchmark=1,tf32=off,channels_last=1,outputs=drop"
         self.assertEqual(self.ask(key).untold,
-                         ("cudnn-benchmark", "tf32=off", "channels-last", "outputs=drop"))
-        asked = self.ask(key, ("cudnn-benchmark", "tf32", "channels-last"))
+                         ("cudnn-benchmark", "tf32=off", "layout=nhwc", "outputs=drop"))
+        asked = self.ask(key, ("cudnn-benchmark", "tf32", "layout"))
         self.assertEqual((asked.arguments[-4:], asked.untold),
-                         (("--cudnn-benchmark", "--tf32", "off", "--channels-last"), ("outputs=drop",)))
+                         (("--tf32", "off", "--layout", "nhwc"), ("outputs=drop",)))
         self.assertEqual(self.ask("model=resnet50,batch=1,tf32=on").untold, ())
 
 
@@ -207,7 +207,7 @@ class Comparison(InFolder):
                       "rows  median %  p90 %  signed %  low  low > 2 %  of\n"
                       "   3      2.44   3.82     +0.00    1          1  all\n", out)
         self.assertIn("    60.0           50.0   -16.67  model=resnet18,batch=50,", out)
-        self.assertIn("channels-last: allocated of model=resnet50,batch=2,", out)
+        self.assertIn("layout=nhwc: allocated of model=resnet50,batch=2,", out)
         self.assertIn("Refused: 2\n", out)
         self.assertIn("  exit code 2: error: there is no model 'vgg16'\n    a second line\n", out)
         self.assertTrue(out.endswith("Ran: 3 said to fit, 1 said not to. Out of memory: 1 said not to "

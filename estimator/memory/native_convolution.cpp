@@ -27,6 +27,16 @@ bool takes_cudnn_for_half(const ConvolutionQuery& query) {
          query.x[1] >= 32 && is_faster_in_cudnn(query);
 }
 
+bool is_all(const std::vector<std::int64_t>& values, std::int64_t wanted) {
+  return std::ranges::all_of(values, [&](std::int64_t value) { return value == wanted; });
+}
+
+Bytes bytes_of(const std::vector<std::int64_t>& shape, DataType type) {
+  Bytes bytes(element_size(type));
+  for (const std::int64_t extent : shape) bytes = bytes * extent;
+  return bytes;
+}
+
 }  // namespace
 
 bool is_native_in_pytorch(const ConvolutionQuery& query, bool transposed) {
@@ -34,6 +44,28 @@ bool is_native_in_pytorch(const ConvolutionQuery& query, bool transposed) {
   const bool is_depthwise =
       !transposed && query.groups == channels && query.groups > 1 && query.w[0] % channels == 0;
   return is_depthwise && query.layout == TensorLayout::contiguous && !takes_cudnn_for_half(query);
+}
+
+bool is_unfolded_in_pytorch(const ConvolutionQuery& query, double compute_capability) {
+  return query.type == DataType::bfloat16 && compute_capability < 8;
+}
+
+Bytes unfolding_bytes(const ConvolutionQuery& query, bool transposed) {
+  const bool is_image = query.x.size() == 4;
+  const std::vector<std::int64_t> window(query.w.begin() + 2, query.w.end());
+  const bool is_the_sample = is_image && !transposed && is_all(window, 1) &&
+                             is_all(query.stride, 1) && is_all(query.padding, 0);
+  Bytes columns(is_the_sample ? 0 : element_size(query.type));
+  columns = columns * (query.x[1] / query.groups);
+  for (const std::int64_t extent : window) columns = columns * extent;
+  for (std::size_t i = 2; i < query.y.size(); ++i) columns = columns * query.y[i];
+  if (query.groups == 1) return columns;
+  const Bytes x = bytes_of(query.x, query.type), w = bytes_of(query.w, query.type),
+              y = bytes_of(query.y, query.type);
+  using enum ConvolutionCall::Direction;
+  const Bytes result = query.direction == forward ? y : query.direction == backward_data ? x : w;
+  const Bytes operands = x + w + y - result;
+  return columns + result + Bytes(operands.count() / query.groups);
 }
 
 }  // namespace stowage

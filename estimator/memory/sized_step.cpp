@@ -100,9 +100,14 @@ ConvolutionQuery convolution_query(const StepGraph& graph, const KernelNode& nod
 
 WorkspaceAnswer convolution_engines(const StepGraph& graph, const KernelNode& node,
                                     const ConvolutionQuery& query, WorkspaceSource& source) {
-  if (graph.settings.kernels == KernelSet::pytorch &&
-      is_native_in_pytorch(query, is_transposed(node.kernel))) {
+  if (graph.settings.kernels != KernelSet::pytorch) return source.engines(query);
+  const bool transposed = is_transposed(node.kernel);
+  if (is_native_in_pytorch(query, transposed)) {
     return {.engines = {{"pytorch depthwise", 0_B}}, .origin = WorkspaceOrigin::none};
+  }
+  if (is_unfolded_in_pytorch(query, graph.settings.compute_capability)) {
+    return {.engines = {{"pytorch unfolding", unfolding_bytes(query, transposed)}},
+            .origin = WorkspaceOrigin::none};
   }
   return source.engines(query);
 }

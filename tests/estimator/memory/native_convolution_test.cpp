@@ -50,3 +50,36 @@ TEST_CASE("PyTorch's own depthwise kernels run where PyTorch says so") {
   CHECK(native > 100);
   CHECK(half_in_cudnn > 30);
 }
+
+TEST_CASE("bf16 before compute capability 8.0 is unfolded, a sample at a time") {
+  const ConvolutionQuery query{.type = DataType::bfloat16,
+                               .x = {8, 64, 56, 56},
+                               .w = {128, 64, 3, 3},
+                               .y = {8, 128, 28, 28},
+                               .stride = {2, 2},
+                               .padding = {1, 1},
+                               .dilation = {1, 1}};
+  CHECK(is_unfolded_in_pytorch(query, 7.5));
+  CHECK_FALSE(is_unfolded_in_pytorch(query, 8.0));
+  CHECK(unfolding_bytes(query, false) == Bytes(2 * 64 * 9 * 28 * 28));
+  ConvolutionQuery half = query;
+  half.type = DataType::float16;
+  CHECK_FALSE(is_unfolded_in_pytorch(half, 7.0));
+
+  ConvolutionQuery pointwise = query;
+  pointwise.w = {128, 64, 1, 1};
+  pointwise.y = {8, 128, 56, 56};
+  pointwise.stride = {1, 1};
+  pointwise.padding = {0, 0};
+  CHECK(unfolding_bytes(pointwise, false) == Bytes());
+  CHECK(unfolding_bytes(pointwise, true) == Bytes(2 * 64 * 56 * 56));
+
+  ConvolutionQuery grouped = query;
+  grouped.groups = 4;
+  grouped.w = {128, 16, 3, 3};
+  const std::int64_t x = 2 * 8 * 64 * 56 * 56, w = 2 * 128 * 16 * 9, y = 2 * 8 * 128 * 28 * 28;
+  const std::int64_t columns = 2 * 16 * 9 * 28 * 28;
+  CHECK(unfolding_bytes(grouped, false) == Bytes(columns + y + (x + w) / 4));
+  grouped.direction = ConvolutionCall::Direction::backward_filter;
+  CHECK(unfolding_bytes(grouped, false) == Bytes(columns + w + (x + y) / 4));
+}

@@ -36,7 +36,7 @@ class TreeSearch {
     }
   }
 
-  bool run() { return descend(0, -1); }
+  bool run() { return descend(); }
   [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return offset_; }
   [[nodiscard]] std::int64_t work_left() const { return work_; }
 
@@ -123,18 +123,45 @@ class TreeSearch {
     set(lowest_height_[section], height_[at(lowest)]);
   }
 
-  bool descend(std::int64_t last_offset, Index last_rank) {
+  /// One block's turn on the way down: what could be placed, and what was.
+  struct Level {
+    std::vector<Candidate> candidates;
+    std::size_t next = 0;
+    Index block = 0;       // placed here
+    std::size_t mark = 0;  // the trail's length before that
+  };
+
+  void step_back(Level& level) {
+    ++left_;
+    undo(level.mark);
+    // With nothing above it, no other choice here can do better than this one did.
+    if (hatless(level.block)) level.next = level.candidates.size();
+  }
+
+  /// By a list of levels and not by calls of itself: there are as many as blocks.
+  bool descend() {
     if (left_ == 0) return true;
-    for (const Candidate& candidate : candidates(last_offset, last_rank)) {
-      if (work_ <= 0) return false;
-      const Index block = preference_[at(candidate.rank)];
-      const std::size_t mark = trail_.size();
+    std::vector<Level> levels;
+    levels.push_back({.candidates = candidates(0, -1)});
+    while (work_ > 0) {
+      Level& level = levels.back();
+      if (level.next == level.candidates.size()) {
+        levels.pop_back();
+        if (levels.empty()) return false;
+        step_back(levels.back());
+        continue;
+      }
+      const Candidate candidate = level.candidates[level.next++];
+      level.block = preference_[at(candidate.rank)];
+      level.mark = trail_.size();
       --left_;
-      if (place(block, candidate.offset) && descend(candidate.offset, candidate.rank)) return true;
-      ++left_;
-      undo(mark);
-      // With nothing above it, no other choice here can do better than this one did.
-      if (hatless(block)) return false;
+      if (!place(level.block, candidate.offset)) {
+        step_back(level);
+      } else if (left_ == 0) {
+        return true;
+      } else {
+        levels.push_back({.candidates = candidates(candidate.offset, candidate.rank)});
+      }
     }
     return false;
   }

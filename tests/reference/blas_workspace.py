@@ -22,12 +22,12 @@ print(torch.backends.cuda.cublas_workspace_size())
 """
 
 
-def answer(major, folder):
-    shim = pathlib.Path(folder) / f"{major}" / "libcuda.so.1"
-    shim.parent.mkdir()
-    subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1",
-                    f"-DSTOWAGE_FAKE_MAJOR={major}", f"-I{fake_cuda.cuda_headers()}", "-o", shim,
-                    fake_cuda.SHIM_SOURCE], check=True)
+def answer(major):
+    with tempfile.TemporaryDirectory() as folder:
+        return answer_with(fake_cuda.build_shim(folder, f"-DSTOWAGE_FAKE_MAJOR={major}"))
+
+
+def answer_with(shim):
     environment = dict(os.environ, LD_PRELOAD=str(shim))
     asked = subprocess.run([sys.executable, "-c", QUESTION], env=environment, check=True,
                            capture_output=True, text=True)
@@ -37,8 +37,7 @@ def answer(major, folder):
 def main():
     import torch
 
-    with tempfile.TemporaryDirectory() as folder:
-        bytes_by_major = {major: answer(major, folder) for major in CAPABILITIES}
+    bytes_by_major = {major: answer(major) for major in CAPABILITIES}
     result = {"torch": torch.__version__, "bytes_by_major": bytes_by_major}
     (HERE / "blas_workspace.json").write_text(json.dumps(result, indent=1) + "\n")
 

@@ -44,14 +44,21 @@ def cuda_headers():
     raise FileNotFoundError("driver_types.h in the nvidia packages")
 
 
+def build_shim(folder, *definitions):
+    """The shim as a library in the folder; `definitions` are the compiler's, such as
+    -DSTOWAGE_FAKE_MAJOR=9."""
+    library = pathlib.Path(folder) / "libcuda.so.1"
+    command = ["g++", "-O1", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1",
+               f"-I{cuda_headers()}", *definitions, "-o", str(library), str(SHIM_SOURCE)]
+    subprocess.run(command, check=True)
+    return library
+
+
 def relaunch_with_shim(*definitions):
     """Build the shim and start this program again with it preloaded (returns in the second run)."""
     if os.environ.get(SHIM_VARIABLE):
         return
-    library = pathlib.Path(tempfile.mkdtemp(prefix="stowage-shim-")) / "libcuda.so.1"
-    command = ["g++", "-O1", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1",
-               f"-I{cuda_headers()}", *definitions, "-o", str(library), str(SHIM_SOURCE)]
-    subprocess.run(command, check=True)
+    library = build_shim(tempfile.mkdtemp(prefix="stowage-shim-"), *definitions)
     environment = dict(os.environ, LD_PRELOAD=str(library))
     environment[SHIM_VARIABLE] = str(library)
     os.execve(sys.executable, [sys.executable, *sys.argv], environment)

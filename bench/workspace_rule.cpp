@@ -163,12 +163,6 @@ struct Kind {
   }
 };
 
-double bytes_of(const std::vector<std::int64_t>& shape, DataType type) {
-  auto bytes = static_cast<double>(element_size(type));
-  for (const std::int64_t extent : shape) bytes *= static_cast<double>(extent);
-  return bytes;
-}
-
 struct Errors {
   std::vector<double> relative;  ///< (rule - cuDNN) / (x + w + y)
   double rule = 0, cudnn = 0;
@@ -176,8 +170,9 @@ struct Errors {
   void add(const ConvolutionQuery& query, Bytes by_rule, Bytes by_cudnn) {
     const auto r = static_cast<double>(by_rule.count());
     const auto c = static_cast<double>(by_cudnn.count());
-    relative.push_back((r - c) / (bytes_of(query.x, query.type) + bytes_of(query.w, query.type) +
-                                  bytes_of(query.y, query.type)));
+    const Bytes operands = bytes_of(query.x, query.type) + bytes_of(query.w, query.type) +
+                           bytes_of(query.y, query.type);
+    relative.push_back((r - c) / static_cast<double>(operands.count()));
     rule += r;
     cudnn += c;
   }

@@ -159,9 +159,7 @@ Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallba
                                       const Card& card) {
   CheckSettings settings;
   const std::string runtime = arguments.text("runtime").value_or(std::string(to_string(fallback)));
-  for (const Runtime candidate : runtimes) {
-    if (to_string(candidate) == runtime) settings.runtime = candidate;
-  }
+  settings.runtime = find_runtime(runtime).value_or(fallback);  // the option's table has checked it
   settings.in_use = arguments.size("in-use").value_or(Bytes());
   settings.reserve = arguments.size("reserve").value_or(Bytes());
   settings.context = arguments.size("context");

@@ -23,8 +23,7 @@ constexpr Bytes wanted_free{std::int64_t{1} << 30};
 constexpr int product_side = 4096;  // three matrices: 192 MiB
 constexpr int repetitions = 5;
 
-ProbedGpu gpu_of(const std::string& nvml, int device) {
-  const NvmlReport report = read_nvml(nvml);
+ProbedGpu gpu_of(const NvmlReport& report, int device) {
   if (report.gpus.empty()) throw LibraryFailure(report.error);
   if (device < 0 || device >= std::ssize(report.gpus)) {
     throw LibraryFailure(fmt::format("there is no GPU {}: the driver sees {}, from 0 on", device,
@@ -52,7 +51,7 @@ class Usage {
 
  private:
   [[nodiscard]] Bytes used() const {
-    const ProbedGpu gpu = gpu_of(nvml_, device_);
+    const ProbedGpu gpu = gpu_of(read_nvml(nvml_), device_);
     return gpu.total - gpu.free;
   }
   std::string nvml_;
@@ -117,7 +116,7 @@ std::string cuda_bus_id(const std::string& nvml_bus_id) {
 
 Calibration measure(int device, const CalibrationLibraries& libraries) {
   const NvmlReport driver = read_nvml(libraries.nvml);
-  const ProbedGpu gpu = gpu_of(libraries.nvml, device);
+  const ProbedGpu gpu = gpu_of(driver, device);
   if (gpu.free < wanted_free) {
     throw LibraryFailure(fmt::format("a calibration wants {} of free memory; {} has {}",
                                      format_bytes(wanted_free), gpu.name, format_bytes(gpu.free)));

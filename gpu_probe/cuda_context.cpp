@@ -1,5 +1,6 @@
 #include "gpu_probe/cuda_context.hpp"
 
+#include "gpu_probe/driver_presence.hpp"
 #include "gpu_probe/library_failure.hpp"
 
 namespace stowage {
@@ -12,7 +13,9 @@ constexpr int lazy_loading = 2;  // CU_MODULE_LAZY_LOADING
 
 CudaContext::CudaContext(const std::string& library, const std::string& pci_bus_id)
     : library_(library) {
-  if (!library_) throw LibraryFailure(fmt::format("there is no CUDA driver ({})", library));
+  if (!library_ || is_driver_stand_in(library_)) {
+    throw LibraryFailure(fmt::format("there is no CUDA driver ({})", library));
+  }
   const bool whole = library_.bind("cuInit", driver_.init) &&
                      library_.bind("cuDeviceGetByPCIBusId", driver_.device_by_bus) &&
                      library_.bind("cuDeviceTotalMem_v2", driver_.total) &&

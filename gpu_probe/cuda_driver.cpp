@@ -6,6 +6,7 @@
 #include <array>
 
 #include "gpu_probe/driver_presence.hpp"
+#include "gpu_probe/shared_library.hpp"
 
 namespace stowage {
 namespace {
@@ -26,27 +27,21 @@ struct Driver {
   CuResult (*error_text)(CuResult error, const char** text) = nullptr;
 };
 
-template <typename Function>
-bool resolve(void* library, const char* symbol, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, symbol));
-  return function != nullptr;
-}
-
 Result<Driver> load_driver() {
-  void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr || is_driver_stand_in(library)) {
-    const char* why = library == nullptr ? dlerror() : "libcuda.so.1 was not found";
+  const SharedLibrary library("libcuda.so.1");
+  if (!library || is_driver_stand_in(library)) {
+    const char* why = !library ? dlerror() : "libcuda.so.1 was not found";
     return failure(fmt::format("there is no CUDA driver: {}", why),
                    "--on host executes the plan on the CPU");
   }
   Driver driver;
-  const bool whole = resolve(library, "cuInit", driver.init) &&
-                     resolve(library, "cuDeviceGetCount", driver.device_count) &&
-                     resolve(library, "cuDeviceGet", driver.device_get) &&
-                     resolve(library, "cuDeviceGetName", driver.device_name) &&
-                     resolve(library, "cuDeviceTotalMem_v2", driver.device_memory) &&
-                     resolve(library, "cuDeviceGetAttribute", driver.device_attribute) &&
-                     resolve(library, "cuGetErrorString", driver.error_text);
+  const bool whole = library.bind("cuInit", driver.init) &&
+                     library.bind("cuDeviceGetCount", driver.device_count) &&
+                     library.bind("cuDeviceGet", driver.device_get) &&
+                     library.bind("cuDeviceGetName", driver.device_name) &&
+                     library.bind("cuDeviceTotalMem_v2", driver.device_memory) &&
+                     library.bind("cuDeviceGetAttribute", driver.device_attribute) &&
+                     library.bind("cuGetErrorString", driver.error_text);
   if (!whole) return failure(fmt::format("the CUDA driver is too old: {}", dlerror()));
   return driver;
 }

@@ -14,7 +14,7 @@ using Direction = AttentionQuery::Direction;
 cudnnDataType_t data_type(DataType type) {
   if (type == DataType::float16) return CUDNN_DATA_HALF;
   if (type == DataType::bfloat16) return CUDNN_DATA_BFLOAT16;
-  throw CudnnFailure("cuDNN: no attention of this data type");
+  throw LibraryFailure("cuDNN: no attention of this data type");
 }
 
 Operand transposed(Operand operand) {

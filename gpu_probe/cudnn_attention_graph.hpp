@@ -17,7 +17,7 @@
 
 namespace stowage {
 
-/// Throws CudnnFailure.
+/// Throws LibraryFailure.
 [[nodiscard]] CudnnDescriptor attention_graph(const CudnnLibrary& library,
                                               const AttentionQuery& query);
 

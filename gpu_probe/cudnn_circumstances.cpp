@@ -50,7 +50,8 @@ std::set<std::string> steering_environment() {
 
 bool is_part(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  constexpr std::string_view prefixes[] = {"libcudnn", "libcublas", "libnvrtc", "libnvJitLink",
+  constexpr std::string_view prefixes[] = {"libcudnn",   "libcublas",
+                                           "libnvrtc",   "libnvJitLink",
                                            "libcuda.so", "libstowage_driver_stand_in"};
   return std::ranges::any_of(prefixes, [&](auto prefix) { return name.starts_with(prefix); });
 }
@@ -64,6 +65,10 @@ std::int64_t nanoseconds(const timespec& time) {
 const SharedLibrary& cudnn_forwarder() {
   static const SharedLibrary library = open_forwarder();
   return library;
+}
+
+std::string cudnn_version_text(std::size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 std::string file_stamp(const std::string& path) {

@@ -4,6 +4,7 @@
 // finds it, and asked nothing. The engines, and with them the start-up, lie in other libraries.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,9 @@ namespace stowage {
 /// libcudnn.so.9 from CUDNN_PATH (a root with lib/ or lib64/, such as a wheel's nvidia/cudnn), else
 /// from where the loader looks, else from /usr/local/cuda. It stays loaded.
 [[nodiscard]] const SharedLibrary& cudnn_forwarder();
+
+/// "9.19.0" of cudnnGetVersion's 91900.
+[[nodiscard]] std::string cudnn_version_text(std::size_t version);
 
 /// "SIZE MODIFIED CHANGED PATH", times in nanoseconds; "absent PATH" where it is not. A file that
 /// is replaced has another stamp, even if its modification time was set back.

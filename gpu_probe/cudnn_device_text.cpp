@@ -29,7 +29,7 @@ Result<std::string> cudnn_device_text(int ordinal) {
                static_cast<std::int32_t>(ordinal));
     device.finalize("the device's properties");
     return text_of(**library, device);
-  } catch (const CudnnFailure& error) {
+  } catch (const LibraryFailure& error) {
     return failure(error.what());
   }
 }

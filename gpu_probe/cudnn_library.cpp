@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::size_t oldest_version = 90800;  // the first that takes a described device
 
-std::string dotted(std::size_t version) {
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
 Result<CudnnLibrary> load() {
   const SharedLibrary& file = cudnn_forwarder();
   if (!file) return failure("cuDNN is not installed (libcudnn.so.9 was not found)");
@@ -31,20 +27,21 @@ Result<CudnnLibrary> load() {
   if (!whole) return failure("libcudnn.so.9 lacks the backend interface");
   if (library.get_version() < oldest_version) {
     return failure(fmt::format("cuDNN {} cannot be told of a device; {} can",
-                               dotted(library.get_version()), dotted(oldest_version)));
+                               cudnn_version_text(library.get_version()),
+                               cudnn_version_text(oldest_version)));
   }
   return library;
 }
 
 }  // namespace
 
-std::string CudnnLibrary::version() const { return dotted(get_version()); }
+std::string CudnnLibrary::version() const { return cudnn_version_text(get_version()); }
 
 void CudnnLibrary::check(cudnnStatus_t status, const char* what) const {
   if (status == CUDNN_STATUS_SUCCESS) return;
   std::array<char, 512> detail = {};
   get_last_error_string(detail.data(), detail.size());
-  throw CudnnFailure(
+  throw LibraryFailure(
       fmt::format("cuDNN: {}: {} {}", what, get_error_string(status), detail.data()));
 }
 

@@ -1,25 +1,20 @@
 // libcudnn, loaded when it is first needed, and its backend descriptors as values.
 //
-// For the sources that are built with cuDNN's headers only. Failures are thrown as CudnnFailure and
-// caught in cudnn_session.cpp.
+// For the sources that are built with cuDNN's headers only. Failures are thrown as LibraryFailure
+// and caught in cudnn_session.cpp.
 #pragma once
 
 #include <cudnn_backend.h>
 
 #include <cstdint>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "estimator/base/diagnostic.hpp"
+#include "gpu_probe/library_failure.hpp"
 
 namespace stowage {
-
-class CudnnFailure : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 /// The functions that are used, and nothing else of cuDNN.
 struct CudnnLibrary {
@@ -34,7 +29,7 @@ struct CudnnLibrary {
 
   /// "9.19.0"
   [[nodiscard]] std::string version() const;
-  /// The one place that turns a status into words; throws CudnnFailure unless it is a success.
+  /// The one place that turns a status into words; throws LibraryFailure unless it is a success.
   void check(cudnnStatus_t status, const char* what) const;
 };
 

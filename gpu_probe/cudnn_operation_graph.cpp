@@ -18,7 +18,7 @@ cudnnDataType_t data_type(DataType type) {
     case DataType::float32:
       return CUDNN_DATA_FLOAT;
     default:
-      throw CudnnFailure("cuDNN: no convolutions of this data type");
+      throw LibraryFailure("cuDNN: no convolutions of this data type");
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace stowage {
 
-/// Tensors are aligned to 16 bytes; half types are computed in float32. Throws CudnnFailure.
+/// Tensors are aligned to 16 bytes; half types are computed in float32. Throws LibraryFailure.
 [[nodiscard]] CudnnDescriptor convolution_graph(const CudnnLibrary& library,
                                                 const ConvolutionQuery& query);
 

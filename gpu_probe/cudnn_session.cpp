@@ -72,7 +72,7 @@ class DescribedDeviceSession final : public CudnnSession {
         }
       }
       return answer;
-    } catch (const CudnnFailure& error) {
+    } catch (const LibraryFailure& error) {
       return failure(error.what());
     }
   }
@@ -93,7 +93,7 @@ class DescribedDeviceSession final : public CudnnSession {
       const Bytes stated = stated_workspace(first) + frontend_workspace(query);
       return WorkspaceAnswer{.engines = {{name(first, engine), stated}},
                              .origin = WorkspaceOrigin::cudnn};
-    } catch (const CudnnFailure& error) {
+    } catch (const LibraryFailure& error) {
       return failure(error.what());
     }
   }
@@ -167,7 +167,7 @@ Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string& devi
   hold_nvrtc();
   try {
     return std::make_unique<DescribedDeviceSession>(**library, device);
-  } catch (const CudnnFailure& error) {
+  } catch (const LibraryFailure& error) {
     return failure(error.what());
   }
 }

@@ -1,11 +1,7 @@
 #include "gpu_probe/driver_presence.hpp"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <array>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 
 namespace stowage {
@@ -15,7 +11,7 @@ namespace {
 constexpr const char* stand_in_name = "libstowage_driver_stand_in.so";
 
 Result<void> load() {
-  if (dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr) return {};
+  if (SharedLibrary("libcuda.so.1")) return {};
   std::error_code ignored;
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
@@ -23,7 +19,7 @@ Result<void> load() {
        {program, program.parent_path(), program.parent_path() / "lib" / "stowage"}) {
     const std::filesystem::path file = folder / stand_in_name;
     if (!std::filesystem::exists(file, ignored)) continue;
-    if (dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) return {};
+    if (SharedLibrary(file.string())) return {};
   }
   return failure(
       "cuDNN weighs no attention engines: there is no libcuda.so.1, and the stand-in for it does "
@@ -37,10 +33,8 @@ Result<void> have_some_driver() {
   return loaded;
 }
 
-bool is_driver_stand_in(void* library) {
-  link_map* map = nullptr;
-  return library != nullptr && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 &&
-         std::string_view(map->l_name).ends_with(stand_in_name);
+bool is_driver_stand_in(const SharedLibrary& library) {
+  return library.path().ends_with(stand_in_name);
 }
 
 }  // namespace stowage

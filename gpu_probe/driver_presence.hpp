@@ -2,6 +2,7 @@
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
+#include "gpu_probe/shared_library.hpp"
 
 namespace stowage {
 
@@ -9,7 +10,7 @@ namespace stowage {
 /// stand-in that is built beside the program. Errors: neither is there.
 [[nodiscard]] Result<void> have_some_driver();
 
-/// Whether what `library` (a handle of dlopen) holds is the stand-in.
-[[nodiscard]] bool is_driver_stand_in(void* library);
+/// Whether what was opened is the stand-in: no driver.
+[[nodiscard]] bool is_driver_stand_in(const SharedLibrary& library);
 
 }  // namespace stowage

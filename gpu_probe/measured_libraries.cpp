@@ -3,6 +3,7 @@
 #include <array>
 #include <initializer_list>
 
+#include "gpu_probe/cudnn_circumstances.hpp"
 #include "gpu_probe/library_failure.hpp"
 
 namespace stowage {
@@ -171,8 +172,7 @@ std::string run_convolutions(const SharedLibrary& library, DevicePointer memory)
                                direction.result.descriptor, direction.result.data),
                  direction.name);
   }
-  const std::size_t version = cudnn.version();
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+  return cudnn_version_text(cudnn.version());
 }
 
 }  // namespace stowage

@@ -122,23 +122,15 @@ class Trial {
   }
 
   [[nodiscard]] static Bytes operand_bytes(const WorkspaceQuery& query) {
-    Bytes bytes;
-    const auto add = [&](const std::vector<std::int64_t>& shape, DataType type) {
-      Bytes operand(element_size(type));
-      for (const std::int64_t dimension : shape) operand = operand * dimension;
-      bytes += operand;
-    };
     if (const auto* convolution = std::get_if<ConvolutionQuery>(&query)) {
-      for (const auto* x : {&convolution->x, &convolution->w, &convolution->y}) {
-        add(*x, convolution->type);
-      }
-    } else {
-      const auto& attention = std::get<AttentionQuery>(query);
-      for (const auto* x : {&attention.query, &attention.key, &attention.value}) {
-        add(x->shape, attention.type);
-      }
+      const DataType type = convolution->type;
+      return bytes_of(convolution->x, type) + bytes_of(convolution->w, type) +
+             bytes_of(convolution->y, type);
     }
-    return bytes;
+    const auto& attention = std::get<AttentionQuery>(query);
+    const DataType type = attention.type;
+    return bytes_of(attention.query.shape, type) + bytes_of(attention.key.shape, type) +
+           bytes_of(attention.value.shape, type);
   }
 
   [[nodiscard]] Bytes least_workspace(std::size_t node, const WorkspaceQuery& query) {

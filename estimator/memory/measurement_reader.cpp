@@ -66,9 +66,8 @@ class Entry {
   Runtime runtime() {
     const auto name = text("runtime", true);
     if (!name) return Runtime::pytorch;
-    for (const Runtime runtime : {Runtime::pytorch, Runtime::tensorflow, Runtime::stowage}) {
-      if (to_string(runtime) == name->text) return runtime;
-    }
+    const auto found = find_runtime(name->text);
+    if (found && *found != Runtime::ideal) return *found;
     wrong(name->node,
           fmt::format("'runtime' is pytorch, tensorflow or stowage, not '{}'", name->text));
     return Runtime::pytorch;

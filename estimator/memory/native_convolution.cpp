@@ -31,12 +31,6 @@ bool is_all(const std::vector<std::int64_t>& values, std::int64_t wanted) {
   return std::ranges::all_of(values, [&](std::int64_t value) { return value == wanted; });
 }
 
-Bytes bytes_of(const std::vector<std::int64_t>& shape, DataType type) {
-  Bytes bytes(element_size(type));
-  for (const std::int64_t extent : shape) bytes = bytes * extent;
-  return bytes;
-}
-
 }  // namespace
 
 bool is_native_in_pytorch(const ConvolutionQuery& query, bool transposed) {
@@ -62,8 +56,7 @@ Bytes unfolding_bytes(const ConvolutionQuery& query, bool transposed) {
   if (query.groups == 1) return columns;
   const Bytes x = bytes_of(query.x, query.type), w = bytes_of(query.w, query.type),
               y = bytes_of(query.y, query.type);
-  using enum ConvolutionCall::Direction;
-  const Bytes result = query.direction == forward ? y : query.direction == backward_data ? x : w;
+  const Bytes result = bytes_of(result_shape(query), query.type);
   const Bytes operands = x + w + y - result;
   return columns + result + Bytes(operands.count() / query.groups);
 }

@@ -16,6 +16,13 @@ std::string_view to_string(Runtime runtime) {
   return "ideal";
 }
 
+std::optional<Runtime> find_runtime(std::string_view name) {
+  for (const Runtime runtime : runtimes) {
+    if (to_string(runtime) == name) return runtime;
+  }
+  return std::nullopt;
+}
+
 KernelSet kernel_set_of(Runtime runtime) {
   const bool own = runtime == Runtime::stowage || runtime == Runtime::tensorflow;
   return own ? KernelSet::stowage : KernelSet::pytorch;

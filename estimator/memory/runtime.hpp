@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "estimator/base/bytes.hpp"
@@ -18,6 +19,7 @@ enum class Runtime {
 inline constexpr std::array runtimes{Runtime::ideal, Runtime::stowage, Runtime::pytorch,
                                      Runtime::tensorflow};
 [[nodiscard]] std::string_view to_string(Runtime runtime);
+[[nodiscard]] std::optional<Runtime> find_runtime(std::string_view name);
 /// TensorFlow's graphs are near our own executor's (docs/tensorflow.md says where they differ).
 [[nodiscard]] KernelSet kernel_set_of(Runtime runtime);
 /// The multiple to which the runtime rounds a tensor's bytes.

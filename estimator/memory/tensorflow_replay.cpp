@@ -19,16 +19,6 @@ constexpr Bytes none{-1};
 // RedzoneAllocator::kDefaultRedzoneSize on either side (stream_executor/gpu/redzone_allocator.h).
 constexpr Bytes redzones{std::int64_t{2} * (8 << 20)};
 
-/// Of what the convolution computes.
-Bytes result_bytes(const ConvolutionQuery& query) {
-  const auto& shape = query.direction == ConvolutionCall::Direction::forward         ? query.y
-                      : query.direction == ConvolutionCall::Direction::backward_data ? query.x
-                                                                                     : query.w;
-  Bytes bytes(element_size(query.type));
-  for (const std::int64_t dimension : shape) bytes = bytes * dimension;
-  return bytes;
-}
-
 /// cuBLAS and cuDNN on the card: each is taken once, however many replicas call it.
 class Libraries {
  public:
@@ -74,7 +64,8 @@ class TensorFlowPool {
     const std::vector<Engine>& candidates = step_.engines[node].list();
     const ConvolutionQuery query =
         convolution_query(*step_.graph, step_.graph->nodes[node], step_.batch);
-    if (timed_.insert(query).second) time(candidates, result_bytes(query), try_block);
+    if (timed_.insert(query).second)
+      time(candidates, bytes_of(result_shape(query), query.type), try_block);
     return candidates;
   }
 

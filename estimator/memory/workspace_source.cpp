@@ -31,6 +31,18 @@ void keep_within(std::vector<Engine>& engines, Bytes limit) {
 
 }  // namespace
 
+Bytes bytes_of(const std::vector<std::int64_t>& shape, DataType type) {
+  Bytes bytes(element_size(type));
+  for (const std::int64_t extent : shape) bytes = bytes * extent;
+  return bytes;
+}
+
+const std::vector<std::int64_t>& result_shape(const ConvolutionQuery& query) {
+  using enum ConvolutionCall::Direction;
+  if (query.direction == forward) return query.y;
+  return query.direction == backward_data ? query.x : query.w;
+}
+
 WorkspaceAnswer WorkspaceSource::attention_engines(const AttentionQuery& query) {
   return {.engines = {{"rule", frontend_workspace(query)}}, .origin = WorkspaceOrigin::rule};
 }

@@ -59,6 +59,11 @@ struct ConvolutionQuery {
   auto operator<=>(const ConvolutionQuery&) const = default;
 };
 
+/// Extents times the element's size.
+[[nodiscard]] Bytes bytes_of(const std::vector<std::int64_t>& shape, DataType type);
+/// The shape of what the convolution computes: y, x or w.
+[[nodiscard]] const std::vector<std::int64_t>& result_shape(const ConvolutionQuery& query);
+
 /// A call of scaled dot product attention that PyTorch gives to cuDNN, at a batch size.
 struct AttentionQuery {
   enum class Direction { forward, backward };

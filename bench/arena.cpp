@@ -4,7 +4,7 @@
 //
 // FOLDER holds static-allocation problems as google/minimalloc publishes them: NAME.CAPACITY.csv
 // with the columns id, lower, upper, size (half-open lifetimes), each feasible at CAPACITY.
-#include "estimator/memory/arena.hpp"
+#include "estimator/arena/arena.hpp"
 
 #include <fmt/core.h>
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "estimator/memory/rule_workspace_source.hpp"
 #include "estimator/step/lower.hpp"
-#include "planner/assemble_plan.hpp"
-#include "planner/plan_file.hpp"
-#include "planner/proposals.hpp"
-#include "planner/validate_plan.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
+#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/proposals.hpp"
+#include "planner/plan/plan_file.hpp"
+#include "planner/validate/validate_plan.hpp"
 
 namespace {
 

@@ -21,13 +21,13 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/memory/check.hpp"
-#include "estimator/memory/rule_workspace_source.hpp"
+#include "estimator/check/check.hpp"
 #include "estimator/model/build_model.hpp"
 #include "estimator/model/description_reader.hpp"
 #include "estimator/model/expand.hpp"
 #include "estimator/model/yaml_document.hpp"
 #include "estimator/step/lower.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
 
 namespace stowage {
 namespace {

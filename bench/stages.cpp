@@ -6,11 +6,11 @@
 #include <iostream>
 
 #include "estimator/memory/lifetimes.hpp"
-#include "estimator/memory/rule_workspace_source.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/memory/step_memory.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/lower.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
 
 namespace stowage {
 namespace {

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "estimator/memory/card.hpp"
-#include "estimator/memory/rule_workspace_source.hpp"
-#include "gpu_probe/cudnn_session.hpp"
+#include "estimator/card/card.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
+#include "gpu_probe/cudnn/session.hpp"
 
 namespace {
 

@@ -6,10 +6,10 @@
 #include "cli/settings.hpp"
 #include "cli/software_options.hpp"
 #include "cli/tensorflow_options.hpp"
-#include "estimator/memory/batch_search.hpp"
-#include "estimator/memory/runtime_workspace_source.hpp"
+#include "estimator/check/batch_search.hpp"
 #include "estimator/step/lower.hpp"
-#include "gpu_probe/cudnn_workspace_source.hpp"
+#include "estimator/workspace/runtime_workspace_source.hpp"
+#include "gpu_probe/cudnn/workspace_source.hpp"
 
 namespace stowage {
 

@@ -3,9 +3,9 @@
 
 #include "cli/report.hpp"
 #include "cli/table.hpp"
-#include "estimator/memory/check.hpp"
-#include "estimator/memory/evaluation.hpp"
-#include "estimator/memory/rule_of_thumb.hpp"
+#include "estimator/check/check.hpp"
+#include "estimator/check/evaluation.hpp"
+#include "estimator/check/rule_of_thumb.hpp"
 
 namespace stowage {
 

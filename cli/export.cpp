@@ -4,8 +4,8 @@
 #include "cli/output_file.hpp"
 #include "cli/read_source.hpp"
 #include "cli/settings.hpp"
-#include "planner/export_dot.hpp"
-#include "planner/plan_file.hpp"
+#include "planner/export/dot.hpp"
+#include "planner/plan/plan_file.hpp"
 
 namespace stowage {
 

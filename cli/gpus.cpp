@@ -1,6 +1,6 @@
 #include "cli/commands.hpp"
 #include "cli/config_directory.hpp"
-#include "estimator/memory/card.hpp"
+#include "estimator/card/card.hpp"
 
 namespace stowage {
 

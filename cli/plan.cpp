@@ -1,4 +1,4 @@
-#include "planner/plan.hpp"
+#include "planner/plan/plan.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,10 +13,10 @@
 #include "cli/settings.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/step/lower.hpp"
-#include "gpu_probe/cudnn_workspace_source.hpp"
-#include "gpu_probe/this_host.hpp"
-#include "planner/plan_file.hpp"
-#include "planner/proposals.hpp"
+#include "gpu_probe/cudnn/workspace_source.hpp"
+#include "gpu_probe/device/this_host.hpp"
+#include "planner/assemble/proposals.hpp"
+#include "planner/plan/plan_file.hpp"
 
 namespace stowage {
 

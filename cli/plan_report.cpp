@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "cli/settings.hpp"
-#include "gpu_probe/host_backend.hpp"
-#include "planner/plan_step.hpp"
+#include "gpu_probe/host/host_backend.hpp"
+#include "planner/plan/plan_step.hpp"
 
 namespace stowage {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "gpu_probe/validate_run.hpp"
-#include "planner/plan.hpp"
-#include "planner/proposals.hpp"
+#include "gpu_probe/run/validate_run.hpp"
+#include "planner/assemble/proposals.hpp"
+#include "planner/plan/plan.hpp"
 
 namespace stowage {
 

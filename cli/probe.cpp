@@ -1,4 +1,4 @@
-#include "gpu_probe/probe.hpp"
+#include "gpu_probe/device/probe.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "cli/config_directory.hpp"
 #include "cli/output_file.hpp"
 #include "cli/software_options.hpp"
-#include "estimator/memory/card.hpp"
-#include "gpu_probe/calibrate.hpp"
+#include "estimator/card/card.hpp"
+#include "gpu_probe/device/calibrate.hpp"
 
 namespace stowage {
 

@@ -10,7 +10,7 @@
 #include "estimator/allocator/alloc_conf.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/step/lower.hpp"
-#include "gpu_probe/cudnn_answer_cache.hpp"
+#include "gpu_probe/cudnn/answer_cache.hpp"
 
 namespace stowage {
 

@@ -6,12 +6,12 @@
 
 #include "cli/arguments.hpp"
 #include "cli/config_directory.hpp"
-#include "estimator/memory/card.hpp"
-#include "estimator/memory/check.hpp"
+#include "estimator/card/card.hpp"
+#include "estimator/check/check.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/choose_step.hpp"
 #include "estimator/step/step_graph.hpp"
-#include "planner/plan.hpp"
+#include "planner/plan/plan.hpp"
 
 namespace stowage {
 

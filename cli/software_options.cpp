@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/read_source.hpp"
-#include "estimator/memory/card_file.hpp"
+#include "estimator/card/card_file.hpp"
 
 namespace stowage {
 

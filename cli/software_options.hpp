@@ -4,8 +4,8 @@
 
 #include "cli/arguments.hpp"
 #include "cli/json_value.hpp"
-#include "estimator/memory/card.hpp"
-#include "estimator/memory/software_stack.hpp"
+#include "estimator/card/card.hpp"
+#include "estimator/card/software_stack.hpp"
 
 namespace stowage {
 

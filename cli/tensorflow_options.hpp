@@ -6,7 +6,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/json_value.hpp"
-#include "estimator/memory/check_settings.hpp"
+#include "estimator/check/check_settings.hpp"
 
 namespace stowage {
 

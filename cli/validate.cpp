@@ -6,11 +6,11 @@
 #include "cli/plan_report.hpp"
 #include "cli/read_source.hpp"
 #include "cli/settings.hpp"
-#include "gpu_probe/cuda_backend.hpp"
-#include "gpu_probe/cudnn_workspace_source.hpp"
-#include "gpu_probe/host_backend.hpp"
-#include "planner/plan_file.hpp"
-#include "planner/plan_step.hpp"
+#include "gpu_probe/cuda/cuda_backend.hpp"
+#include "gpu_probe/cudnn/workspace_source.hpp"
+#include "gpu_probe/host/host_backend.hpp"
+#include "planner/plan/plan_file.hpp"
+#include "planner/plan/plan_step.hpp"
 
 namespace stowage {
 

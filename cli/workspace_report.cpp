@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "estimator/memory/benchmark.hpp"
+#include "estimator/workspace/benchmark.hpp"
 
 namespace stowage {
 

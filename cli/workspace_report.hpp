@@ -7,7 +7,7 @@
 
 #include "cli/json_value.hpp"
 #include "cli/table.hpp"
-#include "estimator/memory/check.hpp"
+#include "estimator/check/check.hpp"
 #include "estimator/model/model_graph.hpp"
 
 namespace stowage {

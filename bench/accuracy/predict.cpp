@@ -5,11 +5,11 @@
 
 #include <stdexcept>
 
-#include "estimator/memory/card.hpp"
+#include "estimator/card/card.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/step/lower.hpp"
-#include "gpu_probe/cudnn_answer_cache.hpp"
+#include "gpu_probe/cudnn/answer_cache.hpp"
 
 namespace stowage::accuracy {
 

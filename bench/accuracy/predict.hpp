@@ -6,9 +6,9 @@
 #include <string>
 
 #include "bench/accuracy/measurement.hpp"
-#include "estimator/memory/check.hpp"
+#include "estimator/check/check.hpp"
 #include "estimator/step/step_graph.hpp"
-#include "gpu_probe/cudnn_workspace_source.hpp"
+#include "gpu_probe/cudnn/workspace_source.hpp"
 
 namespace stowage::accuracy {
 

@@ -7,10 +7,10 @@
 #include <map>
 #include <unordered_map>
 
-#include "estimator/memory/attention_workspace.hpp"
-#include "estimator/memory/benchmark.hpp"
-#include "estimator/memory/native_convolution.hpp"
 #include "estimator/memory/partition.hpp"
+#include "estimator/workspace/attention_workspace.hpp"
+#include "estimator/workspace/benchmark.hpp"
+#include "estimator/workspace/native_convolution.hpp"
 
 namespace stowage {
 

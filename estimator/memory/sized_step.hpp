@@ -9,8 +9,8 @@
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
-#include "estimator/memory/workspace_source.hpp"
 #include "estimator/step/step_graph.hpp"
+#include "estimator/workspace/workspace_source.hpp"
 
 namespace stowage {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "estimator/memory/workspace_source.hpp"
+#include "estimator/workspace/workspace_source.hpp"
 
 namespace stowage::testing {
 

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "estimator/memory/card.hpp"
-#include "gpu_probe/cudnn_session.hpp"
+#include "estimator/card/card.hpp"
+#include "gpu_probe/cudnn/session.hpp"
 
 namespace stowage::testing {
 

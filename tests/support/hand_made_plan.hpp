@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "estimator/memory/step_hash.hpp"
-#include "planner/plan.hpp"
+#include "planner/plan/plan.hpp"
 
 namespace stowage::hand_made {
 

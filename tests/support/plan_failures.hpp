@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "planner/validate_plan_checks.hpp"
+#include "planner/validate/checks.hpp"
 
 namespace stowage {
 

@@ -11,7 +11,7 @@
 #include "estimator/memory/step_hash.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/lower.hpp"
-#include "planner/plan.hpp"
+#include "planner/plan/plan.hpp"
 
 namespace stowage {
 

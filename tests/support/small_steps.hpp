@@ -8,7 +8,7 @@
 #include <string>
 
 #include "estimator/memory/sized_step.hpp"
-#include "planner/residency_problem.hpp"
+#include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "estimator/memory/rule_workspace_source.hpp"
 #include "estimator/memory/sized_step.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {

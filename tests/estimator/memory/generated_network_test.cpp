@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
-#include "estimator/memory/check.hpp"
+#include "estimator/check/check.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "estimator/memory/check.hpp"
-#include "estimator/memory/rule_workspace_source.hpp"
+#include "estimator/check/check.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
 #include "tests/support/described_model.hpp"
 #include "tests/support/zero_estimate.hpp"
 

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "estimator/catalogue/operator_row.hpp"
-#include "estimator/memory/check.hpp"
-#include "estimator/memory/rule_workspace_source.hpp"
+#include "estimator/check/check.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/lower.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
 
 namespace stowage {
 

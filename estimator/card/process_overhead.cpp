@@ -1,0 +1,206 @@
+#include "estimator/card/process_overhead.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+
+#include "estimator/card/kernel_code.hpp"
+#include "estimator/card/library_calls.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr Bytes driver_segment{2 << 20};
+
+// What each library loads on first use where modules are loaded lazily. Public reports put the
+// growth of the first iterations at 50 to 200 MiB for both together (facts gathered in
+// docs/accounting.md); the middle of that, until a calibration measures it.
+constexpr Bytes lazy_library{64 << 20};
+constexpr std::string_view lazy_library_source =
+    "50 to 200 MiB for cuBLAS and cuDNN together in public reports";
+
+// What a communicator took of each of two A100s, buffers and kernels together: 1.28 GiB were left
+// after the rest was gone (Bekman, "Machine Learning Engineering", training/performance). By NCCL's
+// source a connection has 9,633,792 bytes a channel; how many there are depends on the machine.
+constexpr Bytes nccl_bytes{1311 << 20};
+
+enum class Library { cublas, cudnn };
+
+bool is_eager(const CheckSettings& settings) {
+  return settings.stack.loading == ModuleLoading::eager;
+}
+
+/// Whether `a` says more of a process with the CUDA that is asked for than `b`.
+bool says_more(const ProcessMeasurement& a, const ProcessMeasurement& b,
+               const ReleaseVersion& asked) {
+  if (a.calibrated != b.calibrated) return a.calibrated;
+  const bool a_is_older = a.stack.cuda <= asked;
+  const bool b_is_older = b.stack.cuda <= asked;
+  if (a_is_older != b_is_older) return a_is_older;
+  return a_is_older ? a.stack.cuda > b.stack.cuda : a.stack.cuda < b.stack.cuda;
+}
+
+/// Of those of `runtime` that `has` what is looked for.
+template <typename Has>
+const ProcessMeasurement* measured_of(Runtime runtime, const Card& card,
+                                      const CheckSettings& settings, Has has) {
+  const SoftwareStack& stack = settings.stack;
+  const ProcessMeasurement* found = nullptr;
+  for (const ProcessMeasurement& row : card.measurements) {
+    if (row.runtime != runtime || row.stack.loading != stack.loading || !has(row)) continue;
+    // The kernels of another release are others.
+    const bool counts = row.calibrated || !is_eager(settings) || row.stack.cuda == stack.cuda;
+    if (counts && (found == nullptr || says_more(row, *found, stack.cuda))) found = &row;
+  }
+  return found;
+}
+
+// Loaded lazily a framework's own kernels weigh little, so that what our calibration saw of the
+// context and the libraries stands in where the runtime itself was not measured.
+template <typename Has>
+const ProcessMeasurement* measured(const Card& card, const CheckSettings& settings, Has has) {
+  if (const auto* own = measured_of(settings.runtime, card, settings, has)) return own;
+  if (is_eager(settings)) return nullptr;
+  return measured_of(Runtime::stowage, card, settings,
+                     [&](const ProcessMeasurement& row) { return row.calibrated && has(row); });
+}
+
+std::string said(const KernelCode& code) {
+  return fmt::format("{}'s kernels for sm_{}, loaded at once", code.release, code.architecture);
+}
+
+// PyTorch's wheels for CUDA before 11.7 have the libraries linked into them.
+bool within_framework(const CheckSettings& settings) {
+  return settings.runtime == Runtime::pytorch && settings.stack.cuda < first_lazy_cuda;
+}
+
+RuntimeRow eager_context(const Card& card, const CheckSettings& settings) {
+  RuntimeRow row{"CUDA context", card.context, card.context_source};
+  if (settings.runtime == Runtime::stowage) return row;
+  const KernelLibrary framework =
+      settings.runtime == Runtime::pytorch ? KernelLibrary::pytorch : KernelLibrary::tensorflow;
+  const KernelCode code = kernel_code(framework, settings.stack.cuda, card.compute_capability);
+  row.bytes += code.bytes;
+  row.source =
+      fmt::format("{} ({}) and {}", format_bytes(card.context), card.context_source, said(code));
+  return row;
+}
+
+RuntimeRow eager_library(Library library, bool training, const Card& card,
+                         const CheckSettings& settings) {
+  const auto code_of = [&](KernelLibrary kernels) {
+    return kernel_code(kernels, settings.stack.cuda, card.compute_capability);
+  };
+  if (within_framework(settings)) return {"", Bytes(), "within PyTorch's own kernels"};
+  KernelCode code =
+      code_of(library == Library::cublas ? KernelLibrary::cublas : KernelLibrary::cudnn_inference);
+  if (library == Library::cudnn && training) {
+    code.bytes += code_of(KernelLibrary::cudnn_training).bytes;
+  }
+  return {"", code.bytes, said(code)};
+}
+
+RuntimeRow library_row(Library library, const StepGraph& graph, const Card& card,
+                       const CheckSettings& settings) {
+  const auto field =
+      library == Library::cublas ? &ProcessMeasurement::cublas : &ProcessMeasurement::cudnn;
+  const auto has = [&](const ProcessMeasurement& row) { return (row.*field).has_value(); };
+  RuntimeRow row{"", lazy_library, std::string(lazy_library_source)};
+  if (const auto* found = measured(card, settings, has)) {
+    row = {"", *(found->*field), found->source};
+  } else if (is_eager(settings)) {
+    row = eager_library(library, graph.settings.mode == Mode::train, card, settings);
+  }
+  row.name = library == Library::cublas ? "cuBLAS" : "cuDNN";
+  return row;
+}
+
+struct LibraryUse {
+  RuntimeRow row;
+  NodeId first_use;
+};
+
+std::vector<LibraryUse> library_uses(const StepGraph& graph, const Card& card,
+                                     const CheckSettings& settings) {
+  std::vector<LibraryUse> uses;
+  if (settings.runtime == Runtime::ideal) return uses;
+  const auto add = [&](Library library, auto calls) {
+    const auto first = std::ranges::find_if(graph.nodes, calls);
+    if (first == graph.nodes.end()) return;
+    const auto node = static_cast<std::size_t>(first - graph.nodes.begin());
+    uses.push_back({library_row(library, graph, card, settings), NodeId::of(node)});
+  };
+  add(Library::cublas, calls_cublas);
+  add(Library::cudnn, calls_cudnn);
+  return uses;
+}
+
+}  // namespace
+
+RuntimeRow context_row(const Card& card, const CheckSettings& settings) {
+  RuntimeRow row{"CUDA context", card.context, card.context_source};
+  if (settings.runtime == Runtime::ideal) return {row.name, Bytes(), ""};
+  if (settings.context) return {row.name, *settings.context, "given by --context"};
+  const auto has = [](const ProcessMeasurement& candidate) {
+    return candidate.context.has_value();
+  };
+  if (const auto* found = measured(card, settings, has)) {
+    return {row.name, *found->context, found->source};
+  }
+  return is_eager(settings) ? eager_context(card, settings) : row;
+}
+
+Bytes context_bytes(const Card& card, const CheckSettings& settings) {
+  return context_row(card, settings).bytes;
+}
+
+std::vector<LibraryLoad> library_loads(const StepGraph& graph, const Card& card,
+                                       const CheckSettings& settings) {
+  std::vector<LibraryLoad> loads;
+  for (const LibraryUse& use : library_uses(graph, card, settings)) {
+    loads.push_back({use.row.name, use.row.bytes, use.first_use});
+  }
+  return loads;
+}
+
+std::vector<RuntimeRow> library_rows(const StepGraph& graph, const Card& card,
+                                     const CheckSettings& settings) {
+  std::vector<RuntimeRow> rows;
+  for (const LibraryUse& use : library_uses(graph, card, settings)) {
+    rows.push_back({use.row.name + " kernels", use.row.bytes, use.row.source});
+  }
+  if (graph.settings.parallel.is_parallel()) {
+    rows.push_back({"NCCL", nccl_bytes, "1.28 GiB on each of two A100s in a public report"});
+  }
+  return rows;
+}
+
+Bytes outside_allocator(const StepGraph& graph, const Card& card, const CheckSettings& settings) {
+  Bytes bytes = context_bytes(card, settings);
+  for (const RuntimeRow& row : library_rows(graph, card, settings)) bytes += row.bytes;
+  return bytes;
+}
+
+Bytes allocator_limit(const StepGraph& graph, const Card& card, const CheckSettings& settings) {
+  const Bytes left = card.cuda_total - settings.in_use - settings.reserve -
+                     outside_allocator(graph, card, settings);
+  if (settings.runtime == Runtime::tensorflow) {
+    const Bytes room = tensorflow_room(library_loads(graph, card, settings),
+                                       tensorflow_card(card, settings), settings.tensorflow);
+    return std::min(left, room);
+  }
+  if (settings.runtime != Runtime::pytorch || left < Bytes()) return left;
+  return Bytes(left.count() / driver_segment.count() * driver_segment.count());
+}
+
+TensorFlowCard tensorflow_card(const Card& card, const CheckSettings& settings) {
+  return {.total = card.cuda_total,
+          .in_use = settings.in_use,
+          .context = context_bytes(card, settings),
+          .compute_capability_major = static_cast<int>(card.compute_capability)};
+}
+
+}  // namespace stowage

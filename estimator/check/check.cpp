@@ -1,0 +1,170 @@
+#include "estimator/check/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stowage {
+
+namespace {
+
+bool is_keras(const CheckSettings& settings) { return settings.runtime == Runtime::tensorflow; }
+
+RuntimeRun run_on(const StepOnCard& on_card) {
+  switch (on_card.settings.runtime) {
+    case Runtime::pytorch:
+      return run_pytorch(on_card);
+    case Runtime::tensorflow:
+      return run_tensorflow(on_card);
+    case Runtime::stowage:
+    case Runtime::ideal:
+      break;
+  }
+  return run_unallocated(on_card);
+}
+
+std::vector<EngineFallback> fallbacks(const SizedStep& step, const std::vector<int>& engine) {
+  std::vector<EngineFallback> result;
+  for (std::size_t i = 0; i < engine.size(); ++i) {
+    if (engine[i] == 0) continue;
+    const Engines& choices = step.engines[i];
+    result.push_back(
+        {step.graph->nodes[i].name, choices.front(), choices[static_cast<std::size_t>(engine[i])]});
+  }
+  return result;
+}
+
+std::int64_t replicas(const RuntimeRun& run) {
+  return std::max<std::int64_t>(1, std::ssize(run.devices));
+}
+
+// Keras makes the optimizer's variables before the first step.
+Bytes loaded_bytes(const SizedStep& step, Bytes granularity, bool with_state) {
+  Bytes bytes = class_bytes(step, StorageClass::parameter, granularity) +
+                class_bytes(step, StorageClass::buffer, granularity);
+  if (with_state) bytes += class_bytes(step, StorageClass::optimizer_state, granularity);
+  return bytes;
+}
+
+MemoryRules rules_of(const StepOnCard& on_card, const RuntimeRun& run) {
+  return {.granularity = runtime_granularity(on_card.settings.runtime),
+          .engine = run.engine,
+          .buffers = on_card.buffers};
+}
+
+std::vector<PhasePeak> phases(const StepOnCard& on_card, const RuntimeRun& run,
+                              Bytes steady_tensors) {
+  const SizedStep& step = on_card.step;
+  const bool keras = is_keras(on_card.settings);
+  const Bytes outside = outside_allocator(*step.graph, on_card.card, on_card.settings);
+  MemoryRules rules = rules_of(on_card, run);
+  std::vector<PhasePeak> result;
+  result.push_back({"after loading", loaded_bytes(step, rules.granularity, keras),
+                    run.reserved.loaded + context_bytes(on_card.card, on_card.settings)});
+  if (step.graph->settings.mode == Mode::train) {
+    rules.step = keras ? StepNumber::steady : StepNumber::first;
+    result.push_back({"first step", peak(live_bytes(step, rules, on_card.touches)).bytes,
+                      run.reserved.first_step + outside});
+  }
+  result.push_back({"steady steps", steady_tensors, run.reserved.most + outside});
+  return result;
+}
+
+// The replica on GPU:0 is the one whose tensors are listed.
+void add_pool_rows(std::vector<RuntimeRow>& rows, const RuntimeRun& run,
+                   const CheckSettings& settings, Bytes tensor_bytes) {
+  const std::string source =
+      fmt::format("TensorFlow's BFC allocator, simulated for {} steps; {}", run.replayed_steps,
+                  settings.tensorflow.allow_growth ? "it grows" : "it takes its limit at once");
+  for (const LogicalDevice& device : run.devices) {
+    const bool first = &device == &run.devices.front();
+    rows.push_back({first ? "rest of the pool" : "pool of " + device.name,
+                    first ? device.pool - tensor_bytes : device.pool, source});
+  }
+}
+
+std::vector<RuntimeRow> runtime_rows(const StepOnCard& on_card, const RuntimeRun& run,
+                                     Bytes tensor_bytes) {
+  const CheckSettings& settings = on_card.settings;
+  std::vector<RuntimeRow> rows;
+  const Bytes more = run.reserved.most - tensor_bytes;
+  if (is_keras(settings)) {
+    if (more != Bytes()) add_pool_rows(rows, run, settings, tensor_bytes);
+  } else if (more != Bytes() && settings.runtime == Runtime::stowage) {
+    rows.push_back({"arena rounding and gaps", more, "256-byte alignment and packing"});
+  } else if (more != Bytes()) {
+    rows.push_back(
+        {"cached by the allocator", more,
+         fmt::format("PyTorch's caching allocator, simulated for {} steps", run.replayed_steps)});
+  }
+  if (settings.runtime != Runtime::ideal) rows.push_back(context_row(on_card.card, settings));
+  const std::vector<RuntimeRow> libraries =
+      library_rows(*on_card.step.graph, on_card.card, settings);
+  rows.insert(rows.end(), libraries.begin(), libraries.end());
+  return rows;
+}
+
+std::string culprit_of(const CheckReport& report, const StepOnCard& on_card) {
+  if (report.fits) return {};
+  if (report.failure && !report.failure->library.empty()) {
+    return fmt::format("{} finds no room beside what TensorFlow has taken, {}",
+                       report.failure->library, format_bytes(report.reserved_bytes));
+  }
+  if (on_card.settings.runtime == Runtime::pytorch && on_card.limit < Bytes()) {
+    return fmt::format(
+        "the CUDA context and the libraries' kernels alone take {}, of which {} are there",
+        format_bytes(outside_allocator(*on_card.step.graph, on_card.card, on_card.settings)),
+        format_bytes(std::max(report.available_bytes, Bytes())));
+  }
+  const FootprintRow& largest = report.footprint.rows.front();
+  return fmt::format("{} needs {} at once; its largest tensor is {} ({})", report.peak_at,
+                     format_bytes(report.footprint.total), name_of(report.footprint, largest),
+                     format_bytes(largest.bytes));
+}
+
+CheckReport report_of(RuntimeRun run, const StepOnCard& on_card) {
+  const SizedStep& step = on_card.step;
+  const CheckSettings& settings = on_card.settings;
+  CheckReport report;
+  report.footprint = peak_footprint(step, rules_of(on_card, run), on_card.touches);
+  report.peak_at = step.graph->nodes[static_cast<std::size_t>(report.footprint.step)].name;
+  report.tensor_bytes = report.footprint.total;
+  report.reserved_bytes = run.reserved.most;
+  report.device_bytes = run.reserved.most + outside_allocator(*step.graph, on_card.card, settings);
+  report.runtime_rows = runtime_rows(on_card, run, report.tensor_bytes);
+  report.phases = phases(on_card, run, report.tensor_bytes);
+  report.host_bytes =
+      replicas(run) * class_bytes(step, StorageClass::input) + Bytes(step.graph->host_state_bytes);
+  report.total_bytes = on_card.card.cuda_total;
+  report.available_bytes = on_card.card.cuda_total - settings.in_use - settings.reserve;
+  report.headroom = report.available_bytes - report.device_bytes;
+  report.fallbacks = fallbacks(step, run.engine);
+  report.workspace_origin = step.workspace_origin;
+  report.cached_at_peak = run.cached_at_peak;
+  report.releases = run.releases;
+  report.settles = run.settles;
+  report.replayed_steps = run.replayed_steps;
+  report.failure = std::move(run.failure);
+  report.logical_devices = std::move(run.devices);
+  report.would_do = std::move(run.would_do);
+  // A pool may be too small, and a fraction too low, beside plenty of free memory.
+  report.fits = !report.failure && report.headroom >= Bytes();
+  report.culprit = culprit_of(report, on_card);
+  return report;
+}
+
+}  // namespace
+
+CheckReport check(const SizedStep& step, const Card& card, const CheckSettings& settings) {
+  const StepOnCard on_card(step, card, settings);
+  return report_of(run_on(on_card), on_card);
+}
+
+bool completes(const SizedStep& step, const Card& card, const CheckSettings& settings) {
+  const StepOnCard on_card(step, card, settings);
+  if (settings.runtime == Runtime::pytorch) return completes_in_pytorch(on_card);
+  if (settings.runtime == Runtime::tensorflow) return completes_in_tensorflow(on_card);
+  return report_of(run_unallocated(on_card), on_card).fits;
+}
+
+}  // namespace stowage

@@ -1,0 +1,72 @@
+// check: does a step fit a card, what takes the room, and what the runtime adds to it.
+//
+//   SizedStep + Card + CheckSettings -> CheckReport
+//
+// Fits means that the runtime completes the step on the card. For PyTorch that is a run of its
+// allocator, capped at what the card has left (allocator_replay.hpp): the cache is given back where
+// an allocation fails, and where a convolution's first engine finds no room the next one is taken,
+// and the report names it. Peaks are those of that run; where it fails, those of a run with all the
+// memory it wants. For TensorFlow it is a run of its pools beside the libraries on the same card
+// (tensorflow_replay.hpp); where that fails, peaks are those of the smallest pool that would do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/base/bytes.hpp"
+#include "estimator/card/card.hpp"
+#include "estimator/memory/footprint.hpp"
+#include "estimator/runtime/runtime_run.hpp"
+
+namespace stowage {
+
+struct PhasePeak {
+  std::string name;  ///< "after loading", "first step", "steady steps"
+  Bytes tensor_bytes;
+  Bytes device_bytes;
+};
+
+/// A convolution whose first engine does not fit.
+struct EngineFallback {
+  std::string node;
+  Engine first;
+  Engine taken;
+};
+
+struct CheckReport {
+  bool fits = false;
+  Footprint footprint;  ///< at the peak of the steady step
+  std::string peak_at;  ///< the node
+  Bytes tensor_bytes, reserved_bytes, device_bytes;
+  std::vector<RuntimeRow> runtime_rows;  ///< device_bytes - tensor_bytes, row by row
+  std::vector<PhasePeak> phases;
+  Bytes host_bytes;       ///< the step's inputs on the host
+  Bytes total_bytes;      ///< the card's CUDA total
+  Bytes available_bytes;  ///< total - in use - reserve
+  Bytes headroom;         ///< available - device bytes; negative: what is missing
+  std::vector<EngineFallback> fallbacks;
+  // Of runtimes with an allocator of their own, PyTorch and TensorFlow.
+  Bytes cached_at_peak;       ///< reserved and not allocated when most was reserved
+  std::int64_t releases = 0;  ///< times that the cache had to be given back
+  bool settles = true;        ///< false: every step gives cached memory back and asks for it again
+  int replayed_steps = 0;     ///< until a step asked the driver for nothing more
+  std::optional<AllocationFailure> failure;    ///< where it does not run
+  std::vector<LogicalDevice> logical_devices;  ///< TensorFlow: footprint and tensor bytes are of
+                                               ///< one, device bytes of all of them
+  std::vector<std::string> would_do;           ///< TensorFlow: options with which it would run
+  std::string culprit;  ///< where it does not fit: the node and what it needs; else empty
+  WorkspaceOrigin workspace_origin = WorkspaceOrigin::none;
+};
+
+/// The step must have been lowered for kernel_set_of(settings.runtime).
+[[nodiscard]] CheckReport check(const SizedStep& step, const Card& card,
+                                const CheckSettings& settings);
+
+/// check(...).fits and no more; what a search asks.
+[[nodiscard]] bool completes(const SizedStep& step, const Card& card,
+                             const CheckSettings& settings);
+
+}  // namespace stowage

@@ -1,0 +1,82 @@
+#include "estimator/runtime/allocator_replay.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <optional>
+
+#include "estimator/allocator/caching_allocator.hpp"
+#include "estimator/runtime/process_walk.hpp"
+#include "estimator/workspace/benchmark.hpp"
+
+namespace stowage {
+
+namespace {
+
+/// PyTorch's allocator as process_walk.hpp wants a pool. Its libraries are not on this device:
+/// the limit is what they leave.
+class PyTorchPool {
+ public:
+  /// `entries`: of a step.
+  PyTorchPool(const SizedStep& step, std::size_t entries, const ReplaySettings& settings)
+      : step_(step),
+        device_(settings.limit + round_up(settings.outside, device_page) + settings.others,
+                settings.others),
+        allocator_(settings.allocator, device_) {
+    [[maybe_unused]] const bool taken =
+        device_.take(device_.add_holder("context and libraries"), settings.outside);
+    assert(taken);
+    allocator_.expect(entries);
+  }
+
+  [[nodiscard]] auto allocate(Bytes bytes) { return allocator_.allocate(bytes); }
+  void free(BlockId id) { allocator_.free(id); }
+  [[nodiscard]] const AllocatorStatistics& statistics() const { return allocator_.statistics(); }
+  void reset_peaks() { allocator_.reset_peaks(); }
+  [[nodiscard]] static std::optional<MissingLibrary> library_missing_at(NodeId) { return {}; }
+
+  // With cudnn.benchmark those that a timing could choose, which a convolution's first call makes.
+  template <typename TryBlock>
+  [[nodiscard]] const std::vector<Engine>& engines(std::size_t node, TryBlock try_block) {
+    if (step_.benchmark.empty() || step_.benchmark[node].empty()) return step_.engines[node].list();
+    const auto [timed, is_new] =
+        timed_.try_emplace(convolution_query(*step_.graph, step_.graph->nodes[node], step_.batch));
+    if (is_new) timed->second = time_plans(step_.benchmark[node].list(), try_block);
+    return timed->second.empty() ? step_.engines[node].list() : timed->second;
+  }
+
+ private:
+  template <typename TryBlock>
+  [[nodiscard]] std::vector<Engine> time_plans(const std::vector<Engine>& plans,
+                                               TryBlock try_block) {
+    Bytes available = std::max(device_.free(), allocator_.largest_cached_block());
+    while (true) {
+      BenchmarkOutcome outcome = benchmark_outcome(plans, available);
+      if (try_block(outcome.buffer)) return std::move(outcome.winners);
+      available = Bytes(outcome.buffer.count() / 2);
+    }
+  }
+
+  const SizedStep& step_;
+  DeviceMemory device_;
+  CachingAllocator allocator_;
+  std::map<ConvolutionQuery, std::vector<Engine>> timed_;
+};
+
+}  // namespace
+
+ProcessReplay replay_process(const SizedStep& step, const std::vector<Touches>& touches,
+                             const ReplaySettings& settings) {
+  const auto uses_of = [&](StepNumber number) {
+    return storage_uses(
+        step, {.step = number, .buffers = settings.buffers, .with_workspaces = false}, touches);
+  };
+  const std::vector<StorageUse> first = uses_of(StepNumber::first);
+  const std::vector<StorageUse> steady = uses_of(StepNumber::steady);
+  PyTorchPool pool(step, steady.size(), settings);
+  ProcessWalk walk(step, settings.buffers, first, steady, pool);
+  if (walk.load()) walk.run_steps();
+  return std::move(walk).report();
+}
+
+}  // namespace stowage

@@ -1,0 +1,32 @@
+// AllocatorReplay: a process that trains or infers, run through PyTorch's caching allocator.
+//
+// The first step makes the optimizer's state. cuBLAS's workspaces are allocated at their
+// first use and stay. A convolution whose first engine finds no room takes the next one, as PyTorch
+// does after the allocator has given back what it had cached. With cudnn.benchmark each distinct
+// convolution first tries all its engines in a buffer of the largest workspace that the device
+// could hold.
+#pragma once
+
+#include <vector>
+
+#include "estimator/allocator/allocator_settings.hpp"
+#include "estimator/memory/step_memory.hpp"
+#include "estimator/runtime/process_replay.hpp"
+
+namespace stowage {
+
+struct ReplaySettings {
+  AllocatorSettings allocator;
+  Bytes limit;  ///< what the device has for the allocator
+  std::vector<RuntimeBuffer> buffers;
+  /// What else of the device is taken: by this process (context and libraries) and by others, or to
+  /// stay free. Fractions in the allocator's settings are of all three together.
+  Bytes outside = {}, others = {};
+};
+
+/// O(steps * touches * log blocks).
+[[nodiscard]] ProcessReplay replay_process(const SizedStep& step,
+                                           const std::vector<Touches>& touches,
+                                           const ReplaySettings& settings);
+
+}  // namespace stowage

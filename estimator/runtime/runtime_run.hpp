@@ -1,0 +1,94 @@
+// RuntimeRun: what becomes of a step when a runtime runs it on a card.
+//
+//   StepOnCard -> run_pytorch     PyTorch's caching allocator, capped at what the card has left
+//              -> run_tensorflow  TensorFlow's pools beside the libraries on the same card
+//              -> run_unallocated our executor's arena, or what is live: no allocator to simulate
+//              -> RuntimeRun
+//
+// Each also answers the shorter question whether the step completes, which a search asks often.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/base/bytes.hpp"
+#include "estimator/card/card.hpp"
+#include "estimator/card/process_overhead.hpp"
+#include "estimator/check/check_settings.hpp"
+#include "estimator/memory/sized_step.hpp"
+#include "estimator/memory/step_memory.hpp"
+#include "estimator/runtime/runtime_buffers.hpp"
+
+namespace stowage {
+
+/// Room without end, where it is asked what a step would take.
+inline constexpr Bytes all_it_wants{std::int64_t{1} << 60};
+
+/// A step that was lowered for the settings' runtime, and the card that it is to run on. The three
+/// outlive it.
+struct StepOnCard {
+  StepOnCard(const SizedStep& step, const Card& card, const CheckSettings& settings);
+
+  const SizedStep& step;
+  const Card& card;
+  const CheckSettings& settings;
+  Bytes limit;  ///< allocator_limit()
+  std::vector<Touches> touches;
+  std::vector<RuntimeBuffer> buffers;  ///< runtime_buffers()
+};
+
+/// Where and how the runtime fails.
+struct AllocationFailure {
+  std::string node;                           ///< "" while parameters are loaded
+  int step = 0;                               ///< from 1; 0 while parameters are loaded
+  Bytes tried;                                ///< what was asked of the driver
+  std::string message;                        ///< in the runtime's words
+  bool expandable_segments_would_do = false;  ///< with expandable_segments:True it completes
+  std::string library = {};                   ///< "cuBLAS": it, and not a tensor, found no room
+};
+
+/// A pool of TensorFlow's and the replica in it.
+struct LogicalDevice {
+  std::string name;  ///< "GPU:0"
+  Bytes limit;
+  Bytes pool;  ///< held of the card
+  Bytes used;  ///< the most in chunks handed out
+};
+
+/// What the runtime holds of the driver, all devices of the card together.
+struct ReservedBytes {
+  Bytes loaded, first_step, most;
+};
+
+/// Of the run that completed; where none did, of one with all the memory it wants.
+struct RuntimeRun {
+  ReservedBytes reserved;
+  std::vector<int> engine;    ///< by NodeId: that was taken
+  Bytes cached_at_peak;       ///< reserved and not allocated when most was reserved
+  std::int64_t releases = 0;  ///< times that the cache was given back to the driver
+  bool settles = true;        ///< false: every step gives cached memory back and asks for it again
+  int replayed_steps = 0;     ///< until a step asked the driver for nothing more; 0: not simulated
+  std::optional<AllocationFailure> failure;  ///< none: it ran
+  std::vector<LogicalDevice> devices;        ///< TensorFlow's
+  std::vector<std::string> would_do;         ///< TensorFlow: options with which it would run
+};
+
+[[nodiscard]] RuntimeRun run_pytorch(const StepOnCard& on_card);
+[[nodiscard]] bool completes_in_pytorch(const StepOnCard& on_card);
+
+[[nodiscard]] RuntimeRun run_tensorflow(const StepOnCard& on_card);
+/// Whether it completes, and leaves what is to stay free.
+[[nodiscard]] bool completes_in_tensorflow(const StepOnCard& on_card);
+
+/// Runtime::stowage and Runtime::ideal. Whether it fits, its figures say.
+[[nodiscard]] RuntimeRun run_unallocated(const StepOnCard& on_card);
+
+/// By NodeId: the first engine that fits beside what else is live within `limit`, the smallest one
+/// where none does. `live` is without workspaces.
+[[nodiscard]] std::vector<int> fitting_engines(const SizedStep& step,
+                                               const std::vector<Bytes>& live, Bytes limit,
+                                               Bytes granularity);
+
+}  // namespace stowage

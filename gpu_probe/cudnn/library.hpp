@@ -1,0 +1,86 @@
+// libcudnn, loaded when it is first needed, and its backend descriptors as values.
+//
+// For the sources that are built with cuDNN's headers only. Failures are thrown as LibraryFailure
+// and caught in cudnn_session.cpp.
+#pragma once
+
+#include <cudnn_backend.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "estimator/base/diagnostic.hpp"
+#include "gpu_probe/device/library_failure.hpp"
+
+namespace stowage {
+
+/// The functions that are used, and nothing else of cuDNN.
+struct CudnnLibrary {
+  decltype(&cudnnGetVersion) get_version = nullptr;
+  decltype(&cudnnGetErrorString) get_error_string = nullptr;
+  decltype(&cudnnGetLastErrorString) get_last_error_string = nullptr;
+  decltype(&cudnnBackendCreateDescriptor) create = nullptr;
+  decltype(&cudnnBackendDestroyDescriptor) destroy = nullptr;
+  decltype(&cudnnBackendSetAttribute) set_attribute = nullptr;
+  decltype(&cudnnBackendGetAttribute) get_attribute = nullptr;
+  decltype(&cudnnBackendFinalize) finalize = nullptr;
+
+  /// "9.19.0"
+  [[nodiscard]] std::string version() const;
+  /// The one place that turns a status into words; throws LibraryFailure unless it is a success.
+  void check(cudnnStatus_t status, const char* what) const;
+};
+
+/// Loads cuDNN at the first call, from where cudnn_forwarder() finds it. It stays loaded. Errors:
+/// not found; older than 9.8, which cannot be told of a device.
+[[nodiscard]] Result<const CudnnLibrary*> cudnn_library();
+
+/// Owns one backend descriptor.
+class CudnnDescriptor {
+ public:
+  CudnnDescriptor(const CudnnLibrary& library, cudnnBackendDescriptorType_t type);
+  CudnnDescriptor(CudnnDescriptor&& other) noexcept;
+  CudnnDescriptor& operator=(CudnnDescriptor&&) = delete;
+  ~CudnnDescriptor();
+
+  [[nodiscard]] cudnnBackendDescriptor_t get() const { return descriptor_; }
+
+  void set(cudnnBackendAttributeName_t name, std::span<const std::int64_t> values);
+  void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
+  /// A list of descriptors.
+  void set(cudnnBackendAttributeName_t name, std::span<const CudnnDescriptor> values);
+  void set(cudnnBackendAttributeName_t name, std::int64_t value) {
+    set(name, std::span(&value, 1));
+  }
+  template <typename T>
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
+    set_raw(name, type, 1, &value);
+  }
+  void set_text(cudnnBackendAttributeName_t name, const std::string& text);
+  void finalize(const char* what);
+  [[nodiscard]] bool try_finalize();
+
+  [[nodiscard]] std::int64_t get_integer(cudnnBackendAttributeName_t name,
+                                         cudnnBackendAttributeType_t type) const;
+  /// Of an engine descriptor.
+  [[nodiscard]] std::vector<cudnnBackendNumericalNote_t> get_notes() const;
+  /// Fills `into` (made by the caller, as cuDNN wants it).
+  void get_descriptor(cudnnBackendAttributeName_t name, CudnnDescriptor& into) const;
+  /// A list attribute, each element a descriptor of `type`; at most `capacity` of them.
+  [[nodiscard]] std::vector<CudnnDescriptor> get_descriptors(cudnnBackendAttributeName_t name,
+                                                             cudnnBackendDescriptorType_t type,
+                                                             std::int64_t capacity) const;
+  /// How many elements a list attribute has (not all attributes tell).
+  [[nodiscard]] std::int64_t count(cudnnBackendAttributeName_t name) const;
+
+ private:
+  void set_raw(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+               std::int64_t count, const void* values);
+
+  const CudnnLibrary* library_;
+  cudnnBackendDescriptor_t descriptor_ = nullptr;
+};
+
+}  // namespace stowage

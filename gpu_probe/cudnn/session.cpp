@@ -1,0 +1,181 @@
+#include "gpu_probe/cudnn/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "estimator/workspace/attention_workspace.hpp"
+#include "gpu_probe/cudnn/attention_graph.hpp"
+#include "gpu_probe/cudnn/circumstances.hpp"
+#include "gpu_probe/cudnn/driver_presence.hpp"
+#include "gpu_probe/cudnn/library.hpp"
+#include "gpu_probe/cudnn/operation_graph.hpp"
+
+namespace stowage {
+namespace {
+
+constexpr std::size_t oldest_for_attention = 91600;
+
+// PyTorch's filterEngineConfigs (ATen/native/cudnn/Conv_v8.cpp).
+bool is_allowed(const std::vector<cudnnBackendNumericalNote_t>& notes,
+                const ConvolutionQuery& query) {
+  const auto has = [&](cudnnBackendNumericalNote_t note) {
+    return std::ranges::find(notes, note) != notes.end();
+  };
+  if (has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return false;
+  if (query.settings.deterministic && has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) return false;
+  const bool fp32_alone = query.type == DataType::float32 && !query.settings.tf32;
+  return !fp32_alone || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+}
+
+bool has_workspace(const std::vector<Engine>& engines, Bytes workspace) {
+  return std::ranges::find(engines, workspace, &Engine::workspace) != engines.end();
+}
+
+// cuDNN loads NVRTC anew for a plan that it compiles and lets go of it with the plan, which takes
+// as long as all the rest of an answer. Held here it stays, found as cuDNN finds it: by its
+// RUNPATH, then as the loader does.
+void hold_nvrtc() {
+  const SharedLibrary& cudnn = cudnn_forwarder();
+  std::size_t (*cuda_version)() = nullptr;
+  if (!cudnn.bind("cudnnGetCudartVersion", cuda_version)) return;
+  const std::size_t major = cuda_version() / 1000;
+  const std::string name = fmt::format("libnvrtc.so.{}", major);
+  const std::string file = cudnn.path();
+  const std::string folder = file.substr(0, file.rfind('/') + 1);
+  const std::string beside[] = {folder, folder + "../../cuda_nvrtc/lib/",
+                                fmt::format("{}../../cu{}/lib/", folder, major), ""};
+  for (const std::string& place : beside) {
+    if (SharedLibrary(place + name)) return;
+  }
+}
+
+class DescribedDeviceSession final : public CudnnSession {
+ public:
+  DescribedDeviceSession(const CudnnLibrary& library, const std::string& device)
+      : library_(library), device_(library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR) {
+    device_.set_text(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, device);
+    device_.finalize("the card's device text");
+  }
+
+  Result<WorkspaceAnswer> engines(const ConvolutionQuery& query) override {
+    try {
+      const CudnnDescriptor graph = convolution_graph(library_, query);
+      WorkspaceAnswer answer{.engines = {}, .origin = WorkspaceOrigin::cudnn};
+      for (const auto mode : {CUDNN_HEUR_MODE_INSTANT, CUDNN_HEUR_MODE_FALLBACK}) {
+        // FALLBACK takes ten times as long and is there for engines with little workspace.
+        if (!query.settings.benchmark && has_workspace(answer.engines, 0_B)) break;
+        for (const CudnnDescriptor& configuration : configurations(graph, mode)) {
+          add(configuration, query, answer);
+        }
+      }
+      return answer;
+    } catch (const LibraryFailure& error) {
+      return failure(error.what());
+    }
+  }
+
+  Result<WorkspaceAnswer> attention_engines(const AttentionQuery& query) override {
+    if (library_.get_version() < oldest_for_attention) {
+      return failure(fmt::format("cuDNN {} is not asked about attention; 9.16 and later are",
+                                 library_.version()));
+    }
+    if (const auto driver = have_some_driver(); !driver) return tl::unexpected(driver.error());
+    try {
+      const CudnnDescriptor graph = attention_graph(library_, query);
+      const auto all = configurations(graph, CUDNN_HEUR_MODE_A);
+      if (all.empty()) return failure("cuDNN has no engine for a call of attention");
+      const CudnnDescriptor& first = all.front();
+      CudnnDescriptor engine(library_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+      first.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+      const Bytes stated = stated_workspace(first) + frontend_workspace(query);
+      return WorkspaceAnswer{.engines = {{name(first, engine), stated}},
+                             .origin = WorkspaceOrigin::cudnn};
+    } catch (const LibraryFailure& error) {
+      return failure(error.what());
+    }
+  }
+
+ private:
+  std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph,
+                                              cudnnBackendHeurMode_t mode) const {
+    CudnnDescriptor heuristics(library_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+    heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, device_);
+    heuristics.finalize("a heuristic query");
+    return heuristics.get_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                      CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+                                      heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS));
+  }
+
+  static Bytes stated_workspace(const CudnnDescriptor& configuration) {
+    return Bytes(configuration.get_integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64));
+  }
+
+  // Building is what takes time, so one configuration a workspace size is built, unless all are
+  // asked for.
+  void add(const CudnnDescriptor& configuration, const ConvolutionQuery& query,
+           WorkspaceAnswer& answer) const {
+    const Bytes stated = stated_workspace(configuration);
+    if (!query.settings.benchmark && has_workspace(answer.engines, stated)) return;
+    CudnnDescriptor engine(library_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    configuration.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+    if (!is_allowed(engine.get_notes(), query)) return;
+    const std::optional<Bytes> workspace = workspace_of_plan(configuration);
+    if (!workspace) return;
+    const Engine plan{name(configuration, engine), *workspace};
+    if (query.settings.benchmark) answer.benchmark.push_back(plan);
+    if (!has_workspace(answer.engines, *workspace)) answer.engines.push_back(plan);
+  }
+
+  // Nullopt: it cannot be built, and is passed over as the runtimes do.
+  std::optional<Bytes> workspace_of_plan(const CudnnDescriptor& configuration) const {
+    CudnnDescriptor plan(library_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device_);
+    if (!plan.try_finalize()) return std::nullopt;
+    return Bytes(plan.get_integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64));
+  }
+
+  // "cudnn 9.19.0 eng34 k2=2 k13=0": the engine's index, then its knobs, as cuDNN numbers them.
+  std::string name(const CudnnDescriptor& configuration, const CudnnDescriptor& engine) const {
+    std::string name =
+        fmt::format("cudnn {} eng{}", library_.version(),
+                    engine.get_integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64));
+    for (const CudnnDescriptor& knob : configuration.get_descriptors(
+             CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
+             CUDNN_KNOB_TYPE_COUNTS)) {
+      name += fmt::format(" k{}={}",
+                          knob.get_integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE),
+                          knob.get_integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64));
+    }
+    return name;
+  }
+
+  const CudnnLibrary& library_;
+  CudnnDescriptor device_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string& device) {
+  const auto library = cudnn_library();
+  if (!library) return tl::unexpected(library.error());
+  hold_nvrtc();
+  try {
+    return std::make_unique<DescribedDeviceSession>(**library, device);
+  } catch (const LibraryFailure& error) {
+    return failure(error.what());
+  }
+}
+
+std::string cudnn_asker() { return STOWAGE_CUDNN_ASKER; }
+
+Result<std::string> cudnn_version() {
+  return cudnn_library().map([](const CudnnLibrary* library) { return library->version(); });
+}
+
+}  // namespace stowage

@@ -1,0 +1,61 @@
+// CudaContext: the primary context of one device through the driver's interface, with memory and
+// copies. Every failure is thrown as LibraryFailure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "gpu_probe/device/shared_library.hpp"
+
+namespace stowage {
+
+using DevicePointer = std::uint64_t;
+
+class CudaContext {
+ public:
+  /// Creates the context of the device at a PCI address ("0000:65:00.0") and makes it current.
+  CudaContext(const std::string& library, const std::string& pci_bus_id);
+  ~CudaContext();
+  CudaContext(const CudaContext&) = delete;
+  CudaContext& operator=(const CudaContext&) = delete;
+
+  [[nodiscard]] int ordinal() const { return device_; }
+  [[nodiscard]] std::size_t total_bytes() const;
+  [[nodiscard]] bool loads_lazily() const;
+
+  [[nodiscard]] DevicePointer allocate(std::size_t bytes) const;
+  void free(DevicePointer pointer) const;
+  [[nodiscard]] void* allocate_pinned(std::size_t bytes) const;
+  void free_pinned(void* pointer) const;
+  void fill_with_zeros(DevicePointer pointer, std::size_t bytes) const;
+  void copy_to_device(DevicePointer to, const void* from, std::size_t bytes) const;
+  void copy_to_host(void* to, DevicePointer from, std::size_t bytes) const;
+  void copy_on_device(DevicePointer to, DevicePointer from, std::size_t bytes) const;
+  void wait() const;
+
+ private:
+  struct Driver {
+    int (*init)(unsigned) = nullptr;
+    int (*device_by_bus)(int*, const char*) = nullptr;
+    int (*total)(std::size_t*, int) = nullptr;
+    int (*retain)(void**, int) = nullptr;
+    int (*release)(int) = nullptr;
+    int (*set_current)(void*) = nullptr;
+    int (*synchronize)() = nullptr;
+    int (*allocate)(DevicePointer*, std::size_t) = nullptr;
+    int (*free)(DevicePointer) = nullptr;
+    int (*allocate_host)(void**, std::size_t) = nullptr;
+    int (*free_host)(void*) = nullptr;
+    int (*memset)(DevicePointer, unsigned char, std::size_t) = nullptr;
+    int (*to_device)(DevicePointer, const void*, std::size_t) = nullptr;
+    int (*to_host)(void*, DevicePointer, std::size_t) = nullptr;
+    int (*on_device)(DevicePointer, DevicePointer, std::size_t) = nullptr;
+    int (*loading_mode)(int*) = nullptr;  // null before CUDA 11.7
+  };
+  SharedLibrary library_;
+  Driver driver_;
+  int device_ = 0;
+};
+
+}  // namespace stowage

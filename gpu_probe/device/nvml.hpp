@@ -1,0 +1,23 @@
+// NVML through its C interface, as far as probe() needs it. NVML's own header is not needed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gpu_probe/device/probe.hpp"
+
+namespace stowage {
+
+struct NvmlReport {
+  std::vector<ProbedGpu> gpus;
+  std::string driver, cuda;
+  std::string error;  ///< why there is nothing to report: no library, or NVML's words
+};
+
+[[nodiscard]] NvmlReport read_nvml(const std::string& library);
+
+/// Sets cuda_total from libcuda, by PCI bus id; changes nothing where libcuda is missing or
+/// refuses.
+void read_cuda_totals(const std::string& library, std::vector<ProbedGpu>& gpus);
+
+}  // namespace stowage

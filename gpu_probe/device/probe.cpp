@@ -1,0 +1,95 @@
+#include "gpu_probe/device/probe.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+#include "gpu_probe/cudnn/session.hpp"
+#include "gpu_probe/device/nvml.hpp"
+
+namespace stowage {
+namespace {
+
+std::string read_text(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// "" where the line is missing; the text after the colon otherwise.
+std::string field(const std::string& text, const std::string& key) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(key)) continue;
+    const std::size_t colon = line.find_first_not_of(" \t", key.size());
+    if (colon == line.npos || line[colon] != ':') continue;
+    const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
+    return begin == line.npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+Bytes control_group_limit() {
+  const std::string text = read_text("/sys/fs/cgroup/memory.max");
+  std::int64_t limit = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  return error == std::errc() ? Bytes(limit) : Bytes(0);  // "max": none
+}
+
+}  // namespace
+
+std::string cpu_name(const std::string& cpuinfo) { return field(cpuinfo, "model name"); }
+
+bool has_cpu_flag(const std::string& cpuinfo, const std::string& flag) {
+  std::istringstream flags(field(cpuinfo, "flags"));
+  return std::find(std::istream_iterator<std::string>(flags), {}, flag) !=
+         std::istream_iterator<std::string>();
+}
+
+Bytes meminfo(const std::string& text, const std::string& key) {
+  const std::string value = field(text, key);
+  std::int64_t kibibytes = 0;
+  std::from_chars(value.data(), value.data() + value.size(), kibibytes);
+  return kibibytes * 1_KiB;
+}
+
+ProbedHost probe_host() {
+  const std::string memory = read_text("/proc/meminfo");
+  ProbedHost host{.cpu = cpu_name(read_text("/proc/cpuinfo")),
+                  .cores = usable_cores(),
+                  .memory = meminfo(memory, "MemTotal"),
+                  .available = meminfo(memory, "MemAvailable")};
+  if (const Bytes limit = control_group_limit(); limit > 0_B && limit < host.memory) {
+    host.memory = limit;
+    host.available = std::min(host.available, limit);
+  }
+  return host;
+}
+
+Probe probe(const DriverLibraries& libraries) {
+  Probe probe;
+  NvmlReport nvml = read_nvml(libraries.nvml);
+  probe.gpus = std::move(nvml.gpus);
+  probe.driver = nvml.driver;
+  probe.cuda = nvml.cuda;
+  probe.why_no_gpu = nvml.error;
+  if (!probe.gpus.empty()) read_cuda_totals(libraries.cuda, probe.gpus);
+  const auto cudnn = cudnn_version();
+  if (cudnn) probe.cudnn = *cudnn;
+  if (!cudnn) probe.why_no_cudnn = cudnn.error().front().message;
+  probe.host = probe_host();
+  return probe;
+}
+
+}  // namespace stowage

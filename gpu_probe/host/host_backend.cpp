@@ -1,0 +1,125 @@
+#include "gpu_probe/host/host_backend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+
+#include "gpu_probe/host/guarded_memory.hpp"
+#include "gpu_probe/host/host_kernels.hpp"
+
+namespace stowage {
+namespace {
+
+constexpr int scribble = 0xFF;  // NaN as a float32
+
+std::size_t size(Bytes bytes) { return static_cast<std::size_t>(bytes.count()); }
+
+class HostBackend final : public Backend {
+ public:
+  [[nodiscard]] std::string name() const override { return "host"; }
+  [[nodiscard]] KernelDevice gpu_kernels() const override { return KernelDevice::host; }
+
+  [[nodiscard]] Result<void> allocate(Bytes gpu_arena, Bytes host_arena) override {
+    auto gpu = GuardedMemory::of(gpu_arena), host = GuardedMemory::of(host_arena);
+    if (!gpu) return tl::unexpected(gpu.error());
+    if (!host) return tl::unexpected(host.error());
+    gpu_ = std::move(*gpu);
+    host_ = std::move(*host);
+    lanes_ = {};
+    return {};
+  }
+  [[nodiscard]] std::byte* gpu_base() override { return gpu_.base(); }
+  [[nodiscard]] std::byte* host_base() override { return host_.base(); }
+
+  [[nodiscard]] Result<Ticket> run(const KernelCall& call) override {
+    if (call.workspace != nullptr) {
+      std::memset(call.workspace, scribble, size(call.workspace_bytes));
+    }
+    if (const auto done = run_host_kernel(call); !done) return tl::unexpected(done.error());
+    return Ticket{++last_ticket_};
+  }
+
+  [[nodiscard]] Result<Ticket> copy(Direction direction, std::byte* gpu, std::byte* host,
+                                    Bytes bytes, std::span<const Ticket> after) override {
+    const Ticket ticket{++last_ticket_};
+    const bool upload = direction == Direction::h2d;
+    lane(direction).waiting.push_back({.ticket = ticket,
+                                       .to = upload ? gpu : host,
+                                       .from = upload ? host : gpu,
+                                       .bytes = bytes,
+                                       .after = {after.begin(), after.end()}});
+    if (!(upload ? timing_.late_uploads : timing_.late_downloads)) finish(ticket);
+    return ticket;
+  }
+
+  void compute_waits_for(std::span<const Ticket> tickets) override {
+    for (const Ticket ticket : tickets) finish(ticket);
+  }
+
+  Result<void> synchronize() override {
+    for (Lane& lane : lanes_) {
+      while (!lane.waiting.empty()) finish(lane.waiting.back().ticket);
+    }
+    return {};
+  }
+
+  [[nodiscard]] CopyCount copied(Direction direction) const override {
+    return lanes_[static_cast<std::size_t>(direction)].count;
+  }
+  void set_copy_timing(CopyTiming timing) override { timing_ = timing; }
+
+  void write_gpu(std::byte* gpu, const std::byte* source, Bytes bytes) override {
+    std::memcpy(gpu, source, size(bytes));
+  }
+  void read_gpu(std::byte* destination, const std::byte* gpu, Bytes bytes) override {
+    std::memcpy(destination, gpu, size(bytes));
+  }
+
+ private:
+  struct Copy {
+    Ticket ticket;
+    std::byte* to = nullptr;
+    const std::byte* from = nullptr;
+    Bytes bytes;
+    std::vector<Ticket> after;
+  };
+  struct Lane {
+    std::deque<Copy> waiting;  // in issue order
+    CopyCount count;
+  };
+
+  Lane& lane(Direction direction) { return lanes_[static_cast<std::size_t>(direction)]; }
+
+  /// Runs the copy, if it still waits: after those before it on its lane and what it waits for.
+  void finish(Ticket ticket) {
+    for (Lane& lane : lanes_) {
+      const auto has_it = [&] {
+        return std::any_of(lane.waiting.begin(), lane.waiting.end(),
+                           [&](const Copy& copy) { return copy.ticket.id == ticket.id; });
+      };
+      while (has_it()) {
+        const Copy copy = std::move(lane.waiting.front());
+        lane.waiting.pop_front();
+        for (const Ticket earlier : copy.after) finish(earlier);
+        std::memcpy(copy.to, copy.from, size(copy.bytes));
+        ++lane.count.copies;
+        lane.count.bytes += copy.bytes;
+      }
+    }
+  }
+
+  GuardedMemory gpu_, host_;
+  std::array<Lane, 2> lanes_;
+  CopyTiming timing_;
+  std::int64_t last_ticket_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> open_host_backend() {
+  if (const auto kernels = host_kernels(); !kernels) return tl::unexpected(kernels.error());
+  return std::make_unique<HostBackend>();
+}
+
+}  // namespace stowage

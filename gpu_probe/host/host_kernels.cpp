@@ -1,0 +1,60 @@
+#include "gpu_probe/host/host_kernels.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace stowage {
+namespace {
+
+constexpr const char* module_name = "libstowage_host_kernels.so";
+
+Result<const HostKernelTable*> load() {
+  std::error_code ignored;
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  const std::array places{program / module_name, program.parent_path() / module_name,
+                          program.parent_path() / "lib" / "stowage" / module_name};
+  for (const auto& place : places) {
+    if (!std::filesystem::exists(place, ignored)) continue;
+    // GNU's OpenMP reads this when it is loaded: threads that wait should sleep, since kernels are
+    // short and the machine may be shared. A user's own choice stays.
+    setenv("OMP_WAIT_POLICY", "passive", 0);
+    void* const module = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (module == nullptr) {
+      return failure(fmt::format("the host kernels do not load: {}", dlerror()),
+                     "they need oneDNN (libdnnl2) and OpenBLAS (libopenblas0)");
+    }
+    const auto entry = reinterpret_cast<HostKernelsEntry>(dlsym(module, host_kernels_entry));
+    if (entry == nullptr) {
+      return failure(fmt::format("'{}' holds no host kernels", place.string()));
+    }
+    entry()->set_threads(host_kernel_threads);
+    return entry();
+  }
+  return failure(fmt::format("the host kernels ('{}') are neither beside the program nor in "
+                             "'{}'",
+                             module_name, places.back().parent_path().string()),
+                 "install the program with its lib/stowage folder");
+}
+
+}  // namespace
+
+Result<const HostKernelTable*> host_kernels() {
+  static const Result<const HostKernelTable*> loaded = load();
+  return loaded;
+}
+
+Result<void> run_host_kernel(const KernelCall& call) {
+  const auto kernels = host_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  std::string error;
+  if (!(*kernels)->run(call, error)) return failure(error);
+  return {};
+}
+
+}  // namespace stowage

@@ -1,0 +1,22 @@
+// Where the host kernels come from: the module libstowage_host_kernels.so, loaded on first use.
+//
+// It is looked for beside the running program, in the folder above (the build tree's tests), and in
+// ../lib/stowage (an installed program).
+#pragma once
+
+#include "estimator/base/diagnostic.hpp"
+#include "gpu_probe/host/kernels/kernel_table.hpp"
+
+namespace stowage {
+
+/// The loaded kernels, which use `host_kernel_threads` threads; the same object on every call, kept
+/// until the program ends. Errors: the module is not there or does not load (the loader's words).
+[[nodiscard]] Result<const HostKernelTable*> host_kernels();
+
+/// Fixed, not the machine's number, so that a run gives the same bits on every machine.
+inline constexpr int host_kernel_threads = 2;
+
+/// Runs one kernel to its end on host addresses. Errors name the kernel.
+[[nodiscard]] Result<void> run_host_kernel(const KernelCall& call);
+
+}  // namespace stowage

@@ -1,0 +1,60 @@
+// A kernel call's arguments, checked: the one place that turns untyped addresses into arrays.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gpu_probe/host/kernels/kernels.hpp"
+
+namespace stowage::host {
+
+using Sizes = std::vector<std::int64_t>;
+
+/// "[2, 3, 4]".
+[[nodiscard]] std::string shape_text(const Sizes& shape);
+[[nodiscard]] std::int64_t count(const Sizes& shape);
+/// The product of shape[from..to).
+[[nodiscard]] std::int64_t count(const Sizes& shape, std::size_t from, std::size_t to);
+[[nodiscard]] Sizes row_major_strides(const Sizes& shape);
+
+template <typename... Arguments>
+void require(bool holds, fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+  if (!holds) throw KernelError(fmt::format(text, std::forward<Arguments>(arguments)...));
+}
+
+/// Between `least` and `most` reads, exactly `writes` writes.
+void require_arity(const KernelCall& call, std::size_t least, std::size_t most, std::size_t writes);
+void require_shape(std::string_view what, const TensorArgument& argument, const Sizes& expected);
+void require_same_shape(std::string_view what, const TensorArgument& a, const TensorArgument& b);
+
+[[nodiscard]] const float* floats(const TensorArgument& argument);
+[[nodiscard]] float* mutable_floats(const TensorArgument& argument);
+[[nodiscard]] const std::int64_t* integers(const TensorArgument& argument);
+[[nodiscard]] std::int64_t* mutable_integers(const TensorArgument& argument);
+[[nodiscard]] const std::uint8_t* mask_bytes(const TensorArgument& argument);
+[[nodiscard]] std::uint8_t* mutable_mask_bytes(const TensorArgument& argument);
+
+// Attributes; the two-argument forms throw KernelError where there is none. A number stands for a
+// list of `length` equal numbers, an integer for a real.
+[[nodiscard]] bool has(const KernelCall& call, std::string_view name);
+[[nodiscard]] std::int64_t integer(const KernelCall& call, std::string_view name);
+[[nodiscard]] std::int64_t integer(const KernelCall& call, std::string_view name,
+                                   std::int64_t otherwise);
+[[nodiscard]] double real(const KernelCall& call, std::string_view name);
+[[nodiscard]] double real(const KernelCall& call, std::string_view name, double otherwise);
+[[nodiscard]] bool boolean(const KernelCall& call, std::string_view name, bool otherwise);
+[[nodiscard]] std::string text(const KernelCall& call, std::string_view name,
+                               std::string_view otherwise);
+[[nodiscard]] Sizes list(const KernelCall& call, std::string_view name, std::size_t length,
+                         std::int64_t otherwise);
+/// Of any length; one number is a list of one.
+[[nodiscard]] Sizes list(const KernelCall& call, std::string_view name);
+/// `axis` as a number from 0; negative ones count from the end.
+[[nodiscard]] std::size_t axis_of(const KernelCall& call, std::string_view name, std::size_t rank,
+                                  std::int64_t otherwise);
+
+}  // namespace stowage::host

@@ -1,0 +1,270 @@
+// Convolutions with oneDNN.
+//
+// Tensors stay in plain row-major layout at the call's boundary; where oneDNN prefers a blocked
+// layout the data is reordered into scratch memory of its own and back. A transposed convolution
+// is the data gradient of the convolution whose weight has the same layout [in, out/groups, k...],
+// so its three kernels are the convolution's three with the tensors' parts exchanged.
+#include <algorithm>
+#include <dnnl.hpp>
+#include <unordered_map>
+
+#include "gpu_probe/host/kernels/strides.hpp"
+
+namespace stowage::host {
+namespace {
+
+using dnnl::memory;
+
+dnnl::engine& cpu() {
+  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::stream& lane() {
+  static dnnl::stream stream(cpu());
+  return stream;
+}
+
+/// A convolution in oneDNN's terms. x is its input, y its output, whichever the call computes.
+struct Geometry {
+  Sizes x, w, y;
+  memory::dims stride, dilation, pad_before, pad_after;
+  bool grouped = false;
+  Sizes whole_x;  ///< x with rows that no window sees; empty where oneDNN may be shown all of it
+};
+
+/// Leaves out the rows of x that no window sees where there are as many as the stride or more,
+/// which oneDNN refuses.
+void leave_out_unseen(Geometry& g) {
+  const Sizes whole = g.x;
+  for (std::size_t i = 0; i < g.stride.size(); ++i) {
+    if (g.pad_after[i] > -g.stride[i]) continue;
+    g.x[i + 2] += g.pad_after[i];
+    g.pad_after[i] = 0;
+  }
+  if (g.x != whole) g.whole_x = whole;
+}
+
+/// visit(offset in the whole tensor, offset in the part at its front, length) for each run of
+/// elements along the last axis that both have.
+template <typename Visit>
+void each_run(const Sizes& whole, const Sizes& part, Visit visit) {
+  const Sizes strides = row_major_strides(whole);
+  Sizes rows = part, steps = strides;
+  rows.pop_back();
+  steps.pop_back();
+  walk(rows, steps,
+       [&](std::int64_t row, std::int64_t at) { visit(at, row * part.back(), part.back()); });
+}
+
+Geometry geometry(const KernelCall& call, const TensorArgument& x, const TensorArgument& w,
+                  const TensorArgument& y) {
+  const std::size_t rank = x.shape.size();
+  require(rank >= 3 && rank <= 5, "a convolution of {} has 1 to 3 spatial axes",
+          shape_text(x.shape));
+  require(w.shape.size() == rank && y.shape.size() == rank,
+          "input {}, weight {} and output {} differ in rank", shape_text(x.shape),
+          shape_text(w.shape), shape_text(y.shape));
+  const std::size_t spatial = rank - 2;
+  const std::int64_t groups = integer(call, "groups", 1);
+  Geometry g{.x = x.shape, .w = w.shape, .y = y.shape};
+  require(groups >= 1 && x.shape[1] % groups == 0 && y.shape[1] % groups == 0 &&
+              x.shape[1] / groups == w.shape[1] && y.shape[1] == w.shape[0] &&
+              x.shape[0] == y.shape[0],
+          "input {}, weight {} and output {} do not belong together with {} groups",
+          shape_text(x.shape), shape_text(w.shape), shape_text(y.shape), groups);
+  g.grouped = groups > 1;
+  if (g.grouped) {
+    g.w[0] /= groups;
+    g.w.insert(g.w.begin(), groups);
+  }
+  g.stride = list(call, "stride", spatial, 1);
+  g.dilation = list(call, "dilation", spatial, 1);
+  g.pad_before = list(call, "padding", spatial, 0);
+  // Of a transposed convolution: rows of x beyond the last window, which make one size of y stand
+  // for several of x.
+  const Sizes unused = list(call, "output_padding", spatial, 0);
+  for (std::size_t i = 0; i < spatial; ++i) {
+    const std::int64_t reach = (w.shape[i + 2] - 1) * g.dilation[i] + 1;
+    const std::int64_t padded = x.shape[i + 2] + 2 * g.pad_before[i] - unused[i];
+    const std::int64_t size = (padded - reach) / g.stride[i] + 1;
+    require(size == y.shape[i + 2], "input {} and weight {} give {} instead of {} along axis {}",
+            shape_text(x.shape), shape_text(w.shape), size, y.shape[i + 2], i + 2);
+    g.pad_after.push_back((y.shape[i + 2] - 1) * g.stride[i] + reach - x.shape[i + 2] -
+                          g.pad_before[i]);
+    g.dilation[i] -= 1;  // oneDNN counts the holes
+  }
+  leave_out_unseen(g);
+  return g;
+}
+
+memory::desc plain(const Sizes& shape) {
+  return {shape, memory::data_type::f32, row_major_strides(shape)};
+}
+memory::desc preferred(const Sizes& shape) {
+  return {shape, memory::data_type::f32, memory::format_tag::any};
+}
+
+/// The call's plain tensor in the layout that the primitive wants.
+memory laid_out(const Sizes& shape, const float* data, const memory::desc& wanted) {
+  memory there(plain(shape), cpu(), const_cast<float*>(data));
+  if (there.get_desc() == wanted) return there;
+  memory here(wanted, cpu());
+  dnnl::reorder(there, here).execute(lane(), there, here);
+  return here;
+}
+
+/// Runs the primitive; its result ends up plain at `data`.
+void execute_into(const dnnl::primitive& primitive, std::unordered_map<int, memory> arguments,
+                  int result, const Sizes& shape, float* data, const memory::desc& wanted) {
+  memory there(plain(shape), cpu(), data);
+  const bool direct = there.get_desc() == wanted;
+  memory here = direct ? there : memory(wanted, cpu());
+  arguments.emplace(result, here);
+  primitive.execute(lane(), arguments);
+  if (!direct) dnnl::reorder(here, there).execute(lane(), here, there);
+  lane().wait();
+}
+
+// oneDNN 3 (Ubuntu 24.04) describes a primitive in one step, oneDNN 2 (Debian 12) in two.
+template <typename Primitive, typename... Arguments>
+typename Primitive::primitive_desc describe(const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpu(), arguments...};
+#else
+  return {typename Primitive::desc(arguments...), cpu()};
+#endif
+}
+
+template <typename Primitive, typename... Arguments>
+typename Primitive::primitive_desc describe_backward(
+    const dnnl::convolution_forward::primitive_desc& hint, const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpu(), arguments..., hint};
+#else
+  return {typename Primitive::desc(arguments...), cpu(), hint};
+#endif
+}
+
+dnnl::convolution_forward::primitive_desc forward_description(const Geometry& g, bool bias) {
+  using Forward = dnnl::convolution_forward;
+  const auto kind = dnnl::prop_kind::forward_training;
+  const auto direct = dnnl::algorithm::convolution_direct;
+  if (bias) {
+    const Sizes channels{g.y[1]};
+    return describe<Forward>(kind, direct, preferred(g.x), preferred(g.w), plain(channels),
+                             preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
+  }
+  return describe<Forward>(kind, direct, preferred(g.x), preferred(g.w), preferred(g.y), g.stride,
+                           g.dilation, g.pad_before, g.pad_after);
+}
+
+/// The part of x that windows see, copied to `storage` where that is not all.
+const float* seen(const Geometry& g, const float* x, std::vector<float>& storage) {
+  if (g.whole_x.empty()) return x;
+  storage.resize(static_cast<std::size_t>(count(g.x)));
+  each_run(g.whole_x, g.x, [&](std::int64_t from, std::int64_t to, std::int64_t length) {
+    std::copy_n(x + from, length, storage.begin() + to);
+  });
+  return storage.data();
+}
+
+void forward(const Geometry& g, const float* all_of_x, const float* w, const float* bias,
+             float* y) {
+  std::vector<float> storage;
+  const float* x = seen(g, all_of_x, storage);
+  const auto description = forward_description(g, bias != nullptr);
+  std::unordered_map<int, memory> arguments{
+      {DNNL_ARG_SRC, laid_out(g.x, x, description.src_desc())},
+      {DNNL_ARG_WEIGHTS, laid_out(g.w, w, description.weights_desc())}};
+  if (bias != nullptr) {
+    arguments.emplace(DNNL_ARG_BIAS, laid_out({g.y[1]}, bias, description.bias_desc()));
+  }
+  execute_into(dnnl::convolution_forward(description), std::move(arguments), DNNL_ARG_DST, g.y, y,
+               description.dst_desc());
+}
+
+void backward_data(const Geometry& g, const float* dy, const float* w, float* all_of_dx) {
+  std::vector<float> storage(g.whole_x.empty() ? 0 : static_cast<std::size_t>(count(g.x)));
+  float* const dx = storage.empty() ? all_of_dx : storage.data();
+  using Backward = dnnl::convolution_backward_data;
+  const auto description = describe_backward<Backward>(
+      forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),
+      preferred(g.w), preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
+  execute_into(Backward(description),
+               {{DNNL_ARG_DIFF_DST, laid_out(g.y, dy, description.diff_dst_desc())},
+                {DNNL_ARG_WEIGHTS, laid_out(g.w, w, description.weights_desc())}},
+               DNNL_ARG_DIFF_SRC, g.x, dx, description.diff_src_desc());
+  if (storage.empty()) return;
+  std::fill_n(all_of_dx, count(g.whole_x), 0.0F);
+  each_run(g.whole_x, g.x, [&](std::int64_t to, std::int64_t from, std::int64_t length) {
+    std::copy_n(dx + from, length, all_of_dx + to);
+  });
+}
+
+void backward_filter(const Geometry& g, const float* all_of_x, const float* dy, float* dw) {
+  std::vector<float> storage;
+  const float* x = seen(g, all_of_x, storage);
+  using Backward = dnnl::convolution_backward_weights;
+  const auto description = describe_backward<Backward>(
+      forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),
+      preferred(g.w), preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
+  execute_into(Backward(description),
+               {{DNNL_ARG_SRC, laid_out(g.x, x, description.src_desc())},
+                {DNNL_ARG_DIFF_DST, laid_out(g.y, dy, description.diff_dst_desc())}},
+               DNNL_ARG_DIFF_WEIGHTS, g.w, dw, description.diff_weights_desc());
+}
+
+}  // namespace
+
+void convolution_forward(const KernelCall& call) {
+  require_arity(call, 2, 3, 1);
+  const auto &x = call.reads[0], &w = call.reads[1], &y = call.writes[0];
+  const Geometry g = geometry(call, x, w, y);
+  const float* bias = nullptr;
+  if (call.reads.size() == 3) {
+    require_shape("bias", call.reads[2], {y.shape[1]});
+    bias = floats(call.reads[2]);
+  }
+  forward(g, floats(x), floats(w), bias, mutable_floats(y));
+}
+
+void convolution_backward_data(const KernelCall& call) {
+  require_arity(call, 2, 2, 1);
+  const auto &dy = call.reads[0], &w = call.reads[1], &dx = call.writes[0];
+  backward_data(geometry(call, dx, w, dy), floats(dy), floats(w), mutable_floats(dx));
+}
+
+void convolution_backward_filter(const KernelCall& call) {
+  require_arity(call, 2, 2, 1);
+  const auto &x = call.reads[0], &dy = call.reads[1], &dw = call.writes[0];
+  backward_filter(geometry(call, x, dw, dy), floats(x), floats(dy), mutable_floats(dw));
+}
+
+void transposed_convolution_forward(const KernelCall& call) {
+  require_arity(call, 2, 3, 1);
+  const auto &x = call.reads[0], &w = call.reads[1], &y = call.writes[0];
+  backward_data(geometry(call, y, w, x), floats(x), floats(w), mutable_floats(y));
+  if (call.reads.size() < 3) return;
+  require_shape("bias", call.reads[2], {y.shape[1]});
+  const float* bias = floats(call.reads[2]);
+  const std::int64_t area = count(y.shape, 2, y.shape.size());
+  float* out = mutable_floats(y);
+  for (std::int64_t plane = 0; plane < y.shape[0] * y.shape[1]; ++plane) {
+    for (std::int64_t i = 0; i < area; ++i) out[plane * area + i] += bias[plane % y.shape[1]];
+  }
+}
+
+void transposed_convolution_backward_data(const KernelCall& call) {
+  require_arity(call, 2, 2, 1);
+  const auto &dy = call.reads[0], &w = call.reads[1], &dx = call.writes[0];
+  forward(geometry(call, dy, w, dx), floats(dy), floats(w), nullptr, mutable_floats(dx));
+}
+
+void transposed_convolution_backward_filter(const KernelCall& call) {
+  require_arity(call, 2, 2, 1);
+  const auto &x = call.reads[0], &dy = call.reads[1], &dw = call.writes[0];
+  backward_filter(geometry(call, dy, dw, x), floats(dy), floats(x), mutable_floats(dw));
+}
+
+}  // namespace stowage::host

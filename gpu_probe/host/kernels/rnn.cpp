@@ -1,0 +1,190 @@
+// Recurrent networks: lstm, gru and plain tanh and relu cells, in layers, in one direction or two.
+//
+// Every layer's argument and result are held as [seq, batch, width] while it runs. What backward
+// needs beside x and y is in the reserve (estimator/step/rnn_reserve.hpp). Sums are in double, one
+// result's terms in the order of the weights' columns.
+#include <algorithm>
+#include <cstring>
+
+#include "gpu_probe/host/kernels/mask_draw.hpp"
+#include "gpu_probe/host/kernels/rnn_lane.hpp"
+
+namespace stowage::host {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+void store(const Vector& from, float* to) {
+  std::transform(from.begin(), from.end(), to, [](double v) { return static_cast<float>(v); });
+}
+
+/// Dropout between layers: of the argument of layer `layer`, by dropout_forward's draw, the
+/// elements of all layers' results being numbered through.
+void drop(const RnnShape& r, std::int64_t layer, const MaskDraw* draw, std::vector<float>& values) {
+  if (draw == nullptr || layer == 0) return;
+  const std::int64_t first = (layer - 1) * r.seq * r.batch * r.width();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] *= draw->keeps(first + static_cast<std::int64_t>(i)) ? draw->scale() : 0;
+  }
+}
+
+std::optional<MaskDraw> draw_of(const KernelCall& call) {
+  const double p = real(call, "dropout", 0);
+  if (p == 0) return std::nullopt;
+  return MaskDraw(p, integer(call, "seed", 0));
+}
+
+std::vector<const float*> addresses(std::span<const TensorArgument> tensors) {
+  std::vector<const float*> result;
+  for (const TensorArgument& tensor : tensors) result.push_back(floats(tensor));
+  return result;
+}
+
+std::size_t reserve_bytes(const RnnShape& r) { return at(r.reserve_values()) * sizeof(float); }
+
+void require_reserve(const RnnShape& r, const TensorArgument& reserve) {
+  require_shape("the reserve", reserve, {static_cast<std::int64_t>(reserve_bytes(r))});
+}
+
+/// One vector a sequence, of what a state's gradient is at the lane's end (null: 0).
+std::vector<Vector> state_gradients(const RnnShape& r, std::int64_t lane, const float* gradient) {
+  std::vector<Vector> result(at(r.batch), Vector(at(r.hidden), 0));
+  if (gradient == nullptr) return result;
+  for (std::int64_t b = 0; b < r.batch; ++b) {
+    const float* const begin = gradient + r.state_offset(lane, b);
+    result[at(b)].assign(begin, begin + r.hidden);
+  }
+  return result;
+}
+
+}  // namespace
+
+void rnn_forward(const KernelCall& call) {
+  const std::size_t states = rnn_states(call);
+  require_arity(call, 1 + states, call.reads.size(), call.writes.size());
+  require(call.writes.size() == 1 + states || call.writes.size() == 2 + states,
+          "writes {} tensors instead of {} or {}", call.writes.size(), 1 + states, 2 + states);
+  const auto weights = call.reads.subspan(1 + states);
+  const RnnShape r =
+      rnn_shape(call, call.reads[0], call.writes[0], call.reads.subspan(1, states), weights);
+  const bool training = call.writes.size() == 2 + states;
+  if (training) require_reserve(r, call.writes.back());
+  std::vector<float*> last_states;
+  for (std::size_t i = 1; i <= states; ++i) {
+    require_same_shape("a last state", call.writes[i], call.reads[1]);
+    last_states.push_back(mutable_floats(call.writes[i]));
+  }
+  const auto first_states = addresses(call.reads.subspan(1, states));
+  const auto draw = training ? draw_of(call) : std::nullopt;
+  std::vector<float> reserve(at(r.reserve_values()));
+  std::vector<float> argument = sequence_first(r, floats(call.reads[0]), r.in), result;
+  for (std::int64_t layer = 0; layer < r.layers; ++layer) {
+    drop(r, layer, draw ? &*draw : nullptr, argument);
+    result.assign(at(r.seq * r.batch * r.width()), 0);
+    for (std::int64_t d = 0; d < r.directions; ++d) {
+      RnnLane(r, layer * r.directions + d, weights)
+          .forward({argument, first_states, result, reserve}, last_states);
+    }
+    if (layer + 1 < r.layers) {
+      std::copy(result.begin(), result.end(), reserve.begin() + r.result_offset(layer));
+    }
+    argument = result;
+  }
+  store_sequence(r, result, r.width(), mutable_floats(call.writes[0]));
+  if (training && !reserve.empty()) {
+    std::memcpy(mutable_mask_bytes(call.writes.back()), reserve.data(), reserve_bytes(r));
+  }
+}
+
+namespace {
+
+/// rnn_backward's arguments by name.
+struct BackwardCall {
+  RnnShape r;
+  std::span<const TensorArgument> weights, first_states, last_gradients;
+  TensorArgument x, y, reserve, dy;
+  std::span<const TensorArgument> state_results, weight_results;
+};
+
+BackwardCall backward_call(const KernelCall& call) {
+  const std::size_t states = rnn_states(call);
+  require(call.writes.size() > 1 + states, "writes {} tensors: no weights' gradients",
+          call.writes.size());
+  const std::size_t weights = call.writes.size() - 1 - states, y = 1 + states + weights;
+  require_arity(call, y + 3, y + 3 + states, call.writes.size());
+  BackwardCall b{.r = {},
+                 .weights = call.reads.subspan(1 + states, weights),
+                 .first_states = call.reads.subspan(1, states),
+                 .last_gradients = call.reads.subspan(y + 3),
+                 .x = call.reads[0],
+                 .y = call.reads[y],
+                 .reserve = call.reads[y + 1],
+                 .dy = call.reads[y + 2],
+                 .state_results = call.writes.subspan(1, states),
+                 .weight_results = call.writes.subspan(1 + states)};
+  b.r = rnn_shape(call, b.x, b.y, b.first_states, b.weights);
+  require_reserve(b.r, b.reserve);
+  require_same_shape("dy", b.dy, b.y);
+  for (std::size_t i = 0; i < call.writes.size(); ++i) {
+    require_same_shape(fmt::format("write {}", i), call.writes[i], call.reads[i]);
+  }
+  for (const auto& gradient : b.last_gradients) {
+    require_same_shape("a last state's gradient", gradient, b.first_states[0]);
+  }
+  return b;
+}
+
+/// One layer in one direction; adds to dx, stores what becomes of its states and weights.
+void lane_backward(const BackwardCall& b, std::int64_t lane, const LaneTensors& tensors,
+                   const std::vector<float>& dy, Vector& dx) {
+  const auto last = [&](std::size_t state) {
+    return b.last_gradients.size() > state ? floats(b.last_gradients[state]) : nullptr;
+  };
+  auto dh = state_gradients(b.r, lane, last(0)), dc = state_gradients(b.r, lane, last(1));
+  const LaneGradients sums = RnnLane(b.r, lane, b.weights).backward(tensors, dy, dh, dc, dx);
+  for (std::size_t state = 0; state < b.state_results.size(); ++state) {
+    float* const result = mutable_floats(b.state_results[state]);
+    for (std::int64_t sequence = 0; sequence < b.r.batch; ++sequence) {
+      store((state == 0 ? dh : dc)[at(sequence)], result + b.r.state_offset(lane, sequence));
+    }
+  }
+  const auto results = b.weight_results.subspan(b.r.first_weight(lane));
+  store(sums.w_ih, mutable_floats(results[0]));
+  store(sums.w_hh, mutable_floats(results[1]));
+  if (b.r.tensors_per_layer == 2) return;
+  store(sums.b_ih, mutable_floats(results[2]));
+  store(sums.b_hh, mutable_floats(results[3]));
+}
+
+}  // namespace
+
+void rnn_backward(const KernelCall& call) {
+  const BackwardCall b = backward_call(call);
+  const RnnShape& r = b.r;
+  std::vector<float> reserve(at(r.reserve_values()));
+  if (!reserve.empty()) std::memcpy(reserve.data(), mask_bytes(b.reserve), reserve_bytes(r));
+  const auto draw = draw_of(call);
+  const auto first_states = addresses(b.first_states);
+  std::vector<float> result = sequence_first(r, floats(b.y), r.width());
+  std::vector<float> gradient = sequence_first(r, floats(b.dy), r.width());
+  for (std::int64_t layer = r.layers; layer-- > 0;) {
+    const std::vector<float> below =
+        layer == 0 ? sequence_first(r, floats(b.x), r.in)
+                   : std::vector<float>(reserve.begin() + r.result_offset(layer - 1),
+                                        reserve.begin() + r.result_offset(layer));
+    std::vector<float> argument = below;
+    drop(r, layer, draw ? &*draw : nullptr, argument);
+    Vector d_argument(argument.size(), 0);
+    for (std::int64_t d = 0; d < r.directions; ++d) {
+      lane_backward(b, layer * r.directions + d, {argument, first_states, result, reserve},
+                    gradient, d_argument);
+    }
+    gradient.resize(d_argument.size());
+    store(d_argument, gradient.data());
+    drop(r, layer, draw ? &*draw : nullptr, gradient);
+    result = below;
+  }
+  store_sequence(r, gradient, r.in, mutable_floats(call.writes[0]));
+}
+
+}  // namespace stowage::host

@@ -1,0 +1,99 @@
+#include "gpu_probe/host/kernels/rnn_cell.hpp"
+
+#include <cmath>
+
+namespace stowage::host {
+namespace {
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+void lstm_forward(std::size_t hidden, const Vector& in, const Vector& re, const CellStep& s) {
+  for (std::size_t j = 0; j < hidden; ++j) {
+    const auto sum = [&](std::size_t gate) {
+      return in[gate * hidden + j] + re[gate * hidden + j];
+    };
+    const double i = sigmoid(sum(0)), f = sigmoid(sum(1)), g = std::tanh(sum(2)),
+                 o = sigmoid(sum(3));
+    const double c = f * s.c_before[j] + i * g;
+    const double kept[] = {i, f, g, o, c};
+    for (std::size_t k = 0; k < 5; ++k) s.kept[k * hidden + j] = static_cast<float>(kept[k]);
+    s.h[j] = static_cast<float>(o * std::tanh(c));
+  }
+}
+
+void lstm_backward(std::size_t hidden, const CellStep& s, Vector& dh, Vector& dc, Vector& d_input,
+                   Vector& d_recurrent) {
+  for (std::size_t j = 0; j < hidden; ++j) {
+    const double i = s.kept[j], f = s.kept[hidden + j], g = s.kept[2 * hidden + j],
+                 o = s.kept[3 * hidden + j], t = std::tanh(double{s.kept[4 * hidden + j]});
+    const double d_cell = dc[j] + dh[j] * o * (1 - t * t);
+    d_input[j] = d_cell * g * i * (1 - i);
+    d_input[hidden + j] = d_cell * s.c_before[j] * f * (1 - f);
+    d_input[2 * hidden + j] = d_cell * i * (1 - g * g);
+    d_input[3 * hidden + j] = dh[j] * t * o * (1 - o);
+    dc[j] = d_cell * f;
+    dh[j] = 0;
+  }
+  d_recurrent = d_input;
+}
+
+void gru_forward(std::size_t hidden, const Vector& in, const Vector& re, const CellStep& s) {
+  for (std::size_t j = 0; j < hidden; ++j) {
+    const double r = sigmoid(in[j] + re[j]), z = sigmoid(in[hidden + j] + re[hidden + j]);
+    const double q = re[2 * hidden + j], n = std::tanh(in[2 * hidden + j] + r * q);
+    const double kept[] = {r, z, n, q};
+    for (std::size_t k = 0; k < 4; ++k) s.kept[k * hidden + j] = static_cast<float>(kept[k]);
+    s.h[j] = static_cast<float>((1 - z) * n + z * s.h_before[j]);
+  }
+}
+
+void gru_backward(std::size_t hidden, const CellStep& s, Vector& dh, Vector& d_input,
+                  Vector& d_recurrent) {
+  for (std::size_t j = 0; j < hidden; ++j) {
+    const double r = s.kept[j], z = s.kept[hidden + j], n = s.kept[2 * hidden + j],
+                 q = s.kept[3 * hidden + j];
+    const double dn = dh[j] * (1 - z) * (1 - n * n);
+    d_input[j] = d_recurrent[j] = dn * q * r * (1 - r);
+    d_input[hidden + j] = d_recurrent[hidden + j] = dh[j] * (s.h_before[j] - n) * z * (1 - z);
+    d_input[2 * hidden + j] = dn;
+    d_recurrent[2 * hidden + j] = dn * r;
+    dh[j] *= z;
+  }
+}
+
+}  // namespace
+
+std::optional<Cell> parse_cell(std::string_view name) {
+  if (name == "lstm") return Cell::lstm;
+  if (name == "gru") return Cell::gru;
+  if (name == "tanh") return Cell::tanh;
+  if (name == "relu") return Cell::relu;
+  return std::nullopt;
+}
+
+std::int64_t gates(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
+
+void cell_forward(Cell cell, const Vector& input, const Vector& recurrent, const CellStep& step) {
+  const std::size_t hidden = input.size() / static_cast<std::size_t>(gates(cell));
+  if (cell == Cell::lstm) return lstm_forward(hidden, input, recurrent, step);
+  if (cell == Cell::gru) return gru_forward(hidden, input, recurrent, step);
+  for (std::size_t j = 0; j < hidden; ++j) {
+    const double sum = input[j] + recurrent[j];
+    step.h[j] = static_cast<float>(cell == Cell::tanh ? std::tanh(sum) : std::max(sum, 0.0));
+  }
+}
+
+void cell_backward(Cell cell, const CellStep& step, Vector& dh, Vector& dc, Vector& d_input,
+                   Vector& d_recurrent) {
+  const std::size_t hidden = dh.size();
+  if (cell == Cell::lstm) return lstm_backward(hidden, step, dh, dc, d_input, d_recurrent);
+  if (cell == Cell::gru) return gru_backward(hidden, step, dh, d_input, d_recurrent);
+  for (std::size_t j = 0; j < hidden; ++j) {
+    const double h = step.h[j];
+    const double slope = cell == Cell::tanh ? 1 - h * h : h <= 0 ? 0 : 1;
+    d_input[j] = d_recurrent[j] = dh[j] * slope;
+    dh[j] = 0;
+  }
+}
+
+}  // namespace stowage::host

@@ -1,0 +1,85 @@
+#include "gpu_probe/run/arena_places.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace stowage {
+namespace {
+
+constexpr Bytes line{64};
+
+/// Something that wants a place during [begin, end).
+struct Tenant {
+  StepRange steps;
+  Bytes bytes;
+  Bytes* offset = nullptr;
+};
+
+/// Gives every tenant the lowest place that is free from its first step on. Returns the arena.
+Bytes place_in_order(std::vector<Tenant> tenants) {
+  std::stable_sort(tenants.begin(), tenants.end(),
+                   [](const Tenant& a, const Tenant& b) { return a.steps.begin < b.steps.begin; });
+  struct Taken {
+    Bytes until;
+    std::int32_t end;
+  };
+  std::map<Bytes, Taken> taken;
+  Bytes arena;
+  for (const Tenant& tenant : tenants) {
+    std::erase_if(taken, [&](const auto& t) { return t.second.end <= tenant.steps.begin; });
+    const Bytes room = round_up(tenant.bytes + 2 * canary_bytes, line);
+    Bytes at;
+    for (const auto& [offset, other] : taken) {
+      if (offset >= at + room) break;
+      at = std::max(at, other.until);
+    }
+    taken[at] = {at + room, tenant.steps.end};
+    *tenant.offset = at + canary_bytes;
+    arena = std::max(arena, at + room);
+  }
+  return arena;
+}
+
+Bytes bytes_of(const Plan& plan, const Residence& residence) {
+  return plan.storages[residence.storage.index()].bytes;
+}
+
+}  // namespace
+
+ArenaPlaces exact_places(const Plan& plan) {
+  ArenaPlaces places;
+  places.gpu_arena = plan.totals.arena;
+  for (const Residence& residence : plan.gpu) places.gpu.push_back(residence.offset);
+  for (const Residence& residence : plan.host) {
+    places.host.push_back(residence.offset);
+    places.host_arena = std::max(places.host_arena, residence.offset + bytes_of(plan, residence));
+  }
+  for (const PlannedNode& node : plan.nodes) places.workspace.push_back(node.workspace_offset);
+  return places;
+}
+
+ArenaPlaces padded_places(const Plan& plan) {
+  ArenaPlaces places;
+  places.canary = canary_bytes;
+  places.gpu.resize(plan.gpu.size());
+  places.host.resize(plan.host.size());
+  places.workspace.resize(plan.nodes.size());
+  std::vector<Tenant> on_gpu, on_host;
+  for (std::size_t i = 0; i < plan.gpu.size(); ++i) {
+    on_gpu.push_back({plan.gpu[i].steps, bytes_of(plan, plan.gpu[i]), &places.gpu[i]});
+  }
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const auto step = static_cast<std::int32_t>(i);
+    if (plan.nodes[i].workspace == Bytes(0)) continue;
+    on_gpu.push_back({{step, step + 1}, plan.nodes[i].workspace, &places.workspace[i]});
+  }
+  for (std::size_t i = 0; i < plan.host.size(); ++i) {
+    on_host.push_back({plan.host[i].steps, bytes_of(plan, plan.host[i]), &places.host[i]});
+  }
+  places.gpu_arena = place_in_order(std::move(on_gpu));
+  places.host_arena = place_in_order(std::move(on_host));
+  return places;
+}
+
+}  // namespace stowage

@@ -1,0 +1,94 @@
+// Backend: where a plan is executed. One interface, two machines: `host` (oneDNN and OpenBLAS, the
+// "GPU" being an arena of the planned size) and `cuda` (cuDNN, cuBLAS, two copy streams).
+//
+// A backend owns the two arenas and runs single kernels and copies; the executor (executor.hpp)
+// owns the order. Lanes: compute, h2d and d2h; a Ticket names a point of a lane.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "estimator/base/bytes.hpp"
+#include "estimator/base/data_type.hpp"
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/catalogue/attributes.hpp"
+#include "estimator/step/kernel.hpp"
+#include "estimator/step/kernel_support.hpp"
+#include "planner/plan/plan.hpp"
+
+namespace stowage {
+
+/// A contiguous tensor in one of the arenas.
+struct TensorArgument {
+  std::byte* data = nullptr;
+  DataType type = DataType::float32;
+  std::vector<std::int64_t> shape;
+};
+
+/// A kernel call with its addresses; arguments in kernel.hpp's order. In-place arguments have the
+/// same address on both sides.
+struct KernelCall {
+  Kernel kernel = Kernel::copy;
+  Device device = Device::gpu;  ///< cpu: the host kernels, on host addresses
+  const Attributes* attributes = nullptr;
+  std::span<const TensorArgument> reads;
+  std::span<const TensorArgument> writes;
+  std::string engine;  ///< which engine the plan chose; "" : none to choose
+  std::byte* workspace = nullptr;
+  Bytes workspace_bytes;
+};
+
+/// Ids grow along each lane.
+struct Ticket {
+  std::int64_t id = -1;
+};
+
+/// When an emulated copy takes place within what its tickets allow. A plan must be right for every
+/// choice; a device's own lanes make one that nobody can foresee.
+struct CopyTiming {
+  bool late_uploads = false;  ///< false: at the call; true: when the compute lane waits for it
+  bool late_downloads = false;
+};
+
+/// What has crossed the link, counted where the bytes are copied.
+struct CopyCount {
+  std::int64_t copies = 0;
+  Bytes bytes;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  [[nodiscard]] virtual std::string name() const = 0;  ///< "host", "cuda: NVIDIA H200"
+
+  /// Whose kernels run the nodes that are placed on the GPU; the others run on the host's.
+  [[nodiscard]] virtual KernelDevice gpu_kernels() const = 0;
+
+  /// Allocates both arenas, zeroed never: contents are undefined (the executor poisons them).
+  [[nodiscard]] virtual Result<void> allocate(Bytes gpu_arena, Bytes host_arena) = 0;
+  [[nodiscard]] virtual std::byte* gpu_base() = 0;   ///< a device address on cuda
+  [[nodiscard]] virtual std::byte* host_base() = 0;  ///< pinned on cuda
+
+  /// Queues the kernel on the compute lane. Errors name the kernel and the library's own words.
+  [[nodiscard]] virtual Result<Ticket> run(const KernelCall& call) = 0;
+  /// Queues a copy on its lane after `after` (all of them).
+  [[nodiscard]] virtual Result<Ticket> copy(Direction direction, std::byte* gpu, std::byte* host,
+                                            Bytes bytes, std::span<const Ticket> after) = 0;
+  /// The compute lane goes on only when these are done.
+  virtual void compute_waits_for(std::span<const Ticket> tickets) = 0;
+  virtual Result<void> synchronize() = 0;
+  /// Since allocate().
+  [[nodiscard]] virtual CopyCount copied(Direction direction) const = 0;
+  /// Ignored where the lanes are real.
+  virtual void set_copy_timing(CopyTiming timing) = 0;
+
+  /// Synchronous access for setting up, poisoning and comparing; never counted as transfers.
+  virtual void write_gpu(std::byte* gpu, const std::byte* source, Bytes bytes) = 0;
+  virtual void read_gpu(std::byte* destination, const std::byte* gpu, Bytes bytes) = 0;
+};
+
+}  // namespace stowage

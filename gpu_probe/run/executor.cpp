@@ -1,0 +1,425 @@
+#include "gpu_probe/run/executor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+
+#include "gpu_probe/run/initial_values.hpp"
+#include "gpu_probe/run/node_call.hpp"
+#include "gpu_probe/run/plan_match.hpp"
+#include "gpu_probe/run/residency_book.hpp"
+
+namespace stowage {
+namespace {
+
+constexpr std::byte poison{0xFF};
+constexpr std::byte canary{0xA5};
+
+/// What happens at one boundary: indices into the plan's lists.
+struct Boundary {
+  std::vector<std::size_t> gpu_begins, gpu_ends, host_begins, host_ends;
+  std::vector<std::size_t> upload_begins, upload_ends, download_begins, download_ends;
+};
+
+std::vector<Boundary> boundaries_of(const Plan& plan) {
+  std::vector<Boundary> boundaries(plan.nodes.size() + 1);
+  const auto at = [&](std::int32_t step) -> Boundary& {
+    return boundaries[static_cast<std::size_t>(step)];
+  };
+  for (std::size_t i = 0; i < plan.gpu.size(); ++i) {
+    at(plan.gpu[i].steps.begin).gpu_begins.push_back(i);
+    at(plan.gpu[i].steps.end).gpu_ends.push_back(i);
+  }
+  for (std::size_t i = 0; i < plan.host.size(); ++i) {
+    at(plan.host[i].steps.begin).host_begins.push_back(i);
+    at(plan.host[i].steps.end).host_ends.push_back(i);
+  }
+  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+    const Transfer& t = plan.transfers[i];
+    const bool upload = t.direction == Direction::h2d;
+    (upload ? at(t.begin).upload_begins : at(t.begin).download_begins).push_back(i);
+    (upload ? at(t.end).upload_ends : at(t.end).download_ends).push_back(i);
+  }
+  return boundaries;
+}
+
+class Executor {
+ public:
+  Executor(const Plan& plan, const StepGraph& graph, Backend& backend,
+           const ExecutionOptions& options)
+      : plan_(plan),
+        graph_(graph),
+        backend_(backend),
+        options_(options),
+        places_(options.padded ? padded_places(plan) : exact_places(plan)),
+        boundaries_(boundaries_of(plan)),
+        initial_(initial_values(graph, micro_batch_size(plan))),
+        results_(results_of(graph)),
+        book_(plan, graph),
+        tickets_(plan.transfers.size()) {}
+
+  Result<Execution> run();
+
+ private:
+  struct Stop {};  // thrown at a violation, caught by run()
+
+  void prepare();
+  void check_bounds();
+  void at_boundary(std::int32_t step);
+  void run_node(NodeId id);
+  void begin_residence(Device side, std::size_t index);
+  void end_residence(Device side, std::size_t index, std::int32_t step);
+  void begin_transfer(std::size_t index);
+  void end_transfers(const std::vector<std::size_t>& indices);
+  void capture(std::int32_t after);
+  [[nodiscard]] std::optional<Device> side_of_result(StorageId id, bool at_end) const;
+  void check_canaries(const std::string& when);
+  [[nodiscard]] bool there_at_start(Device side, const Residence& residence) const;
+
+  [[nodiscard]] Bytes bytes(StorageId id) const { return plan_.storages[id.index()].bytes; }
+  [[nodiscard]] std::byte* base(Device side) {
+    return side == Device::gpu ? backend_.gpu_base() : backend_.host_base();
+  }
+  [[nodiscard]] std::byte* place(Device side, std::size_t index) {
+    const auto& offsets = side == Device::gpu ? places_.gpu : places_.host;
+    return base(side) + offsets[index].count();
+  }
+  [[nodiscard]] std::byte* address(Device side, StorageId id, const std::string& who);
+  void touched(Device side, const std::byte* begin, Bytes size);
+  void write(Device side, std::byte* to, const std::byte* from, Bytes size);
+  void read(Device side, std::byte* to, const std::byte* from, Bytes size);
+  void fill(Device side, std::byte* to, std::byte value, Bytes size);
+  void violation(std::string text);
+  void follow_book();
+
+  template <typename Work>
+  auto timed(Work work) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto result = work();
+    execution_.seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return result;
+  }
+
+  const Plan& plan_;
+  const StepGraph& graph_;
+  Backend& backend_;
+  const ExecutionOptions& options_;
+  ArenaPlaces places_;
+  std::vector<Boundary> boundaries_;
+  std::vector<std::vector<std::byte>> initial_;
+  std::vector<ResultPlace> results_;
+  std::vector<bool> uploaded_at_start_, downloaded_at_start_;  // by storage, at boundary 0
+  ResidencyBook book_;
+  std::size_t book_read_ = 0;          // violations of the book that execution_ has
+  std::vector<Ticket> tickets_;        // by transfer
+  std::vector<Ticket> compute_;        // of the last node on the backend's lane; at most one
+  std::vector<Ticket> last_download_;  // the last that has ended; at most one
+  Execution execution_;
+};
+
+void Executor::violation(std::string text) {
+  execution_.violations.push_back(std::move(text));
+  if (options_.stop_at_violation) throw Stop{};
+}
+
+void Executor::follow_book() {
+  const auto& said = book_.violations();
+  while (book_read_ < said.size()) violation(said[book_read_++]);
+}
+
+void Executor::write(Device side, std::byte* to, const std::byte* from, Bytes size) {
+  if (side == Device::gpu) return backend_.write_gpu(to, from, size);
+  std::copy(from, from + size.count(), to);
+}
+
+void Executor::read(Device side, std::byte* to, const std::byte* from, Bytes size) {
+  if (side == Device::gpu) return backend_.read_gpu(to, from, size);
+  std::copy(from, from + size.count(), to);
+}
+
+void Executor::fill(Device side, std::byte* to, std::byte value, Bytes size) {
+  if (side == Device::cpu) {
+    std::fill(to, to + size.count(), value);
+    return;
+  }
+  const std::vector<std::byte> values(static_cast<std::size_t>(size.count()), value);
+  backend_.write_gpu(to, values.data(), size);
+}
+
+void Executor::touched(Device side, const std::byte* begin, Bytes size) {
+  Bytes& mark = side == Device::gpu ? execution_.gpu_high_water : execution_.host_high_water;
+  mark = std::max(mark, Bytes(begin - base(side)) + size);
+}
+
+std::byte* Executor::address(Device side, StorageId id, const std::string& who) {
+  const auto residence = book_.residence(side, id);
+  if (!residence) {
+    // Nothing to go on with, whatever the options: there is no address.
+    if (execution_.violations.empty()) {
+      execution_.violations.push_back(
+          fmt::format("{} has no address for '{}'", who, graph_.storage(id).name));
+    }
+    throw Stop{};
+  }
+  std::byte* const data = place(side, *residence);
+  touched(side, data, bytes(id));
+  return data;
+}
+
+/// Every place lies in its arena; else it has no address.
+void Executor::check_bounds() {
+  const auto check = [&](const std::string& what, Bytes offset, Bytes size, Bytes arena) {
+    if (offset >= Bytes(0) && offset + size <= arena) return;
+    execution_.violations.push_back(fmt::format("{} at [{}, {}) is not within the arena of {}",
+                                                what, offset.count(), (offset + size).count(),
+                                                arena.count()));
+    throw Stop{};
+  };
+  for (std::size_t i = 0; i < plan_.gpu.size(); ++i) {
+    const StorageId id = plan_.gpu[i].storage;
+    check(fmt::format("'{}'", graph_.storage(id).name), places_.gpu[i], bytes(id),
+          places_.gpu_arena);
+  }
+  for (std::size_t i = 0; i < plan_.host.size(); ++i) {
+    const StorageId id = plan_.host[i].storage;
+    check(fmt::format("'{}' on the host", graph_.storage(id).name), places_.host[i], bytes(id),
+          places_.host_arena);
+  }
+  for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
+    if (plan_.nodes[i].workspace == Bytes(0)) continue;
+    check(fmt::format("the workspace of '{}'", plan_.nodes[i].name), places_.workspace[i],
+          plan_.nodes[i].workspace, places_.gpu_arena);
+  }
+}
+
+void Executor::prepare() {
+  uploaded_at_start_.resize(graph_.storages.size());
+  downloaded_at_start_.resize(graph_.storages.size());
+  for (const Transfer& t : plan_.transfers) {
+    if (t.begin != 0) continue;
+    (t.direction == Direction::h2d ? uploaded_at_start_ : downloaded_at_start_)[t.storage.index()] =
+        true;
+  }
+  fill(Device::gpu, base(Device::gpu), poison, places_.gpu_arena);
+  fill(Device::cpu, base(Device::cpu), poison, places_.host_arena);
+}
+
+bool Executor::there_at_start(Device side, const Residence& residence) const {
+  const Storage& storage = graph_.storage(residence.storage);
+  if (residence.steps.begin != 0 || storage.persistence == Persistence::transient) return false;
+  if (storage.persistence == Persistence::from_host) return side == Device::cpu;
+  const auto& copied = side == Device::gpu ? uploaded_at_start_ : downloaded_at_start_;
+  return !copied[residence.storage.index()];
+}
+
+void Executor::begin_residence(Device side, std::size_t index) {
+  const Residence& residence = (side == Device::gpu ? plan_.gpu : plan_.host)[index];
+  book_.begin_residence(side, index);
+  follow_book();
+  std::byte* const data = place(side, index);
+  const Bytes size = bytes(residence.storage);
+  if (places_.canary > Bytes(0)) {
+    fill(side, data - places_.canary.count(), canary, places_.canary);
+    fill(side, data + size.count(), canary, places_.canary);
+  }
+  if (book_.residence(side, residence.storage) != index) return;
+  if (!there_at_start(side, residence)) return;
+  write(side, data, initial_[residence.storage.index()].data(), size);
+  book_.loaded(side, residence.storage);
+}
+
+void Executor::end_residence(Device side, std::size_t index, std::int32_t step) {
+  const Residence& residence = (side == Device::gpu ? plan_.gpu : plan_.host)[index];
+  book_.end_residence(side, index, step);
+  follow_book();
+  fill(side, place(side, index), poison, bytes(residence.storage));
+}
+
+void Executor::begin_transfer(std::size_t index) {
+  const Transfer& t = plan_.transfers[index];
+  book_.begin_transfer(index);
+  follow_book();
+  const std::string who = fmt::format("a copy of '{}'", graph_.storage(t.storage).name);
+  std::byte* const gpu = address(Device::gpu, t.storage, who);
+  std::byte* const host = address(Device::cpu, t.storage, who);
+  std::vector<Ticket> after = compute_;
+  if (t.direction == Direction::h2d) {
+    after.insert(after.end(), last_download_.begin(), last_download_.end());
+  }
+  const auto ticket =
+      timed([&] { return backend_.copy(t.direction, gpu, host, bytes(t.storage), after); });
+  if (!ticket) return violation(fmt::format("{}: {}", who, ticket.error().front().message));
+  tickets_[index] = *ticket;
+}
+
+void Executor::end_transfers(const std::vector<std::size_t>& indices) {
+  std::vector<Ticket> tickets;
+  for (const std::size_t index : indices) {
+    if (tickets_[index].id >= 0) tickets.push_back(tickets_[index]);
+    book_.end_transfer(index);
+  }
+  timed([&] {
+    backend_.compute_waits_for(tickets);
+    return 0;
+  });
+}
+
+void Executor::at_boundary(std::int32_t step) {
+  const Boundary& b = boundaries_[static_cast<std::size_t>(step)];
+  const bool last = static_cast<std::size_t>(step) == graph_.nodes.size();
+  if (!last) {
+    for (const std::size_t i : b.host_ends) end_residence(Device::cpu, i, step);
+    for (const std::size_t i : b.host_begins) begin_residence(Device::cpu, i);
+  }
+  for (const std::size_t i : b.download_begins) begin_transfer(i);
+  end_transfers(b.download_ends);
+  for (const std::size_t i : b.download_ends) {
+    if (last_download_.empty() || last_download_.front().id < tickets_[i].id) {
+      last_download_ = {tickets_[i]};
+    }
+  }
+  if (!last) {
+    for (const std::size_t i : b.gpu_ends) end_residence(Device::gpu, i, step);
+    for (const std::size_t i : b.gpu_begins) begin_residence(Device::gpu, i);
+  }
+  for (const std::size_t i : b.upload_begins) begin_transfer(i);
+  end_transfers(b.upload_ends);
+}
+
+void Executor::run_node(NodeId id) {
+  const KernelNode& node = graph_.node(id);
+  const PlannedNode& planned = plan_.nodes[id.index()];
+  const Device side = planned.device;
+  book_.begin_node(id);
+  follow_book();
+  const std::string who = fmt::format("node '{}'", node.name);
+  for (const StorageId storage : node.temporaries) {
+    fill(side, address(side, storage, who), poison, bytes(storage));
+  }
+  const NodeArguments arguments =
+      arguments_of(node, micro_batch_size(plan_),
+                   [&](StorageId storage) { return address(side, storage, who); });
+  KernelCall call{.kernel = node.kernel,
+                  .device = side,
+                  .attributes = &node.attributes,
+                  .reads = arguments.reads,
+                  .writes = arguments.writes,
+                  .engine = planned.engine,
+                  .workspace = nullptr,
+                  .workspace_bytes = {}};
+  if (side == Device::gpu && planned.workspace > Bytes(0)) {
+    call.workspace = base(Device::gpu) + places_.workspace[id.index()].count();
+    call.workspace_bytes = planned.workspace;
+    touched(Device::gpu, call.workspace, planned.workspace);
+  }
+  execution_.gpu_peak = std::max(execution_.gpu_peak, book_.live_on_gpu(id));
+  const auto ticket = timed([&] { return backend_.run(call); });
+  if (!ticket) return violation(fmt::format("{}: {}", who, ticket.error().front().message));
+  compute_ = {*ticket};
+  book_.end_node(id);
+  const Device other = side == Device::gpu ? Device::cpu : Device::gpu;
+  for (const StorageId storage : book_.made_stale(side, id)) {
+    fill(other, address(other, storage, who), poison, bytes(storage));
+  }
+  if (places_.canary > Bytes(0)) check_canaries(who);
+}
+
+void Executor::check_canaries(const std::string& when) {
+  std::vector<std::byte> found(static_cast<std::size_t>(places_.canary.count()));
+  const auto check = [&](Device side, StorageId storage, std::size_t index) {
+    std::byte* const data = place(side, index);
+    for (std::byte* const at : {data - places_.canary.count(), data + bytes(storage).count()}) {
+      read(side, found.data(), at, places_.canary);
+      if (std::all_of(found.begin(), found.end(), [](std::byte b) { return b == canary; })) {
+        continue;
+      }
+      execution_.overruns.push_back(fmt::format(
+          "bytes {} '{}' on the {} are spoilt after {}", at < data ? "before" : "behind",
+          graph_.storage(storage).name, side_name(side), when));
+      throw Stop{};
+    }
+  };
+  for (std::size_t i = 0; i < graph_.storages.size(); ++i) {
+    const StorageId storage = StorageId::of(i);
+    for (const Device side : {Device::gpu, Device::cpu}) {
+      if (const auto index = book_.residence(side, storage)) check(side, storage, *index);
+    }
+  }
+}
+
+/// Where a result is to be read: a persistent storage where the next step will look for it, which
+/// is where this one found it (of two such sides the one that a mistake left behind); anything else
+/// where its newest version is.
+std::optional<Device> Executor::side_of_result(StorageId id, bool at_end) const {
+  const std::array sides{Device::gpu, Device::cpu};
+  std::optional<Device> found;
+  for (const Device side : sides) {
+    if (at_end && book_.was_there_at_start(side, id)) {
+      if (!book_.newest(side, id)) return side;
+      found = side;
+    }
+  }
+  for (const Device side : sides) {
+    if (!found && book_.newest(side, id)) found = side;
+  }
+  return found;
+}
+
+/// Reads the results that are due.
+void Executor::capture(std::int32_t after) {
+  const auto begin = std::lower_bound(
+      results_.begin(), results_.end(), after,
+      [](const ResultPlace& place, std::int32_t step) { return place.after < step; });
+  const bool at_end = static_cast<std::size_t>(after) == graph_.nodes.size();
+  for (auto result = begin; result != results_.end() && result->after == after; ++result) {
+    const StorageId id = result->storage;
+    const auto side = side_of_result(id, at_end);
+    const auto residence = side ? book_.residence(*side, id) : std::nullopt;
+    if (!residence) continue;  // missing: a difference
+    std::vector<std::byte>& value = execution_.results[id];
+    value.resize(static_cast<std::size_t>(bytes(id).count()));
+    read(*side, value.data(), place(*side, *residence), bytes(id));
+  }
+}
+
+Result<Execution> Executor::run() {
+  backend_.set_copy_timing(options_.timing);
+  if (auto done = backend_.allocate(places_.gpu_arena, places_.host_arena); !done) {
+    return tl::unexpected(done.error());
+  }
+  try {
+    check_bounds();
+    prepare();
+    const auto steps = static_cast<std::int32_t>(graph_.nodes.size());
+    for (std::int32_t step = 0; step < steps; ++step) {
+      at_boundary(step);
+      run_node(NodeId{step});
+      capture(step);
+    }
+    at_boundary(steps);
+    if (auto done = backend_.synchronize(); !done) return tl::unexpected(done.error());
+    execution_.completed = true;
+    book_.end_step();
+    capture(steps);
+    if (places_.canary > Bytes(0)) check_canaries("the step");
+    follow_book();
+  } catch (const Stop&) {
+    // What stopped it is among the violations or the overruns.
+  }
+  execution_.h2d = backend_.copied(Direction::h2d);
+  execution_.d2h = backend_.copied(Direction::d2h);
+  return execution_;
+}
+
+}  // namespace
+
+Result<Execution> execute(const Plan& plan, const StepGraph& graph, Backend& backend,
+                          const ExecutionOptions& options) {
+  return Executor(plan, graph, backend, options).run();
+}
+
+}  // namespace stowage

@@ -1,0 +1,50 @@
+// The executor: runs a plan's step, node by node and copy by copy, on a backend.
+//
+// At boundary t, between the end of node t - 1 and the start of node t: residences on the host
+// change; downloads that begin at t are issued; the compute lane waits for the downloads that end
+// at t; residences on the GPU change; uploads that begin at t are issued; the compute lane waits
+// for the uploads that end at t. Then node t runs.
+//
+// Whatever is not there is NaN (0xFF bytes): both arenas to begin with, a place when its residence
+// ends, a copy that a write on the other side makes stale, temporaries and workspaces before their
+// node. So a plan that reads what is not there gives wrong numbers, quite apart from the book that
+// the executor keeps (residency_book.hpp). In padded places every canary is looked at after every
+// node.
+//
+// Deterministic but for the seconds. Not thread-safe: one execution a backend at a time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gpu_probe/run/arena_places.hpp"
+#include "gpu_probe/run/backend.hpp"
+#include "gpu_probe/run/step_results.hpp"
+
+namespace stowage {
+
+struct ExecutionOptions {
+  bool padded = false;  ///< else the plan's own offsets
+  CopyTiming timing;
+  /// false: go on for as long as there are addresses, to see what the numbers say.
+  bool stop_at_violation = true;
+};
+
+struct Execution {
+  /// What the plan did wrong, in order: by the book, by the arenas' bounds, by a kernel's refusal.
+  std::vector<std::string> violations;
+  std::vector<std::string> overruns;  ///< spoilt canaries: a kernel's fault, or a copy's
+  bool completed = false;             ///< the step's last node has run
+  StepResults results;                ///< of what ran
+  Bytes gpu_peak;                     ///< largest sum of residences and workspace on the GPU
+  Bytes gpu_high_water;               ///< how far into the GPU arena anything was read or written
+  Bytes host_high_water;
+  CopyCount h2d, d2h;
+  double seconds = 0;  ///< in kernels and copies
+};
+
+/// Precondition: mismatches(plan, graph) is empty. Errors: the backend cannot provide the arenas.
+[[nodiscard]] Result<Execution> execute(const Plan& plan, const StepGraph& graph, Backend& backend,
+                                        const ExecutionOptions& options);
+
+}  // namespace stowage

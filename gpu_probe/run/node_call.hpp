@@ -1,0 +1,25 @@
+// From a step graph's node to a kernel call: shapes at the batch, addresses from whoever knows
+// them.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "estimator/step/step_graph.hpp"
+#include "gpu_probe/run/backend.hpp"
+
+namespace stowage {
+
+struct NodeArguments {
+  std::vector<TensorArgument> reads, writes;
+};
+
+/// Precondition: every argument is contiguous with offset 0, as the `stowage` set's are.
+[[nodiscard]] NodeArguments arguments_of(const KernelNode& node, std::int64_t batch,
+                                         const std::function<std::byte*(StorageId)>& address);
+
+/// The storages that a node reads, writes, or either; each once, ascending.
+[[nodiscard]] std::vector<StorageId> storages_read(const KernelNode& node);
+[[nodiscard]] std::vector<StorageId> storages_written(const KernelNode& node);
+
+}  // namespace stowage

@@ -1,0 +1,270 @@
+#include "gpu_probe/run/residency_book.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gpu_probe/run/node_call.hpp"
+
+namespace stowage {
+
+const char* side_name(Device device) { return device == Device::gpu ? "GPU" : "host"; }
+
+namespace {
+
+Device other_side(Device device) { return device == Device::gpu ? Device::cpu : Device::gpu; }
+
+Device source_of(Direction direction) {
+  return direction == Direction::h2d ? Device::cpu : Device::gpu;
+}
+
+}  // namespace
+
+ResidencyBook::ResidencyBook(const Plan& plan, const StepGraph& graph)
+    : plan_(plan), graph_(graph), newest_(graph.storages.size(), no_value) {
+  for (Side& s : sides_) {
+    s.copies.resize(graph.storages.size());
+    s.start_offset.resize(graph.storages.size());
+  }
+  for (std::size_t i = 0; i < newest_.size(); ++i) {
+    if (graph.storages[i].persistence != Persistence::transient) newest_[i] = 0;
+  }
+}
+
+const std::vector<Residence>& ResidencyBook::residences(Device device) const {
+  return device == Device::gpu ? plan_.gpu : plan_.host;
+}
+const std::string& ResidencyBook::name(StorageId id) const { return graph_.storage(id).name; }
+Bytes ResidencyBook::bytes(StorageId id) const { return plan_.storages[id.index()].bytes; }
+
+std::string ResidencyBook::place_text(const Residence& residence) const {
+  return fmt::format("'{}' at [{}, {})", name(residence.storage), residence.offset.count(),
+                     (residence.offset + bytes(residence.storage)).count());
+}
+
+std::string ResidencyBook::transfer_text(std::size_t transfer) const {
+  const Transfer& t = plan_.transfers[transfer];
+  return fmt::format("the {} of '{}' [{}, {})",
+                     t.direction == Direction::h2d ? "upload" : "download", name(t.storage),
+                     t.begin, t.end);
+}
+
+void ResidencyBook::violation(std::string text) { violations_.push_back(std::move(text)); }
+
+const ResidencyBook::Flight* ResidencyBook::flight(StorageId storage) const {
+  for (const Flight& f : flights_) {
+    if (plan_.transfers[f.transfer].storage == storage) return &f;
+  }
+  return nullptr;
+}
+
+std::optional<std::size_t> ResidencyBook::residence(Device device, StorageId storage) const {
+  const auto& copy = side(device).copies[storage.index()];
+  return copy ? std::optional(copy->residence) : std::nullopt;
+}
+
+bool ResidencyBook::newest(Device device, StorageId storage) const {
+  const auto& copy = side(device).copies[storage.index()];
+  return copy && copy->version != no_value && copy->version == newest_[storage.index()];
+}
+
+bool ResidencyBook::was_there_at_start(Device device, StorageId storage) const {
+  return side(device).start_offset[storage.index()].has_value();
+}
+
+void ResidencyBook::check_overlap(Device device, std::size_t index) {
+  const Residence& added = residences(device)[index];
+  Side& s = side(device);
+  const auto end = added.offset + bytes(added.storage);
+  if (end == added.offset) return;
+  // Live ones never overlap each other, so that the two neighbours are all that can.
+  const auto next = s.by_offset.lower_bound(added.offset);
+  const auto clash = [&](std::size_t other) {
+    violation(fmt::format("{} and {} overlap in the {} arena at step {}",
+                          place_text(residences(device)[other]), place_text(added),
+                          side_name(device), added.steps.begin));
+  };
+  if (next != s.by_offset.end() && next->first < end) clash(next->second);
+  if (next != s.by_offset.begin()) {
+    const Residence& before = residences(device)[std::prev(next)->second];
+    if (before.offset + bytes(before.storage) > added.offset) clash(std::prev(next)->second);
+  }
+}
+
+void ResidencyBook::begin_residence(Device device, std::size_t index) {
+  const Residence& added = residences(device)[index];
+  Side& s = side(device);
+  auto& copy = s.copies[added.storage.index()];
+  if (copy) {
+    violation(fmt::format("'{}' has two places on the {} at step {}", name(added.storage),
+                          side_name(device), added.steps.begin));
+    return;
+  }
+  check_overlap(device, index);
+  copy = Copy{.residence = index};
+  s.by_offset.emplace(added.offset, index);
+  s.live += bytes(added.storage);
+}
+
+void ResidencyBook::loaded(Device device, StorageId storage) {
+  Side& s = side(device);
+  s.copies[storage.index()]->version = 0;
+  s.start_offset[storage.index()] = residences(device)[s.copies[storage.index()]->residence].offset;
+}
+
+void ResidencyBook::end_residence(Device device, std::size_t index, std::int32_t step) {
+  const Residence& ended = residences(device)[index];
+  Side& s = side(device);
+  auto& copy = s.copies[ended.storage.index()];
+  if (!copy || copy->residence != index) return;  // it never began: said then
+  if (const Flight* f = flight(ended.storage)) {
+    violation(fmt::format("the place of '{}' on the {} ends at step {} while {} is under way",
+                          name(ended.storage), side_name(device), step,
+                          transfer_text(f->transfer)));
+  }
+  copy.reset();
+  const auto at = s.by_offset.find(ended.offset);
+  if (at != s.by_offset.end() && at->second == index) s.by_offset.erase(at);
+  s.live -= bytes(ended.storage);
+}
+
+void ResidencyBook::begin_transfer(std::size_t index) {
+  const Transfer& t = plan_.transfers[index];
+  const Device source = source_of(t.direction);
+  const auto& from = side(source).copies[t.storage.index()];
+  const auto& to = side(other_side(source)).copies[t.storage.index()];
+  for (const auto& [copy, device] :
+       {std::pair(&from, source), std::pair(&to, other_side(source))}) {
+    if (!*copy) {
+      violation(fmt::format("{} begins where '{}' has no place on the {}", transfer_text(index),
+                            name(t.storage), side_name(device)));
+      return;
+    }
+  }
+  if (from->version == no_value) {
+    violation(fmt::format("{} begins before the {} copy has a value", transfer_text(index),
+                          side_name(source)));
+  }
+  if (const Flight* f = flight(t.storage)) {
+    violation(fmt::format("{} begins while {} is under way", transfer_text(index),
+                          transfer_text(f->transfer)));
+  }
+  flights_.push_back({index, from->version});
+  side(other_side(source)).copies[t.storage.index()]->version = no_value;
+}
+
+void ResidencyBook::end_transfer(std::size_t index) {
+  const auto at = std::find_if(flights_.begin(), flights_.end(),
+                               [&](const Flight& f) { return f.transfer == index; });
+  if (at == flights_.end()) return;  // it never began: said then
+  const Transfer& t = plan_.transfers[index];
+  auto& to = side(other_side(source_of(t.direction))).copies[t.storage.index()];
+  if (to) to->version = at->version;
+  flights_.erase(at);
+}
+
+void ResidencyBook::check_place(const KernelNode& node, NodeId id, StorageId storage,
+                                const char* what) {
+  const Device device = plan_.nodes[id.index()].device;
+  if (side(device).copies[storage.index()]) return;
+  violation(fmt::format("node '{}' {} '{}' at step {}, whose {} copy is not there", node.name, what,
+                        name(storage), id.value, side_name(device)));
+}
+
+void ResidencyBook::check_read(const KernelNode& node, NodeId id, StorageId storage) {
+  const Device device = plan_.nodes[id.index()].device;
+  const auto& copy = side(device).copies[storage.index()];
+  check_place(node, id, storage, "reads");
+  if (!copy || newest(device, storage)) return;
+  violation(
+      fmt::format("node '{}' reads '{}' at step {}, whose {} copy {}", node.name, name(storage),
+                  id.value, side_name(device),
+                  copy->version == no_value ? "has no value yet" : "is not the newest version"));
+}
+
+void ResidencyBook::check_workspace(NodeId id) {
+  const PlannedNode& node = plan_.nodes[id.index()];
+  if (node.workspace == Bytes(0) || node.device != Device::gpu) return;
+  const auto& live = side(Device::gpu).by_offset;
+  const Bytes end = node.workspace_offset + node.workspace;
+  auto next = live.lower_bound(node.workspace_offset);
+  if (next != live.begin()) --next;
+  for (; next != live.end() && next->first < end; ++next) {
+    const Residence& other = plan_.gpu[next->second];
+    if (other.offset + bytes(other.storage) <= node.workspace_offset) continue;
+    violation(fmt::format(
+        "the workspace of '{}' at [{}, {}) and {} overlap in the GPU arena at "
+        "step {}",
+        node.name, node.workspace_offset.count(), end.count(), place_text(other), id.value));
+  }
+}
+
+void ResidencyBook::begin_node(NodeId id) {
+  const KernelNode& node = graph_.node(id);
+  for (const StorageId storage : storages_read(node)) check_read(node, id, storage);
+  for (const StorageId storage : node.temporaries) check_place(node, id, storage, "works in");
+  for (const StorageId storage : storages_written(node)) {
+    check_place(node, id, storage, "writes");
+    if (const Flight* f = flight(storage)) {
+      violation(fmt::format("node '{}' writes '{}' at step {} while {} is under way", node.name,
+                            name(storage), id.value, transfer_text(f->transfer)));
+    }
+  }
+  check_workspace(id);
+}
+
+void ResidencyBook::end_node(NodeId id) {
+  const Device device = plan_.nodes[id.index()].device;
+  for (const StorageId storage : storages_written(graph_.node(id))) {
+    auto& copy = side(device).copies[storage.index()];
+    ++newest_[storage.index()];
+    if (copy) copy->version = newest_[storage.index()];
+  }
+}
+
+std::vector<StorageId> ResidencyBook::made_stale(Device written_on, NodeId node) const {
+  std::vector<StorageId> stale;
+  const Side& other = side(other_side(written_on));
+  for (const StorageId storage : storages_written(graph_.node(node))) {
+    if (other.copies[storage.index()]) stale.push_back(storage);
+  }
+  return stale;
+}
+
+void ResidencyBook::check_end(Device device, StorageId storage) {
+  const Side& s = side(device);
+  const auto& start = s.start_offset[storage.index()];
+  if (!start) return;
+  const auto& copy = s.copies[storage.index()];
+  if (!copy || residences(device)[copy->residence].offset != *start) {
+    violation(fmt::format("'{}' begins the step on the {} at {} and does not end it there",
+                          name(storage), side_name(device), start->count()));
+  } else if (!newest(device, storage)) {
+    violation(fmt::format("'{}' ends the step on the {} without the newest version", name(storage),
+                          side_name(device)));
+  }
+}
+
+void ResidencyBook::end_step() {
+  for (std::size_t i = 0; i < newest_.size(); ++i) {
+    const StorageId storage = StorageId::of(i);
+    if (graph_.storages[i].persistence != Persistence::persistent) continue;
+    check_end(Device::gpu, storage);
+    check_end(Device::cpu, storage);
+    if (newest_[i] > 0 && !newest(Device::gpu, storage) && !newest(Device::cpu, storage)) {
+      violation(
+          fmt::format("the newest version of '{}' is lost when the step ends", name(storage)));
+    }
+  }
+  for (const Flight& f : flights_) {
+    violation(fmt::format("{} is under way when the step ends", transfer_text(f.transfer)));
+  }
+}
+
+Bytes ResidencyBook::live_on_gpu(NodeId node) const {
+  const PlannedNode& planned = plan_.nodes[node.index()];
+  return planned.device == Device::gpu ? side(Device::gpu).live + planned.workspace
+                                       : side(Device::gpu).live;
+}
+
+}  // namespace stowage

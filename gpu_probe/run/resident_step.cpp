@@ -1,0 +1,123 @@
+#include "gpu_probe/run/resident_step.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "gpu_probe/host/host_kernels.hpp"
+#include "gpu_probe/run/initial_values.hpp"
+#include "gpu_probe/run/node_call.hpp"
+
+namespace stowage {
+namespace {
+
+struct Free {
+  void operator()(std::byte* data) const { std::free(data); }
+};
+using Buffer = std::unique_ptr<std::byte, Free>;
+
+constexpr std::size_t line = 64;
+
+Buffer make_buffer(std::size_t size) {
+  void* const data = std::aligned_alloc(line, (size / line + 1) * line);
+  if (data == nullptr) throw std::bad_alloc();
+  return Buffer(static_cast<std::byte*>(data));
+}
+
+/// The last node that touches each storage; persistent ones stay to the end.
+std::vector<std::size_t> last_touches(const StepGraph& graph) {
+  std::vector<std::size_t> last(graph.storages.size(), 0);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (const StorageId id : storages_read(graph.nodes[i])) last[id.index()] = i;
+    for (const StorageId id : storages_written(graph.nodes[i])) last[id.index()] = i;
+  }
+  for (std::size_t s = 0; s < last.size(); ++s) {
+    if (graph.storages[s].persistence == Persistence::persistent) last[s] = graph.nodes.size();
+  }
+  return last;
+}
+
+class ResidentStep {
+ public:
+  ResidentStep(const StepGraph& graph, std::int64_t batch)
+      : graph_(graph),
+        batch_(batch),
+        initial_(initial_values(graph, batch)),
+        last_(last_touches(graph)),
+        buffers_(graph.storages.size()) {}
+
+  Result<StepResults> run() {
+    const std::vector<ResultPlace> places = results_of(graph_);
+    StepResults results;
+    auto place = places.begin();
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (auto done = run_node(graph_.nodes[i]); !done) return tl::unexpected(done.error());
+      for (; place != places.end() && place->after == static_cast<std::int32_t>(i); ++place) {
+        results[place->storage] = contents(place->storage);
+      }
+      release(i);
+    }
+    for (; place != places.end(); ++place) results[place->storage] = contents(place->storage);
+    return results;
+  }
+
+ private:
+  std::size_t size(StorageId id) const {
+    return static_cast<std::size_t>(graph_.storage(id).bytes.at(batch_));
+  }
+
+  std::byte* address(StorageId id) {
+    Buffer& buffer = buffers_[id.index()];
+    if (buffer == nullptr) {
+      buffer = make_buffer(size(id));
+      const auto& value = initial_[id.index()];
+      std::copy(value.begin(), value.end(), buffer.get());
+    }
+    return buffer.get();
+  }
+
+  std::vector<std::byte> contents(StorageId id) {
+    const std::byte* const data = address(id);
+    return {data, data + size(id)};
+  }
+
+  Result<void> run_node(const KernelNode& node) {
+    const NodeArguments arguments =
+        arguments_of(node, batch_, [this](StorageId id) { return address(id); });
+    const auto done = run_host_kernel({.kernel = node.kernel,
+                                       .device = Device::cpu,
+                                       .attributes = &node.attributes,
+                                       .reads = arguments.reads,
+                                       .writes = arguments.writes,
+                                       .engine = {},
+                                       .workspace = nullptr,
+                                       .workspace_bytes = {}});
+    if (done) return {};
+    return failure(fmt::format("node '{}': {}", node.name, done.error().front().message));
+  }
+
+  void release(std::size_t node) {
+    for (const auto& storages :
+         {storages_read(graph_.nodes[node]), storages_written(graph_.nodes[node])}) {
+      for (const StorageId id : storages) {
+        if (last_[id.index()] == node) buffers_[id.index()].reset();
+      }
+    }
+  }
+
+  const StepGraph& graph_;
+  std::int64_t batch_;
+  std::vector<std::vector<std::byte>> initial_;
+  std::vector<std::size_t> last_;
+  std::vector<Buffer> buffers_;
+};
+
+}  // namespace
+
+Result<StepResults> run_resident_step(const StepGraph& graph, std::int64_t batch) {
+  return ResidentStep(graph, batch).run();
+}
+
+}  // namespace stowage

@@ -1,0 +1,16 @@
+// The reference: a step with everything resident.
+//
+// Every storage has a buffer of its own from its first touch to its last; there is no arena, no
+// transfer and no plan, only the step graph's nodes in their order on the host kernels. It shares
+// no code with the executor but the building of a kernel call.
+#pragma once
+
+#include "estimator/base/diagnostic.hpp"
+#include "gpu_probe/run/step_results.hpp"
+
+namespace stowage {
+
+/// `batch` is of one micro-batch. Errors: a host kernel's refusal, with the node's name.
+[[nodiscard]] Result<StepResults> run_resident_step(const StepGraph& graph, std::int64_t batch);
+
+}  // namespace stowage

@@ -1,0 +1,130 @@
+#include "gpu_probe/run/step_results.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <tuple>
+
+namespace stowage {
+namespace {
+
+/// The last node that writes a storage before any update, by StorageId; -1: none.
+std::vector<std::int32_t> last_writers(const StepGraph& graph, bool updates_too) {
+  std::vector<std::int32_t> last(graph.storages.size(), -1);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].phase == Phase::update && !updates_too) continue;
+    for (const TensorView& view : graph.nodes[i].writes) {
+      last[view.storage.index()] = static_cast<std::int32_t>(i);
+    }
+  }
+  return last;
+}
+
+/// By StorageId; float32 of what no node writes.
+std::vector<DataType> written_types(const StepGraph& graph) {
+  std::vector<DataType> types(graph.storages.size(), DataType::float32);
+  for (const KernelNode& node : graph.nodes) {
+    for (const TensorView& view : node.writes) types[view.storage.index()] = view.type;
+  }
+  return types;
+}
+
+ResultKind kind_of(StorageClass storage_class) {
+  if (storage_class == StorageClass::parameter) return ResultKind::parameter;
+  if (storage_class == StorageClass::buffer) return ResultKind::buffer;
+  return ResultKind::optimizer_state;
+}
+
+}  // namespace
+
+std::vector<ResultPlace> results_of(const StepGraph& graph) {
+  const auto written = last_writers(graph, true), computed = last_writers(graph, false);
+  std::vector<ResultPlace> places;
+  const auto add = [&](const TensorView& view, ResultKind kind) {
+    if (!view.storage.valid() || computed[view.storage.index()] < 0) return;
+    places.push_back({view.storage, kind, view.type, computed[view.storage.index()]});
+  };
+  if (graph.settings.mode == Mode::inference) add(graph.output, ResultKind::output);
+  for (const TensorView& loss : graph.losses) add(loss, ResultKind::loss);
+  for (const TensorView& gradient : graph.gradients) add(gradient, ResultKind::gradient);
+  const auto end = static_cast<std::int32_t>(graph.nodes.size());
+  const std::vector<DataType> types = written_types(graph);
+  for (std::size_t i = 0; i < graph.storages.size(); ++i) {
+    const Storage& storage = graph.storages[i];
+    if (storage.persistence != Persistence::persistent || written[i] < 0) continue;
+    const StorageId id = StorageId::of(i);
+    places.push_back({id, kind_of(storage.storage_class), types[i], end});
+  }
+  std::sort(places.begin(), places.end(), [](const ResultPlace& a, const ResultPlace& b) {
+    return std::tuple(a.after, a.storage) < std::tuple(b.after, b.storage);
+  });
+  return places;
+}
+
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+void compare_floats(const std::vector<std::byte>& actual, const std::vector<std::byte>& expected,
+                    double& absolute, double& magnitude, bool& finite) {
+  for (std::size_t at = 0; at + sizeof(float) <= expected.size(); at += sizeof(float)) {
+    float a = 0, e = 0;
+    std::memcpy(&a, actual.data() + at, sizeof a);
+    std::memcpy(&e, expected.data() + at, sizeof e);
+    finite = finite && std::isfinite(e);
+    const double gap = std::abs(static_cast<double>(a) - e);
+    absolute = std::isfinite(gap) ? std::max(absolute, gap) : infinite;
+    magnitude = std::max(magnitude, std::abs(static_cast<double>(e)));
+  }
+}
+
+}  // namespace
+
+Difference difference(const StepGraph& graph, const std::vector<ResultPlace>& places,
+                      ResultKind kind, const StepResults& actual, const StepResults& expected) {
+  Difference result;
+  for (const ResultPlace& place : places) {
+    if (place.kind != kind) continue;
+    ++result.tensors;
+    const auto a = actual.find(place.storage), e = expected.find(place.storage);
+    double absolute = 0, magnitude = 0;
+    if (a == actual.end() || e == expected.end() || a->second.size() != e->second.size()) {
+      absolute = infinite;
+    } else if (place.type == DataType::float32) {
+      compare_floats(a->second, e->second, absolute, magnitude, result.finite);
+    } else if (a->second != e->second) {
+      absolute = infinite;
+    }
+    if (absolute > 0 || a == actual.end() || e == expected.end() || a->second != e->second) {
+      ++result.unequal;
+    }
+    const double relative = absolute == 0 ? 0 : magnitude > 0 ? absolute / magnitude : infinite;
+    if (relative > result.relative || result.worst.empty()) {
+      result.worst = graph.storage(place.storage).name;
+    }
+    result.absolute = std::max(result.absolute, absolute);
+    result.relative = std::max(result.relative, relative);
+  }
+  return result;
+}
+
+std::string plural(ResultKind kind) {
+  switch (kind) {
+    case ResultKind::output:
+      return "outputs";
+    case ResultKind::loss:
+      return "losses";
+    case ResultKind::gradient:
+      return "gradients";
+    case ResultKind::parameter:
+      return "updated parameters";
+    case ResultKind::optimizer_state:
+      return "optimizer state";
+    case ResultKind::buffer:
+      return "running statistics";
+  }
+  return "";
+}
+
+}  // namespace stowage

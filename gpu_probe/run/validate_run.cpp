@@ -1,0 +1,170 @@
+#include "gpu_probe/run/validate_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "gpu_probe/run/executor.hpp"
+#include "gpu_probe/run/missing_kernels.hpp"
+#include "gpu_probe/run/plan_match.hpp"
+#include "gpu_probe/run/resident_step.hpp"
+
+namespace stowage {
+namespace {
+
+/// One way of executing the plan.
+struct Way {
+  const char* name;
+  bool padded;
+  CopyTiming timing;
+};
+constexpr std::array<Way, 3> ways{{
+    {"exact offsets, early copies", false, {false, false}},
+    {"exact offsets, late copies", false, {true, true}},
+    {"padded places, late downloads", true, {false, true}},
+}};
+constexpr std::size_t most_listed = 5;
+
+std::string first_of(const std::vector<std::string>& texts) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(texts.size(), most_listed); ++i) {
+    text += (i == 0 ? "" : "; ") + texts[i];
+  }
+  if (texts.size() > most_listed) {
+    text += fmt::format("; and {} more", texts.size() - most_listed);
+  }
+  return text;
+}
+
+Check agreement(const Plan& plan, const StepGraph& graph) {
+  const auto found = mismatches(plan, graph);
+  return {"plan and step agree", found.empty(),
+          found.empty()
+              ? fmt::format("{} nodes, {} storages", graph.nodes.size(), graph.storages.size())
+              : first_of(found)};
+}
+
+Check completion(const Way& way, const Execution& run, std::size_t nodes) {
+  const bool clean = run.violations.empty() && run.completed;
+  return {fmt::format("residency ({})", way.name), clean,
+          clean ? fmt::format("{} nodes, {} uploads, {} downloads", nodes, run.h2d.copies,
+                              run.d2h.copies)
+          : run.violations.empty() ? std::string("the step was not completed")
+                                   : first_of(run.violations)};
+}
+
+Check canaries(const Execution& run) {
+  const bool clean = run.overruns.empty() && run.completed;
+  return {"canaries", clean,
+          clean                  ? "no byte beside an argument was written"
+          : run.overruns.empty() ? std::string("the padded run was not completed")
+                                 : first_of(run.overruns)};
+}
+
+std::string planned_text(Bytes measured, Bytes planned) {
+  return fmt::format("{} bytes measured, {} planned", measured.count(), planned.count());
+}
+
+void check_memory(const Plan& plan, const MeasuredRun& m, std::vector<Check>& checks) {
+  checks.push_back({"GPU peak", m.gpu_peak == plan.totals.gpu_peak,
+                    planned_text(m.gpu_peak, plan.totals.gpu_peak)});
+  checks.push_back({"GPU arena", m.gpu_high_water <= plan.totals.arena,
+                    fmt::format("touched up to byte {} of {}", m.gpu_high_water.count(),
+                                plan.totals.arena.count())});
+  checks.push_back({"host arena", m.host_high_water <= plan.totals.host_peak,
+                    fmt::format("touched up to byte {} of {}", m.host_high_water.count(),
+                                plan.totals.host_peak.count())});
+  checks.push_back({"bytes to the GPU", m.h2d.bytes == plan.totals.h2d,
+                    planned_text(m.h2d.bytes, plan.totals.h2d)});
+  checks.push_back({"bytes from the GPU", m.d2h.bytes == plan.totals.d2h,
+                    planned_text(m.d2h.bytes, plan.totals.d2h)});
+}
+
+/// Whether `a` is a worse difference than `b`.
+bool worse(const Difference& a, const Difference& b) {
+  return std::pair(a.relative, a.unequal) > std::pair(b.relative, b.unequal);
+}
+
+Check equality(const MeasuredDifference& measured, const char* way, double tolerance) {
+  const Difference& d = measured.difference;
+  Check check{plural(measured.kind), d.finite && d.relative <= tolerance, ""};
+  if (tolerance == 0) check.passed = check.passed && d.unequal == 0;
+  if (!d.finite) {
+    check.detail = "the reference's own values are not finite";
+  } else if (d.unequal == 0) {
+    check.detail = fmt::format("{} tensors, every bit equal in every run", d.tensors);
+  } else {
+    check.detail = fmt::format(
+        "{} of {} tensors differ; largest difference {:.3g}, relative {:.3g}, at '{}' ({})",
+        d.unequal, d.tensors, d.absolute, d.relative, d.worst, way);
+  }
+  return check;
+}
+
+void check_results(const StepGraph& graph, const std::array<Execution, ways.size()>& runs,
+                   const StepResults& reference, const RunOptions& options, RunReport& report) {
+  const std::vector<ResultPlace> places = results_of(graph);
+  for (const ResultKind kind :
+       {ResultKind::output, ResultKind::loss, ResultKind::gradient, ResultKind::parameter,
+        ResultKind::optimizer_state, ResultKind::buffer}) {
+    MeasuredDifference measured{.kind = kind};
+    const char* way = ways[0].name;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const Difference d = difference(graph, places, kind, runs[i].results, reference);
+      if (i > 0 && !worse(d, measured.difference)) continue;
+      measured.difference = d;
+      way = ways[i].name;
+    }
+    if (measured.difference.tensors == 0) continue;
+    report.checks.push_back(equality(measured, way, options.tolerance));
+    report.measured.differences.push_back(std::move(measured));
+  }
+}
+
+}  // namespace
+
+bool RunReport::passed() const {
+  return !checks.empty() &&
+         std::all_of(checks.begin(), checks.end(), [](const Check& c) { return c.passed; });
+}
+
+Result<RunReport> run_plan(const Plan& plan, const StepGraph& graph, Backend& backend,
+                           const RunOptions& options) {
+  if (graph.settings.kernels != KernelSet::stowage) {
+    return failure(fmt::format("the plan is made of {}'s kernels, which Stowage does not run",
+                               to_string(graph.settings.kernels)),
+                   "make it with --runtime stowage to have it executed");
+  }
+  RunReport report{.backend = backend.name()};
+  report.checks.push_back(agreement(plan, graph));
+  if (!report.passed()) return report;
+  if (const auto missing = missing_kernels(plan, graph, backend.gpu_kernels()); !missing.empty()) {
+    return failure(first_of(missing), "its memory is planned and checked all the same");
+  }
+  const auto reference = run_resident_step(graph, micro_batch_size(plan));
+  if (!reference) return tl::unexpected(reference.error());
+  std::array<Execution, ways.size()> runs;
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    auto run = execute(plan, graph, backend,
+                       {.padded = ways[i].padded,
+                        .timing = ways[i].timing,
+                        .stop_at_violation = options.stop_at_violation});
+    if (!run) return tl::unexpected(run.error());
+    runs[i] = std::move(*run);
+    report.checks.push_back(completion(ways[i], runs[i], graph.nodes.size()));
+  }
+  report.checks.push_back(canaries(runs[2]));
+  report.measured = {.gpu_peak = runs[0].gpu_peak,
+                     .gpu_high_water = runs[0].gpu_high_water,
+                     .host_high_water = runs[0].host_high_water,
+                     .h2d = runs[0].h2d,
+                     .d2h = runs[0].d2h,
+                     .step_seconds = runs[0].seconds,
+                     .differences = {}};
+  check_memory(plan, report.measured, report.checks);
+  check_results(graph, runs, *reference, options, report);
+  return report;
+}
+
+}  // namespace stowage

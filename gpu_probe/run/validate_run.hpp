@@ -1,0 +1,55 @@
+// The proof by execution: a plan's step run on a backend, against the same step with everything
+// resident.
+//
+// Three runs: at the plan's own offsets with copies as early as the plan's meaning allows, the same
+// with copies as late as it allows, and in padded places with canaries. The reference has the same
+// micro-batching and initial values and runs on the host kernels. On the host backend the two run
+// the same kernels on the same numbers, and a host kernel's result does not depend on addresses:
+// the results must be equal bit by bit (tolerance 0). A GPU's differ by rounding.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpu_probe/run/backend.hpp"
+#include "gpu_probe/run/step_results.hpp"
+#include "planner/plan/plan.hpp"
+#include "planner/validate/validate_plan.hpp"
+
+namespace stowage {
+
+struct RunOptions {
+  double tolerance = 0;           ///< of relative differences (Difference::relative)
+  bool stop_at_violation = true;  ///< false: let the numbers speak too
+};
+
+struct MeasuredDifference {
+  ResultKind kind = ResultKind::loss;
+  Difference difference;  ///< the worst of the runs
+};
+
+/// Measured in the run at the plan's own offsets with early copies.
+struct MeasuredRun {
+  Bytes gpu_peak;        ///< largest sum of what was resident, workspaces included
+  Bytes gpu_high_water;  ///< how far into the arena anything was read or written
+  Bytes host_high_water;
+  CopyCount h2d, d2h;
+  double step_seconds = 0;  ///< in kernels and copies, one after the other on the host backend
+  std::vector<MeasuredDifference> differences;
+};
+
+struct RunReport {
+  std::string backend;  ///< "host", "cuda: NVIDIA H200"
+  std::vector<Check> checks;
+  MeasuredRun measured;
+  [[nodiscard]] bool passed() const;  ///< there are checks, and all passed
+};
+
+/// Errors, which are not findings about the plan: a plan of kernels that Stowage does not run
+/// (`--runtime pytorch`), kernels or data types without an implementation (missing_kernels.hpp), no
+/// memory for the arenas.
+[[nodiscard]] Result<RunReport> run_plan(const Plan& plan, const StepGraph& graph, Backend& backend,
+                                         const RunOptions& options = {});
+
+}  // namespace stowage

@@ -1,0 +1,383 @@
+#include "planner/assemble/assemble_plan.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <tuple>
+
+#include "planner/assemble/item_moves.hpp"
+#include "planner/assemble/schedule_copies.hpp"
+
+namespace stowage {
+namespace {
+
+std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+const EngineCost& engine_of(const ResidencyProblem& problem, const Placement& placement,
+                            std::size_t node) {
+  return problem.operations[node].engines[at(placement.engine[node])];
+}
+
+std::vector<double> node_seconds(const ResidencyProblem& problem, const Placement& placement) {
+  std::vector<double> seconds;
+  for (std::size_t i = 0; i < problem.operations.size(); ++i) {
+    seconds.push_back(placement.device[i] == Device::gpu ? engine_of(problem, placement, i).seconds
+                                                         : problem.operations[i].cpu_seconds);
+  }
+  return seconds;
+}
+
+/// What wants a place in an arena, and which residences or workspaces the place is for.
+struct Claims {
+  std::vector<ArenaRequest> requests;
+  std::vector<std::pair<std::int32_t, Residence>> residences;     ///< (request, without offset)
+  std::vector<std::pair<std::int32_t, std::int32_t>> workspaces;  ///< (request, node)
+
+  std::int32_t request(Bytes bytes) {
+    requests.push_back({{}, bytes});
+    return static_cast<std::int32_t>(requests.size()) - 1;
+  }
+  void residence(std::int32_t request, StorageId storage, StepRange steps) {
+    requests[at(request)].live.push_back(steps);
+    residences.push_back({request, {storage, steps, Bytes()}});
+  }
+};
+
+class Assembly {
+ public:
+  Assembly(const SizedStep& step, const ResidencyProblem& problem, const Placement& placement,
+           const AssemblyOptions& options)
+      : step_(step),
+        problem_(problem),
+        placement_(placement),
+        options_(options),
+        steps_(static_cast<std::int32_t>(problem.operations.size())),
+        moves_(make_moves(problem, placement)) {
+    assert(problem.storage_of.size() == problem.items.size());
+  }
+
+  Plan run() {
+    describe();
+    schedule_and_pack();
+    const Claims host = claim_host();
+    const ArenaPacking packed_host = pack(host, Bytes());
+    plan_.host = residences(host, packed_host);
+    plan_.totals.host_peak = packed_host.peak;
+    plan_.totals.gpu_peak = gpu_peak();
+    add_transfers();
+    const PlanSeconds seconds = plan_seconds(problem_, placement_, plan_);
+    plan_.totals.step_seconds =
+        simulate_lanes(seconds.nodes, plan_.transfers, seconds.transfers).step_seconds;
+    return std::move(plan_);
+  }
+
+ private:
+  [[nodiscard]] StorageId storage_of(std::int32_t item) const {
+    return problem_.storage_of[at(item)];
+  }
+  [[nodiscard]] Bytes bytes_of(std::int32_t item) const { return problem_.items[at(item)].bytes; }
+  [[nodiscard]] Bytes workspace(std::int32_t node) const {
+    return placement_.device[at(node)] == Device::gpu
+               ? engine_of(problem_, placement_, at(node)).workspace
+               : Bytes();
+  }
+  [[nodiscard]] const std::vector<StorageId>& temporaries(std::int32_t node) const {
+    return step_.graph->nodes[at(node)].temporaries;
+  }
+
+  void describe() {
+    for (std::int32_t i = 0; i < steps_; ++i) {
+      PlannedNode node{step_.graph->nodes[at(i)].name, placement_.device[at(i)], "", workspace(i),
+                       Bytes()};
+      const auto& engines = step_.engines[at(i)];
+      if (node.device == Device::gpu && !engines.empty()) {
+        node.engine = engines[at(placement_.engine[at(i)])].name;
+      }
+      plan_.nodes.push_back(std::move(node));
+    }
+    for (std::size_t i = 0; i < step_.graph->storages.size(); ++i) {
+      const Storage& storage = step_.graph->storages[i];
+      plan_.storages.push_back({storage.name, storage.storage_class, step_.storage_bytes[i]});
+    }
+  }
+
+  /// Copies placed by what is left of the budget, then packed. Where no packing of that is within
+  /// the budget, what the placement itself keeps is packed first, and copies take what is free at
+  /// their items' places.
+  void schedule_and_pack() {
+    const std::vector<double> seconds = node_seconds(problem_, placement_);
+    const CopyRoom room = room_by_sums();
+    Claims claims;
+    ArenaPacking packing;
+    // What the sums allow may not pack: then with a little less.
+    for (const std::int64_t part : {std::int64_t{0}, options_.budget.count() / 64}) {
+      CopyRoom less = room;
+      less.limit = options_.budget - Bytes(part);
+      schedule_ = schedule_copies(problem_, moves_, seconds, std::move(less));
+      claims = claim_gpu();
+      packing = pack(claims, options_.budget);
+      if (packing.peak <= options_.budget) break;
+    }
+    if (packing.peak > options_.budget) {
+      for (std::size_t i = 0; i < moves_.stays.size(); ++i) {
+        schedule_.stays[i] = moves_.stays[i].steps;
+      }
+      claims = claim_gpu();
+      packing = pack(claims, options_.budget);
+      schedule_ = schedule_copies(problem_, moves_, seconds, room_by_places(room, claims, packing));
+      claims = claim_gpu();
+      packing.lower_bound = live_peak(claims);
+    }
+    plan_.gpu = residences(claims, packing);
+    for (const auto& [request, node] : claims.workspaces) {
+      plan_.nodes[at(node)].workspace_offset = packing.offsets[at(request)];
+    }
+    plan_.totals.arena = packing.peak;
+    plan_.totals.arena_lower_bound = packing.lower_bound;
+  }
+
+  [[nodiscard]] CopyRoom room_by_sums() const {
+    CopyRoom room;
+    for (const Item& item : problem_.items) {
+      room.item_bytes.push_back(round_up(item.bytes, arena_alignment));
+    }
+    room.live.resize(at(steps_));
+    for (const GpuStay& stay : moves_.stays) {
+      for (std::int32_t t = stay.steps.begin; t < stay.steps.end; ++t) {
+        room.live[at(t)] += room.item_bytes[at(stay.item)];
+      }
+    }
+    for (std::int32_t t = 0; t < steps_; ++t) {
+      if (placement_.device[at(t)] != Device::gpu) continue;
+      room.live[at(t)] += round_up(workspace(t), arena_alignment);
+      for (const StorageId id : temporaries(t)) {
+        room.live[at(t)] += round_up(step_.bytes(id), arena_alignment);
+      }
+    }
+    return room;
+  }
+
+  [[nodiscard]] CopyRoom room_by_places(const CopyRoom& sums, const Claims& claims,
+                                        const ArenaPacking& packing) const {
+    CopyRoom room;
+    room.item_bytes = sums.item_bytes;
+    room.occupied.resize(at(steps_));
+    for (std::size_t i = 0; i < claims.requests.size(); ++i) {
+      const Bytes begin = packing.offsets[i];
+      const ArenaSpan span{begin, begin + round_up(claims.requests[i].bytes, arena_alignment)};
+      for (const StepRange& live : claims.requests[i].live) {
+        for (std::int32_t t = live.begin; t < live.end; ++t) room.occupied[at(t)].push_back(span);
+      }
+    }
+    // claim_gpu claims the stays first, in their order.
+    for (std::size_t i = 0; i < moves_.stays.size(); ++i) {
+      room.stay_offset.push_back(packing.offsets[at(claims.residences[i].first)]);
+    }
+    return room;
+  }
+
+  /// The largest live sum of what is claimed.
+  [[nodiscard]] Bytes live_peak(const Claims& claims) const {
+    std::vector<Bytes> live(at(steps_));
+    for (const ArenaRequest& request : claims.requests) {
+      for (const StepRange& range : request.live) {
+        for (std::int32_t t = range.begin; t < range.end; ++t) {
+          live[at(t)] += round_up(request.bytes, arena_alignment);
+        }
+      }
+    }
+    return live.empty() ? Bytes() : *std::max_element(live.begin(), live.end());
+  }
+
+  void claim_temporaries(Claims& claims, Device device) const {
+    for (std::int32_t t = 0; t < steps_; ++t) {
+      if (placement_.device[at(t)] != device) continue;
+      for (const StorageId id : temporaries(t)) {
+        claims.residence(claims.request(step_.bytes(id)), id, {t, t + 1});
+      }
+    }
+  }
+
+  [[nodiscard]] Claims claim_gpu() const {
+    Claims claims;
+    std::map<std::int32_t, std::int32_t> over_the_end;  // item -> request of its stay from 0
+    for (std::size_t i = 0; i < moves_.stays.size(); ++i) {
+      const GpuStay& stay = moves_.stays[i];
+      const bool second = stay.to_next && !stay.from_previous;
+      const std::int32_t request =
+          second ? over_the_end.at(stay.item) : claims.request(bytes_of(stay.item));
+      if (stay.from_previous) over_the_end[stay.item] = request;
+      claims.residence(request, storage_of(stay.item), schedule_.stays[i]);
+    }
+    claim_temporaries(claims, Device::gpu);
+    for (std::int32_t t = 0; t < steps_; ++t) {
+      if (workspace(t).count() == 0) continue;
+      claims.workspaces.emplace_back(claims.request(workspace(t)), t);
+      claims.requests.back().live = {{t, t + 1}};
+    }
+    return claims;
+  }
+
+  /// From what fills the copy to its last reader; an upload may still read while a download that
+  /// begins at its end writes, hence one step more.
+  [[nodiscard]] StepRange host_range(const HostCopy& copy) const {
+    StepRange range{copy.begin, copy.read_until};
+    if (copy.download >= 0) {
+      const CopySpan& download = schedule_.downloads[at(copy.download)];
+      range.begin = std::min(download.begin, steps_ - 1);
+      range.end = std::max(range.end, download.end);
+    }
+    for (const std::int32_t upload : copy.uploads) {
+      range.end = std::max(range.end, std::min(schedule_.uploads[at(upload)].end + 1, steps_));
+    }
+    if (copy.to_next) range.end = steps_;
+    range.end = std::max(range.end, range.begin + 1);
+    return range;
+  }
+
+  [[nodiscard]] Claims claim_host() const {
+    Claims claims;
+    for (std::size_t first = 0, last = 0; first < moves_.copies.size(); first = last) {
+      const std::int32_t item = moves_.copies[first].item;
+      std::vector<StepRange> ranges;
+      bool at_start = false, to_next = false;
+      for (; last < moves_.copies.size() && moves_.copies[last].item == item; ++last) {
+        const HostCopy& copy = moves_.copies[last];
+        at_start = at_start || copy.at_start;
+        to_next = to_next || copy.to_next;
+        ranges.push_back(host_range(copy));
+      }
+      claim_ranges(claims, item, std::move(ranges), at_start && to_next);
+    }
+    claim_temporaries(claims, Device::cpu);
+    return claims;
+  }
+
+  /// Versions that meet share a place; so do the first and the last range of what wraps.
+  void claim_ranges(Claims& claims, std::int32_t item, std::vector<StepRange> ranges,
+                    bool wraps) const {
+    std::sort(ranges.begin(), ranges.end());
+    std::vector<StepRange> merged;
+    for (const StepRange& range : ranges) {
+      if (!merged.empty() && range.begin <= merged.back().end) {
+        merged.back().end = std::max(merged.back().end, range.end);
+      } else {
+        merged.push_back(range);
+      }
+    }
+    std::int32_t from_start = -1;
+    for (const StepRange& range : merged) {
+      const bool second = wraps && from_start >= 0 && range.end == steps_;
+      const std::int32_t request = second ? from_start : claims.request(bytes_of(item));
+      if (wraps && range.begin == 0) from_start = request;
+      claims.residence(request, storage_of(item), range);
+    }
+  }
+
+  [[nodiscard]] ArenaPacking pack(const Claims& claims, Bytes enough) const {
+    return pack_arena(
+        claims.requests,
+        {.alignment = arena_alignment, .effort = options_.arena_effort, .enough = enough});
+  }
+
+  static std::vector<Residence> residences(const Claims& claims, const ArenaPacking& packing) {
+    std::vector<Residence> residences;
+    for (const auto& [request, residence] : claims.residences) {
+      residences.push_back({residence.storage, residence.steps, packing.offsets[at(request)]});
+    }
+    std::sort(residences.begin(), residences.end(), [](const Residence& a, const Residence& b) {
+      return std::tuple(a.steps.begin, a.storage, a.steps.end) <
+             std::tuple(b.steps.begin, b.storage, b.steps.end);
+    });
+    return residences;
+  }
+
+  [[nodiscard]] Bytes gpu_peak() const {
+    std::vector<Bytes> live(at(steps_));
+    for (const Residence& residence : plan_.gpu) {
+      for (std::int32_t t = residence.steps.begin; t < residence.steps.end; ++t) {
+        live[at(t)] += step_.bytes(residence.storage);
+      }
+    }
+    Bytes largest;
+    for (std::int32_t t = 0; t < steps_; ++t) {
+      largest = std::max(largest, live[at(t)] + workspace(t));
+    }
+    return largest;
+  }
+
+  void add_transfers() {
+    const auto add = [&](std::int32_t stay, Direction direction, const CopySpan& span) {
+      const std::int32_t item = moves_.stays[at(stay)].item;
+      (direction == Direction::h2d ? plan_.totals.h2d : plan_.totals.d2h) += bytes_of(item);
+      plan_.transfers.push_back({storage_of(item), direction, span.begin, span.end});
+    };
+    for (const std::int32_t i : schedule_.download_order) {
+      add(moves_.downloads[at(i)].stay, Direction::d2h, schedule_.downloads[at(i)]);
+    }
+    for (const std::int32_t i : schedule_.upload_order) {
+      add(moves_.uploads[at(i)].stay, Direction::h2d, schedule_.uploads[at(i)]);
+    }
+    std::stable_sort(plan_.transfers.begin(), plan_.transfers.end(),
+                     [](const Transfer& a, const Transfer& b) { return a.begin < b.begin; });
+  }
+
+  const SizedStep& step_;
+  const ResidencyProblem& problem_;
+  const Placement& placement_;
+  const AssemblyOptions& options_;
+  std::int32_t steps_;
+  ItemMoves moves_;
+  CopySchedule schedule_;
+  Plan plan_;
+};
+
+}  // namespace
+
+Plan assemble_plan(const SizedStep& step, const ResidencyProblem& problem,
+                   const Placement& placement, const AssemblyOptions& options) {
+  return Assembly(step, problem, placement, options).run();
+}
+
+Placement all_gpu_placement(const ResidencyProblem& problem, Bytes budget) {
+  Placement placement;
+  placement.device.assign(problem.operations.size(), Device::gpu);
+  placement.engine.assign(problem.operations.size(), 0);
+  for (const Item& item : problem.items) {
+    placement.on_gpu.emplace_back(item.touches.size(), true);
+    placement.resident.emplace_back(item.touches.size() - (item.wraps ? 0 : 1), true);
+  }
+  const std::vector<Bytes> memory = evaluate(problem, placement).memory;
+  for (std::size_t i = 0; i < problem.operations.size(); ++i) {
+    const std::vector<EngineCost>& engines = problem.operations[i].engines;
+    if (memory[i] <= budget) continue;
+    const Bytes others = memory[i] - engines.front().workspace;
+    auto taken = std::find_if(engines.begin(), engines.end(), [&](const EngineCost& engine) {
+      return others + engine.workspace <= budget;
+    });
+    if (taken == engines.end()) {
+      taken = std::min_element(
+          engines.begin(), engines.end(),
+          [](const EngineCost& a, const EngineCost& b) { return a.workspace < b.workspace; });
+    }
+    placement.engine[i] = static_cast<std::int32_t>(taken - engines.begin());
+  }
+  return placement;
+}
+
+PlanSeconds plan_seconds(const ResidencyProblem& problem, const Placement& placement,
+                         const Plan& plan) {
+  std::map<StorageId, const Item*> item_of;
+  for (std::size_t i = 0; i < problem.items.size(); ++i) {
+    item_of[problem.storage_of[i]] = &problem.items[i];
+  }
+  PlanSeconds seconds{node_seconds(problem, placement), {}};
+  for (const Transfer& transfer : plan.transfers) {
+    const Item& item = *item_of.at(transfer.storage);
+    seconds.transfers.push_back(transfer.direction == Direction::h2d ? item.h2d_seconds
+                                                                     : item.d2h_seconds);
+  }
+  return seconds;
+}
+
+}  // namespace stowage

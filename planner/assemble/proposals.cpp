@@ -1,0 +1,303 @@
+#include "planner/assemble/proposals.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "estimator/base/hash.hpp"
+#include "estimator/memory/step_hash.hpp"
+#include "estimator/step/lower.hpp"
+#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/plan_within.hpp"
+
+namespace stowage {
+namespace {
+
+// A micro-batch's step repeats forward and backward: past this many nodes none is tried.
+constexpr std::size_t most_nodes = 30'000;
+constexpr int most_swapping_trials = 4;
+
+/// One second a billion bytes and nothing else: with these rates the objective is bytes over PCIe.
+constexpr double bytes_a_second = 1e9;
+Rates byte_rates() {
+  Rates rates;
+  rates.gpu_launch = rates.cpu_launch = rates.link_latency = 0;
+  rates.h2d_bandwidth = rates.d2h_bandwidth = bytes_a_second;
+  return rates;
+}
+
+Bytes bytes_of_bound(double seconds) {
+  // Any plan moves whole bytes, so the bound may be rounded up, but for the division's error.
+  return Bytes(
+      static_cast<std::int64_t>(std::ceil(std::max(0.0, seconds * bytes_a_second - 0.01))));
+}
+
+Bytes pcie(const Plan& plan) { return plan.totals.h2d + plan.totals.d2h; }
+
+/// The inputs of all micro-batches, which every plan that computes on the GPU uploads.
+Bytes input_bytes(const SizedStep& step) {
+  Bytes bytes;
+  for (const TensorView& input : step.graph->inputs) bytes += step.bytes(input.storage);
+  return bytes;
+}
+
+bool computes_on_cpu(const Plan& plan) {
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(),
+                     [](const PlannedNode& node) { return node.device == Device::cpu; });
+}
+
+/// The step at one number of micro-batches and what the proposals for it share.
+struct Case {
+  SizedStep step;
+  LoweringSettings lowering;
+  ResidencyProblem free_updates;  ///< forward and backward pinned to the GPU
+  ResidencyProblem all_gpu;       ///< everything pinned to it
+  double all_gpu_step_seconds = 0;
+};
+
+class Proposals {
+ public:
+  Proposals(const PlanRequest& request, WorkspaceSource& workspaces, const ProposalOptions& options)
+      : request_(request),
+        workspaces_(workspaces),
+        options_(options),
+        rates_(make_rates(request.card, request.host)) {
+    solve_options_.budget = request.budget;
+    solve_options_.time_limit_seconds = options.time_limit_seconds;
+    solve_options_.target_gap = options.target_gap;
+    solve_options_.cancelled = options.cancelled;
+  }
+
+  Result<std::vector<Plan>> run() {
+    auto whole = make_case(request_.lowering.micro_batches);
+    if (!whole) return tl::unexpected(whole.error());
+    const Plan all_gpu = assemble_all_gpu(*whole);
+    auto cheapest_plan = cheapest(*whole);
+    if (cheapest_plan) {
+      if (all_gpu.totals.arena <= request_.budget) {
+        plans_.push_back(finish(*whole, "all-gpu", all_gpu, *cheapest_plan));
+      }
+      std::optional<Bytes> all_gpu_bound;
+      auto fewest_bytes = min_pcie(*whole, *cheapest_plan, all_gpu_bound);
+      set_pcie_bound(*whole, *cheapest_plan, all_gpu_bound);
+      if (fewest_bytes) fewest_bytes = fewer_bytes(std::move(*fewest_bytes), *cheapest_plan);
+      plans_.push_back(fewest_bytes ? cheaper(*cheapest_plan, *fewest_bytes) : *cheapest_plan);
+      // Without it the updates alone break the budget: they have to run on the CPU.
+      if (fewest_bytes) plans_.push_back(std::move(*fewest_bytes));
+    }
+    if (!cheapest_plan || all_gpu.totals.arena > request_.budget) add_micro_batch();
+    if (plans_.empty()) return tl::unexpected(cheapest_plan.error());
+    if (!cheapest_plan) {
+      plans_.back().remarks.push_back("without micro-batches there is no plan: " +
+                                      cheapest_plan.error().front().message);
+    }
+    return std::move(plans_);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t whole_batch_parts() const { return request_.lowering.micro_batches; }
+
+  Result<Case> make_case(int micro_batches) {
+    Case result;
+    result.lowering = request_.lowering;
+    result.lowering.micro_batches = micro_batches;
+    auto graph = lower(request_.model, result.lowering);
+    if (!graph) return tl::unexpected(graph.error());
+    auto step = size_step(std::make_shared<const StepGraph>(std::move(*graph)),
+                          request_.batch / micro_batches, workspaces_);
+    if (!step) return tl::unexpected(step.error());
+    result.step = std::move(*step);
+    result.free_updates = make_problem(result.step, rates_, {.compute_on_gpu = true});
+    result.all_gpu =
+        make_problem(result.step, rates_, {.compute_on_gpu = true, .all_on_gpu = true});
+    return result;
+  }
+
+  /// As if the GPU had room for everything.
+  Plan assemble_all_gpu(Case& of) const {
+    Plan plan = assemble_plan(of.step, of.all_gpu, all_gpu_placement(of.all_gpu, request_.budget),
+                              {.budget = unlimited_arena});
+    of.all_gpu_step_seconds = plan.totals.step_seconds;
+    return plan;
+  }
+
+  Result<Plan> cheapest(const Case& of) const {
+    auto fitted = plan_within(of.step, of.free_updates, of.free_updates, solve_options_);
+    if (!fitted) return tl::unexpected(fitted.error());
+    Plan plan = std::move(fitted->plan);
+    fill(of, plan);
+    plan.name = "cheapest";
+    PlanTotals& totals = plan.totals;
+    totals.cost_seconds = evaluate(of.free_updates, fitted->placement).cost_seconds;
+    totals.cost_lower_bound_seconds =
+        std::min(totals.cost_seconds, fitted->solution.cost_lower_bound_seconds);
+    totals.all_gpu_cost_seconds = fitted->solution.all_gpu_cost_seconds;
+    totals.proved_optimal = fitted->at_budget && fitted->solution.proved_optimal;
+    return plan;
+  }
+
+  /// `all_gpu_bound`, if known, is of plans that compute on the GPU alone.
+  void set_pcie_bound(const Case& of, Plan& plan, std::optional<Bytes> all_gpu_bound) const {
+    const bool updates_are_free = computes_on_cpu(plan);
+    if (!updates_are_free && pcie(plan) == input_bytes(of.step)) {
+      plan.totals.pcie_lower_bound = pcie(plan);  // any plan uploads the inputs
+      return;
+    }
+    const bool known = all_gpu_bound.has_value() && !updates_are_free;
+    plan.totals.pcie_lower_bound =
+        std::min(pcie(plan), known ? *all_gpu_bound : pcie_bound(of, updates_are_free));
+  }
+
+  /// No plan within the budget that computes on the GPU (updates too, or where they like) moves
+  /// fewer bytes.
+  [[nodiscard]] Bytes pcie_bound(const Case& of, bool updates_are_free) const {
+    const ResidencyProblem problem = byte_problem(of, updates_are_free);
+    const auto solution = solve(problem, solve_options_);
+    return solution ? bytes_of_bound(solution->cost_lower_bound_seconds) : Bytes();
+  }
+
+  [[nodiscard]] ResidencyProblem byte_problem(const Case& of, bool updates_are_free) const {
+    return make_problem(of.step, byte_rates(),
+                        {.compute_on_gpu = true, .all_on_gpu = !updates_are_free});
+  }
+
+  /// Also says below which bytes no plan that computes on the GPU alone can go.
+  [[nodiscard]] Result<Plan> min_pcie(const Case& of, const Plan& cheapest_plan,
+                                      std::optional<Bytes>& all_gpu_bound) const {
+    auto fitted = plan_within(of.step, byte_problem(of, false), of.all_gpu, solve_options_);
+    if (!fitted) return tl::unexpected(fitted.error());
+    Plan plan = std::move(fitted->plan);
+    plan.totals.cost_seconds = evaluate(of.all_gpu, fitted->placement).cost_seconds;
+    plan = finish(of, "min-pcie", std::move(plan), cheapest_plan);
+    all_gpu_bound = bytes_of_bound(fitted->solution.cost_lower_bound_seconds);
+    plan.totals.pcie_lower_bound = std::min(pcie(plan), *all_gpu_bound);
+    plan.totals.proved_optimal = plan.totals.pcie_lower_bound == pcie(plan);
+    return plan;
+  }
+
+  /// The cheapest plan, or the one of fewest bytes where that has turned out to cost less.
+  [[nodiscard]] static Plan cheaper(const Plan& cheapest_plan, const Plan& fewest_bytes) {
+    if (fewest_bytes.totals.cost_seconds >= cheapest_plan.totals.cost_seconds) {
+      return cheapest_plan;
+    }
+    Plan plan = fewest_bytes;
+    plan.name = cheapest_plan.name;
+    plan.totals.proved_optimal = false;
+    return plan;
+  }
+
+  /// The plan of fewest bytes, or the cheapest one where that computes on the GPU alone and has
+  /// turned out to move fewer. The bound on bytes is that of the solve which minimised them.
+  [[nodiscard]] static Plan fewer_bytes(Plan fewest_bytes, const Plan& cheapest_plan) {
+    if (computes_on_cpu(cheapest_plan) || pcie(cheapest_plan) >= pcie(fewest_bytes)) {
+      return fewest_bytes;
+    }
+    Plan plan = cheapest_plan;
+    plan.name = fewest_bytes.name;
+    plan.totals.pcie_lower_bound = fewest_bytes.totals.pcie_lower_bound;
+    return plan;
+  }
+
+  /// Bounds that the cheapest plan's solve proved for every plan of this step.
+  [[nodiscard]] Plan finish(const Case& of, const std::string& name, Plan plan,
+                            const Plan& cheapest_plan) const {
+    fill(of, plan);
+    plan.name = name;
+    PlanTotals& totals = plan.totals;
+    if (totals.cost_seconds == 0) {
+      totals.cost_seconds =
+          evaluate(of.all_gpu, all_gpu_placement(of.all_gpu, request_.budget)).cost_seconds;
+      totals.pcie_lower_bound = pcie(plan);  // the inputs, which any plan uploads
+      totals.proved_optimal = true;
+    }
+    totals.cost_lower_bound_seconds =
+        std::min(totals.cost_seconds, cheapest_plan.totals.cost_lower_bound_seconds);
+    totals.all_gpu_cost_seconds = cheapest_plan.totals.all_gpu_cost_seconds;
+    return plan;
+  }
+
+  void fill(const Case& of, Plan& plan) const {
+    PlanInputs& in = plan.inputs;
+    in.stowage_version = request_.stowage_version;
+    in.model_name = request_.model.name;
+    in.model_text = request_.description->text;
+    in.model_hash = hash_text(in.model_text);
+    in.step_hash = step_hash(of.step);
+    in.model_options = request_.model_options;
+    in.lowering = of.lowering;
+    in.batch = request_.batch;
+    in.card = request_.card.name;
+    in.host = request_.host.name;
+    in.rates = rates_;
+    in.available = request_.available;
+    in.budget = request_.budget;
+    in.workspace_origin = to_string(of.step.workspace_origin);
+    plan.totals.all_gpu_step_seconds = of.all_gpu_step_seconds;
+    const Bytes pinned = request_.host.pinned_limit;
+    if (pinned > Bytes() && plan.totals.host_peak > pinned) {
+      plan.remarks.push_back(fmt::format("needs {} of pinned host memory; '{}' allows {}",
+                                         format_bytes(plan.totals.host_peak), request_.host.name,
+                                         format_bytes(pinned)));
+    }
+  }
+
+  void add_micro_batch() {
+    if (request_.lowering.mode != Mode::train) return;
+    std::optional<Plan> best;
+    int swapping = 0;
+    for (std::int64_t parts = whole_batch_parts() + 1; parts <= request_.batch; ++parts) {
+      if (request_.batch % parts != 0 || parts % whole_batch_parts() != 0) continue;
+      if (options_.cancelled && options_.cancelled()) break;
+      auto part = make_case(static_cast<int>(parts));
+      if (!part || part->step.graph->nodes.size() > most_nodes) break;
+      const Bytes all_gpu =
+          evaluate(part->all_gpu, all_gpu_placement(part->all_gpu, request_.budget)).peak;
+      if (memory_floor(part->free_updates).bytes > request_.budget) continue;
+      const bool fits = all_gpu <= request_.budget;
+      // Swapping is a last resort: look at a few, and further only for one that needs none.
+      if (!fits && swapping++ >= most_swapping_trials) continue;
+      auto plan = micro_batch(*part, parts);
+      if (plan && (!best || pcie(*plan) < pcie(*best))) best = std::move(*plan);
+      if (fits && plan) break;
+    }
+    if (best) plans_.push_back(std::move(*best));
+  }
+
+  Result<Plan> micro_batch(Case& part, std::int64_t parts) const {
+    (void)assemble_all_gpu(part);
+    auto plan = cheapest(part);
+    if (!plan) return plan;
+    set_pcie_bound(part, *plan, std::nullopt);
+    plan->name = fmt::format("micro-batch-{}", parts);
+    const auto& nodes = part.step.graph->nodes;
+    if (std::any_of(nodes.begin(), nodes.end(), [](const KernelNode& node) {
+          return node.kernel == Kernel::batch_norm_forward;
+        })) {
+      plan->remarks.push_back(
+          fmt::format("changes the training, so it is not recommended: batch_norm takes its "
+                      "statistics from micro-batches of {} instead of {}",
+                      request_.batch / parts, request_.batch / whole_batch_parts()));
+    }
+    return plan;
+  }
+
+  const PlanRequest& request_;
+  WorkspaceSource& workspaces_;
+  const ProposalOptions& options_;
+  Rates rates_;
+  SolveOptions solve_options_;
+  std::vector<Plan> plans_;
+};
+
+}  // namespace
+
+Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource& workspaces,
+                                     const ProposalOptions& options) {
+  return Proposals(request, workspaces, options).run();
+}
+
+}  // namespace stowage

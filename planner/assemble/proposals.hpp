@@ -1,0 +1,49 @@
+// Proposals: the plans that a user is shown for one model, batch, card and budget.
+//
+//   all-gpu         everything stays on the GPU; only if it fits
+//   cheapest        forward and backward on the GPU, updates where they cost least; least time
+//   min-pcie        everything computed on the GPU; fewest bytes over PCIe
+//   micro-batch-K   the batch in K parts with gradients added up, if all-gpu does not fit: the
+//                   fewest parts that need no swapping, else those that swap least
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "estimator/card/card.hpp"
+#include "estimator/model/load_model.hpp"
+#include "estimator/workspace/workspace_source.hpp"
+#include "planner/plan/plan.hpp"
+#include "planner/problem/host.hpp"
+
+namespace stowage {
+
+struct PlanRequest {
+  ModelGraph model;
+  SourceTextPtr description;  ///< what `model` was loaded from
+  ModelOptions model_options;
+  LoweringSettings lowering;
+  std::int64_t batch = 0;
+  Card card;
+  Host host;
+  Bytes available;  ///< of the card, for the arena; 0: no card was given
+  Bytes budget;     ///< for the arena
+  std::string stowage_version;
+};
+
+struct ProposalOptions {
+  double time_limit_seconds = 10;  ///< for each proposal
+  double target_gap = 0.01;        ///< of the overhead, as solve's
+  std::function<bool()> cancelled = {};
+};
+
+/// In the order above; at least one. Every plan's arena is within the budget, and its bounds are
+/// those of the budget, whatever live sum the plan was solved for.
+/// Errors: the step cannot be lowered or sized; no proposal fits: the operation that alone breaks
+/// the budget is named.
+[[nodiscard]] Result<std::vector<Plan>> make_plans(const PlanRequest& request,
+                                                   WorkspaceSource& workspaces,
+                                                   const ProposalOptions& options = {});
+
+}  // namespace stowage

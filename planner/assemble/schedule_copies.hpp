@@ -1,0 +1,48 @@
+// Where in the schedule each copy stands: swap-out as soon as the version is written, until the
+// lane has had time for it; prefetch just early enough to hide behind compute; both only as far as
+// the memory left over reaches.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "planner/assemble/item_moves.hpp"
+
+namespace stowage {
+
+/// [begin, end] in boundaries, as in plan.hpp.
+struct CopySpan {
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
+};
+
+struct CopySchedule {
+  std::vector<CopySpan> downloads;           ///< by download
+  std::vector<CopySpan> uploads;             ///< by upload
+  std::vector<std::int32_t> download_order;  ///< begin never decreases
+  std::vector<std::int32_t> upload_order;    ///< likewise
+  std::vector<StepRange> stays;              ///< by stay, longer where copies are in flight
+};
+
+/// Bytes [begin, end) of the arena.
+struct ArenaSpan {
+  Bytes begin, end;
+};
+
+/// What is left over for copies in flight. Either sums count, before there are offsets; or, once
+/// the stays have their offsets, what is free at a stay's own place.
+struct CopyRoom {
+  std::vector<Bytes> item_bytes;   ///< as they count in the arena
+  std::vector<Bytes> live;         ///< by step: everything of the placement, nothing in flight
+  Bytes limit;                     ///< copies in flight may raise `live` to this
+  std::vector<Bytes> stay_offset;  ///< by stay; empty: sums count
+  std::vector<std::vector<ArenaSpan>> occupied;  ///< by step; with stay_offset
+};
+
+/// Deterministic. O(copies * (steps they are in flight + log)).
+/// node_seconds: by step, on its device.
+[[nodiscard]] CopySchedule schedule_copies(const ResidencyProblem& problem, const ItemMoves& moves,
+                                           std::span<const double> node_seconds, CopyRoom room);
+
+}  // namespace stowage

@@ -1,0 +1,93 @@
+// make_problem: a step as the planner sees it.
+#include <algorithm>
+#include <cassert>
+
+#include "planner/problem/residency_problem.hpp"
+
+namespace stowage {
+
+namespace {
+
+// A workspace is asked of a WorkspaceSource and a temporary belongs to its node: both are memory of
+// one operation, not something to place.
+bool is_placed(const Storage& storage) {
+  return storage.storage_class != StorageClass::temporary &&
+         storage.storage_class != StorageClass::workspace;
+}
+
+Pin pin_of(const KernelNode& node, const ProblemOptions& options) {
+  if (options.all_on_gpu) return Pin::gpu;
+  if (node.phase == Phase::update) return Pin::free;
+  return options.compute_on_gpu ? Pin::gpu : Pin::free;
+}
+
+// The roofline says nothing about which of a convolution's engines is faster, so they cost the same
+// and the solver takes the first that fits: sources rank them best first.
+std::vector<EngineCost> engines_of(const SizedStep& step, NodeId id, double seconds) {
+  std::vector<EngineCost> engines;
+  for (const Engine& engine : step.engines[id.index()]) {
+    engines.push_back({seconds, engine.workspace});
+  }
+  if (engines.empty()) engines.push_back({seconds, Bytes()});
+  return engines;
+}
+
+Operation operation_of(const SizedStep& step, const Rates& rates, const ProblemOptions& options,
+                       NodeId id) {
+  const KernelNode& node = step.graph->node(id);
+  Operation operation;
+  operation.name = node.name;
+  operation.engines = engines_of(step, id, gpu_seconds(rates, step, id));
+  operation.cpu_seconds = cpu_seconds(rates, step, id);
+  for (const StorageId temporary : node.temporaries) operation.temporaries += step.bytes(temporary);
+  operation.pin = pin_of(node, options);
+  return operation;
+}
+
+void touch(std::vector<Touch>& touches, std::int32_t step, bool writes) {
+  if (touches.empty() || touches.back().step != step) touches.push_back({step, false, false});
+  (writes ? touches.back().writes : touches.back().reads) = true;
+}
+
+Item item_of(const SizedStep& step, const Rates& rates, StorageId id, std::vector<Touch> touches) {
+  const Storage& storage = step.graph->storage(id);
+  const bool written =
+      std::any_of(touches.begin(), touches.end(), [](const Touch& touch) { return touch.writes; });
+  Item item;
+  item.name = storage.name;
+  item.bytes = step.bytes(id);
+  item.touches = std::move(touches);
+  // What is there for the whole step and is not made anew in it is there in the next one too.
+  item.wraps = storage.persistence == Persistence::persistent &&
+               (!written || storage.carries_over || item.touches.front().reads);
+  item.host_at_start = item.wraps ? !written : storage.persistence == Persistence::from_host;
+  item.h2d_seconds = h2d_seconds(rates, item.bytes);
+  item.d2h_seconds = d2h_seconds(rates, item.bytes);
+  return item;
+}
+
+}  // namespace
+
+ResidencyProblem make_problem(const SizedStep& step, const Rates& rates,
+                              const ProblemOptions& options) {
+  const StepGraph& graph = *step.graph;
+  ResidencyProblem problem;
+  std::vector<std::vector<Touch>> touches(graph.storages.size());
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const KernelNode& node = graph.nodes[i];
+    const auto at = static_cast<std::int32_t>(i);
+    problem.operations.push_back(operation_of(step, rates, options, NodeId::of(i)));
+    for (const TensorView& view : node.reads) touch(touches[view.storage.index()], at, false);
+    for (const TensorView& view : node.writes) touch(touches[view.storage.index()], at, true);
+  }
+  for (std::size_t i = 0; i < graph.storages.size(); ++i) {
+    if (touches[i].empty() || !is_placed(graph.storages[i])) continue;
+    const StorageId id = StorageId::of(i);
+    problem.items.push_back(item_of(step, rates, id, std::move(touches[i])));
+    problem.storage_of.push_back(id);
+  }
+  assert(ill_formed(problem).empty());
+  return problem;
+}
+
+}  // namespace stowage

@@ -1,0 +1,127 @@
+// ResidencyProblem: which operation runs where, and which storage stays where through which gap.
+//
+// The planner's own statement, free of models and kernels. Time is the schedule: operation i runs
+// at step i. An item (a storage) is touched by operations; a gap lies between two consecutive
+// touches. All costs are seconds; the objective adds them up (no overlap: planner/plan/lanes.hpp
+// simulates that afterwards).
+//
+// THE DEFINITION of cost and memory, which evaluate() computes naively and every solver must agree
+// with. Per item, touches c_0 < c_1 < ... in step order. At each touch `on_gpu` says whether a GPU
+// copy exists during that step; in each gap `resident` says whether it stays.
+//   - An operation on the GPU needs on_gpu at each of its touches. An operation on the CPU needs a
+//     valid host copy for each read; a touch that it writes is not on_gpu (of a reading touch of
+//     the CPU a GPU copy may stay beside).
+//   - resident in a gap implies on_gpu at both its ends. on_gpu at a reading touch without
+//   residency
+//     in the gap before costs one h2d (a fetch), and needs a valid host copy. A write-only touch
+//     fetches nothing; residency in the gap before it is allowed and saves nothing.
+//   - A version starts at each writing touch; a touch that reads and writes is the last reader of
+//     the version before and the producer of the next, and its memory counts once. Written on the
+//     GPU, a version's host copy exists only after one d2h, paid once per version however many need
+//     it (CPU readers, fetches). Written on the CPU, its host copy is valid at no cost and its GPU
+//     copy exists after a fetch.
+//   - `host_at_start`: the version that the item holds before its first write is valid on the host
+//     without cost (inputs; whatever is never written).
+//   - `wraps`: the last touch's gap goes round the step's end to the first touch of the next step;
+//     the version written last is the one read first, and costs its d2h like any other. An item
+//     that wraps and is never written has host_at_start; one that wraps and is written has not.
+//   - Memory at step t on the GPU: the bytes of every item that has on_gpu at a touch at t or is
+//     resident in a gap strictly containing t, plus, if operation t runs on the GPU, its engine's
+//     workspace and its temporaries. A wrapping gap strictly contains the steps after the last
+//     touch and those before the first.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "estimator/base/bytes.hpp"
+#include "estimator/memory/sized_step.hpp"
+#include "planner/problem/rates.hpp"
+
+namespace stowage {
+
+enum class Device : std::uint8_t { cpu, gpu };
+enum class Pin : std::uint8_t { free, gpu, cpu };
+
+struct EngineCost {
+  double seconds = 0;
+  Bytes workspace;
+};
+
+struct Operation {
+  std::string name;
+  std::vector<EngineCost> engines;  ///< on the GPU; never empty
+  double cpu_seconds = 0;
+  Bytes temporaries;  ///< on the GPU, beside the workspace
+  Pin pin = Pin::free;
+};
+
+struct Touch {
+  std::int32_t step = 0;
+  bool reads = false;
+  bool writes = false;
+};
+
+struct Item {
+  std::string name;
+  Bytes bytes;
+  std::vector<Touch> touches;  ///< ascending, one a step, never empty
+  bool wraps = false;
+  bool host_at_start = false;
+  double h2d_seconds = 0;
+  double d2h_seconds = 0;
+};
+
+struct ResidencyProblem {
+  std::vector<Operation> operations;  ///< operation i at step i
+  std::vector<Item> items;
+  std::vector<StorageId> storage_of;  ///< by item; empty in synthetic problems
+};
+
+/// Gap i of an item lies between touches i and i+1; for `wraps`, the last one goes round.
+struct Placement {
+  std::vector<Device> device;               ///< by operation
+  std::vector<std::int32_t> engine;         ///< by operation; the GPU engine, 0 on the CPU
+  std::vector<std::vector<bool>> on_gpu;    ///< by item, touch
+  std::vector<std::vector<bool>> resident;  ///< by item, gap (touches - 1, + 1 if it wraps)
+  bool operator==(const Placement&) const = default;
+};
+
+struct Evaluation {
+  bool consistent = false;    ///< the definition's implications and the pins hold
+  std::string inconsistency;  ///< the first that does not
+  double cost_seconds = 0;
+  double compute_seconds = 0;
+  Bytes h2d_bytes, d2h_bytes;
+  std::vector<Bytes> memory;  ///< by step
+  Bytes peak;
+  std::int32_t peak_step = 0;
+};
+
+/// What is wrong with a problem as such, the first of it: no engine, a time that is negative or not
+/// finite, touches out of order, a first touch that reads what no side has, host_at_start against
+/// the rule above. Empty: nothing.
+[[nodiscard]] std::string ill_formed(const ResidencyProblem& problem);
+
+/// The definition, naively. O(touches + steps). Precondition: the problem is well formed.
+[[nodiscard]] Evaluation evaluate(const ResidencyProblem& problem, const Placement& placement);
+
+struct ProblemOptions {
+  bool compute_on_gpu = true;  ///< pin forward and backward to the GPU; updates stay free
+  bool all_on_gpu = false;     ///< pin updates too (the min-pcie proposal)
+};
+/// The problem of a step (the `stowage` or `pytorch` lowering). Storages that no node touches are
+/// left out; temporaries and workspaces go to their operation.
+[[nodiscard]] ResidencyProblem make_problem(const SizedStep& step, const Rates& rates,
+                                            const ProblemOptions& options);
+
+/// The least memory any placement with these pins needs: the largest over steps of the operation's
+/// own items, least workspace and temporaries.
+struct Floor {
+  Bytes bytes;
+  std::int32_t step = 0;
+};
+[[nodiscard]] Floor memory_floor(const ResidencyProblem& problem);
+
+}  // namespace stowage

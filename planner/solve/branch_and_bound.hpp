@@ -1,0 +1,37 @@
+// Branch and bound on the Lagrangian dual: decides the largest storages that the dual's mixture of
+// placements leaves in between, and so raises the bound where one lump is what it misses.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "planner/solve/lagrangian.hpp"
+
+namespace stowage {
+
+struct BranchOptions {
+  int most_cuts = 0;  ///< over all branches
+  int most_cuts_a_branch = 20;
+  double tolerance = 0;  ///< seconds, for each branch's dual
+  /// The least cost known and its placement; asked again after every branch.
+  std::function<double()> upper_bound;
+  std::function<const Placement&()> best;
+  /// Given every placement that a branch's cuts find, with its prices.
+  std::function<void(const Placement&, const Prices&)> offer;
+  /// Whether a bound is good enough to end with.
+  std::function<bool(double)> enough;
+  std::function<bool()> stop;
+};
+
+struct BranchResult {
+  double bound_seconds = 0;  ///< no placement within the limits costs less
+  int cuts = 0;
+};
+
+/// `root` is the dual of the problem's own restrictions and `columns` what it found. Best bound
+/// first; deterministic where `stop` does not end it.
+[[nodiscard]] BranchResult branch_and_bound(const CutModel& model, const Dual& root,
+                                            std::vector<PlacementColumn>& columns,
+                                            const BranchOptions& options);
+
+}  // namespace stowage

@@ -1,0 +1,355 @@
+#include "planner/solve/placement_search.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+
+namespace stowage {
+
+namespace {
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+PlacementSearch::PlacementSearch(const CutModel& model, const Placement& start,
+                                 const Prices& prices, std::int64_t effort,
+                                 const std::function<bool()>& stop)
+    : model_(model), problem_(*model.problem), state_(model, start), effort_(effort), stop_(stop) {
+  std::vector<double> price(problem_.operations.size(), 0);
+  for (const StepPrice& p : prices) price[at(p.step)] = static_cast<double>(p.price);
+  price_before_.push_back(0);
+  for (const double p : price) price_before_.push_back(price_before_.back() + p);
+  for (std::int32_t v = 0; v < std::ssize(problem_.operations); ++v) {
+    if (problem_.operations[at(v)].pin == Pin::free) free_operations_.push_back(v);
+  }
+}
+
+bool PlacementSearch::spend(std::int64_t moves) {
+  effort_ -= moves;
+  return effort_ > 0 && !stop_();
+}
+
+bool PlacementSearch::movable(std::int32_t operation) const {
+  return operation != kept_operation_ && problem_.operations[at(operation)].pin == Pin::free;
+}
+
+// Bytes, by what they cost where they lie; where nothing is priced a byte is nearly free.
+double PlacementSearch::weight(const GapPlace& gap) const {
+  const double total = price_before_.back();
+  const double inside = price_before_[at(gap.end)] -
+                        price_before_[at(std::min(gap.begin, gap.end))] +
+                        price_before_[at(gap.wrapped_end)];
+  const auto bytes = static_cast<double>(problem_.items[at(gap.item)].bytes.count());
+  return (bytes + 1) * (total > 0 ? inside / total + 1e-3 : 1);
+}
+
+bool PlacementSearch::apply(const Move& move) {
+  switch (move.kind) {
+    case Move::Kind::gap: {
+      const GapPlace& gap = state_.gaps()[at(move.index)];
+      if (!state_.resident(gap)) return false;
+      state_.flip(gap);
+      return true;
+    }
+    case Move::Kind::copies: {
+      bool changed = false;
+      for (const std::int32_t place : state_.gaps_beside(move.index)) {
+        const GapPlace& gap = state_.gaps()[at(place)];
+        if (gap.item != move.detail || !state_.resident(gap)) continue;
+        state_.flip(gap);
+        changed = true;
+      }
+      return changed;
+    }
+    case Move::Kind::operation:
+      if (!state_.on_gpu(move.index)) return false;
+      state_.move(move.index, false);
+      return true;
+    case Move::Kind::engine:
+      if (!state_.on_gpu(move.index)) return false;
+      state_.set_engine(move.index, move.detail);
+      return true;
+  }
+  return false;
+}
+
+void PlacementSearch::measure(std::int32_t step, Move move, std::vector<Move>& moves) {
+  const std::size_t mark = state_.mark();
+  const Capacity cost = state_.cost();
+  const std::int64_t excess = state_.excess_at(step);
+  apply(move);
+  move.cost = state_.cost() - cost;
+  move.bytes = excess - state_.excess_at(step);
+  state_.undo_to(mark);
+  effort_ -= 4;
+  if (move.bytes > 0) moves.push_back(move);
+}
+
+void PlacementSearch::relief_by_gaps(std::int32_t step, std::vector<Move>& moves) {
+  for (std::int32_t g = 0; g < std::ssize(state_.gaps()); ++g) {
+    const GapPlace& gap = state_.gaps()[at(g)];
+    if (g == kept_gap_ || !gap.contains(step) || !state_.resident(gap)) continue;
+    const std::int64_t bytes = problem_.items[at(gap.item)].bytes.count();
+    if (bytes > 0) moves.push_back({Move::Kind::gap, g, 0, state_.flip_cost(gap), bytes});
+    --effort_;
+  }
+  // Copies that stay beside the step's own CPU reads.
+  if (state_.on_gpu(step)) return;
+  std::int32_t last = -1;
+  for (const std::int32_t place : state_.gaps_beside(step)) {
+    const GapPlace& gap = state_.gaps()[at(place)];
+    if (gap.item == last || place == kept_gap_ || !state_.resident(gap)) continue;
+    last = gap.item;
+    measure(step, {Move::Kind::copies, step, gap.item}, moves);
+  }
+}
+
+void PlacementSearch::relief_by_operations(std::int32_t step, std::vector<Move>& moves) {
+  for (const std::int32_t v : free_operations_) {
+    if (!movable(v) || !state_.on_gpu(v)) continue;
+    const std::vector<std::int32_t>& beside = state_.gaps_beside(v);
+    const bool relieves =
+        v == step || std::any_of(beside.begin(), beside.end(), [&](std::int32_t place) {
+          const GapPlace& gap = state_.gaps()[at(place)];
+          return gap.contains(step) && state_.resident(gap);
+        });
+    const bool kept = std::find(beside.begin(), beside.end(), kept_gap_) != beside.end();
+    if (relieves && !kept) measure(step, {Move::Kind::operation, v}, moves);
+  }
+}
+
+void PlacementSearch::relief_by_engines(std::int32_t step, std::vector<Move>& moves) {
+  if (!state_.on_gpu(step)) return;
+  const auto engines = static_cast<std::int32_t>(problem_.operations[at(step)].engines.size());
+  for (std::int32_t k = 0; k < engines && engines > 1; ++k) {
+    if (k != state_.engine(step)) measure(step, {Move::Kind::engine, step, k}, moves);
+  }
+}
+
+// Picks by cost a byte that is still needed, so that what overshoots is charged for all it costs.
+bool PlacementSearch::relieve(std::int32_t step) {
+  std::vector<Move> moves;
+  relief_by_gaps(step, moves);
+  relief_by_operations(step, moves);
+  relief_by_engines(step, moves);
+  while (state_.excess_at(step) > 0) {
+    const auto excess = static_cast<double>(state_.excess_at(step));
+    const auto score = [&](const Move& move) {
+      const double useful = std::min(excess, static_cast<double>(move.bytes));
+      return std::tuple(static_cast<double>(move.cost) / useful, -move.bytes);
+    };
+    const auto best =
+        std::min_element(moves.begin(), moves.end(),
+                         [&](const Move& a, const Move& b) { return score(a) < score(b); });
+    if (best == moves.end()) return false;
+    apply(*best);
+    moves.erase(best);
+  }
+  return true;
+}
+
+bool PlacementSearch::repair() {
+  while (state_.excess() > 0) {
+    if (!relieve(state_.worst_step())) return false;
+  }
+  return true;
+}
+
+bool PlacementSearch::fill_gaps() {
+  struct Chance {
+    double density;
+    std::int32_t gap;
+  };
+  std::vector<Chance> chances;
+  for (std::int32_t g = 0; g < std::ssize(state_.gaps()); ++g) {
+    const GapPlace& gap = state_.gaps()[at(g)];
+    if (g == kept_gap_ || state_.resident(gap) || !state_.may_be_resident(gap)) continue;
+    const std::int64_t bytes = problem_.items[at(gap.item)].bytes.count();
+    if (state_.excess_in(gap) > -bytes) continue;
+    const Capacity cost = state_.flip_cost(gap);
+    --effort_;
+    if (cost < 0) chances.push_back({static_cast<double>(cost) / weight(gap), g});
+  }
+  std::sort(chances.begin(), chances.end(), [](const Chance& a, const Chance& b) {
+    return std::tie(a.density, a.gap) < std::tie(b.density, b.gap);
+  });
+  bool changed = false;
+  for (const Chance& chance : chances) {
+    const GapPlace& gap = state_.gaps()[at(chance.gap)];
+    const std::size_t mark = state_.mark();
+    const Capacity cost = state_.cost();
+    state_.flip(gap);
+    if (state_.excess() > 0 || state_.cost() >= cost)
+      state_.undo_to(mark);
+    else
+      changed = true;
+  }
+  return changed;
+}
+
+// An operation on the GPU is worth most together with the gaps beside it.
+bool PlacementSearch::try_on_gpu(std::int32_t operation) {
+  const std::size_t mark = state_.mark();
+  const Capacity before = state_.cost();
+  state_.move(operation, true);
+  effort_ -= 4;
+  if (state_.excess() <= 0) {
+    for (const std::int32_t place : state_.gaps_beside(operation)) {
+      const GapPlace& gap = state_.gaps()[at(place)];
+      if (state_.resident(gap) || !state_.may_be_resident(gap)) continue;
+      const std::size_t here = state_.mark();
+      const Capacity cost = state_.cost();
+      state_.flip(gap);
+      if (state_.excess() > 0 || state_.cost() > cost) state_.undo_to(here);
+    }
+  }
+  if (state_.excess() <= 0 && state_.cost() < before) return true;
+  state_.undo_to(mark);
+  return false;
+}
+
+bool PlacementSearch::fill_operations() {
+  bool changed = false;
+  for (const std::int32_t v : free_operations_) {
+    if (!movable(v)) continue;
+    if (!state_.on_gpu(v)) {
+      changed = try_on_gpu(v) || changed;
+      continue;
+    }
+    const std::size_t mark = state_.mark();
+    const Capacity before = state_.cost();
+    state_.move(v, false);
+    effort_ -= 4;
+    if (state_.cost() < before)
+      changed = true;
+    else
+      state_.undo_to(mark);
+  }
+  return changed;
+}
+
+void PlacementSearch::fill() {
+  constexpr int most_passes = 4;
+  for (int pass = 0; pass < most_passes; ++pass) {
+    const bool gaps = fill_gaps();
+    const bool operations = fill_operations();
+    if (!gaps && !operations) return;
+  }
+}
+
+void PlacementSearch::settle_engines() {
+  for (std::int32_t v = 0; v < std::ssize(problem_.operations); ++v) {
+    const std::vector<EngineCost>& engines = problem_.operations[at(v)].engines;
+    if (!state_.on_gpu(v) || engines.size() < 2) continue;
+    std::vector<std::int32_t> order;
+    for (std::int32_t k = 0; k < std::ssize(engines); ++k) order.push_back(k);
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+      return engines[at(a)].seconds < engines[at(b)].seconds;
+    });
+    const std::size_t mark = state_.mark();
+    for (const std::int32_t k : order) {
+      state_.set_engine(v, k);
+      if (state_.excess() <= 0) break;
+      state_.undo_to(mark);
+    }
+  }
+}
+
+bool PlacementSearch::keep_if_cheaper(std::size_t mark, Capacity before) {
+  if (state_.excess() <= 0 && state_.cost() < before) return true;
+  state_.undo_to(mark);
+  return false;
+}
+
+bool PlacementSearch::eject_for_gap(std::int32_t g) {
+  const GapPlace& gap = state_.gaps()[at(g)];
+  const bool kept = state_.resident(gap);
+  if (!kept && (!state_.may_be_resident(gap) || state_.flip_cost(gap) >= 0)) return false;
+  const std::size_t mark = state_.mark();
+  const Capacity before = state_.cost();
+  state_.flip(gap);
+  kept_gap_ = g;
+  const bool fits = repair();
+  if (fits) fill();
+  kept_gap_ = -1;
+  if (fits) fill();
+  return keep_if_cheaper(mark, before);
+}
+
+bool PlacementSearch::eject_for_operation(std::int32_t operation) {
+  const std::size_t mark = state_.mark();
+  const Capacity before = state_.cost();
+  const bool to_gpu = !state_.on_gpu(operation);
+  state_.move(operation, to_gpu);
+  for (const std::int32_t place : state_.gaps_beside(operation)) {
+    const GapPlace& gap = state_.gaps()[at(place)];
+    if (to_gpu && !state_.resident(gap) && state_.may_be_resident(gap)) state_.flip(gap);
+  }
+  kept_operation_ = operation;
+  const bool fits = repair();
+  if (fits) fill();
+  kept_operation_ = -1;
+  return keep_if_cheaper(mark, before);
+}
+
+void PlacementSearch::improve() {
+  assert(state_.excess() <= 0);
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (std::int32_t g = 0; g < std::ssize(state_.gaps()); ++g) {
+      if (!spend(1)) return;
+      changed = eject_for_gap(g) || changed;
+    }
+    for (const std::int32_t v : free_operations_) {
+      if (!spend(1)) return;
+      changed = eject_for_operation(v) || changed;
+    }
+  }
+}
+
+Placement nothing_resident(const CutModel& model) {
+  const ResidencyProblem& problem = *model.problem;
+  Placement placement;
+  for (const Operation& operation : problem.operations) {
+    const bool gpu = operation.pin == Pin::gpu;
+    std::size_t least = 0;
+    for (std::size_t k = 1; k < operation.engines.size(); ++k) {
+      if (operation.engines[k].workspace < operation.engines[least].workspace) least = k;
+    }
+    placement.device.push_back(gpu ? Device::gpu : Device::cpu);
+    placement.engine.push_back(gpu ? static_cast<std::int32_t>(least) : 0);
+  }
+  for (const Item& item : problem.items) {
+    std::vector<bool> on_gpu;
+    for (const Touch& touch : item.touches) {
+      on_gpu.push_back(placement.device[at(touch.step)] == Device::gpu);
+    }
+    placement.on_gpu.push_back(std::move(on_gpu));
+    placement.resident.emplace_back(at(gap_count(item)), false);
+  }
+  return placement;
+}
+
+// Operations in their order, then storages in theirs, each whole where that fits.
+Placement filled_in_order(const CutModel& model) {
+  PlacementState state(model, nothing_resident(model));
+  for (std::int32_t v = 0; v < std::ssize(model.problem->operations); ++v) {
+    if (model.problem->operations[at(v)].pin != Pin::free) continue;
+    const std::size_t mark = state.mark();
+    state.move(v, true);
+    if (state.excess() > 0) state.undo_to(mark);
+  }
+  std::size_t mark = state.mark();
+  for (std::size_t g = 0; g < state.gaps().size(); ++g) {
+    const GapPlace& gap = state.gaps()[g];
+    if (gap.gap == 0) mark = state.mark();
+    if (!state.may_be_resident(gap)) continue;
+    state.flip(gap);
+    if (state.excess() > 0) state.undo_to(mark);
+  }
+  return state.placement();
+}
+
+}  // namespace stowage

@@ -1,0 +1,79 @@
+// PlacementSearch: from any placement to a good one within the limits, by moves.
+//
+//   repair   at the step that exceeds its limit most, gives up what costs least a byte that is
+//            needed there, until every step fits;
+//   fill     takes back what saves most a (priced) byte and still fits;
+//   improve  forces a change in, repairs and fills around it, and keeps it if the cost fell: the
+//            ejection chains of Fiduccia and Mattheyses' tradition, one level deep.
+//
+// A move drops or keeps a gap, moves an operation with the gaps beside it, or takes another engine.
+// Deterministic: effort is counted in moves looked at, never in seconds.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "planner/solve/placement_state.hpp"
+
+namespace stowage {
+
+class PlacementSearch {
+ public:
+  /// `prices` weigh the bytes that fill() spends; none: every byte weighs the same. `stop` is
+  /// polled.
+  PlacementSearch(const CutModel& model, const Placement& start, const Prices& prices,
+                  std::int64_t effort, const std::function<bool()>& stop);
+
+  /// False: the limits are out of reach. Never adds memory at any step.
+  bool repair();
+  void fill();
+  /// Precondition: the state fits.
+  void improve();
+  /// Gives every operation the first of its fastest engines that still fits.
+  void settle_engines();
+
+  [[nodiscard]] const PlacementState& state() const { return state_; }
+  [[nodiscard]] std::int64_t effort_left() const { return effort_; }
+
+ private:
+  struct Move {
+    enum class Kind : std::uint8_t { gap, copies, operation, engine } kind;
+    std::int32_t index;       ///< of the gap, the operation
+    std::int32_t detail = 0;  ///< copies: the item; engine: which
+    Capacity cost = 0;        ///< added
+    std::int64_t bytes = 0;   ///< given up, or taken, where it matters
+  };
+  [[nodiscard]] bool movable(std::int32_t operation) const;
+  [[nodiscard]] double weight(const GapPlace& gap) const;
+  void relief_by_gaps(std::int32_t step, std::vector<Move>& moves);
+  void relief_by_operations(std::int32_t step, std::vector<Move>& moves);
+  void relief_by_engines(std::int32_t step, std::vector<Move>& moves);
+  void measure(std::int32_t step, Move move, std::vector<Move>& moves);
+  bool apply(const Move& move);
+  bool relieve(std::int32_t step);
+  bool fill_gaps();
+  bool fill_operations();
+  bool try_on_gpu(std::int32_t operation);
+  bool keep_if_cheaper(std::size_t mark, Capacity before);
+  bool eject_for_gap(std::int32_t gap);
+  bool eject_for_operation(std::int32_t operation);
+  bool spend(std::int64_t moves);
+
+  const CutModel& model_;
+  const ResidencyProblem& problem_;
+  PlacementState state_;
+  std::vector<double> price_before_;  ///< by step: the prices of the steps before it
+  std::vector<std::int32_t> free_operations_;
+  std::int64_t effort_;
+  const std::function<bool()>& stop_;
+  std::int32_t kept_gap_ = -1;        ///< not to be dropped, or not to be taken back
+  std::int32_t kept_operation_ = -1;  ///< not to be moved
+};
+
+/// What people do by hand: the GPU filled in order, operation by operation, while it fits.
+[[nodiscard]] Placement filled_in_order(const CutModel& model);
+/// Nothing resident, every free operation on the CPU: the least memory at every step.
+[[nodiscard]] Placement nothing_resident(const CutModel& model);
+
+}  // namespace stowage

@@ -1,0 +1,269 @@
+#include "planner/solve/placement_state.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace stowage {
+
+namespace {
+
+std::vector<std::int64_t> nothing_placed(const CutModel& model) {
+  std::vector<std::int64_t> memory;
+  for (const Bytes limit : model.limits) memory.push_back(-limit.count());
+  return memory;
+}
+
+GapPlace gap_place(const ResidencyProblem& problem, std::size_t index, std::int32_t gap) {
+  const Item& item = problem.items[index];
+  const auto at = static_cast<std::size_t>(gap);
+  GapPlace place;
+  place.item = static_cast<std::int32_t>(index);
+  place.gap = gap;
+  place.begin = item.touches[at].step + 1;
+  if (at + 1 < item.touches.size()) {
+    place.end = item.touches[at + 1].step;
+  } else {
+    place.end = static_cast<std::int32_t>(problem.operations.size());
+    place.wrapped_end = item.touches.front().step;
+  }
+  return place;
+}
+
+}  // namespace
+
+PlacementState::PlacementState(const CutModel& model, const Placement& start)
+    : model_(model), problem_(*model.problem), memory_(nothing_placed(model)) {
+  const std::size_t operations = problem_.operations.size();
+  gpu_.assign(operations, 0);
+  engine_.assign(operations, 0);
+  touches_.resize(operations);
+  beside_.resize(operations);
+  for (std::size_t t = 0; t < operations; ++t) {
+    cost_ += operation_cost(static_cast<std::int32_t>(t));
+  }
+  for (std::size_t i = 0; i < problem_.items.size(); ++i) {
+    const Item& item = problem_.items[i];
+    h2d_.push_back(scaled(item.h2d_seconds));
+    d2h_.push_back(scaled(item.d2h_seconds));
+    first_gap_.push_back(static_cast<std::int32_t>(gaps_.size()));
+    for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
+      const auto place = static_cast<std::int32_t>(gaps_.size());
+      const auto next = static_cast<std::size_t>(gap + 1) % item.touches.size();
+      gaps_.push_back(gap_place(problem_, i, gap));
+      beside_[index(item.touches[index(gap)].step)].push_back(place);
+      if (next != index(gap)) beside_[index(item.touches[next].step)].push_back(place);
+    }
+    for (std::int32_t touch = 0; touch < std::ssize(item.touches); ++touch) {
+      touches_[index(item.touches[index(touch)].step)].push_back(
+          {static_cast<std::int32_t>(i), touch});
+    }
+    resident_.emplace_back(index(gap_count(item)), 0);
+    item_cost_.push_back(item_cost(static_cast<std::int32_t>(i)));
+    cost_ += item_cost_.back();
+  }
+  for (std::size_t t = 0; t < operations; ++t) {
+    const auto operation = static_cast<std::int32_t>(t);
+    if (start.device[t] != Device::gpu) continue;
+    flip_device(operation);
+    put_engine(operation, start.engine[t]);
+  }
+  for (std::size_t g = 0; g < gaps_.size(); ++g) {
+    const GapPlace& gap = gaps_[g];
+    if (start.resident[index(gap.item)][index(gap.gap)] && may_be_resident(gap)) {
+      flip_gap(static_cast<std::int32_t>(g));
+    }
+  }
+}
+
+Capacity PlacementState::scaled(double seconds) const {
+  return static_cast<Capacity>(std::llround(std::ldexp(seconds, model_.unit_exponent)));
+}
+
+double PlacementState::cost_seconds() const { return static_cast<double>(cost_) * model_.unit(); }
+
+bool PlacementState::can_hold(std::int32_t item, std::int32_t touch) const {
+  const Touch& at = problem_.items[index(item)].touches[index(touch)];
+  return gpu_[index(at.step)] || !at.writes;
+}
+
+bool PlacementState::present(std::int32_t item, std::int32_t touch) const {
+  const Item& of = problem_.items[index(item)];
+  const Touch& at = of.touches[index(touch)];
+  if (gpu_[index(at.step)]) return true;
+  if (at.writes) return false;
+  const std::int32_t before = gap_before(of, touch);
+  const std::vector<char>& resident = resident_[index(item)];
+  return (before >= 0 && resident[index(before)]) ||
+         (index(touch) < resident.size() && resident[index(touch)]);
+}
+
+Capacity PlacementState::item_cost(std::int32_t item) const {
+  const Item& of = problem_.items[index(item)];
+  const std::vector<char>& resident = resident_[index(item)];
+  const auto on_gpu = [&](std::int32_t touch) {
+    return gpu_[index(of.touches[index(touch)].step)];
+  };
+  Capacity cost = 0;
+  for (const Version& version : model_.versions[index(item)]) {
+    bool host_copy = false;
+    for (const std::int32_t reader : version.readers) {
+      const std::int32_t before = gap_before(of, reader);
+      const bool kept = before >= 0 && resident[index(before)];
+      const bool fetched = !kept && present(item, reader);
+      if (fetched) cost += h2d_[index(item)];
+      host_copy = host_copy || fetched || !on_gpu(reader);
+    }
+    if (host_copy && version.producer >= 0 && on_gpu(version.producer)) cost += d2h_[index(item)];
+  }
+  return cost;
+}
+
+Capacity PlacementState::operation_cost(std::int32_t operation) const {
+  const Operation& of = problem_.operations[index(operation)];
+  if (!gpu_[index(operation)]) return scaled(of.cpu_seconds);
+  return scaled(of.engines[index(engine_[index(operation)])].seconds);
+}
+
+std::int64_t PlacementState::operation_memory(std::int32_t operation) const {
+  if (!gpu_[index(operation)]) return 0;
+  const Operation& of = problem_.operations[index(operation)];
+  return (of.engines[index(engine_[index(operation)])].workspace + of.temporaries).count();
+}
+
+void PlacementState::recount(std::int32_t item) {
+  const Capacity now = item_cost(item);
+  cost_ += now - item_cost_[index(item)];
+  item_cost_[index(item)] = now;
+}
+
+bool PlacementState::resident(const GapPlace& gap) const {
+  return resident_[index(gap.item)][index(gap.gap)];
+}
+
+bool PlacementState::may_be_resident(const GapPlace& gap) const {
+  const Item& item = problem_.items[index(gap.item)];
+  const auto next = static_cast<std::int32_t>((index(gap.gap) + 1) % item.touches.size());
+  return item.touches[index(next)].reads && can_hold(gap.item, gap.gap) && can_hold(gap.item, next);
+}
+
+Capacity PlacementState::flip_cost(const GapPlace& gap) {
+  char& flag = resident_[index(gap.item)][index(gap.gap)];
+  flag = !flag;
+  const Capacity flipped = item_cost(gap.item);
+  flag = !flag;
+  return flipped - item_cost_[index(gap.item)];
+}
+
+std::int64_t PlacementState::excess_in(const GapPlace& gap) const {
+  return std::max(memory_.largest(gap.begin, gap.end), memory_.largest(0, gap.wrapped_end));
+}
+
+void PlacementState::flip(const GapPlace& gap) {
+  const std::int32_t place = first_gap_[index(gap.item)] + gap.gap;
+  log_.push_back({Change::Kind::gap, place, 0});
+  flip_gap(place);
+}
+
+void PlacementState::flip_gap(std::int32_t place) {
+  const GapPlace& gap = gaps_[index(place)];
+  const Item& item = problem_.items[index(gap.item)];
+  const std::int64_t bytes = item.bytes.count();
+  const auto next = static_cast<std::int32_t>((index(gap.gap) + 1) % item.touches.size());
+  const auto weight = [&](std::int32_t touch) { return present(gap.item, touch) ? bytes : 0; };
+  const std::int64_t here = weight(gap.gap);
+  const std::int64_t there = weight(next);
+  char& flag = resident_[index(gap.item)][index(gap.gap)];
+  flag = !flag;
+  const std::int64_t change = flag ? bytes : -bytes;
+  memory_.add(gap.begin, gap.end, change);
+  memory_.add(0, gap.wrapped_end, change);
+  add_memory(item.touches[index(gap.gap)].step, weight(gap.gap) - here);
+  if (next != gap.gap) add_memory(item.touches[index(next)].step, weight(next) - there);
+  recount(gap.item);
+}
+
+void PlacementState::move(std::int32_t operation, bool to_gpu) {
+  if (on_gpu(operation) == to_gpu) return;
+  if (!to_gpu) {
+    for (const std::int32_t place : beside_[index(operation)]) {
+      const GapPlace& gap = gaps_[index(place)];
+      if (!resident(gap)) continue;
+      const Item& item = problem_.items[index(gap.item)];
+      const Touch& from = item.touches[index(gap.gap)];
+      const Touch& to = item.touches[(index(gap.gap) + 1) % item.touches.size()];
+      const bool writes =
+          (from.step == operation && from.writes) || (to.step == operation && to.writes);
+      if (writes) flip(gap);
+    }
+    if (engine(operation) != 0) set_engine(operation, 0);
+  }
+  log_.push_back({Change::Kind::device, operation, 0});
+  flip_device(operation);
+}
+
+void PlacementState::flip_device(std::int32_t operation) {
+  const auto add_presence = [&](std::int64_t sign) {
+    std::int64_t bytes = operation_memory(operation);
+    for (const TouchPlace& at : touches_[index(operation)]) {
+      if (present(at.item, at.touch)) bytes += problem_.items[index(at.item)].bytes.count();
+    }
+    add_memory(operation, sign * bytes);
+  };
+  add_presence(-1);
+  cost_ -= operation_cost(operation);
+  gpu_[index(operation)] = !gpu_[index(operation)];
+  cost_ += operation_cost(operation);
+  add_presence(1);
+  for (const TouchPlace& at : touches_[index(operation)]) recount(at.item);
+}
+
+void PlacementState::set_engine(std::int32_t operation, std::int32_t engine) {
+  log_.push_back({Change::Kind::engine, operation, engine_[index(operation)]});
+  put_engine(operation, engine);
+}
+
+void PlacementState::put_engine(std::int32_t operation, std::int32_t engine) {
+  cost_ -= operation_cost(operation);
+  add_memory(operation, -operation_memory(operation));
+  engine_[index(operation)] = engine;
+  cost_ += operation_cost(operation);
+  add_memory(operation, operation_memory(operation));
+}
+
+void PlacementState::undo_to(std::size_t mark) {
+  while (log_.size() > mark) {
+    const Change change = log_.back();
+    log_.pop_back();
+    switch (change.kind) {
+      case Change::Kind::gap:
+        flip_gap(change.index);
+        break;
+      case Change::Kind::device:
+        flip_device(change.index);
+        break;
+      case Change::Kind::engine:
+        put_engine(change.index, change.before);
+        break;
+    }
+  }
+}
+
+Placement PlacementState::placement() const {
+  Placement result;
+  for (std::size_t t = 0; t < gpu_.size(); ++t) {
+    result.device.push_back(gpu_[t] ? Device::gpu : Device::cpu);
+    result.engine.push_back(gpu_[t] ? engine_[t] : 0);
+  }
+  for (std::size_t i = 0; i < resident_.size(); ++i) {
+    std::vector<bool> present_here;
+    for (std::int32_t touch = 0; touch < std::ssize(problem_.items[i].touches); ++touch) {
+      present_here.push_back(present(static_cast<std::int32_t>(i), touch));
+    }
+    result.on_gpu.push_back(std::move(present_here));
+    result.resident.emplace_back(resident_[i].begin(), resident_[i].end());
+  }
+  return result;
+}
+
+}  // namespace stowage

@@ -1,0 +1,107 @@
+// PlacementState: a placement that is changed move by move, with its cost and its memory kept.
+//
+// Unlike Placement it can hold no inconsistent choice: a touch has a GPU copy exactly where its
+// operation runs on the GPU or, of a CPU read, where the copy stays in a gap beside it; an
+// operation that moves to the CPU drops what it writes. Costs are whole units of CutModel::unit(),
+// so that undoing is exact.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/solve/residency_cut.hpp"
+#include "planner/solve/step_profile.hpp"
+
+namespace stowage {
+
+/// A gap of an item, with the steps strictly inside it (two ranges where it wraps).
+struct GapPlace {
+  std::int32_t item = 0;
+  std::int32_t gap = 0;
+  std::int32_t begin = 0, end = 0;
+  std::int32_t wrapped_end = 0;  ///< and [0, wrapped_end)
+
+  [[nodiscard]] bool contains(std::int32_t step) const {
+    return (step >= begin && step < end) || step < wrapped_end;
+  }
+};
+
+class PlacementState {
+ public:
+  /// The model must outlive the state.
+  PlacementState(const CutModel& model, const Placement& start);
+
+  [[nodiscard]] Capacity cost() const { return cost_; }
+  [[nodiscard]] double cost_seconds() const;
+  /// The most by which any step's memory exceeds its limit; not positive: it fits.
+  [[nodiscard]] std::int64_t excess() const { return memory_.largest(); }
+  [[nodiscard]] std::int64_t excess_at(std::int32_t step) const { return memory_.at(step); }
+  [[nodiscard]] std::int32_t worst_step() const { return memory_.largest_at(); }
+  [[nodiscard]] Placement placement() const;
+
+  [[nodiscard]] const std::vector<GapPlace>& gaps() const { return gaps_; }
+  [[nodiscard]] bool resident(const GapPlace& gap) const;
+  /// Whether the gap may be (both ends can hold a GPU copy, and what follows reads it).
+  [[nodiscard]] bool may_be_resident(const GapPlace& gap) const;
+  /// What flipping the gap adds to the cost.
+  [[nodiscard]] Capacity flip_cost(const GapPlace& gap);
+  /// The largest excess inside the gap.
+  [[nodiscard]] std::int64_t excess_in(const GapPlace& gap) const;
+  void flip(const GapPlace& gap);
+
+  [[nodiscard]] bool on_gpu(std::int32_t operation) const { return gpu_[index(operation)]; }
+  /// To the CPU: also drops the gaps beside what it writes.
+  void move(std::int32_t operation, bool to_gpu);
+  /// The gaps that lead to or from the operation's touches, as indices into gaps().
+  [[nodiscard]] const std::vector<std::int32_t>& gaps_beside(std::int32_t operation) const {
+    return beside_[index(operation)];
+  }
+  [[nodiscard]] std::int32_t engine(std::int32_t operation) const {
+    return engine_[index(operation)];
+  }
+  void set_engine(std::int32_t operation, std::int32_t engine);
+
+  [[nodiscard]] std::size_t mark() const { return log_.size(); }
+  void undo_to(std::size_t mark);
+
+ private:
+  struct TouchPlace {
+    std::int32_t item = 0;
+    std::int32_t touch = 0;
+  };
+  struct Change {
+    enum class Kind : std::uint8_t { gap, device, engine } kind;
+    std::int32_t index;   ///< of gaps_, of operations
+    std::int32_t before;  ///< the engine
+  };
+  static std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
+  [[nodiscard]] Capacity scaled(double seconds) const;
+  [[nodiscard]] bool present(std::int32_t item, std::int32_t touch) const;
+  [[nodiscard]] bool can_hold(std::int32_t item, std::int32_t touch) const;
+  [[nodiscard]] Capacity item_cost(std::int32_t item) const;
+  [[nodiscard]] Capacity operation_cost(std::int32_t operation) const;
+  [[nodiscard]] std::int64_t operation_memory(std::int32_t operation) const;
+  void recount(std::int32_t item);
+  void add_memory(std::int32_t step, std::int64_t bytes) {
+    if (bytes != 0) memory_.add(step, step + 1, bytes);
+  }
+  void flip_gap(std::int32_t gap);
+  void flip_device(std::int32_t operation);
+  void put_engine(std::int32_t operation, std::int32_t engine);
+
+  const CutModel& model_;
+  const ResidencyProblem& problem_;
+  std::vector<char> gpu_;
+  std::vector<std::int32_t> engine_;
+  std::vector<std::vector<char>> resident_;
+  std::vector<Capacity> h2d_, d2h_, item_cost_;
+  Capacity cost_ = 0;
+  std::vector<GapPlace> gaps_;
+  std::vector<std::int32_t> first_gap_;           ///< by item, into gaps_
+  std::vector<std::vector<TouchPlace>> touches_;  ///< by operation
+  std::vector<std::vector<std::int32_t>> beside_;
+  StepProfile memory_;  ///< memory less the limit
+  std::vector<Change> log_;
+};
+
+}  // namespace stowage

@@ -1,0 +1,205 @@
+#include "planner/solve/solve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "planner/solve/branch_and_bound.hpp"
+#include "planner/solve/lagrangian.hpp"
+#include "planner/solve/placement_search.hpp"
+
+namespace stowage {
+
+namespace {
+
+// Effort, in moves looked at and in cuts: counted, so that the same problem gives the same plan on
+// any machine. All of it is at most about half a second on a thousand storages.
+constexpr std::int64_t search_effort = 200'000;
+constexpr int root_cuts = 60;
+constexpr int branch_cuts = 250;
+constexpr std::size_t improved_starts = 3;
+
+std::string share(const std::string& name, Bytes bytes) {
+  return fmt::format("{} takes {}", name, format_bytes(bytes));
+}
+
+// Names the operation that alone exceeds the budget, and what it needs, largest first.
+tl::unexpected<Diagnostics> below_floor(const ResidencyProblem& problem, Bytes budget,
+                                        const Floor& floor) {
+  const Operation& operation = problem.operations[static_cast<std::size_t>(floor.step)];
+  std::vector<std::pair<Bytes, std::string>> parts;
+  for (const Item& item : problem.items) {
+    for (const Touch& touch : item.touches) {
+      if (touch.step == floor.step) parts.emplace_back(item.bytes, fmt::format("'{}'", item.name));
+    }
+  }
+  Bytes workspace = operation.engines.front().workspace;
+  for (const EngineCost& engine : operation.engines) {
+    workspace = std::min(workspace, engine.workspace);
+  }
+  if (workspace > Bytes()) parts.emplace_back(workspace, "its least workspace");
+  if (operation.temporaries > Bytes()) {
+    parts.emplace_back(operation.temporaries, "what it uses for itself");
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  Diagnostic diagnostic;
+  diagnostic.message =
+      fmt::format("a budget of {} is below the {} that '{}' alone needs on the GPU",
+                  format_bytes(budget), format_bytes(floor.bytes), operation.name);
+  constexpr std::size_t shown = 8;
+  for (std::size_t i = 0; i < std::min(parts.size(), shown); ++i) {
+    diagnostic.notes.push_back(
+        {.severity = Severity::note, .message = share(parts[i].second, parts[i].first)});
+  }
+  if (parts.size() > shown) {
+    diagnostic.notes.push_back(
+        {.severity = Severity::note, .message = fmt::format("and {} more", parts.size() - shown)});
+  }
+  return failure(std::move(diagnostic));
+}
+
+class Solver {
+ public:
+  Solver(const ResidencyProblem& problem, const SolveOptions& options)
+      : problem_(problem),
+        options_(options),
+        model_(
+            make_cut_model(problem, std::vector<Bytes>(problem.operations.size(), options.budget))),
+        end_(std::chrono::steady_clock::now() +
+             std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                 std::chrono::duration<double>(options.time_limit_seconds))) {
+    stop_ = [this] {
+      return (options_.cancelled && options_.cancelled()) ||
+             std::chrono::steady_clock::now() >= end_;
+    };
+  }
+
+  Solution run() {
+    // The least memory fits, since the budget is not below the floor: there is always an answer.
+    take(nothing_resident(model_));
+    PricedCut unlimited = cheapest_placement(model_, restrictions_of(problem_), {});
+    solution_.cuts = 1;
+    solution_.all_gpu_cost_seconds = unlimited.value_seconds;
+    solution_.cost_lower_bound_seconds = unlimited.bound_seconds;
+    offer(unlimited.least, {}, 0);
+    offer(filled_in_order(model_), {}, 0);
+    if (!enough(solution_.cost_lower_bound_seconds)) bound_and_search();
+    const double cost = solution_.evaluation.cost_seconds;
+    solution_.cost_lower_bound_seconds = std::min(solution_.cost_lower_bound_seconds, cost);
+    solution_.proved_optimal = cost - solution_.cost_lower_bound_seconds <= 1e-9 * cost;
+    return std::move(solution_);
+  }
+
+ private:
+  double overhead() const {
+    return std::max(0.0, solution_.evaluation.cost_seconds - solution_.all_gpu_cost_seconds);
+  }
+
+  bool enough(double bound) const {
+    const double cost = solution_.evaluation.cost_seconds;
+    return cost - bound <= std::max(options_.target_gap * overhead(), 1e-9 * cost);
+  }
+
+  void raise_bound(double bound) {
+    solution_.cost_lower_bound_seconds = std::max(solution_.cost_lower_bound_seconds, bound);
+  }
+
+  // A placement becomes the answer if it is consistent, fits and is cheaper: nobody is trusted.
+  void take(Placement placement) {
+    Evaluation evaluation = evaluate(problem_, placement);
+    if (!evaluation.consistent || evaluation.peak > options_.budget) {
+      throw std::logic_error(fmt::format("the planner made a placement that {}",
+                                         evaluation.consistent
+                                             ? "exceeds the budget"
+                                             : "is not one: " + evaluation.inconsistency));
+    }
+    const bool first = !solution_.evaluation.consistent;
+    if (!first && evaluation.cost_seconds >= solution_.evaluation.cost_seconds) return;
+    solution_.placement = std::move(placement);
+    solution_.evaluation = std::move(evaluation);
+  }
+
+  // Makes the best of a start that need not fit; nothing where it cannot be made to.
+  std::optional<Placement> offer(const Placement& start, const Prices& prices,
+                                 std::int64_t effort) {
+    PlacementSearch search(model_, start, prices, effort, stop_);
+    if (!search.repair()) return std::nullopt;
+    search.fill();
+    if (effort > 0) search.improve();
+    search.settle_engines();
+    Placement placement = search.state().placement();
+    take(placement);
+    return placement;
+  }
+
+  void bound_and_search() {
+    std::vector<PlacementColumn> columns;
+    columns.push_back(column_of(problem_, solution_.placement));
+    const double tolerance = 0.1 * options_.target_gap * overhead();
+    const Dual dual =
+        maximise_dual(model_, restrictions_of(problem_), {}, columns,
+                      {solution_.evaluation.cost_seconds, tolerance, root_cuts, stop_});
+    solution_.cuts += dual.cuts;
+    solution_.active_steps = static_cast<int>(dual.prices.size());
+    raise_bound(dual.bound_seconds);
+    search_from(columns, dual);
+    if (enough(solution_.cost_lower_bound_seconds) || stop_()) return;
+
+    BranchOptions branch;
+    branch.most_cuts = branch_cuts;
+    branch.tolerance = tolerance;
+    branch.upper_bound = [this] { return solution_.evaluation.cost_seconds; };
+    branch.best = [this]() -> const Placement& { return solution_.placement; };
+    branch.offer = [this](const Placement& placement, const Prices& prices) {
+      offer(placement, prices, 0);
+    };
+    branch.enough = [this](double bound) { return enough(bound); };
+    branch.stop = stop_;
+    const BranchResult result = branch_and_bound(model_, dual, columns, branch);
+    solution_.cuts += result.cuts;
+    raise_bound(result.bound_seconds);
+  }
+
+  // Every placement of the dual is repaired and filled; moves then go on from the best.
+  void search_from(const std::vector<PlacementColumn>& columns, const Dual& dual) {
+    std::vector<std::pair<double, Placement>> starts;
+    for (const PlacementColumn& column : columns) {
+      const std::optional<Placement> found = offer(column.placement, dual.prices, 0);
+      if (found) starts.emplace_back(evaluate(problem_, *found).cost_seconds, *found);
+      if (stop_()) return;
+    }
+    std::stable_sort(starts.begin(), starts.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+    for (std::size_t i = 0; i < std::min(starts.size(), improved_starts); ++i) {
+      if (enough(solution_.cost_lower_bound_seconds) || stop_()) return;
+      offer(starts[i].second, dual.prices, search_effort / static_cast<std::int64_t>(i + 1));
+    }
+  }
+
+  const ResidencyProblem& problem_;
+  const SolveOptions& options_;
+  CutModel model_;
+  std::chrono::steady_clock::time_point end_;
+  std::function<bool()> stop_;
+  Solution solution_;
+};
+
+}  // namespace
+
+Result<Solution> solve(const ResidencyProblem& problem, const SolveOptions& options) {
+  std::string wrong = ill_formed(problem);
+  if (!wrong.empty()) return failure(std::move(wrong));
+  const Floor floor = memory_floor(problem);
+  if (floor.bytes > options.budget) return below_floor(problem, options.budget, floor);
+  return Solver(problem, options).run();
+}
+
+}  // namespace stowage

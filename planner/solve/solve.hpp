@@ -1,0 +1,38 @@
+// solve: the cheapest placement within a GPU memory budget, and a proven bound on any.
+//
+// Lagrangian relaxation with one minimum cut as its oracle, then tie filling, repair and local
+// search; docs/planner.md has the mathematics and why the bound is one.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "estimator/base/bytes.hpp"
+#include "estimator/base/diagnostic.hpp"
+#include "planner/problem/residency_problem.hpp"
+
+namespace stowage {
+
+struct SolveOptions {
+  Bytes budget;                          ///< memory at every step
+  double time_limit_seconds = 10;        ///< the best so far is returned with its gap
+  double target_gap = 0.01;              ///< of the overhead: stop refining below it
+  std::function<bool()> cancelled = {};  ///< polled; SIGINT
+};
+
+struct Solution {
+  Placement placement;
+  Evaluation evaluation;
+  double cost_lower_bound_seconds = 0;  ///< no placement within the budget costs less
+  double all_gpu_cost_seconds = 0;      ///< the cut's cost with an unlimited budget
+  bool proved_optimal = false;
+  int cuts = 0;
+  int active_steps = 0;  ///< steps with a positive price at the bound
+};
+
+/// Errors: the budget is below the floor (names the operation, the bytes it needs and its items);
+/// contradictory pins.
+[[nodiscard]] Result<Solution> solve(const ResidencyProblem& problem, const SolveOptions& options);
+
+}  // namespace stowage

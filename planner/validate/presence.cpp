@@ -1,0 +1,345 @@
+// The walk: from boundary to boundary and from node to node, with what each side holds of each
+// storage at the time. plan.hpp says what happens at a boundary, and in which order:
+//
+//   boundary t:  downloads of t begin, downloads until t end, GPU residences change, uploads of t
+//                begin, uploads until t end; host residences change first
+//   node t:      reads need the newest version on the node's side, writes make the next one
+//
+// A copy in flight is worth nothing at its destination until it ends, and its storage may not be
+// written meanwhile on either side.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "planner/validate/checks.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::int64_t nothing = -1;  // a version: no value yet, or not a whole one
+
+struct Copy {
+  const Residence* residence = nullptr;  // null: no room for it
+  std::int64_t version = nothing;
+  bool at_start = false;  // claimed: was there, valid, when the step started
+};
+
+struct Flight {
+  const Transfer* transfer = nullptr;  // null: none under way
+  const Residence* destination = nullptr;
+  std::int64_t version = nothing;  // of the source when it began
+};
+
+/// What begins and what ends at each boundary, in the plan's order.
+template <typename Entry>
+struct Agenda {
+  std::vector<std::vector<const Entry*>> begins, ends;
+  explicit Agenda(std::size_t boundaries) : begins(boundaries), ends(boundaries) {}
+  void add(const Entry& entry, std::int32_t begin, std::int32_t end) {
+    begins[static_cast<std::size_t>(begin)].push_back(&entry);
+    ends[static_cast<std::size_t>(end)].push_back(&entry);
+  }
+};
+
+constexpr std::size_t gpu = static_cast<std::size_t>(Device::gpu);
+constexpr std::size_t cpu = static_cast<std::size_t>(Device::cpu);
+constexpr std::size_t up = static_cast<std::size_t>(Direction::h2d);
+constexpr std::size_t down = static_cast<std::size_t>(Direction::d2h);
+
+class Walk {
+ public:
+  Walk(const Plan& plan, const StepGraph& graph);
+  std::vector<Check> run();
+
+ private:
+  void start();
+  void pass_boundary(std::int32_t t);
+  void run_node(std::int32_t t);
+  void finish();
+
+  void claim_what_is_there(std::size_t side);
+  void change_residences(std::size_t side, std::size_t t);
+  void begin_upload(const Transfer& upload);
+  void begin_download(const Transfer& download);
+  void depart(const Transfer& transfer, const Copy& from, Copy& to);
+  void arrive(const Transfer& transfer);
+  void read(std::int32_t t, std::size_t side, StorageId storage);
+  void write(std::int32_t t, std::size_t side, StorageId storage);
+
+  [[nodiscard]] Copy& copy(std::size_t side, StorageId storage) {
+    return copies_[side][storage.index()];
+  }
+  [[nodiscard]] std::int64_t newest(StorageId storage) const { return newest_[storage.index()]; }
+  [[nodiscard]] static const char* name(std::size_t side) { return side == gpu ? "GPU" : "host"; }
+  [[nodiscard]] std::string what(const Transfer& transfer) const;
+
+  const Plan& plan_;
+  const StepGraph& graph_;
+  const std::int32_t steps_;
+  std::array<Agenda<Residence>, 2> residences_;  // by side
+  std::array<Agenda<Transfer>, 2> transfers_;    // by direction
+  std::array<std::vector<Copy>, 2> copies_;      // by side, storage
+  std::array<std::vector<Flight>, 2> flights_;   // by direction, storage
+  std::vector<std::int64_t> newest_;             // by storage
+  std::int64_t reads_ = 0, writes_ = 0, temporaries_ = 0, kept_ = 0;
+  Violations inputs_, outputs_, temporary_, placed_, current_, steady_;
+};
+
+Walk::Walk(const Plan& plan, const StepGraph& graph)
+    : plan_(plan),
+      graph_(graph),
+      steps_(static_cast<std::int32_t>(plan.nodes.size())),
+      residences_{Agenda<Residence>(plan.nodes.size() + 1),
+                  Agenda<Residence>(plan.nodes.size() + 1)},
+      transfers_{Agenda<Transfer>(plan.nodes.size() + 1), Agenda<Transfer>(plan.nodes.size() + 1)} {
+  for (const Residence& r : plan.gpu) residences_[gpu].add(r, r.steps.begin, r.steps.end);
+  for (const Residence& r : plan.host) residences_[cpu].add(r, r.steps.begin, r.steps.end);
+  for (const Transfer& t : plan.transfers) {
+    transfers_[static_cast<std::size_t>(t.direction)].add(t, t.begin, t.end);
+  }
+  for (auto& side : copies_) side.resize(plan.storages.size());
+  for (auto& direction : flights_) direction.resize(plan.storages.size());
+  for (const Storage& storage : graph.storages) {
+    newest_.push_back(storage.persistence == Persistence::transient ? nothing : 0);
+  }
+}
+
+std::vector<Check> Walk::run() {
+  start();
+  for (std::int32_t t = 0; t < steps_; ++t) {
+    pass_boundary(t);
+    run_node(t);
+  }
+  pass_boundary(steps_);
+  finish();
+  return {verdict("inputs present", inputs_,
+                  fmt::format("{} reads by {} nodes find the newest version", reads_, steps_)),
+          verdict("outputs placed", outputs_,
+                  fmt::format("{} writes by {} nodes find room", writes_, steps_)),
+          verdict("temporaries placed", temporary_,
+                  fmt::format("{} temporaries find room", temporaries_)),
+          verdict("transfers placed", placed_,
+                  fmt::format("{} copies lie in residences on both sides", plan_.transfers.size())),
+          verdict("copies current", current_,
+                  fmt::format("{} copies carry the newest version, unwritten on the way",
+                              plan_.transfers.size())),
+          verdict("steady state", steady_,
+                  fmt::format("{} copies that are there at the start are there again at the end",
+                              kept_))};
+}
+
+void Walk::start() {
+  change_residences(gpu, 0);
+  change_residences(cpu, 0);
+  claim_what_is_there(gpu);
+  claim_what_is_there(cpu);
+}
+
+// A persistent storage with a residence from 0 is there, unless a copy to it begins at 0; an input
+// is on the host.
+void Walk::claim_what_is_there(std::size_t side) {
+  for (std::size_t i = 0; i < graph_.storages.size(); ++i) {
+    Copy& held = copies_[side][i];
+    const Persistence persistence = graph_.storages[i].persistence;
+    if (held.residence == nullptr || persistence == Persistence::transient) continue;
+    if (persistence == Persistence::from_host) {
+      if (side == cpu) held.version = 0;
+      continue;
+    }
+    const auto& arriving = transfers_[side == gpu ? up : down].begins[0];
+    const bool filled = std::any_of(arriving.begin(), arriving.end(), [&](const Transfer* t) {
+      return t->storage == StorageId::of(i);
+    });
+    if (filled) continue;
+    held.version = 0;
+    held.at_start = true;
+  }
+}
+
+void Walk::change_residences(std::size_t side, std::size_t t) {
+  if (t < static_cast<std::size_t>(steps_)) {  // what lasts to the end is looked at there
+    for (const Residence* r : residences_[side].ends[t]) {
+      Copy& held = copy(side, r->storage);
+      held.residence = nullptr;
+      held.version = nothing;
+    }
+  }
+  for (const Residence* r : residences_[side].begins[t]) copy(side, r->storage).residence = r;
+}
+
+void Walk::pass_boundary(std::int32_t t) {
+  const auto at = static_cast<std::size_t>(t);
+  if (t > 0) change_residences(cpu, at);
+  for (const Transfer* d : transfers_[down].begins[at]) begin_download(*d);
+  for (const Transfer* d : transfers_[down].ends[at]) arrive(*d);
+  if (t > 0) change_residences(gpu, at);
+  for (const Transfer* u : transfers_[up].begins[at]) begin_upload(*u);
+  for (const Transfer* u : transfers_[up].ends[at]) arrive(*u);
+}
+
+std::string Walk::what(const Transfer& transfer) const {
+  return fmt::format("{} of {} from {} to {}",
+                     transfer.direction == Direction::h2d ? "upload" : "download",
+                     storage_label(plan_, transfer.storage), step_label(plan_, transfer.begin),
+                     step_label(plan_, transfer.end));
+}
+
+void Walk::begin_upload(const Transfer& upload) {
+  const Copy& from = copy(cpu, upload.storage);
+  Copy& to = copy(gpu, upload.storage);
+  if (to.residence == nullptr || to.residence->steps.begin != upload.begin ||
+      upload.end > to.residence->steps.end) {
+    placed_.note([&] { return what(upload) + " has no GPU residence that begins with it"; });
+  }
+  if (from.residence == nullptr || from.residence->steps.end < std::min(upload.end + 1, steps_)) {
+    placed_.note([&] { return what(upload) + " has no host residence that outlasts it"; });
+  }
+  depart(upload, from, to);
+}
+
+void Walk::begin_download(const Transfer& download) {
+  const Copy& from = copy(gpu, download.storage);
+  Copy& to = copy(cpu, download.storage);
+  if (from.residence == nullptr || download.end > from.residence->steps.end) {
+    placed_.note([&] { return what(download) + " has no GPU residence all the way"; });
+  }
+  if (to.residence == nullptr || download.end > to.residence->steps.end) {
+    placed_.note([&] { return what(download) + " has no host residence all the way"; });
+  }
+  depart(download, from, to);
+}
+
+void Walk::depart(const Transfer& transfer, const Copy& from, Copy& to) {
+  Flight& flight = flights_[static_cast<std::size_t>(transfer.direction)][transfer.storage.index()];
+  if (flight.transfer != nullptr) {
+    placed_.note([&] { return what(transfer) + " begins during " + what(*flight.transfer); });
+    return;
+  }
+  if (from.version == nothing || from.version != newest(transfer.storage)) {
+    current_.note([&] {
+      return what(transfer) + (from.version == nothing ? " begins where its source holds nothing"
+                                                       : " begins where its source is stale");
+    });
+  }
+  to.version = nothing;
+  flight = {&transfer, to.residence, from.version};
+}
+
+void Walk::arrive(const Transfer& transfer) {
+  Flight& flight = flights_[static_cast<std::size_t>(transfer.direction)][transfer.storage.index()];
+  if (flight.transfer != &transfer) return;  // one that could not depart
+  Copy& to = copy(transfer.direction == Direction::h2d ? gpu : cpu, transfer.storage);
+  if (to.residence != nullptr && to.residence == flight.destination) to.version = flight.version;
+  flight = {};
+}
+
+void Walk::run_node(std::int32_t t) {
+  const auto at = static_cast<std::size_t>(t);
+  const KernelNode& node = graph_.nodes[at];
+  const auto side = static_cast<std::size_t>(plan_.nodes[at].device);
+  for (const TensorView& view : node.reads) read(t, side, view.storage);
+  for (const StorageId temporary : node.temporaries) {
+    ++temporaries_;
+    if (copy(side, temporary).residence != nullptr) continue;
+    temporary_.note([&] {
+      return fmt::format("{} has no room on the {} for its temporary {}", step_label(plan_, t),
+                         name(side), storage_label(plan_, temporary));
+    });
+  }
+  // All writes of a node to one storage make one version: a kernel's results are there together.
+  std::vector<StorageId> written;
+  for (const TensorView& view : node.writes) {
+    if (std::find(written.begin(), written.end(), view.storage) != written.end()) continue;
+    written.push_back(view.storage);
+    write(t, side, view.storage);
+  }
+}
+
+void Walk::read(std::int32_t t, std::size_t side, StorageId storage) {
+  ++reads_;
+  const Copy& held = copy(side, storage);
+  if (held.version != nothing && held.version == newest(storage)) return;
+  inputs_.note([&] {
+    return fmt::format("{} reads {}, which the {} {}", step_label(plan_, t),
+                       storage_label(plan_, storage), name(side),
+                       held.residence == nullptr ? "does not hold"
+                       : held.version == nothing ? "has room for but no value of"
+                                                 : "holds an older version of");
+  });
+}
+
+void Walk::write(std::int32_t t, std::size_t side, StorageId storage) {
+  ++writes_;
+  for (const auto& direction : flights_) {
+    const Transfer* under_way = direction[storage.index()].transfer;
+    if (under_way == nullptr) continue;
+    current_.note([&] {
+      return fmt::format("{} writes {} during the {}", step_label(plan_, t),
+                         storage_label(plan_, storage), what(*under_way));
+    });
+  }
+  Copy& held = copy(side, storage);
+  if (held.residence == nullptr) {
+    outputs_.note([&] {
+      return fmt::format("{} writes {}, for which the {} has no room", step_label(plan_, t),
+                         storage_label(plan_, storage), name(side));
+    });
+  }
+  const std::int64_t version = ++newest_[storage.index()];
+  if (held.residence != nullptr) held.version = version;
+}
+
+void Walk::finish() {
+  std::vector<bool> touched(graph_.storages.size(), false);
+  for (const KernelNode& node : graph_.nodes) {
+    for (const TensorView& view : node.reads) touched[view.storage.index()] = true;
+    for (const TensorView& view : node.writes) touched[view.storage.index()] = true;
+  }
+  for (std::size_t i = 0; i < graph_.storages.size(); ++i) {
+    const StorageId storage = StorageId::of(i);
+    if (graph_.storages[i].persistence == Persistence::persistent && touched[i] &&
+        !copy(gpu, storage).at_start && !copy(cpu, storage).at_start) {
+      steady_.note([&] {
+        return fmt::format("{} is on neither side when the step starts",
+                           storage_label(plan_, storage));
+      });
+    }
+    for (const std::size_t side : {gpu, cpu}) {
+      const Copy& held = copy(side, storage);
+      if (!held.at_start) continue;
+      ++kept_;
+      if (held.residence != nullptr && held.version == newest(storage)) continue;
+      steady_.note([&] {
+        return fmt::format(
+            "{} is on the {} when the step starts, but at its end the {} {}",
+            storage_label(plan_, storage), name(side), name(side),
+            held.residence == nullptr ? "does not hold it" : "has not its newest version");
+      });
+    }
+  }
+  for (const std::size_t side : {gpu, cpu}) {
+    for (const Residence* first : residences_[side].begins[0]) {
+      const Copy& held = copy(side, first->storage);
+      if (!held.at_start || held.residence == nullptr || held.residence->offset == first->offset) {
+        continue;
+      }
+      steady_.note([&] {
+        return fmt::format("{} begins the step at offset {} of the {} and ends it at {}",
+                           storage_label(plan_, first->storage), first->offset.count(), name(side),
+                           held.residence->offset.count());
+      });
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Check> check_presence(const Plan& plan, const StepGraph& graph) {
+  return Walk(plan, graph).run();
+}
+
+}  // namespace stowage

@@ -1,0 +1,238 @@
+// The plan's figures, counted and simulated again from the definitions in plan.hpp and rates.hpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "planner/validate/checks.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr double tolerance = 1e-6;  // relative, of seconds
+
+// A rate of 0 is one that is not known: it limits nothing.
+double time_at(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
+
+// The roofline: the larger of computing and moving, plus a launch.
+double node_seconds(const Rates& rates, const SizedStep& step, std::size_t node, Device device) {
+  const bool gpu = device == Device::gpu;
+  const double computing = time_at(step.flops[node], gpu ? rates.gpu_flops : rates.cpu_flops);
+  const double moving =
+      time_at(step.bytes_moved[node], gpu ? rates.gpu_bandwidth : rates.cpu_bandwidth);
+  return std::max(computing, moving) + (gpu ? rates.gpu_launch : rates.cpu_launch);
+}
+
+double transfer_seconds(const Plan& plan, const Transfer& transfer) {
+  const Rates& rates = plan.inputs.rates;
+  const auto bytes = static_cast<double>(plan.storages[transfer.storage.index()].bytes.count());
+  return rates.link_latency + time_at(bytes, transfer.direction == Direction::h2d
+                                                 ? rates.h2d_bandwidth
+                                                 : rates.d2h_bandwidth);
+}
+
+double additive_cost(const Plan& plan, const SizedStep& step) {
+  double seconds = 0;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    seconds += node_seconds(plan.inputs.rates, step, i, plan.nodes[i].device);
+  }
+  for (const Transfer& transfer : plan.transfers) seconds += transfer_seconds(plan, transfer);
+  return seconds;
+}
+
+// Three lanes. At boundary t the downloads of t start when the lane is free, then the uploads of t,
+// which wait for every download until t as well; node t waits for every copy until t.
+double simulated_step(const Plan& plan, const SizedStep& step) {
+  const std::size_t steps = plan.nodes.size();
+  std::vector<std::vector<const Transfer*>> beginning(steps + 1);
+  for (const Transfer& transfer : plan.transfers) {
+    beginning[static_cast<std::size_t>(transfer.begin)].push_back(&transfer);
+  }
+  std::vector<double> copied(steps + 1, 0);              // when every copy until t is done
+  std::vector<double> downloaded(steps + 1, 0);          // when every download until t is done
+  double computing = 0, uploading = 0, downloading = 0;  // when each lane is free
+  for (std::size_t t = 0; t <= steps; ++t) {
+    if (t > 0) {
+      copied[t] = std::max(copied[t], copied[t - 1]);
+      downloaded[t] = std::max(downloaded[t], downloaded[t - 1]);
+    }
+    for (const Transfer* download : beginning[t]) {
+      if (download->direction != Direction::d2h) continue;
+      downloading = std::max(downloading, computing) + transfer_seconds(plan, *download);
+      const auto end = static_cast<std::size_t>(download->end);
+      downloaded[end] = std::max(downloaded[end], downloading);
+      copied[end] = std::max(copied[end], downloading);
+    }
+    for (const Transfer* upload : beginning[t]) {
+      if (upload->direction != Direction::h2d) continue;
+      uploading = std::max({uploading, computing, downloaded[t]}) + transfer_seconds(plan, *upload);
+      const auto end = static_cast<std::size_t>(upload->end);
+      copied[end] = std::max(copied[end], uploading);
+    }
+    computing = std::max(computing, copied[t]);
+    if (t < steps) computing += node_seconds(plan.inputs.rates, step, t, plan.nodes[t].device);
+  }
+  return computing;
+}
+
+std::int64_t bytes_moved(const Plan& plan, Direction direction) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  std::int64_t sum = 0;
+  for (const Transfer& transfer : plan.transfers) {
+    if (transfer.direction != direction) continue;
+    const std::int64_t bytes = plan.storages[transfer.storage.index()].bytes.count();
+    sum = bytes > most - sum ? most : sum + bytes;
+  }
+  return sum;
+}
+
+Check check_bytes(const Plan& plan) {
+  Violations wrong;
+  const std::int64_t uploaded = bytes_moved(plan, Direction::h2d);
+  const std::int64_t downloaded = bytes_moved(plan, Direction::d2h);
+  const auto compare = [&](std::string_view name, std::int64_t counted, Bytes claimed) {
+    if (counted == claimed.count()) return;
+    wrong.note([&] {
+      return fmt::format("{} is {}, but the copies carry {} bytes", name, claimed.count(), counted);
+    });
+  };
+  compare("h2d", uploaded, plan.totals.h2d);
+  compare("d2h", downloaded, plan.totals.d2h);
+  return verdict("transferred bytes", wrong,
+                 fmt::format("{} up and {} down in {} copies", format_bytes(Bytes(uploaded)),
+                             format_bytes(Bytes(downloaded)), plan.transfers.size()));
+}
+
+// The bound is of plans that compute on the GPU; the updates are free to go where they like.
+Check check_transfer_bound(const Plan& plan, const StepGraph& graph) {
+  const Bytes bound = plan.totals.pcie_lower_bound;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (plan.nodes[i].device == Device::cpu && graph.nodes[i].phase != Phase::update) {
+      return {"transfer bound", true,
+              fmt::format("not compared: the bound is for computing on the GPU, and {} is on the "
+                          "CPU",
+                          step_label(plan, static_cast<std::int32_t>(i)))};
+    }
+  }
+  Violations wrong;
+  const Bytes moved = plan.totals.h2d + plan.totals.d2h;
+  if (bound > moved) {
+    wrong.note([&] {
+      return fmt::format("pcie_lower_bound is {}, but the plan moves {} bytes", bound.count(),
+                         moved.count());
+    });
+  }
+  return verdict(
+      "transfer bound", wrong,
+      fmt::format("{} moved, no plan less than {}", format_bytes(moved), format_bytes(bound)));
+}
+
+bool equal(double a, double b) {
+  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+Check check_seconds(std::string name, std::string_view field, double claimed, double counted) {
+  Violations wrong;
+  // Written so that a NaN is wrong too.
+  if (!equal(claimed, counted)) {
+    wrong.note([&] { return fmt::format("{} is {}, counted again {}", field, claimed, counted); });
+  }
+  return verdict(std::move(name), wrong, fmt::format("{} s", counted));
+}
+
+// With room for everything a step costs its nodes, each where it is cheaper at best and on the GPU
+// at worst, and at worst one upload an input.
+struct WithoutBudget {
+  double least_nodes = 0;
+  double gpu_nodes = 0;
+  double inputs = 0;
+};
+WithoutBudget without_budget(const Plan& plan, const SizedStep& step) {
+  WithoutBudget seconds;
+  const Rates& rates = plan.inputs.rates;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const double on_gpu = node_seconds(rates, step, i, Device::gpu);
+    seconds.gpu_nodes += on_gpu;
+    seconds.least_nodes += std::min(on_gpu, node_seconds(rates, step, i, Device::cpu));
+  }
+  for (std::size_t i = 0; i < plan.storages.size(); ++i) {
+    if (step.graph->storages[i].persistence != Persistence::from_host) continue;
+    seconds.inputs += transfer_seconds(plan, {StorageId::of(i), Direction::h2d, 0, 0});
+  }
+  return seconds;
+}
+
+bool within(double value, double least, double most) {
+  return value >= least * (1 - tolerance) && value <= most * (1 + tolerance);
+}
+
+// What gap() and overhead_gap() would say, and that both are shares.
+Check check_cost_bound(const Plan& plan, const SizedStep& step) {
+  Violations wrong;
+  const PlanTotals& totals = plan.totals;
+  const double cost = totals.cost_seconds;
+  const double bound = totals.cost_lower_bound_seconds;
+  const double all_gpu = totals.all_gpu_cost_seconds;
+  const double slack = tolerance * cost;
+  if (bound > cost + slack) {
+    wrong.note([&] {
+      return fmt::format("cost_lower_bound_seconds {} is above the cost {}", bound, cost);
+    });
+  }
+  // Optimal in seconds or, as min-pcie is, in bytes.
+  const Bytes moved = totals.h2d + totals.d2h;
+  if (totals.proved_optimal && bound < cost - slack && totals.pcie_lower_bound != moved) {
+    wrong.note([&] {
+      return fmt::format("it is called optimal, but its bounds are {} of {} s and {} of {} bytes",
+                         bound, cost, totals.pcie_lower_bound.count(), moved.count());
+    });
+  }
+  if (all_gpu > cost + slack) {
+    wrong.note(
+        [&] { return fmt::format("all_gpu_cost_seconds {} is above the cost {}", all_gpu, cost); });
+  } else if (bound < all_gpu - slack) {
+    wrong.note([&] {
+      return fmt::format("the bound {} is below the all-GPU cost {}, which is a bound too", bound,
+                         all_gpu);
+    });
+  }
+  const WithoutBudget free = without_budget(plan, step);
+  if (!within(all_gpu, free.least_nodes, free.gpu_nodes + free.inputs)) {
+    wrong.note([&] {
+      return fmt::format("all_gpu_cost_seconds {} is not between {} and {}", all_gpu,
+                         free.least_nodes, free.gpu_nodes + free.inputs);
+    });
+  }
+  return verdict("cost bound", wrong, fmt::format("{} s, no plan under {} s", cost, bound));
+}
+
+// The plan's own step is simulated; of the all-GPU one only the limits are known here.
+Check check_step_time(const Plan& plan, const SizedStep& step) {
+  Check check = check_seconds("step time", "step_seconds", plan.totals.step_seconds,
+                              simulated_step(plan, step));
+  const double all_gpu = plan.totals.all_gpu_step_seconds;
+  const WithoutBudget free = without_budget(plan, step);
+  if (!within(all_gpu, free.gpu_nodes, free.gpu_nodes + free.inputs)) {
+    const std::string range = fmt::format("all_gpu_step_seconds {} is not between {} and {}",
+                                          all_gpu, free.gpu_nodes, free.gpu_nodes + free.inputs);
+    check.detail = check.passed ? range : check.detail + "; " + range;
+    check.passed = false;
+  }
+  return check;
+}
+
+}  // namespace
+
+std::vector<Check> check_totals(const Plan& plan, const SizedStep& step) {
+  return {
+      check_bytes(plan), check_transfer_bound(plan, *step.graph),
+      check_seconds("cost", "cost_seconds", plan.totals.cost_seconds, additive_cost(plan, step)),
+      check_cost_bound(plan, step), check_step_time(plan, step)};
+}
+
+}  // namespace stowage

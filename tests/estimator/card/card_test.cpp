@@ -1,0 +1,276 @@
+#include "estimator/card/card.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "estimator/card/card_file.hpp"
+#include "estimator/card/card_name.hpp"
+
+using namespace stowage;
+
+namespace {
+
+const std::string directory = STOWAGE_SOURCE_DIR "/configs/gpus";
+
+std::string found(const std::string& name) {
+  const auto card = find_card(name, directory);
+  return card ? card->card.name + (card->note.empty() ? "" : " | " + card->note)
+              : render(card.error());
+}
+
+std::string read_errors(const std::string& text) {
+  const auto card =
+      read_card(std::make_shared<SourceText>(SourceText{.name = "my.yaml", .text = text}));
+  return card ? "" : render(card.error());
+}
+
+const std::string complete = R"(name: "My card"
+architecture: Ampere
+compute_capability: 8.6
+sm_count: 10
+nvml_total: 1024 MiB
+cuda_total: 1000 MiB
+total_source: typed
+context: 100 MiB
+context_source: typed
+memory_bandwidth: 100 GB/s
+fp32: 1.5 TFLOP/s
+tf32: 1 TFLOP/s
+fp16: 3 TFLOP/s
+pcie: gen3 x16
+h2d_bandwidth: 12 GB/s
+d2h_bandwidth: 12 GB/s
+pageable_bandwidth: 6 GB/s
+rate_source: typed
+confidence: low
+)";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("one card has many spellings") {
+  for (const char* name : {"rtx3090", "RTX 3090", "rtx-3090", "3090", "GeForce RTX 3090",
+                           "NVIDIA GeForce RTX 3090", "rtx_3090"}) {
+    CAPTURE(name);
+    CHECK(found(name) == "GeForce RTX 3090");
+  }
+  CHECK(found("a100 80gb pcie") == "A100 80GB PCIe");
+  CHECK(found("NVIDIA A100-SXM4-40GB") == "A100-SXM4-40GB");
+  CHECK(found("h200") == "H200 SXM 141GB");
+  CHECK(found("t4") == "Tesla T4");
+  CHECK(found("4070 ti") == "GeForce RTX 4070 Ti");
+  CHECK(found("NVIDIA H100 80GB HBM3") == "H100 SXM5 80GB");
+  CHECK(found("NVIDIA RTX 6000 Ada Generation") == "RTX 6000 Ada");
+  CHECK(found("rtx3060") == "GeForce RTX 3060 12GB");
+  CHECK(found("l4") == "L4");
+}
+
+TEST_CASE("what is left open takes the smallest and says so") {
+  CHECK(found("gtx960") ==
+        "GeForce GTX 960 2GB | 'gtx960' may be gtx-960-2gb, gtx-960-4gb: took gtx-960-2gb, "
+        "the smallest");
+  CHECK(found("a100-80gb") ==
+        "A100 80GB PCIe | 'a100-80gb' may be a100-pcie-80gb, a100-sxm4-80gb: took "
+        "a100-pcie-80gb, the smallest");
+  CHECK(found("v100") ==
+        "Tesla V100-PCIE-16GB | 'v100' may be v100-pcie-16gb, v100-sxm2-16gb, v100-sxm2-32gb: "
+        "took v100-pcie-16gb, the smallest");
+}
+
+TEST_CASE("an unknown card gets a suggestion") {
+  CHECK(found("rtx309") == "error: unknown GPU 'rtx309'\n  did you mean 'rtx-3090'?\n");
+  CHECK(found("voodoo banshee") ==
+        "error: unknown GPU 'voodoo banshee'\n  'stowage gpus' lists the known ones; a card file "
+        "or --gpu-memory takes others\n");
+  CHECK(found("") ==
+        "error: unknown GPU ''\n  'stowage gpus' lists the known ones; a card file or "
+        "--gpu-memory takes others\n");
+  CHECK(found("laptop rtx 4060").starts_with("error: unknown GPU"));
+  CHECK(found("no/such.yaml") == "error: cannot read the card file 'no/such.yaml'\n");
+}
+
+TEST_CASE("a path is a card file") {
+  CHECK(found(directory + "/rtx-3090.yaml") == "GeForce RTX 3090");
+}
+
+TEST_CASE("every shipped card reads, is found by its own name and makes sense") {
+  const auto cards = all_cards(directory);
+  REQUIRE(cards);
+  CHECK(cards->size() == 82);
+  std::string previous;
+  for (const Card& card : *cards) {
+    CAPTURE(card.name);
+    CHECK(previous < card.name);
+    previous = card.name;
+    CHECK(found(card.name).substr(0, card.name.size()) == card.name);
+    CHECK(card.context > Bytes(0));
+    CHECK(card.context < card.cuda_total);
+    CHECK(card.cuda_total <= card.nvml_total + 4_MiB);
+    CHECK(card.fp16_flops >= card.fp32_flops);
+    CHECK(card.pageable_bandwidth <= card.h2d_bandwidth);
+    CHECK(card.cudnn_device_json.empty() == (card.compute_capability < 7.5));
+    if (!card.cudnn_device_json.empty()) {
+      CHECK(card.cudnn_device_json.find("\"multiProcessorCount\": " +
+                                        std::to_string(card.sm_count) + ",") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("figures of a card that is often asked for") {
+  const auto card = find_card("rtx3090", directory);
+  REQUIRE(card);
+  CHECK(card->card.nvml_total == 24576_MiB);
+  CHECK(card->card.cuda_total == 24248_MiB);
+  CHECK(card->card.memory_bandwidth == doctest::Approx(936e9));
+  CHECK(card->card.fp32_flops == doctest::Approx(35.6e12));
+  CHECK(card->card.context == 256_MiB);
+  CHECK(card->card.pcie == "gen4 x16");
+}
+
+TEST_CASE("a card file's mistakes are all reported with their places") {
+  CHECK(read_errors(complete) == "");
+  CHECK(
+      read_errors(replaced(complete, "memory_bandwidth: 100 GB/s", "memory_bandwith: 100 GB/s")) ==
+      "my.yaml:10:1: error: unknown key 'memory_bandwith' in a card file\n"
+      "  memory_bandwith: 100 GB/s\n"
+      "  ^~~~~~~~~~~~~~~\n"
+      "  did you mean 'memory_bandwidth'?\n"
+      "my.yaml: error: the card lacks 'memory_bandwidth'\n");
+  CHECK(read_errors(replaced(complete, "1.5 TFLOP/s", "1.5 GB/s")) ==
+        "my.yaml:11:7: error: 'fp32' is not a rate in TFLOP/s: '1.5 GB/s'\n"
+        "  fp32: 1.5 GB/s\n"
+        "        ^~~~~~~~\n");
+  CHECK(read_errors(replaced(complete, "cuda_total: 1000 MiB", "cuda_total: many")) ==
+        "my.yaml:6:13: error: 'cuda_total' is not a size such as 24576 MiB: 'many'\n"
+        "  cuda_total: many\n"
+        "              ^~~~\n");
+  CHECK(read_errors(replaced(complete, "8.6", "sm_86")) ==
+        "my.yaml:3:21: error: 'compute_capability' is neither a number nor 'none': 'sm_86'\n"
+        "  compute_capability: sm_86\n"
+        "                      ^~~~~\n");
+  CHECK(read_errors(replaced(complete, "sm_count: 10", "sm_count: -1")) ==
+        "my.yaml:4:11: error: 'sm_count' is not a count: '-1'\n"
+        "  sm_count: -1\n"
+        "            ^~\n");
+  CHECK(read_errors(complete + "pcie: gen4 x16\n") ==
+        "my.yaml:20:1: error: 'pcie' is given twice\n"
+        "  pcie: gen4 x16\n"
+        "  ^~~~\n"
+        "my.yaml:14:1: note: first here\n"
+        "  pcie: gen3 x16\n"
+        "  ^~~~\n");
+  CHECK(read_errors(replaced(complete, "12 GB/s", "0 GB/s")) ==
+        "my.yaml: error: cuda_total, memory_bandwidth, fp32, h2d_bandwidth and d2h_bandwidth must "
+        "be above 0\n");
+  CHECK(read_errors("- a list\n") ==
+        "my.yaml:1:1: error: a card file is a mapping of keys to values, not a list\n"
+        "  - a list\n"
+        "  ^\n"
+        "  configs/gpus/ has examples\n");
+  CHECK(read_errors("").starts_with("my.yaml"));
+  CHECK(read_errors("name: [1, 2").starts_with("my.yaml:1:"));
+  CHECK(read_errors(replaced(complete, "gen3 x16", "[gen3, x16]")) ==
+        "my.yaml:14:7: error: 'pcie' takes one plain value, not a list\n"
+        "  pcie: [gen3, x16]\n"
+        "        ^\n");
+  const std::string no_link = replaced(complete, "pcie: gen3 x16\n", "");
+  CHECK(read_errors(replaced(no_link, "fp16: 3 TFLOP/s\n", "")) ==
+        "my.yaml: error: the card lacks 'fp16', 'pcie'\n");
+}
+
+TEST_CASE("a generic card says that it is generic") {
+  const Card card = generic_card(8_GiB);
+  CHECK(card.name == "a generic " + format_bytes(8_GiB) + " card");
+  CHECK(card.cuda_total == 8_GiB);
+  CHECK(card.compute_capability == 8.6);
+  CHECK(card.cudnn_device_json.find("\"deviceVer\": 860,") != std::string::npos);
+  CHECK(card.cudnn_device_json.find("\"totalGlobalMem\": 8589934592,") != std::string::npos);
+  CHECK(generic_card(2_GiB, 5.2).cudnn_device_json.empty());
+}
+
+TEST_CASE("a card file lists what was measured of processes") {
+  const auto card = read_card(
+      std::make_shared<SourceText>(SourceText{.name = "my.yaml", .text = complete + R"(measurements:
+  - {runtime: pytorch, cuda: 12.1, loading: eager, context: 0.92 GiB, source: seen}
+  - {runtime: tensorflow, cuda: 12.1, cublas: 40 MiB, cudnn: 90 MiB, source: seen too}
+)"}));
+  REQUIRE(card.has_value());
+  REQUIRE(card->measurements.size() == 2);
+  const ProcessMeasurement& first = card->measurements[0];
+  CHECK(first.runtime == Runtime::pytorch);
+  CHECK(first.stack == SoftwareStack{{12, 1}, ModuleLoading::eager});
+  CHECK(first.context == Bytes(987842478));
+  CHECK_FALSE(first.cublas.has_value());
+  CHECK(first.source == "seen");
+  CHECK_FALSE(first.calibrated);
+  const ProcessMeasurement& second = card->measurements[1];
+  CHECK(second.stack.loading == ModuleLoading::eager);
+  CHECK(second.cublas == 40_MiB);
+  CHECK(second.cudnn == 90_MiB);
+}
+
+TEST_CASE("mistakes in measurements have their places") {
+  const auto errors = [](const std::string& text) { return read_errors(complete + text); };
+  const auto says = [&](const std::string& text, const std::string& message) {
+    CAPTURE(text);
+    CHECK_MESSAGE(errors(text).find(message) != std::string::npos, errors(text));
+  };
+  says("measurements: 3\n", "my.yaml:20:15: error: 'measurements' is a list, not");
+  says("measurements: [3]\n", "a measurement is a mapping of keys to values, not");
+  says("measurements: [{runtime: pytorch, cuda: 12.1, source: s}]\n",
+       "a measurement has at least one of context, cublas and cudnn");
+  says("measurements: [{cuda: 12.1, context: 1 MiB, source: s}]\n",
+       "the measurement lacks 'runtime'");
+  says("measurements: [{runtime: pytorch, context: 1 MiB, source: s}]\n",
+       "the measurement lacks 'cuda'");
+  says("measurements: [{runtime: jax, cuda: 12.1, context: 1 MiB, source: s}]\n",
+       "'runtime' is pytorch, tensorflow or stowage, not 'jax'");
+  says("measurements: [{runtime: pytorch, cuda: twelve, context: 1 MiB, source: s}]\n",
+       "'cuda' is a version such as 12.1, not 'twelve'");
+  says("measurements: [{runtime: pytorch, cuda: 11.3, loading: lazy, context: 1 MiB, source: s}]\n",
+       "CUDA 11.3 loads eagerly; lazy loading came with 11.7");
+  says("measurements: [{runtime: pytorch, cuda: 12.1, loading: late, context: 1 MiB, source: s}]\n",
+       "'loading' is lazy or eager, not 'late'");
+  says("measurements: [{runtime: pytorch, cuda: 12.1, context: much, source: s}]\n",
+       "'context' is not a size such as 470 MiB: 'much'");
+  says("measurements: [{runtime: pytorch, cuda: 12.1, contxt: 1 MiB, source: s}]\n",
+       "unknown key 'contxt' in a measurement");
+}
+
+TEST_CASE("a calibration is a card file with what was measured, and goes before the card") {
+  const auto calibrated = [](const std::string& text) {
+    Card card = generic_card(Bytes(8) * (std::int64_t{1} << 30));
+    card.name = "My card";
+    card.measurements.push_back({.source = "published"});
+    return read_calibration(
+        std::make_shared<SourceText>(SourceText{.name = "cal.yaml", .text = text}), card);
+  };
+  const auto card = calibrated(R"(name: My card
+h2d_bandwidth: 20 GB/s
+measurements:
+  - {runtime: pytorch, cuda: 13.0, context: 300 MiB, source: here}
+)");
+  REQUIRE(card.has_value());
+  CHECK(card->h2d_bandwidth == 20e9);
+  CHECK(card->cuda_total == Bytes(8) * (std::int64_t{1} << 30));
+  REQUIRE(card->measurements.size() == 2);
+  CHECK(card->measurements[0].source == "here");
+  CHECK(card->measurements[0].calibrated);
+  CHECK_FALSE(card->measurements[1].calibrated);
+  const auto other = calibrated("name: Their card\n");
+  REQUIRE_FALSE(other.has_value());
+  CHECK(
+      render(other.error())
+          .find("cal.yaml:1:7: error: the calibration is of 'Their card', the card is 'My card'") !=
+      std::string::npos);
+  CHECK_FALSE(calibrated("context: 300 MiB\nbandwith: 3\n").has_value());
+  CHECK_FALSE(calibrated("h2d_bandwidth: 0 GB/s\n").has_value());
+  CHECK_FALSE(calibrated("[1]\n").has_value());
+}

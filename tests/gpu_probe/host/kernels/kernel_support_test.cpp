@@ -1,0 +1,66 @@
+// What kernel_support says, held against the host kernels themselves.
+#include "estimator/step/kernel_support.hpp"
+
+#include <algorithm>
+
+#include "tests/gpu_probe/host/kernels/kernel_samples.hpp"
+
+namespace stowage::test {
+namespace {
+
+constexpr DataType every_type[] = {DataType::float32,  DataType::float64, DataType::float16,
+                                   DataType::bfloat16, DataType::int64,   DataType::int32,
+                                   DataType::uint8,    DataType::boolean};
+
+bool listed(Kernel kernel, DataType type) {
+  const auto types = kernel_types(kernel, KernelDevice::host);
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+}  // namespace
+
+TEST_CASE("a kernel that is listed exists, and one that is not does not") {
+  const Attributes none;
+  for (int i = 0; i < kernel_count; ++i) {
+    const auto kernel = static_cast<Kernel>(i);
+    const std::string name(to_string(kernel));
+    INFO(name);
+    // A call without arguments is always refused; how tells whether there is a kernel.
+    const bool absent =
+        refusal(kernel, none, {}, {}) == name + ": the host kernels have no such kernel";
+    CHECK(absent == kernel_types(kernel, KernelDevice::host).empty());
+    const auto samples = std::count_if(kernel_samples().begin(), kernel_samples().end(),
+                                       [&](const KernelSample& s) { return s.kernel == kernel; });
+    CHECK(samples == (absent ? 0 : 1));
+    CHECK(kernel_types(kernel, KernelDevice::cuda).empty());  // that backend runs none yet
+  }
+}
+
+TEST_CASE("kernels that are nowhere say why") {
+  std::vector<std::string> nowhere;
+  for (int i = 0; i < kernel_count; ++i) {
+    const auto kernel = static_cast<Kernel>(i);
+    if (!kernel_types(kernel, KernelDevice::host).empty()) continue;
+    nowhere.push_back(std::string(to_string(kernel)) + ": " + std::string(why_nowhere(kernel)));
+  }
+  CHECK(nowhere == std::vector<std::string>{"attention_forward: PyTorch's own",
+                                            "attention_backward: PyTorch's own",
+                                            "foreach_update: PyTorch's own",
+                                            "custom_forward: what it computes is not stated",
+                                            "custom_backward: what it computes is not stated"});
+}
+
+TEST_CASE("a call in a listed type runs, one in another type is refused") {
+  for (const KernelSample& sample : kernel_samples()) {
+    for (const DataType type : every_type) {
+      const auto done = try_sample(sample, type);
+      const std::string refusal = done ? "" : done.error().front().message;
+      INFO(std::string(to_string(sample.kernel)), " in ", std::string(to_string(type)), ": ",
+           refusal);
+      CHECK(done.has_value() == listed(sample.kernel, type));
+      if (!done) CHECK(refusal.find(to_string(type)) != std::string::npos);
+    }
+  }
+}
+
+}  // namespace stowage::test

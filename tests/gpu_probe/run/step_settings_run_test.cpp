@@ -1,0 +1,96 @@
+// What changes how a step runs must not change what it computes: checkpointed regions, gradients
+// that persist, augmentation. Every result is held, bit by bit, against the plain step's.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "gpu_probe/run/resident_step.hpp"
+#include "tests/gpu_probe/run/small_models.hpp"
+
+namespace stowage::test {
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// Losses, gradients, and all that the step leaves, by name.
+std::map<std::string, Bytes> results_by_name(const StepGraph& graph) {
+  constexpr std::int64_t batch = 4;
+  const auto results = run_resident_step(graph, batch);
+  REQUIRE(results.has_value());
+  std::map<std::string, Bytes> named;
+  for (std::size_t i = 0; i < graph.losses.size(); ++i) {
+    named["loss " + std::to_string(i)] = results->at(graph.losses[i].storage);
+  }
+  for (std::size_t i = 0; i < graph.gradients.size(); ++i) {
+    if (!graph.gradients[i].storage.valid()) continue;
+    named["gradient " + std::to_string(i)] = results->at(graph.gradients[i].storage);
+  }
+  for (const auto& [id, bytes] : *results) {
+    const Storage& storage = graph.storage(id);
+    if (storage.persistence != Persistence::persistent) continue;
+    if (storage.storage_class == StorageClass::gradient) continue;
+    named[storage.name] = bytes;
+  }
+  return named;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::string checkpointed_gpt2() {
+  return replaced(small_gpt2, "{name: h, repeat: 2}", "{name: h, repeat: 2, checkpoint: true}");
+}
+
+std::string checkpointed_resnet() {
+  const std::string one = replaced(small_resnet, "{name: layer1, channels: 8}",
+                                   "{name: layer1, channels: 8, checkpoint: true}");
+  return replaced(one, "{name: layer2, channels: 12, stride: 2}",
+                  "{name: layer2, channels: 12, stride: 2, checkpoint: true}");
+}
+
+int recomputed_nodes(const StepGraph& graph) {
+  return static_cast<int>(std::count_if(
+      graph.nodes.begin(), graph.nodes.end(),
+      [](const KernelNode& node) { return node.name.find(".recomputed") != std::string::npos; }));
+}
+
+}  // namespace
+
+TEST_CASE("a checkpointed step computes what the plain one does, running statistics included") {
+  for (const int micro_batches : {1, 2}) {
+    CAPTURE(micro_batches);
+    const StepGraph gpt2 = step_of(checkpointed_gpt2().c_str(), adamw(micro_batches));
+    const StepGraph resnet = step_of(checkpointed_resnet().c_str(), sgd_momentum(micro_batches));
+    CHECK(recomputed_nodes(gpt2) > 20 * micro_batches);
+    CHECK(recomputed_nodes(resnet) > 10 * micro_batches);
+    CHECK(results_by_name(gpt2) == results_by_name(step_of(small_gpt2, adamw(micro_batches))));
+    CHECK(results_by_name(resnet) ==
+          results_by_name(step_of(small_resnet, sgd_momentum(micro_batches))));
+  }
+}
+
+TEST_CASE("gradients that persist are those that do not") {
+  for (const int micro_batches : {1, 3}) {
+    CAPTURE(micro_batches);
+    LoweringSettings settings = sgd_momentum(micro_batches);
+    const auto plain = results_by_name(step_of(small_resnet, settings));
+    settings.step.zero_grad = ZeroGrad::to_zero;
+    CHECK(results_by_name(step_of(small_resnet, settings)) == plain);
+  }
+}
+
+TEST_CASE("augmented copies and prefetched batches change no result") {
+  LoweringSettings settings = sgd_momentum();
+  const auto plain = results_by_name(step_of(small_cnn, settings));
+  settings.step.augment = 2;
+  settings.step.prefetch = 3;
+  CHECK(results_by_name(step_of(small_cnn, settings)) == plain);
+}
+
+}  // namespace stowage::test

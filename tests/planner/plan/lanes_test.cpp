@@ -1,0 +1,77 @@
+#include "planner/plan/lanes.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace stowage;
+
+namespace {
+
+Transfer up(std::int32_t begin, std::int32_t end) {
+  return {StorageId{0}, Direction::h2d, begin, end};
+}
+Transfer down(std::int32_t begin, std::int32_t end) {
+  return {StorageId{0}, Direction::d2h, begin, end};
+}
+
+}  // namespace
+
+TEST_CASE("without copies a step takes its nodes' time") {
+  const std::vector<double> nodes = {1, 2, 3};
+  const LaneTimeline timeline = simulate_lanes(nodes, {}, {});
+  CHECK(timeline.step_seconds == 6);
+  CHECK(timeline.nodes[2].begin == 3);
+  CHECK(timeline.stall_seconds == 0);
+  CHECK(timeline.overlap == 1);
+}
+
+TEST_CASE("a copy hides behind the nodes that it may run beside") {
+  const std::vector<double> nodes = {1, 2, 3}, copies = {2.5};
+  SUBCASE("over two nodes") {
+    const std::vector<Transfer> transfers = {up(0, 2)};
+    const LaneTimeline timeline = simulate_lanes(nodes, transfers, copies);
+    CHECK(timeline.step_seconds == 6);
+    CHECK(timeline.overlap == 1);
+  }
+  SUBCASE("over one node it stalls the next") {
+    const std::vector<Transfer> transfers = {up(1, 2)};
+    const LaneTimeline timeline = simulate_lanes(nodes, transfers, copies);
+    CHECK(timeline.step_seconds == 6.5);
+    CHECK(timeline.stalls == std::vector<double>{0, 0, 0.5});
+    CHECK(timeline.stall_seconds == 0.5);
+    CHECK(timeline.overlap == doctest::Approx(0.8));
+  }
+  SUBCASE("over none") {
+    const std::vector<Transfer> transfers = {up(1, 1)};
+    CHECK(simulate_lanes(nodes, transfers, copies).stalls == std::vector<double>{0, 2.5, 0});
+  }
+  SUBCASE("after the last node") {
+    const std::vector<Transfer> transfers = {down(3, 3)};
+    const LaneTimeline timeline = simulate_lanes(nodes, transfers, copies);
+    CHECK(timeline.step_seconds == 8.5);
+    CHECK(timeline.stalls == std::vector<double>{0, 0, 0});
+    CHECK(timeline.stall_seconds == 2.5);
+  }
+}
+
+TEST_CASE("the two directions run beside each other, one direction in its order") {
+  const std::vector<double> nodes = {1, 1, 1, 1}, copies = {2, 2, 2};
+  const std::vector<Transfer> transfers = {up(0, 4), down(0, 4), up(0, 4)};
+  const LaneTimeline timeline = simulate_lanes(nodes, transfers, copies);
+  CHECK(timeline.transfers[0].end == 2);
+  CHECK(timeline.transfers[1].end == 2);
+  CHECK(timeline.transfers[2].begin == 2);
+  CHECK(timeline.step_seconds == 4);
+}
+
+TEST_CASE("an upload waits for the downloads that end where it begins") {
+  const std::vector<double> nodes = {1, 1, 1}, copies = {3, 1};
+  const std::vector<Transfer> transfers = {down(1, 2), up(2, 2)};
+  const LaneTimeline timeline = simulate_lanes(nodes, transfers, copies);
+  CHECK(timeline.transfers[0].end == 4);
+  CHECK(timeline.transfers[1].begin == 4);
+  CHECK(timeline.nodes[2].begin == 5);
+  SUBCASE("and for no others") {
+    const std::vector<Transfer> later = {down(1, 3), up(2, 2)};
+    CHECK(simulate_lanes(nodes, later, copies).transfers[1].begin == 2);
+  }
+}

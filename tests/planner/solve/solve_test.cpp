@@ -1,0 +1,46 @@
+#include "planner/solve/solve.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "random_problems.hpp"
+
+namespace stowage {
+
+TEST_CASE("solve: bound <= optimum <= plan on random problems") {
+  constexpr unsigned seed = 31337;
+  Random random(seed);
+  int optimal = 0;
+  int proved = 0;
+  int constrained = 0;
+  double worst = 1;
+  constexpr int rounds = 2000;
+  for (int round = 0; round < rounds; ++round) {
+    INFO("seed ", seed, " round ", round);
+    const ResidencyProblem problem = random_problem(random);
+    const Bytes budget = memory_floor(problem).bytes + Bytes(below(random, 14) << 20);
+    const auto best = cheapest_within(problem, all_assignments(problem), budget);
+    REQUIRE(best.has_value());
+    const Result<Solution> solution = solve(problem, {.budget = budget, .target_gap = 0});
+    REQUIRE(solution.has_value());
+    const Evaluation evaluation = evaluate(problem, solution->placement);
+    REQUIRE(evaluation.inconsistency == "");
+    REQUIRE(evaluation.peak <= budget);
+    REQUIRE(evaluation.cost_seconds == solution->evaluation.cost_seconds);
+    REQUIRE(solution->cost_lower_bound_seconds <= *best * (1 + 1e-12));
+    REQUIRE(evaluation.cost_seconds >= *best * (1 - 1e-12));
+    REQUIRE(solution->all_gpu_cost_seconds <= *best);
+    if (solution->proved_optimal) REQUIRE(evaluation.cost_seconds == doctest::Approx(*best));
+    constrained += *best > solution->all_gpu_cost_seconds ? 1 : 0;
+    proved += solution->proved_optimal ? 1 : 0;
+    optimal += evaluation.cost_seconds <= *best * (1 + 1e-12) ? 1 : 0;
+    if (*best > 0) worst = std::max(worst, evaluation.cost_seconds / *best);
+  }
+  MESSAGE(rounds, " problems, ", constrained, " where the budget binds: optimal ", optimal,
+          ", proved so ", proved, ", worst ratio ", worst);
+  CHECK(optimal > 0.98 * rounds);
+  CHECK(proved > 0.98 * rounds);
+}
+
+}  // namespace stowage

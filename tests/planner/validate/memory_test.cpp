@@ -1,0 +1,210 @@
+// Room, figures, and the comparison with the lowered step.
+#include <doctest/doctest.h>
+
+#include "planner/validate/checks.hpp"
+#include "tests/support/hand_made_plan.hpp"
+#include "tests/support/plan_failures.hpp"
+
+namespace stowage {
+namespace {
+
+using namespace hand_made;
+
+TEST_CASE("two storages at one place") {
+  Plan made = plan();
+  std::swap(made.gpu[0].offset, made.gpu[1].offset);  // x and w1: w1 now at [512, 1024)
+  CHECK(failures(made, step()) ==
+        "GPU arena: 'w2' at [768, 1536) lies over 'w1' at [512, 1024) from 'fc1.forward' (step 0) "
+        "on; 'y2' at [512, 768) lies over 'w1' at [512, 1024) from 'fc2.forward' (step 1) on; "
+        "'dy2' at [768, 1068) lies over 'w1' at [512, 1024) from 'loss' (step 2) on\n");
+  made = plan();
+  made.nodes[1].workspace_offset = 2304_B;
+  CHECK(failures(made, step()) ==
+        "GPU arena: workspace of 'fc2.forward' (step 1) at [2304, 2816) lies over 'y1' at [1536, "
+        "2560) from 'fc2.forward' (step 1) on\n");
+  made = plan();
+  made.host[0].offset = 512_B;
+  CHECK(failures(made, step()) ==
+        "host arena: 'w2' at [0, 768) lies over 'x' at [512, 768) from 'fc1.forward' (step 0) "
+        "on\n");
+}
+
+TEST_CASE("alignment, and the arena's end") {
+  Plan made = plan();
+  made.gpu[8].offset = 2561_B;
+  CHECK(failures(made, step()) ==
+        "GPU arena: 'dw2' at 2561 is not aligned to 256 bytes; 'dw2' ends at 3329, outside an "
+        "arena of 3328 bytes\n");
+  made = plan();
+  made.totals.host_peak = 2047_B;
+  CHECK(failures(made, step()) == "host arena: 'x' ends at 2048, outside an arena of 2047 bytes\n");
+}
+
+TEST_CASE("peak, bound and budget") {
+  Plan made = plan();
+  made.totals.gpu_peak = 3071_B;
+  CHECK(failures(made, step()) ==
+        "GPU peak: gpu_peak is 3071, the largest live sum 3072 (at 'fc2.forward' (step 1))\n");
+  made = plan();
+  made.totals.arena_lower_bound = 3073_B;
+  CHECK(failures(made, step()) ==
+        "arena bound: arena_lower_bound is 3073, but no step holds more than 3072 (at "
+        "'fc2.forward' (step 1))\n");
+  made = plan();
+  made.inputs.budget = 3327_B;
+  CHECK(failures(made, step()) == "budget: the arena's 3328 are more than the budget of 3327\n");
+  made = plan();
+  made.inputs.available = 4095_B;
+  CHECK(failures(made, step()) == "budget: the budget of 4096 is more than the 4095 available\n");
+  made.inputs.available = 0_B;  // no card was given
+  CHECK(failures(made, step()) == "");
+}
+
+TEST_CASE("figures that are not what the copies and nodes give") {
+  Plan made = plan();
+  made.totals.h2d = 2049_B;
+  CHECK(failures(made, step()) ==
+        "transferred bytes: h2d is 2049, but the copies carry 2048 bytes\n");
+  made = plan();
+  made.totals.d2h = 0_B;
+  CHECK(failures(made, step()) == "transferred bytes: d2h is 0, but the copies carry 1792 bytes\n");
+  made = plan();
+  made.totals.cost_seconds = 26.6;
+  CHECK(failures(made, step()) == "cost: cost_seconds is 26.6, counted again 26.5\n");
+  made = plan();
+  made.totals.step_seconds = 20.9;
+  CHECK(failures(made, step()) == "step time: step_seconds is 20.9, counted again 21\n");
+}
+
+TEST_CASE("bounds that cannot be") {
+  Plan made = plan();
+  made.totals.pcie_lower_bound = 3841_B;
+  CHECK(failures(made, step()) ==
+        "transfer bound: pcie_lower_bound is 3841, but the plan moves 3840 bytes\n");
+  made = plan();
+  made.totals.cost_lower_bound_seconds = 26.6;
+  CHECK(failures(made, step()) ==
+        "cost bound: cost_lower_bound_seconds 26.6 is above the cost 26.5\n");
+  made = plan();
+  made.totals.proved_optimal = true;
+  CHECK(failures(made, step()) ==
+        "cost bound: it is called optimal, but its bounds are 20 of 26.5 s and 1024 of 3840 "
+        "bytes\n");
+  made.totals.pcie_lower_bound = 3840_B;  // in bytes it is
+  CHECK(failures(made, step()) == "");
+  made = plan();
+  made.totals.all_gpu_cost_seconds = 27;
+  CHECK(failures(made, step()) ==
+        "cost bound: all_gpu_cost_seconds 27 is above the cost 26.5; "
+        "all_gpu_cost_seconds 27 is not between 9 and 10.5\n");
+  made = plan();  // nodes alone take 9 s, with the input 10.5 s
+  made.totals.all_gpu_cost_seconds = 8.9;
+  CHECK(failures(made, step()) ==
+        "cost bound: all_gpu_cost_seconds 8.9 is not between 9 and 10.5\n");
+  made = plan();
+  made.totals.all_gpu_step_seconds = 10.6;
+  CHECK(failures(made, step()) ==
+        "step time: all_gpu_step_seconds 10.6 is not between 9 and 10.5\n");
+  made = plan();
+  made.totals.cost_lower_bound_seconds = 9;
+  CHECK(failures(made, step()) ==
+        "cost bound: the bound 9 is below the all-GPU cost 10, which is a bound too\n");
+}
+
+TEST_CASE("another step than the description's") {
+  Plan made = plan();
+  made.nodes[2].name = "lost";
+  CHECK(failures(made, step()) ==
+        "nodes: step 2 is 'lost' in the plan, 'loss' by the description\n");
+  made = plan();
+  made.storages[5].bytes = 299_B;
+  CHECK(failures(made, step()) ==
+        "storages: storage 5 is 'dy2' (activation_gradient, 299 bytes) in the plan, 'dy2' "
+        "(activation_gradient, 300 bytes) by the description\n");
+  made = plan();
+  made.storages.pop_back();
+  made.gpu.erase(made.gpu.begin() + 6);
+  CHECK(failures(made, step()) == "storages: the plan has 7 storages, the description gives 8\n");
+  made = plan();
+  made.inputs.step_hash = "0";
+  CHECK(failures(made, step()) ==
+        "step hash: the step's hash is " + plan().inputs.step_hash + ", not 0 as the plan says\n");
+}
+
+TEST_CASE("workspaces are the source's, or are said not to have been compared") {
+  Plan made = plan();
+  made.nodes[1].workspace = 256_B;
+  made.totals.gpu_peak = 2816_B;
+  made.totals.arena_lower_bound = 2816_B;
+  CHECK(failures(made, step()) ==
+        "workspaces: 'fc2.forward' takes engine 'rule fast' with 256 bytes, which is none of its 2 "
+        "engines\n");
+  made.inputs.workspace_origin = "cudnn 9.19.0";
+  const Check other = check_workspaces(made, step());
+  CHECK(other.name == "workspaces not compared");
+  CHECK(other.passed);
+  CHECK(other.detail ==
+        "the plan's come from 'cudnn 9.19.0', this source answers as 'rule': taken as planned");
+  made = plan();  // another version of the same library
+  SizedStep newer = step();
+  newer.workspace_origin = WorkspaceOrigin::cudnn;
+  newer.engines[1] = {{"cudnn 9.20.0 eng0", 512_B}};
+  made.inputs.workspace_origin = "cudnn";
+  made.nodes[1].engine += "cudnn 9.19.0 eng0";
+  made.nodes[1].engine.erase(0, 9);
+  CHECK(check_workspaces(made, newer).name == "workspaces not compared");
+  newer.engines[1] = {{"cudnn 9.19.0 eng0", 512_B}};
+  CHECK(check_workspaces(made, newer).name == "workspaces");
+  CHECK(check_workspaces(made, newer).passed);
+  made = plan();
+  made.nodes[0].engine = "rule fast";
+  CHECK(failures(made, step()) ==
+        "workspaces: 'fc1.forward' takes a workspace of 0 bytes (engine 'rule fast'), but has no "
+        "engines\n");
+  made = plan();
+  made.nodes[4].workspace = 256_B;
+  CHECK(failures(made, step()) ==
+        "workspaces: 'update.w2' is on the CPU and takes a GPU workspace of 256 bytes\n"
+        "GPU arena: workspace of 'update.w2' (step 4) at [0, 256) lies over 'w1' at [0, 512) from "
+        "'update.w2' (step 4) on\n");
+}
+
+TEST_CASE("min-pcie computes on the GPU") {
+  Plan made = plan();
+  made.name = "min-pcie";
+  CHECK(failures(made, step()) ==
+        "devices: 'update.w2' is on the CPU, but the proposal pins all nodes to the GPU\n");
+}
+
+TEST_CASE("tables that cannot be") {
+  Plan made = plan();
+  made.gpu[3].storage = StorageId{8};
+  CHECK(failures(made, step()) ==
+        "structure: GPU residence 3 (storage 8, [0, 2), offset 1536) names no storage\n");
+  made = plan();
+  made.host[2].steps = {4, 4};
+  CHECK(failures(made, step()) ==
+        "structure: host residence 2 (storage 3, [4, 4), offset 768) is no range of steps\n");
+  made = plan();
+  std::swap(made.gpu[0], made.gpu[1]);
+  CHECK(failures(made, step()) ==
+        "structure: GPU residence 1 (storage 0, [0, 1), offset 512) is out of order\n");
+  made = plan();
+  made.gpu[4] = residence(y1, 1, 3, 512);
+  CHECK(failures(made, step()) ==
+        "structure: GPU residence 4 (storage 3, [1, 3), offset 512) begins while the storage has "
+        "another one\n");
+  made = plan();
+  std::swap(made.transfers[0], made.transfers[3]);
+  CHECK(failures(made, step()) ==
+        "structure: transfer 1 (storage 2, [0, 1]) is out of order; transfer 3 (storage 0, [0, 0]) "
+        "is out of order\n");
+  made = plan();
+  made.storages[0].bytes = Bytes(-1);
+  made.totals.cost_seconds = -1;
+  CHECK(failures(made, step()) ==
+        "structure: cost_seconds is -1; 'x' has -1 bytes, with which the sum leaves 61 bits\n");
+}
+
+}  // namespace
+}  // namespace stowage

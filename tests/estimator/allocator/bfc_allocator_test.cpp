@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-
 namespace stowage {
 
 namespace {

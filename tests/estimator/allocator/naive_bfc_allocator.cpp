@@ -1,4 +1,4 @@
-#include "naive_bfc_allocator.hpp"
+#include "tests/estimator/allocator/naive_bfc_allocator.hpp"
 
 #include <algorithm>
 

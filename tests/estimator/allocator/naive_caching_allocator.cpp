@@ -1,4 +1,4 @@
-#include "naive_caching_allocator.hpp"
+#include "tests/estimator/allocator/naive_caching_allocator.hpp"
 
 #include <algorithm>
 #include <limits>

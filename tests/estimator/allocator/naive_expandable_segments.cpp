@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "naive_caching_allocator.hpp"
+#include "tests/estimator/allocator/naive_caching_allocator.hpp"
 
 namespace stowage {
 

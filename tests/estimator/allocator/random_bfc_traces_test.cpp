@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "naive_bfc_allocator.hpp"
+#include "tests/estimator/allocator/naive_bfc_allocator.hpp"
 
 namespace stowage {
 

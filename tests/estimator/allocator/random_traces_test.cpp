@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "naive_caching_allocator.hpp"
+#include "tests/estimator/allocator/naive_caching_allocator.hpp"
 
 namespace stowage {
 

@@ -1,4 +1,4 @@
-#include "step_sketch.hpp"
+#include "tests/planner/plan/step_sketch.hpp"
 
 #include <algorithm>
 #include <utility>

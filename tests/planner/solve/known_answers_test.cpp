@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planner/solve/solve.hpp"
-#include "step_sketch.hpp"
+#include "tests/planner/plan/step_sketch.hpp"
 
 namespace stowage {
 namespace {

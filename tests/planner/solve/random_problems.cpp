@@ -1,4 +1,4 @@
-#include "random_problems.hpp"
+#include "tests/planner/solve/random_problems.hpp"
 
 #include <algorithm>
 #include <limits>

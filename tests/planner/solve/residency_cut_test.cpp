@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "random_problems.hpp"
+#include "tests/planner/solve/random_problems.hpp"
 
 namespace stowage {
 namespace {

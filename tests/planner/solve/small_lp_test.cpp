@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "random_problems.hpp"
+#include "tests/planner/solve/random_problems.hpp"
 
 namespace stowage {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "random_problems.hpp"
+#include "tests/planner/solve/random_problems.hpp"
 
 namespace stowage {
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "cli/software_options.hpp"
 #include "cli/tensorflow_options.hpp"
@@ -47,18 +46,14 @@ StepWishes requested_wishes(const Arguments& arguments, KernelSet kernels, const
   return wishes;
 }
 
-// The names of generic cards say all that makes them, so that a plan's validator can make them
-// again: "a generic 8.0 GiB card", "a generic 8.0 GiB card of compute capability 7.5".
-constexpr std::string_view generic_opening = "a generic ";
-constexpr std::string_view generic_capability = " card of compute capability ";
 constexpr double usual_capability = 8.6;
 constexpr Bytes least_card{1 << 20};  // who gives less has left out the unit
 
 Card named_generic_card(Bytes total, double capability) {
   Card card = generic_card(total, capability);
   if (capability != usual_capability) {
-    card.name = fmt::format("{}{}{}{}", generic_opening, format_bytes(total), generic_capability,
-                            capability);
+    card.name =
+        fmt::format("a generic {} card of compute capability {}", format_bytes(total), capability);
   }
   return card;
 }
@@ -137,22 +132,6 @@ Result<RequestedCard> requested_card(const Arguments& arguments, const ConfigDir
   if (!found->note.empty()) note(std::move(found->note));
   if (total) requested.card.cuda_total = *total;
   return calibrate();
-}
-
-Result<Card> planned_card(const Plan& plan, const ConfigDirectory& configs) {
-  const std::string_view name = plan.inputs.card;
-  if (name.substr(0, generic_opening.size()) != generic_opening) {
-    return find_card(plan.inputs.card, configs.gpus()).map([](FoundCard found) {
-      return std::move(found.card);
-    });
-  }
-  const std::string_view rest = name.substr(generic_opening.size());
-  const auto total = parse_bytes(rest.substr(0, rest.find(" card")));
-  if (!total) return tl::unexpected(total.error());
-  const std::size_t at = rest.find(generic_capability);
-  if (at == std::string_view::npos) return named_generic_card(*total, usual_capability);
-  const std::string capability(rest.substr(at + generic_capability.size()));
-  return named_generic_card(*total, std::strtod(capability.c_str(), nullptr));
 }
 
 Result<CheckSettings> requested_check(const Arguments& arguments, Runtime fallback,

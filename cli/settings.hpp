@@ -11,7 +11,6 @@
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/choose_step.hpp"
 #include "estimator/step/step_graph.hpp"
-#include "planner/plan/plan.hpp"
 
 namespace stowage {
 
@@ -45,9 +44,6 @@ struct RequestedCard {
 [[nodiscard]] Result<ChosenStep> requested_choice(const Arguments& arguments,
                                                   const ModelGraph& model, KernelSet kernels,
                                                   const Card& card);
-
-/// The card that a plan names: from the catalogue, else the generic one that it was made for.
-[[nodiscard]] Result<Card> planned_card(const Plan& plan, const ConfigDirectory& configs);
 
 /// --runtime (`fallback` where it is not given), --in-use, --reserve, --context, and the options
 /// of one runtime. Errors: the latter's mistakes; with another runtime.

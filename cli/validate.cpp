@@ -162,17 +162,13 @@ Result<Answer> run_validate(const Arguments& arguments) {
   if (arguments.flag("model-only") && arguments.given("on")) {
     return failure(command_line_error("--model-only runs nothing, but --on asks for a run"));
   }
-  const auto configs = find_configs(arguments);
-  if (!configs) return tl::unexpected(configs.error());
   auto source = read_source(arguments.positionals().front());
   if (!source) return tl::unexpected(std::move(source.error()));
   const auto plan = read_plan(std::move(*source));
   if (!plan) return tl::unexpected(plan.error());
-  const auto card = planned_card(*plan, *configs);
-  if (!card) return tl::unexpected(card.error());
 
   Proceedings proceedings;
-  CudnnWorkspaceSource workspaces(*card, answer_folder(arguments));
+  CudnnWorkspaceSource workspaces(plan->inputs.card, answer_folder(arguments));
   proceedings.add("model", validate_plan(*plan, workspaces).checks);
 
   const bool executable = plan->inputs.lowering.kernels == KernelSet::stowage;
@@ -192,7 +188,7 @@ Result<Answer> run_validate(const Arguments& arguments) {
   out.json = json_of(proceedings, *plan);
   out.listing = check_table(proceedings);
   out.say(fmt::format("'{}' for {}, batch {}, on {}", plan->name, plan->inputs.model_name,
-                      plan->inputs.batch, plan->inputs.card),
+                      plan->inputs.batch, plan->inputs.card.name),
           Tone::heading);
   out.show(out.listing);
   if (proceedings.run) say_run(*proceedings.run, *plan, out);

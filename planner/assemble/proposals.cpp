@@ -131,6 +131,7 @@ class Proposals {
     Plan plan = std::move(fitted->plan);
     fill(of, plan);
     plan.name = "cheapest";
+    plan.pinned = Pinned::computation;
     PlanTotals& totals = plan.totals;
     totals.cost_seconds = evaluate(of.free_updates, fitted->placement).cost_seconds;
     totals.cost_lower_bound_seconds =
@@ -186,6 +187,7 @@ class Proposals {
     }
     Plan plan = fewest_bytes;
     plan.name = cheapest_plan.name;
+    plan.pinned = cheapest_plan.pinned;
     plan.totals.proved_optimal = false;
     return plan;
   }
@@ -198,6 +200,7 @@ class Proposals {
     }
     Plan plan = cheapest_plan;
     plan.name = fewest_bytes.name;
+    plan.pinned = fewest_bytes.pinned;
     plan.totals.pcie_lower_bound = fewest_bytes.totals.pcie_lower_bound;
     return plan;
   }
@@ -207,6 +210,7 @@ class Proposals {
                             const Plan& cheapest_plan) const {
     fill(of, plan);
     plan.name = name;
+    plan.pinned = Pinned::all_nodes;
     PlanTotals& totals = plan.totals;
     if (totals.cost_seconds == 0) {
       totals.cost_seconds =
@@ -230,8 +234,8 @@ class Proposals {
     in.model_options = request_.model_options;
     in.lowering = of.lowering;
     in.batch = request_.batch;
-    in.card = request_.card.name;
-    in.host = request_.host.name;
+    in.card = request_.card;
+    in.host = request_.host;
     in.rates = rates_;
     in.available = request_.available;
     in.budget = request_.budget;

@@ -2,6 +2,18 @@
 
 namespace stowage {
 
+std::string_view to_string(Pinned pinned) {
+  switch (pinned) {
+    case Pinned::nothing:
+      return "nothing";
+    case Pinned::computation:
+      return "computation";
+    case Pinned::all_nodes:
+      return "all nodes";
+  }
+  return "nothing";
+}
+
 double PlanTotals::gap() const {
   return cost_seconds > 0 ? (cost_seconds - cost_lower_bound_seconds) / cost_seconds : 0;
 }

@@ -39,13 +39,16 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "estimator/arena/arena.hpp"
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
+#include "estimator/card/card.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/step_graph.hpp"
+#include "planner/problem/host.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/problem/residency_problem.hpp"
 
@@ -61,8 +64,8 @@ struct PlanInputs {
   ModelOptions model_options;
   LoweringSettings lowering;
   std::int64_t batch = 0;  ///< of the whole step: micro_batches times the micro-batch
-  std::string card;        ///< "GeForce RTX 3060", "generic 8 MiB", ...
-  std::string host;
+  Card card;               ///< as it was: no name of it is looked up again
+  Host host;
   Rates rates;
   Bytes available;               ///< of the card, for the arena; 0: no card was given
   Bytes budget;                  ///< for the arena
@@ -116,8 +119,17 @@ struct PlanTotals {
       const;  ///< (cost - bound) / (cost - all-GPU cost); 0 without overhead
 };
 
+/// Which nodes the plan keeps on the GPU. Its bounds are of all plans with the same pins.
+enum class Pinned : std::uint8_t {
+  nothing,
+  computation,  ///< forward, loss and backward; updates run where they like
+  all_nodes,
+};
+[[nodiscard]] std::string_view to_string(Pinned pinned);
+
 struct Plan {
-  std::string name;  ///< "cheapest", "min-pcie", "micro-batch-4"
+  std::string name;  ///< a label for readers: "cheapest", "min-pcie", "micro-batch-4"
+  Pinned pinned = Pinned::nothing;
   PlanInputs inputs;
   std::vector<PlannedNode> nodes;        ///< by NodeId
   std::vector<PlannedStorage> storages;  ///< by StorageId

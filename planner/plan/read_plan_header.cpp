@@ -10,126 +10,12 @@
 #include "estimator/model/mistakes.hpp"
 #include "estimator/model/yaml_document.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "planner/plan/plan_fields.hpp"
 #include "planner/plan/plan_header.hpp"
+#include "planner/plan/section.hpp"
 
 namespace stowage {
 namespace {
-
-constexpr std::int64_t most_bytes = std::int64_t{1} << 62;
-
-template <typename Number>
-std::optional<Number> parse_number(const std::string& text) {
-  Number number{};
-  const char* end = text.data() + text.size();
-  const auto [stopped, failed] = std::from_chars(text.data(), end, number);
-  if (failed != std::errc() || stopped != end) return std::nullopt;
-  return number;
-}
-
-/// One mapping: each key is asked for once; what was not asked for is unknown.
-class Section {
- public:
-  Section(const YamlNode& node, std::string name, Mistakes& mistakes)
-      : node_(node), name_(std::move(name)), mistakes_(mistakes) {
-    if (!node.is_mapping()) {
-      mistakes_.error(node.mark,
-                      fmt::format("{} must be a mapping, not {}", name_, describe(node)));
-    }
-  }
-
-  const YamlNode* find(std::string_view key, bool required = true) {
-    asked_.push_back(key);
-    if (!node_.is_mapping()) return nullptr;
-    const YamlNode* value = node_.find(key);
-    if (value == nullptr && required) {
-      mistakes_.error(node_.mark, fmt::format("{} lacks '{}'", name_, key));
-    }
-    return value;
-  }
-
-  void text(std::string_view key, std::string& target) {
-    const YamlNode* value = find(key);
-    if (value == nullptr) return;
-    if (!value->is_scalar()) return refuse(*value, key, "a text");
-    target = value->text;
-  }
-
-  void integer(std::string_view key, std::int64_t least, std::int64_t most, std::int64_t& target) {
-    const YamlNode* value = find(key);
-    if (value == nullptr) return;
-    const auto number = value->is_scalar() && !value->quoted
-                            ? parse_number<std::int64_t>(value->text)
-                            : std::nullopt;
-    if (!number || *number < least || *number > most) {
-      return refuse(*value, key, fmt::format("an integer from {} to {}", least, most));
-    }
-    target = *number;
-  }
-
-  void bytes(std::string_view key, Bytes& target) {
-    std::int64_t count = 0;
-    integer(key, 0, most_bytes, count);
-    target = Bytes(count);
-  }
-
-  void real(std::string_view key, double& target) {
-    const YamlNode* value = find(key);
-    if (value == nullptr) return;
-    const auto number =
-        value->is_scalar() && !value->quoted ? parse_number<double>(value->text) : std::nullopt;
-    if (!number || !std::isfinite(*number) || *number < 0) {
-      return refuse(*value, key, "a number that is not negative");
-    }
-    target = *number;
-  }
-
-  void boolean(std::string_view key, bool& target) {
-    const YamlNode* value = find(key);
-    if (value == nullptr) return;
-    if (!value->is_scalar() || (value->text != "true" && value->text != "false")) {
-      return refuse(*value, key, "true or false");
-    }
-    target = value->text == "true";
-  }
-
-  /// A word that `to_string` gives for one of `values`.
-  template <typename Enum, std::size_t count>
-  void choice(std::string_view key, const std::array<Enum, count>& values, Enum& target) {
-    const YamlNode* value = find(key);
-    if (value == nullptr) return;
-    std::string expected;
-    for (const Enum candidate : values) {
-      if (value->is_scalar() && value->text == to_string(candidate)) {
-        target = candidate;
-        return;
-      }
-      expected += (expected.empty() ? "" : " or ") + std::string(to_string(candidate));
-    }
-    refuse(*value, key, expected);
-  }
-
-  void finish() {
-    if (!node_.is_mapping()) return;
-    const std::set<std::string_view> known(asked_.begin(), asked_.end());
-    for (std::size_t i = 0; i < node_.entry_count(); ++i) {
-      const YamlNode& key = node_.key(i);
-      if (key.is_scalar() && known.contains(key.text)) continue;
-      mistakes_.error(key.mark, fmt::format("{} has no '{}'", name_, key.text),
-                      mistakes_.suggest(key.text, asked_));
-    }
-  }
-
- private:
-  void refuse(const YamlNode& value, std::string_view key, std::string_view expected) {
-    mistakes_.error(value.mark,
-                    fmt::format("'{}' must be {}, not {}", key, expected, describe(value)));
-  }
-
-  const YamlNode& node_;
-  std::string name_;
-  Mistakes& mistakes_;
-  std::vector<std::string_view> asked_;
-};
 
 void read_optimizer(const YamlNode& node, Mistakes& mistakes, OptimizerSettings& optimizer) {
   Section section(node, "'optimizer'", mistakes);
@@ -152,24 +38,41 @@ void read_optimizer(const YamlNode& node, Mistakes& mistakes, OptimizerSettings&
   section.finish();
 }
 
-void read_rates(const YamlNode& node, Mistakes& mistakes, Rates& rates) {
-  Section section(node, "'rates'", mistakes);
-  section.real("gpu_flops", rates.gpu_flops);
-  section.real("gpu_bandwidth", rates.gpu_bandwidth);
-  section.real("gpu_launch", rates.gpu_launch);
-  section.real("cpu_flops", rates.cpu_flops);
-  section.real("cpu_bandwidth", rates.cpu_bandwidth);
-  section.real("cpu_launch", rates.cpu_launch);
-  section.real("h2d_bandwidth", rates.h2d_bandwidth);
-  section.real("d2h_bandwidth", rates.d2h_bandwidth);
-  section.real("link_latency", rates.link_latency);
+/// A mapping that is a list of fields, as plan_fields.hpp has it.
+template <typename Record, typename Fields>
+void read_record(const YamlNode* node, std::string name, Mistakes& mistakes, Record& record,
+                 const Fields& fields) {
+  if (node == nullptr) return;
+  Section section(*node, std::move(name), mistakes);
+  fields(section, record);
+  section.finish();
+}
+
+void read_measurements(const YamlNode& list, Mistakes& mistakes, Card& card) {
+  if (!list.is_sequence()) {
+    mistakes.error(list.mark, fmt::format("'measurements' must be a list, not {}", describe(list)));
+    return;
+  }
+  for (const YamlNode* item : list.items) {
+    ProcessMeasurement& measurement = card.measurements.emplace_back();
+    read_record(item, "a measurement", mistakes, measurement,
+                [](Section& fields, ProcessMeasurement& of) { measurement_fields(fields, of); });
+  }
+}
+
+void read_card_record(const YamlNode& node, Mistakes& mistakes, Card& card) {
+  Section section(node, "'card'", mistakes);
+  card_fields(section, card);
+  if (const YamlNode* list = section.find("measurements", false)) {
+    read_measurements(*list, mistakes, card);
+  }
   section.finish();
 }
 
 void read_model_options(Section& section, Mistakes& mistakes, ModelOptions& options) {
   if (section.find("seq", false) != nullptr) {
     std::int64_t seq = 0;
-    section.integer("seq", 1, most_bytes, seq);
+    section.integer("seq", 1, most_plan_bytes, seq);
     options.seq = seq;
   }
   if (section.find("variant", false) != nullptr) section.text("variant", options.name);
@@ -227,7 +130,7 @@ void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanInputs& inputs) {
   section.text("model_name", inputs.model_name);
   section.text("model_hash", inputs.model_hash);
   section.text("step_hash", inputs.step_hash);
-  section.integer("batch", 1, most_bytes, inputs.batch);
+  section.integer("batch", 1, most_plan_bytes, inputs.batch);
   read_model_options(section, mistakes, inputs.model_options);
   section.choice("kernels", std::array{KernelSet::pytorch, KernelSet::stowage},
                  inputs.lowering.kernels);
@@ -247,30 +150,14 @@ void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanInputs& inputs) {
   if (const YamlNode* optimizer = section.find("optimizer")) {
     read_optimizer(*optimizer, mistakes, inputs.lowering.optimizer);
   }
-  section.text("card", inputs.card);
-  section.text("host", inputs.host);
-  if (const YamlNode* rates = section.find("rates")) read_rates(*rates, mistakes, inputs.rates);
+  if (const YamlNode* card = section.find("card")) read_card_record(*card, mistakes, inputs.card);
+  read_record(section.find("host"), "'host'", mistakes, inputs.host,
+              [](Section& fields, Host& host) { host_fields(fields, host); });
+  read_record(section.find("rates"), "'rates'", mistakes, inputs.rates,
+              [](Section& fields, Rates& rates) { rate_fields(fields, rates); });
   section.bytes("available_bytes", inputs.available);
   section.bytes("budget_bytes", inputs.budget);
   section.text("workspace_origin", inputs.workspace_origin);
-  section.finish();
-}
-
-void read_totals(const YamlNode& node, Mistakes& mistakes, PlanTotals& totals) {
-  Section section(node, "'totals'", mistakes);
-  section.bytes("gpu_peak_bytes", totals.gpu_peak);
-  section.bytes("arena_bytes", totals.arena);
-  section.bytes("arena_lower_bound_bytes", totals.arena_lower_bound);
-  section.bytes("host_peak_bytes", totals.host_peak);
-  section.bytes("h2d_bytes", totals.h2d);
-  section.bytes("d2h_bytes", totals.d2h);
-  section.bytes("pcie_lower_bound_bytes", totals.pcie_lower_bound);
-  section.real("cost_seconds", totals.cost_seconds);
-  section.real("cost_lower_bound_seconds", totals.cost_lower_bound_seconds);
-  section.real("all_gpu_cost_seconds", totals.all_gpu_cost_seconds);
-  section.real("step_seconds", totals.step_seconds);
-  section.real("all_gpu_step_seconds", totals.all_gpu_step_seconds);
-  section.boolean("proved_optimal", totals.proved_optimal);
   section.finish();
 }
 
@@ -288,16 +175,16 @@ void read_remarks(const YamlNode& node, Mistakes& mistakes, std::vector<std::str
   }
 }
 
-/// Of another version nothing else can be said.
+/// A plan of another version is not read any further.
 bool check_version(const YamlNode& root, Mistakes& mistakes) {
   const YamlNode* version = root.is_mapping() ? root.find("stowage_plan") : nullptr;
   if (version == nullptr) {
     mistakes.error(root.mark, "this is not a plan: it lacks 'stowage_plan'");
     return false;
   }
-  if (!version->is_scalar() || version->text != "1") {
+  if (!version->is_scalar() || version->text != "2") {
     mistakes.error(version->mark,
-                   fmt::format("this program reads plans of format 1, not {}", describe(*version)));
+                   fmt::format("this program reads plans of format 2, not {}", describe(*version)));
     return false;
   }
   return true;
@@ -318,9 +205,10 @@ Result<Plan> read_plan_header(SourceTextPtr source) {
     if (const YamlNode* inputs = section.find("inputs")) {
       read_inputs(*inputs, mistakes, plan.inputs);
     }
-    if (const YamlNode* totals = section.find("totals")) {
-      read_totals(*totals, mistakes, plan.totals);
-    }
+    section.choice("pinned", std::array{Pinned::nothing, Pinned::computation, Pinned::all_nodes},
+                   plan.pinned);
+    read_record(section.find("totals"), "'totals'", mistakes, plan.totals,
+                [](Section& fields, PlanTotals& totals) { total_fields(fields, totals); });
     if (const YamlNode* remarks = section.find("remarks", false)) {
       read_remarks(*remarks, mistakes, plan.remarks);
     }

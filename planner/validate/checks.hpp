@@ -50,8 +50,8 @@ struct LoweredAgain {
 [[nodiscard]] std::vector<Check> compare_with_step(const Plan& plan, const SizedStep& step);
 /// "workspaces", or "workspaces not compared" where the plan's come from another source.
 [[nodiscard]] Check check_workspaces(const Plan& plan, const SizedStep& step);
-/// Every node on one of the two devices, where the proposal wants it.
-[[nodiscard]] Check check_devices(const Plan& plan);
+/// No node on the CPU that the plan pins to the GPU.
+[[nodiscard]] Check check_devices(const Plan& plan, const StepGraph& graph);
 /// The walk: "inputs present", "outputs placed", "temporaries placed", "transfers placed",
 /// "copies current", "steady state".
 [[nodiscard]] std::vector<Check> check_presence(const Plan& plan, const StepGraph& graph);

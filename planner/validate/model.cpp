@@ -78,6 +78,11 @@ void compare_workspace(const PlannedNode& node, const Engines& engines, Violatio
   });
 }
 
+// Whether the plan's pins keep this node on the GPU.
+bool is_pinned(Pinned pinned, Phase phase) {
+  return pinned == Pinned::all_nodes || (pinned == Pinned::computation && phase != Phase::update);
+}
+
 }  // namespace
 
 LoweredAgain lower_again(const Plan& plan, WorkspaceSource& workspaces) {
@@ -190,22 +195,24 @@ Check check_workspaces(const Plan& plan, const SizedStep& step) {
                              plan.inputs.workspace_origin, to_string(step.workspace_origin)));
 }
 
-Check check_devices(const Plan& plan) {
+Check check_devices(const Plan& plan, const StepGraph& graph) {
   Violations wrong;
   std::int64_t on_gpu = 0;
-  for (const PlannedNode& node : plan.nodes) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlannedNode& node = plan.nodes[i];
     if (node.device == Device::gpu) {
       ++on_gpu;
-    } else if (plan.name == "min-pcie") {
+    } else if (is_pinned(plan.pinned, graph.nodes[i].phase)) {
       wrong.note([&] {
-        return fmt::format("'{}' is on the CPU, but the proposal pins all nodes to the GPU",
-                           node.name);
+        return fmt::format("'{}' is on the CPU, but the plan pins {} to the GPU", node.name,
+                           to_string(plan.pinned));
       });
     }
   }
-  return verdict("devices", wrong,
-                 fmt::format("{} nodes on the GPU, {} on the CPU", on_gpu,
-                             static_cast<std::int64_t>(plan.nodes.size()) - on_gpu));
+  return verdict(
+      "devices", wrong,
+      fmt::format("{} nodes on the GPU, {} on the CPU, {} pinned", on_gpu,
+                  static_cast<std::int64_t>(plan.nodes.size()) - on_gpu, to_string(plan.pinned)));
 }
 
 }  // namespace stowage

@@ -31,6 +31,9 @@ void check_settings(const Plan& plan, Violations& wrong) {
   if (!is_enumerator(lowering.mode, Mode::inference)) {
     wrong.note([] { return "the mode is neither train nor inference"; });
   }
+  if (!is_enumerator(plan.pinned, Pinned::all_nodes)) {
+    wrong.note([] { return "it is not known which nodes are pinned to the GPU"; });
+  }
   if (plan.nodes.empty()) wrong.note([] { return "there are no nodes"; });
   const std::pair<const char*, Bytes> sizes[] = {
       {"available", plan.inputs.available},

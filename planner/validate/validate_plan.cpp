@@ -96,7 +96,7 @@ std::vector<Check> check_against_step(const Plan& plan, const SizedStep& step) {
   // the rest from being looked at.
   if (!checks[0].passed || !checks[1].passed) return checks;
   checks.push_back(check_workspaces(plan, step));
-  checks.push_back(check_devices(plan));
+  checks.push_back(check_devices(plan, *step.graph));
   append(checks, check_presence(plan, *step.graph));
   append(checks, check_memory(plan));
   append(checks, check_totals(plan, step));

@@ -234,6 +234,23 @@ TEST_CASE("checks on paper alone and a run exclude each other") {
   CHECK(both.err == "<command line>: error: --model-only runs nothing, but --on asks for a run\n");
 }
 
+TEST_CASE("a plan holds its card: no name of it is looked up again") {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("deep.yaml", deep_net(false));
+  const std::string plan = folder.path() + "/p.yaml";
+  for (const std::vector<std::string>& card :
+       {std::vector<std::string>{"--gpu", STOWAGE_SOURCE_DIR "/tests/gpus/lab.yaml"},
+        std::vector<std::string>{"--gpu-memory", "8100MiB", "--compute-capability", "7.5"}}) {
+    const Outcome made = stowage_program(with({"plan", model, "--batch", "32", "-o", plan}, card));
+    INFO(made.err);
+    REQUIRE(made.exit_code == 0);
+    CHECK(file_text(plan).find("cuda_total_bytes: 8493465600\n") != std::string::npos);
+    const Outcome checked = stowage_program({"validate", plan, "--model-only"});
+    INFO(checked.out, checked.err);
+    CHECK(checked.exit_code == 0);
+  }
+}
+
 TEST_CASE("a budget alone is no card's size") {
   const auto device = [](const std::string& option) {
     return parsed(stowage_program({"plan", "-", "--batch", "2", option, "2GiB", "--format", "json"},

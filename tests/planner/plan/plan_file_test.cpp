@@ -20,6 +20,7 @@ SourceTextPtr source_of(std::string text) {
 Plan small_plan() {
   Plan plan;
   plan.name = "min-pcie";
+  plan.pinned = Pinned::all_nodes;
   PlanInputs& in = plan.inputs;
   in.stowage_version = "0.1.0";
   in.model_name = "two layers: \"quoted\"";
@@ -51,8 +52,44 @@ Plan small_plan() {
                            .implementation = OptimizerImplementation::for_loop,
                            .master_weights = MasterWeights::weights_and_gradients};
   in.batch = 64;
-  in.card = "GeForce RTX 3060";
-  in.host = "generic";
+  // A card whose total no rounded text would give back, and every field away from its default.
+  in.card = {.name = "a card: \"quoted\"",
+             .architecture = "Turing",
+             .compute_capability = 7.5,
+             .sm_count = 40,
+             .nvml_total = 8192_MiB,
+             .cuda_total = 8100_MiB + 1_B,
+             .total_source = "seen",
+             .context = 101_MiB,
+             .context_source = "rule",
+             .memory_bandwidth = 3.2e11,
+             .fp32_flops = 8.1e12,
+             .tf32_flops = 1,
+             .fp16_flops = 6.5e13,
+             .h2d_bandwidth = 1.2e10,
+             .d2h_bandwidth = 1.3e10,
+             .pageable_bandwidth = 5e9,
+             .pcie = "gen3 x16",
+             .rate_source = "a table",
+             .confidence = "low",
+             .measurements = {{.runtime = Runtime::tensorflow,
+                               .stack = {{12, 1}, ModuleLoading::eager, {2, 4}},
+                               .context = 300_MiB,
+                               .cublas = std::nullopt,
+                               .cudnn = 0_B,
+                               .source = "a log",
+                               .calibrated = true}},
+             .cudnn_device_json = "{\"deviceName\": \"lab\",\n \"deviceVer\": 750}\n"};
+  in.host = {.name = "desktop",
+             .memory = 32_GiB,
+             .pinned_limit = 16_GiB,
+             .cpu_flops = 4e11,
+             .memory_bandwidth = 4e10,
+             .kernel_latency = 2e-6,
+             .h2d_bandwidth = 1.1e10,
+             .d2h_bandwidth = 1.25e10,
+             .link_latency = 1e-5,
+             .source = "configs/hosts/generic.yaml"};
   in.rates = {1e12, 3.6e11, 5e-6, 1e11, 2e10, 2e-6, 1.2e10, 1.3e10, 1e-5};
   in.available = 12_GiB;
   in.budget = 8_MiB;
@@ -104,6 +141,27 @@ TEST_CASE("a plan reads back as it was written") {
   CHECK(plan->totals.cost_lower_bound_seconds == 1.0 / 3);
   CHECK(plan->totals.proved_optimal);
   CHECK(plan->remarks == small_plan().remarks);
+}
+
+TEST_CASE("card and host come back in every field") {
+  const std::string text = write_plan(small_plan());
+  const auto plan = read_plan(source_of(text));
+  REQUIRE(plan.has_value());
+  const Card& card = plan->inputs.card;
+  const Card expected = small_plan().inputs.card;
+  CHECK(card.name == expected.name);
+  CHECK(card.cuda_total == 8100_MiB + 1_B);
+  CHECK(card.compute_capability == 7.5);
+  CHECK(card.cudnn_device_json == expected.cudnn_device_json);
+  REQUIRE(card.measurements.size() == 1);
+  CHECK(card.measurements[0].stack == expected.measurements[0].stack);
+  CHECK(card.measurements[0].context == Bytes(300_MiB));
+  CHECK(card.measurements[0].cublas == std::nullopt);
+  CHECK(plan->inputs.host.kernel_latency == 2e-6);
+  CHECK(plan->inputs.host.source == "configs/hosts/generic.yaml");
+  CHECK(plan->pinned == Pinned::all_nodes);
+  CHECK(error_of(replaced(text, "      cuda: \"12.1\"", "      cuda: \"12\""))
+            .find("'cuda' must be a version such as 12.1, not '12'") != text.npos);
 }
 
 TEST_CASE("every precision and setting of a step comes back") {
@@ -199,22 +257,28 @@ TEST_CASE("mistakes in a plan are shown at their place") {
   CHECK(error_of("[1, 2]") ==
         "p.yaml:1:1: error: this is not a plan: it lacks 'stowage_plan'\n  [1, 2]\n  ^\n");
   CHECK(error_of("stowage_plan: 7\n") ==
-        "p.yaml:1:15: error: this program reads plans of format 1, not '7'\n"
+        "p.yaml:1:15: error: this program reads plans of format 2, not '7'\n"
         "  stowage_plan: 7\n                ^\n");
-  CHECK(error_of(replaced(text, "batch: 64", "batch: 0")) ==
-        "p.yaml:9:10: error: 'batch' must be an integer from 1 to 4611686018427387904, not "
-        "'0'\n    batch: 0\n           ^\n");
-  CHECK(error_of(replaced(text, "  0 2 256 linear.weight", "  0 3 256 linear.weight")) ==
-        "p.yaml:87:5: error: the end must be from 0 to 2\n    0 3 256 linear.weight\n      ^\n");
-  CHECK(error_of(replaced(text, "  0 2 256 linear.weight", "  1 1 256 linear.weight")) ==
-        "p.yaml:87:5: error: a residence from 1 to 1\n    1 1 256 linear.weight\n      ^\n");
-  CHECK(error_of(replaced(text, "h2d 0 0 x", "h2d 0 0 y")) ==
-        "p.yaml:94:11: error: there is no storage 'y'\n    h2d 0 0 y\n            ^\n");
-  CHECK(error_of(replaced(text, "d2h 2 2", "d2h 2 1")) ==
-        "p.yaml:95:9: error: a transfer from 2 to 1\n    d2h 2 1 linear.weight\n          ^\n");
-  CHECK(error_of(replaced(text, "  parameter 4096", "  parametre 4096")) ==
-        "p.yaml:78:3: error: unknown class 'parametre'\n    parametre 4096 linear.weight\n"
-        "    ^~~~~~~~~\n");
+  // Of the text with one place replaced: the message at that place, the line, the caret.
+  const auto error_at = [&](const std::string& what, const std::string& with, int column,
+                            const std::string& message, int length = 1) {
+    const std::string mutant = replaced(text, what, with);
+    const std::size_t at = mutant.find(with);
+    const std::size_t begin = mutant.rfind('\n', at) + 1;
+    const std::string caret = "^" + std::string(static_cast<std::size_t>(length) - 1, '~');
+    CHECK(error_of(mutant) ==
+          fmt::format("p.yaml:{}:{}: error: {}\n  {}\n  {:>{}}{}\n",
+                      1 + std::count(mutant.begin(), mutant.begin() + static_cast<int>(at), '\n'),
+                      column, message, mutant.substr(begin, mutant.find('\n', at) - begin), "",
+                      column - 1, caret));
+  };
+  error_at("  batch: 64", "  batch: 0", 10,
+           "'batch' must be an integer from 1 to 4611686018427387904, not '0'");
+  error_at("0 2 256 linear.weight", "0 3 256 linear.weight", 5, "the end must be from 0 to 2");
+  error_at("0 2 256 linear.weight", "1 1 256 linear.weight", 5, "a residence from 1 to 1");
+  error_at("h2d 0 0 x", "h2d 0 0 y", 11, "there is no storage 'y'");
+  error_at("d2h 2 2 linear", "d2h 2 1 linear", 9, "a transfer from 2 to 1");
+  error_at("parameter 4096", "parametre 4096", 3, "unknown class 'parametre'", 9);
   CHECK(error_of(text.substr(0, text.find("---\n"))).find("ends before its tables") !=
         std::string::npos);
 }

@@ -169,11 +169,15 @@ TEST_CASE("workspaces are the source's, or are said not to have been compared") 
         "'update.w2' (step 4) on\n");
 }
 
-TEST_CASE("min-pcie computes on the GPU") {
+TEST_CASE("nodes that a plan pins are on the GPU, whatever its name") {
   Plan made = plan();
-  made.name = "min-pcie";
+  made.name = "all-gpu";
+  CHECK(failures(made, step()) == "");
+  made.pinned = Pinned::computation;
+  CHECK(failures(made, step()) == "");
+  made.pinned = Pinned::all_nodes;
   CHECK(failures(made, step()) ==
-        "devices: 'update.w2' is on the CPU, but the proposal pins all nodes to the GPU\n");
+        "devices: 'update.w2' is on the CPU, but the plan pins all nodes to the GPU\n");
 }
 
 TEST_CASE("tables that cannot be") {

@@ -27,7 +27,7 @@ TEST_CASE("the hand-made plan passes every check, and each says what it counted"
   CHECK(check_structure(made).detail ==
         "5 nodes, 8 storages, 9 GPU residences, 4 host residences, 5 transfers");
   CHECK(detail("workspaces") == "1 engines are among the source's (rule)");
-  CHECK(detail("devices") == "4 nodes on the GPU, 1 on the CPU");
+  CHECK(detail("devices") == "4 nodes on the GPU, 1 on the CPU, nothing pinned");
   CHECK(detail("inputs present") == "9 reads by 5 nodes find the newest version");
   CHECK(detail("outputs placed") == "5 writes by 5 nodes find room");
   CHECK(detail("temporaries placed") == "1 temporaries find room");

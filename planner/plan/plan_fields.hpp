@@ -1,0 +1,100 @@
+// The fields of a plan's records, one list for reading and writing.
+//
+// `fields` is a Section, which fills the record, or a SectionWriter, which writes it (the record is
+// const then). Units are part of the keys: bytes are integers, rates are a second, latencies are
+// seconds.
+#pragma once
+
+#include <array>
+
+#include "estimator/card/card.hpp"
+#include "planner/plan/plan.hpp"
+#include "planner/problem/host.hpp"
+#include "planner/problem/rates.hpp"
+
+namespace stowage {
+
+/// All but `measurements`.
+template <typename Fields, typename CardRecord>
+void card_fields(Fields& fields, CardRecord& card) {
+  fields.text("name", card.name);
+  fields.text("architecture", card.architecture);
+  fields.real("compute_capability", card.compute_capability);
+  fields.count("sm_count", card.sm_count);
+  fields.bytes("nvml_total_bytes", card.nvml_total);
+  fields.bytes("cuda_total_bytes", card.cuda_total);
+  fields.text("total_source", card.total_source);
+  fields.bytes("context_bytes", card.context);
+  fields.text("context_source", card.context_source);
+  fields.real("memory_bandwidth", card.memory_bandwidth);
+  fields.real("fp32_flops", card.fp32_flops);
+  fields.real("tf32_flops", card.tf32_flops);
+  fields.real("fp16_flops", card.fp16_flops);
+  fields.real("h2d_bandwidth", card.h2d_bandwidth);
+  fields.real("d2h_bandwidth", card.d2h_bandwidth);
+  fields.real("pageable_bandwidth", card.pageable_bandwidth);
+  fields.text("pcie", card.pcie);
+  fields.text("rate_source", card.rate_source);
+  fields.text("confidence", card.confidence);
+  fields.literal("cudnn_device", card.cudnn_device_json);
+}
+
+template <typename Fields, typename Record>
+void measurement_fields(Fields& fields, Record& measurement) {
+  fields.choice("runtime", runtimes, measurement.runtime);
+  fields.version("cuda", measurement.stack.cuda);
+  fields.choice("loading", std::array{ModuleLoading::lazy, ModuleLoading::eager},
+                measurement.stack.loading);
+  fields.version("pytorch", measurement.stack.pytorch);
+  fields.optional_bytes("context_bytes", measurement.context);
+  fields.optional_bytes("cublas_bytes", measurement.cublas);
+  fields.optional_bytes("cudnn_bytes", measurement.cudnn);
+  fields.text("source", measurement.source);
+  fields.boolean("calibrated", measurement.calibrated);
+}
+
+template <typename Fields, typename HostRecord>
+void host_fields(Fields& fields, HostRecord& host) {
+  fields.text("name", host.name);
+  fields.bytes("memory_bytes", host.memory);
+  fields.bytes("pinned_limit_bytes", host.pinned_limit);
+  fields.real("cpu_flops", host.cpu_flops);
+  fields.real("memory_bandwidth", host.memory_bandwidth);
+  fields.real("kernel_latency", host.kernel_latency);
+  fields.real("h2d_bandwidth", host.h2d_bandwidth);
+  fields.real("d2h_bandwidth", host.d2h_bandwidth);
+  fields.real("link_latency", host.link_latency);
+  fields.text("source", host.source);
+}
+
+template <typename Fields, typename RateRecord>
+void rate_fields(Fields& fields, RateRecord& rates) {
+  fields.real("gpu_flops", rates.gpu_flops);
+  fields.real("gpu_bandwidth", rates.gpu_bandwidth);
+  fields.real("gpu_launch", rates.gpu_launch);
+  fields.real("cpu_flops", rates.cpu_flops);
+  fields.real("cpu_bandwidth", rates.cpu_bandwidth);
+  fields.real("cpu_launch", rates.cpu_launch);
+  fields.real("h2d_bandwidth", rates.h2d_bandwidth);
+  fields.real("d2h_bandwidth", rates.d2h_bandwidth);
+  fields.real("link_latency", rates.link_latency);
+}
+
+template <typename Fields, typename TotalRecord>
+void total_fields(Fields& fields, TotalRecord& totals) {
+  fields.bytes("gpu_peak_bytes", totals.gpu_peak);
+  fields.bytes("arena_bytes", totals.arena);
+  fields.bytes("arena_lower_bound_bytes", totals.arena_lower_bound);
+  fields.bytes("host_peak_bytes", totals.host_peak);
+  fields.bytes("h2d_bytes", totals.h2d);
+  fields.bytes("d2h_bytes", totals.d2h);
+  fields.bytes("pcie_lower_bound_bytes", totals.pcie_lower_bound);
+  fields.real("cost_seconds", totals.cost_seconds);
+  fields.real("cost_lower_bound_seconds", totals.cost_lower_bound_seconds);
+  fields.real("all_gpu_cost_seconds", totals.all_gpu_cost_seconds);
+  fields.real("step_seconds", totals.step_seconds);
+  fields.real("all_gpu_step_seconds", totals.all_gpu_step_seconds);
+  fields.boolean("proved_optimal", totals.proved_optimal);
+}
+
+}  // namespace stowage

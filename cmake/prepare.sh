@@ -102,7 +102,7 @@ build_target() (
   [[ -x build/stowage ]] || say "building in $PWD/build (the first time takes minutes)"
   # Configuring needs no call of its own afterwards: ninja does it when a list file changes.
   if [[ ! -f build/build.ninja || ! -f build/CMakeCache.txt ]] &&
-    ! cmake --preset release >>"$log" 2>&1; then
+    ! cmake --preset user >>"$log" 2>&1; then
     tail -n 30 "$log" >&2
     rm -f build/build.ninja
     die "configuring failed; the whole log is $PWD/$log"

@@ -5,6 +5,7 @@
 // two, and the first place of each piece is taken.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "estimator/base/bytes.hpp"

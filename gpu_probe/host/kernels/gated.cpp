@@ -1,4 +1,5 @@
 // Activations with a second operand: PReLU's learnt slope, and gated linear units.
+#include <algorithm>
 #include <cmath>
 
 #include "gpu_probe/host/kernels/arguments.hpp"

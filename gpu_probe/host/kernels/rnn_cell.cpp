@@ -1,5 +1,6 @@
 #include "gpu_probe/host/kernels/rnn_cell.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace stowage::host {

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "tests/support/described_model.hpp"
 

@@ -2,7 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "estimator/step/step_graph.hpp"
@@ -34,10 +37,10 @@ std::vector<std::string> casts(const StepGraph& graph, Phase phase) {
   return names;
 }
 
-const KernelNode& node_named(const StepGraph& graph, const std::string& name) {
+const KernelNode& node_named(const StepGraph& graph, std::string_view name) {
   const auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(),
                                   [&](const KernelNode& node) { return node.name == name; });
-  if (found == graph.nodes.end()) throw std::runtime_error("no node " + name);
+  if (found == graph.nodes.end()) throw std::runtime_error("no node " + std::string(name));
   return *found;
 }
 

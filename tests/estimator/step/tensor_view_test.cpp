@@ -1,6 +1,7 @@
 // Which reshapes are views: against a walk over all elements.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <random>
 

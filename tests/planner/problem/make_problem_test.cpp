@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planner/problem/residency_problem.hpp"
@@ -83,7 +84,7 @@ std::string touches_of(const Item& item) {
   return result;
 }
 
-const Item& item(const ResidencyProblem& problem, const std::string& name) {
+const Item& item(const ResidencyProblem& problem, std::string_view name) {
   for (const Item& candidate : problem.items) {
     if (candidate.name == name) return candidate;
   }

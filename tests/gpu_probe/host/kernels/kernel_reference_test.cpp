@@ -2,6 +2,7 @@
 //
 // As in the tests operator by operator, the reference is computed in float64 and rounded to
 // float32, and the tolerance is relative to the largest value of each tensor.
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>

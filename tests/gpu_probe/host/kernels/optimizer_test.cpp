@@ -1,5 +1,6 @@
 // The host's optimizer updates against PyTorch's, timm's and transformers' numbers, step by step:
 // `values` of tests/reference/optimizers.json.
+#include <algorithm>
 #include <set>
 
 #include "estimator/optimizer/optimizer_row.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "cli/commands.hpp"
-#include "cli/settings.hpp"
-#include "cli/software_options.hpp"
-#include "cli/tensorflow_options.hpp"
+#include "cli/replicas.hpp"
+#include "cli/requested_step.hpp"
+#include "cli/step_report.hpp"
 #include "estimator/check/batch_search.hpp"
 #include "estimator/step/lower.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
@@ -108,28 +108,25 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
 
 }  // namespace
 
-Result<Answer> run_batch(const Arguments& arguments) {
-  const auto request = requested_step(arguments, Runtime::pytorch);
-  if (!request) return tl::unexpected(request.error());
-  const ModelGraph& model = request->model.graph;
-  const CheckSettings& settings = request->settings;
-  const Card& card = request->card.card;
-  CudnnWorkspaceSource cudnn(card, answer_folder(arguments));
+Result<Answer> run_batch(const BatchRequest& request) {
+  const auto requested = requested_step(request.step);
+  if (!requested) return tl::unexpected(requested.error());
+  const ModelGraph& model = requested->model.graph;
+  const CheckSettings& settings = requested->settings;
+  const Card& card = requested->card.card;
+  CudnnWorkspaceSource cudnn(card, answer_folder(request.step.keep_answers));
   RuntimeWorkspaceSource workspaces(cudnn, settings.runtime);
-  BatchSettings search{.check = settings, .global_batch = arguments.integer("global-batch")};
+  BatchSettings search{.check = settings, .global_batch = request.global_batch};
   const std::int64_t replicas = replica_count(settings);
-  if (search.global_batch && replicas > 1) {
-    return failure(command_line_error("--global-batch is not served together with --virtual-gpus"));
-  }
   if (search.global_batch) {
-    LoweringSettings accumulating = request->chosen.lowering;
+    LoweringSettings accumulating = requested->chosen.lowering;
     accumulating.micro_batches = 2;
     auto graph = lower(model, accumulating);
     if (!graph) return tl::unexpected(std::move(graph.error()));
     search.accumulating = std::make_shared<const StepGraph>(*std::move(graph));
   }
   const auto report =
-      find_batch(request->graph, card, search, workspaces).map([&](BatchReport of_a_replica) {
+      find_batch(requested->graph, card, search, workspaces).map([&](BatchReport of_a_replica) {
         return of_all_replicas(std::move(of_a_replica), replicas);
       });
   if (!report) return tl::unexpected(report.error());
@@ -137,18 +134,18 @@ Result<Answer> run_batch(const Arguments& arguments) {
   Answer answer;
   answer.exit_code = report->largest > 0 ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
-  out.notes = notes_of(*request);
+  out.notes = notes_of(*requested);
   out.json = json_of(*report, card, settings);
   out.json.emplace_back("settings",
-                        settings_json(model, request->chosen, report->recommended,
-                                      request->model.options.seq, to_string(settings.runtime)));
+                        settings_json(model, requested->chosen, report->recommended,
+                                      requested->model.options.seq, to_string(settings.runtime)));
   out.json.emplace_back("software", stack_json(settings.stack));
   out.json.emplace_back("tensorflow", tensorflow_json(settings));
   out.listing = curve_table(*report);
 
   out.say(fmt::format("{}, {} runtime, {}",
-                      describe_step(model, request->chosen.lowering, std::nullopt,
-                                    request->model.options.seq),
+                      describe_step(model, requested->chosen.lowering, std::nullopt,
+                                    requested->model.options.seq),
                       to_string(settings.runtime), card.name),
           Tone::heading);
   if (!report->curve.empty()) out.show(out.listing);

@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
+#include "cli/arguments.hpp"
 #include "cli/check_report.hpp"
 #include "cli/commands.hpp"
-#include "cli/settings.hpp"
-#include "cli/software_options.hpp"
-#include "cli/tensorflow_options.hpp"
+#include "cli/replicas.hpp"
+#include "cli/requested_step.hpp"
+#include "cli/step_report.hpp"
 #include "cli/workspace_report.hpp"
 #include "estimator/check/batch_search.hpp"
 #include "estimator/step/lower.hpp"
@@ -29,24 +30,23 @@ std::string what_would_do(std::int64_t largest, std::string_view model) {
       "not even a batch of 1 fits; stowage plan {} tries it with part of it on the host", model);
 }
 
-/// --eval-batch: the same model, evaluated in the process that trains.
-Result<std::optional<EvaluationReport>> evaluate(const Arguments& arguments,
-                                                 const RequestedStep& request,
+/// The same model, evaluated in the process that trains.
+Result<std::optional<EvaluationReport>> evaluate(std::optional<std::int64_t> batch,
+                                                 const RequestedStep& requested,
                                                  const SizedStep& training,
                                                  WorkspaceSource& workspaces) {
-  const auto batch = arguments.integer("eval-batch");
   if (!batch) return std::optional<EvaluationReport>();
-  if (request.chosen.lowering.mode != Mode::train) {
+  if (requested.chosen.lowering.mode != Mode::train) {
     return failure(command_line_error("--eval-batch is an evaluation beside training",
                                       "without training, give its size as --batch"));
   }
-  LoweringSettings lowering = request.chosen.lowering;
+  LoweringSettings lowering = requested.chosen.lowering;
   lowering.mode = Mode::inference;
   lowering.micro_batches = 1;
-  auto graph = lower(request.model.graph, lowering);
+  auto graph = lower(requested.model.graph, lowering);
   if (!graph) return tl::unexpected(std::move(graph.error()));
   auto report = check_evaluation(training, std::make_shared<const StepGraph>(*std::move(graph)),
-                                 *batch, request.card.card, request.settings, workspaces);
+                                 *batch, requested.card.card, requested.settings, workspaces);
   if (!report) return tl::unexpected(std::move(report.error()));
   return std::optional<EvaluationReport>(*std::move(report));
 }
@@ -69,18 +69,17 @@ std::string say_evaluation(const EvaluationReport& evaluation) {
 
 }  // namespace
 
-Result<Answer> run_check(const Arguments& arguments) {
-  const auto request = requested_step(arguments, Runtime::pytorch);
-  if (!request) return tl::unexpected(request.error());
-  const ModelGraph& model = request->model.graph;
-  const CheckSettings& settings = request->settings;
-  const Card& card = request->card.card;
-  const std::int64_t batch = arguments.integer("batch").value_or(1);
-  CudnnWorkspaceSource cudnn(card, answer_folder(arguments));
+Result<Answer> run_check(const CheckRequest& request) {
+  const auto requested = requested_step(request.step);
+  if (!requested) return tl::unexpected(requested.error());
+  const ModelGraph& model = requested->model.graph;
+  const CheckSettings& settings = requested->settings;
+  const Card& card = requested->card.card;
+  CudnnWorkspaceSource cudnn(card, answer_folder(request.step.keep_answers));
   RuntimeWorkspaceSource workspaces(cudnn, settings.runtime);
-  const auto step = size_step(request->graph, replica_batch(batch, settings), workspaces);
+  const auto step = size_step(requested->graph, replica_batch(request.batch, settings), workspaces);
   if (!step) return tl::unexpected(step.error());
-  const auto evaluation = evaluate(arguments, *request, *step, workspaces);
+  const auto evaluation = evaluate(request.eval_batch, *requested, *step, workspaces);
   if (!evaluation) return tl::unexpected(evaluation.error());
   const CheckReport training = check(*step, card, settings);
   const CheckReport report = *evaluation ? with_evaluation(training, **evaluation) : training;
@@ -88,43 +87,42 @@ Result<Answer> run_check(const Arguments& arguments) {
   Answer answer;
   answer.exit_code = report.fits ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
-  out.notes = notes_of(*request);
+  out.notes = notes_of(*requested);
   out.json = check_json(report, card);
   out.json.emplace_back("settings",
-                        settings_json(model, request->chosen, batch, request->model.options.seq,
-                                      to_string(settings.runtime)));
+                        settings_json(model, requested->chosen, request.batch,
+                                      requested->model.options.seq, to_string(settings.runtime)));
   out.json.emplace_back("software", stack_json(settings.stack));
   out.json.emplace_back("tensorflow", tensorflow_json(settings));
   out.listing = largest_tensors(report, model);
 
-  out.say(
-      fmt::format("{}, {} runtime{}",
-                  describe_step(model, request->chosen.lowering, batch, request->model.options.seq),
-                  to_string(settings.runtime), describe_replicas(batch, settings)),
-      Tone::heading);
+  out.say(fmt::format("{}, {} runtime{}",
+                      describe_step(model, requested->chosen.lowering, request.batch,
+                                    requested->model.options.seq),
+                      to_string(settings.runtime), describe_replicas(request.batch, settings)),
+          Tone::heading);
   out.say(fmt::format("\nThe peak, while {} runs (workspaces: {}):", report.peak_at,
                       to_string(report.workspace_origin)));
   out.show(breakdown_table(report));
   out.say("\nThe largest tensors at the peak:");
-  const bool verbose = arguments.flag("verbose");
-  out.show(verbose ? out.listing : folded_tensors(out.listing));
+  out.show(request.verbose ? out.listing : folded_tensors(out.listing));
   const std::vector<KernelWorkspace> workspaces_taken = kernel_workspaces(*step, report);
   out.json.emplace_back("workspaces", workspaces_json(workspaces_taken, model));
-  if (verbose && !workspaces_taken.empty()) {
+  if (request.verbose && !workspaces_taken.empty()) {
     out.say("\nThe kernels' workspaces:");
     out.show(workspace_table(workspaces_taken, model));
   }
   if (!report.fallbacks.empty()) {
     out.say("\nConvolutions that must take a smaller engine than their first:");
-    out.show(fallback_table(report, verbose));
+    out.show(fallback_table(report, request.verbose));
   }
   out.say("\nPeaks by phase:");
   out.show(phase_table(report));
   out.say(fmt::format(
       "\nHost: {} of inputs{}", format_bytes(report.host_bytes),
-      request->graph->host_state_bytes > 0 ? " and of the optimizer's step counters" : ""));
-  if (arguments.flag("rule-of-thumb")) {
-    const auto rule = rule_of_thumb(model, request->chosen.lowering.mode, batch);
+      requested->graph->host_state_bytes > 0 ? " and of the optimizer's step counters" : ""));
+  if (request.rule_of_thumb) {
+    const auto rule = rule_of_thumb(model, requested->chosen.lowering.mode, request.batch);
     if (!rule) return tl::unexpected(rule.error());
     out.say("\nThe rule of thumb (activations and parameters counted by hand) beside it:");
     out.show(rule_table(*rule, training));
@@ -143,7 +141,7 @@ Result<Answer> run_check(const Arguments& arguments) {
     out.json.emplace_back("evaluation", evaluation_json(**evaluation));
   }
   if (!training.fits && depends_on_batch(training)) {
-    const auto batches = find_batch(request->graph, card, {.check = settings}, workspaces);
+    const auto batches = find_batch(requested->graph, card, {.check = settings}, workspaces);
     if (!batches) return tl::unexpected(batches.error());
     const std::int64_t largest = batches->largest * replica_count(settings);
     out.say("  " + what_would_do(largest, model.name));

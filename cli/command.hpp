@@ -1,7 +1,7 @@
 // CommandSpec: one sub-command: what it takes, how it is explained, and the function that runs it.
 //
-// A command parses (arguments.hpp), calls the library, and renders (report.hpp); it holds no logic
-// of its own.
+// The command line is parsed (arguments.hpp) and becomes a request (read_request.hpp); the command
+// calls the library and renders (report.hpp), and holds no logic of its own.
 #pragma once
 
 #include <span>

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cli/commands.hpp"
+#include "cli/read_request.hpp"
 
 namespace stowage {
 
@@ -10,6 +11,14 @@ constexpr PositionalSpec model_positional{
     .name = "MODEL", .help = "a description's file, '-' for stdin, or a name of stowage models"};
 
 using OptionNames = std::vector<std::string_view>;
+
+/// The command line's values become the command's request here, and go no further.
+template <auto read, auto run>
+Result<Answer> answered(const Arguments& arguments) {
+  const auto request = read(arguments);
+  if (!request) return tl::unexpected(request.error());
+  return run(*request);
+}
 
 /// What check and batch take: the card, the step, the runtime with its allocator, the software.
 const OptionNames sizing_options{"gpu",
@@ -65,7 +74,7 @@ const std::vector<CommandSpec>& table() {
                     "stowage check keras-deep-16x16 --gpu gtx960 --in-use 233MiB",
                     "stowage check net.yaml --gpu-memory 8GiB --mode inference --format json",
                     "stowage check mnist-cnn --gpu gtx960 --runtime tensorflow --memory-growth"},
-       .run = run_check},
+       .run = answered<read_check_request, run_check>},
       {.name = "batch",
        .summary = "the largest batch that fits, and the one to use",
        .details = "Finds the largest batch that fits the card, the largest below which all fit, "
@@ -76,7 +85,7 @@ const std::vector<CommandSpec>& table() {
        .options = joined({{"global-batch"}, sizing_options}),
        .examples = {"stowage batch resnet50 --gpu rtx3090",
                     "stowage batch resnet50 --gpu rtx3090 --reserve 1GiB --format json"},
-       .run = run_batch},
+       .run = answered<read_batch_request, run_batch>},
       {.name = "plan",
        .summary = "where everything goes, so that it fits",
        .details = "Makes plans of the step within the card's memory or the budget: what stays on "
@@ -118,7 +127,7 @@ const std::vector<CommandSpec>& table() {
                    "configs"},
        .examples = {"stowage plan vgg16 --gpu rtx3060 --batch 256 -o vgg.yaml",
                     "stowage plan mnist-cnn --batch 64 --budget 8MiB -o m.yaml --validate"},
-       .run = run_plan_command},
+       .run = answered<read_planning_request, run_planning>},
       {.name = "validate",
        .summary = "re-check a plan, then run it",
        .details = "Reads a plan, lowers its model again and recounts everything by the definition; "
@@ -126,9 +135,9 @@ const std::vector<CommandSpec>& table() {
                   "compares bytes and numbers with the same step with everything resident. Exit "
                   "code 1: a check failed, 3: --on cuda where there is no GPU to run on.",
        .positionals = {{.name = "PLAN", .help = "a plan's file, or '-' for stdin"}},
-       .options = {"model-only", "on", "format", "no-cache", "configs"},
+       .options = {"model-only", "on", "format", "no-cache"},
        .examples = {"stowage validate m.yaml --on host", "stowage validate m.yaml --model-only"},
-       .run = run_validate},
+       .run = answered<read_validate_request, run_validate>},
       {.name = "export",
        .summary = "a plan or a model in another form",
        .details = "Writes a plan or a model for other tools. dot: a drawing for graphviz; of a "
@@ -136,7 +145,7 @@ const std::vector<CommandSpec>& table() {
        .positionals = {{.name = "PLAN", .help = "a plan's file, or a MODEL"}},
        .options = {"to", "output", "seq", "set", "configs"},
        .examples = {"stowage export m.yaml --to dot -o m.dot", "stowage export resnet18 --to dot"},
-       .run = run_export},
+       .run = answered<read_export_request, run_export>},
       {.name = "summary",
        .summary = "layers, output shapes, parameters",
        .details = "Prints a model's layers in the order in which they run, with their output "
@@ -147,7 +156,7 @@ const std::vector<CommandSpec>& table() {
        .positionals = {model_positional},
        .options = {"batch", "seq", "layout", "set", "format", "verbose", "configs"},
        .examples = {"stowage summary resnet50", "stowage summary gpt2 --seq 512 --format json"},
-       .run = run_summary},
+       .run = answered<read_summary_request, run_summary>},
       {.name = "probe",
        .summary = "this machine's GPUs",
        .details =
@@ -159,21 +168,21 @@ const std::vector<CommandSpec>& table() {
        .options = {"calibrate", "device", "output", "format", "configs"},
        .examples = {"stowage probe", "stowage probe --format json",
                     "stowage probe --calibrate -o here.yaml"},
-       .run = run_probe},
+       .run = answered<read_probe_request, run_probe>},
       {.name = "models",
        .summary = "the catalogue of models",
        .details = "Lists the models that came with the program; every command that takes a MODEL "
                   "takes these names.",
        .options = {"format", "configs"},
        .examples = {"stowage models"},
-       .run = run_models},
+       .run = answered<read_catalogue_request, run_models>},
       {.name = "gpus",
        .summary = "the catalogue of cards",
        .details = "Lists the cards that --gpu knows: what nvidia-smi prints as their memory, what "
                   "CUDA can hand out of it, and their rates.",
        .options = {"format", "configs"},
        .examples = {"stowage gpus", "stowage gpus --format csv"},
-       .run = run_gpus},
+       .run = answered<read_catalogue_request, run_gpus>},
       {.name = "ops",
        .summary = "the catalogue of operators",
        .details = "Lists the operators of the description language, or explains one of them with "
@@ -181,7 +190,7 @@ const std::vector<CommandSpec>& table() {
        .positionals = {{.name = "OPERATOR", .help = "one of them", .required = false}},
        .options = {"format"},
        .examples = {"stowage ops conv2d", "stowage ops"},
-       .run = run_ops},
+       .run = answered<read_topic_request, run_ops>},
       {.name = "help",
        .summary = "what a command does",
        .details = "Explains a command as its --help does. With --format markdown and no command, "
@@ -189,7 +198,7 @@ const std::vector<CommandSpec>& table() {
        .positionals = {{.name = "COMMAND", .help = "one of the commands", .required = false}},
        .options = {"format"},
        .examples = {"stowage help check"},
-       .run = run_help},
+       .run = answered<read_topic_request, run_help>},
   };
   return commands;
 }

@@ -1,20 +1,22 @@
-// The functions behind the sub-commands, one a source of the same name.
+// The functions behind the sub-commands, one a source of the same name. Each takes what it is asked
+// as values (request.hpp).
 #pragma once
 
 #include "cli/command.hpp"
+#include "cli/request.hpp"
 
 namespace stowage {
 
-[[nodiscard]] Result<Answer> run_check(const Arguments& arguments);
-[[nodiscard]] Result<Answer> run_batch(const Arguments& arguments);
-[[nodiscard]] Result<Answer> run_plan_command(const Arguments& arguments);
-[[nodiscard]] Result<Answer> run_validate(const Arguments& arguments);
-[[nodiscard]] Result<Answer> run_export(const Arguments& arguments);
-[[nodiscard]] Result<Answer> run_probe(const Arguments& arguments);
-[[nodiscard]] Result<Answer> run_summary(const Arguments& arguments);
-[[nodiscard]] Result<Answer> run_models(const Arguments& arguments);
-[[nodiscard]] Result<Answer> run_gpus(const Arguments& arguments);
-[[nodiscard]] Result<Answer> run_ops(const Arguments& arguments);
-[[nodiscard]] Result<Answer> run_help(const Arguments& arguments);
+[[nodiscard]] Result<Answer> run_check(const CheckRequest& request);
+[[nodiscard]] Result<Answer> run_batch(const BatchRequest& request);
+[[nodiscard]] Result<Answer> run_planning(const PlanningRequest& request);
+[[nodiscard]] Result<Answer> run_validate(const ValidateRequest& request);
+[[nodiscard]] Result<Answer> run_export(const ExportRequest& request);
+[[nodiscard]] Result<Answer> run_probe(const ProbeRequest& request);
+[[nodiscard]] Result<Answer> run_summary(const SummaryRequest& request);
+[[nodiscard]] Result<Answer> run_models(const CatalogueRequest& request);
+[[nodiscard]] Result<Answer> run_gpus(const CatalogueRequest& request);
+[[nodiscard]] Result<Answer> run_ops(const TopicRequest& request);
+[[nodiscard]] Result<Answer> run_help(const TopicRequest& request);
 
 }  // namespace stowage

@@ -5,13 +5,15 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/arguments.hpp"
+
 namespace stowage {
 
 namespace fs = std::filesystem;
 
-Result<ConfigDirectory> find_configs(const Arguments& arguments) {
+Result<ConfigDirectory> find_configs(const std::optional<std::string>& named) {
   std::error_code ignored;
-  if (const auto named = arguments.text("configs")) {
+  if (named) {
     if (fs::is_directory(*named, ignored)) return ConfigDirectory{*named};
     return failure(command_line_error(fmt::format("--configs: '{}' is not a folder", *named)));
   }

@@ -1,10 +1,12 @@
-// Where configs/ is: with --configs, else STOWAGE_CONFIGS, else beside the program: in the folder
-// of a build tree's binary, or in ../share/stowage of an installed one (which may be moved).
+// Where configs/ is: as the command line names it, else STOWAGE_CONFIGS, else beside the program:
+// in the folder of a build tree's binary, or in ../share/stowage of an installed one (which may be
+// moved).
 #pragma once
 
+#include <optional>
 #include <string>
 
-#include "cli/arguments.hpp"
+#include "estimator/base/diagnostic.hpp"
 
 namespace stowage {
 
@@ -16,6 +18,6 @@ struct ConfigDirectory {
 };
 
 /// Errors: a folder that was named and is not there; none found.
-[[nodiscard]] Result<ConfigDirectory> find_configs(const Arguments& arguments);
+[[nodiscard]] Result<ConfigDirectory> find_configs(const std::optional<std::string>& named);
 
 }  // namespace stowage

@@ -3,7 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
 #include "cli/read_source.hpp"
-#include "cli/settings.hpp"
+#include "estimator/model/load_model.hpp"
 #include "planner/export/dot.hpp"
 #include "planner/plan/plan_file.hpp"
 
@@ -27,35 +27,30 @@ Result<FoundModel> requested_source(const std::string& argument, const ConfigDir
   return find_model(argument, configs.models());
 }
 
-Result<std::string> drawing(const Arguments& arguments, const ConfigDirectory& configs) {
-  auto source = requested_source(arguments.positionals().front(), configs);
+Result<std::string> drawing(const ExportRequest& request) {
+  auto source = requested_source(request.source, request.configs);
   if (!source) return tl::unexpected(std::move(source.error()));
   if (is_plan(*source->source)) {
     const auto plan = read_plan(std::move(source->source));
     if (!plan) return tl::unexpected(plan.error());
     return export_dot(*plan);
   }
-  const auto model = load_model(
-      std::move(source->source),
-      overridden(std::move(source->options),
-                 {.seq = arguments.integer("seq"), .arguments = arguments.assignments("set")}));
+  const auto model = load_model(std::move(source->source),
+                                overridden(std::move(source->options), request.options));
   if (!model) return tl::unexpected(model.error());
   return export_dot(*model);
 }
 
 }  // namespace
 
-Result<Answer> run_export(const Arguments& arguments) {
-  const auto configs = find_configs(arguments);
-  if (!configs) return tl::unexpected(configs.error());
+Result<Answer> run_export(const ExportRequest& request) {
   std::optional<OutputFile> file;
-  const auto path = arguments.text("output");
-  if (path && *path != "-") {
-    auto opened = OutputFile::open(*path);
+  if (!request.output.empty() && request.output != "-") {
+    auto opened = OutputFile::open(request.output);
     if (!opened) return tl::unexpected(std::move(opened.error()));
     file.emplace(std::move(*opened));
   }
-  auto text = drawing(arguments, *configs);
+  auto text = drawing(request);
   if (!text) return tl::unexpected(std::move(text.error()));
 
   Answer answer;

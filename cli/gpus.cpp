@@ -1,5 +1,4 @@
 #include "cli/commands.hpp"
-#include "cli/config_directory.hpp"
 #include "estimator/card/card.hpp"
 
 namespace stowage {
@@ -30,10 +29,8 @@ Json json_of(const Card& card) {
 
 }  // namespace
 
-Result<Answer> run_gpus(const Arguments& arguments) {
-  const auto configs = find_configs(arguments);
-  if (!configs) return tl::unexpected(configs.error());
-  const auto cards = all_cards(configs->gpus());
+Result<Answer> run_gpus(const CatalogueRequest& request) {
+  const auto cards = all_cards(request.configs.gpus());
   if (!cards) return tl::unexpected(cards.error());
 
   Answer answer;

@@ -6,14 +6,14 @@
 
 namespace stowage {
 
-Result<Answer> run_help(const Arguments& arguments) {
+Result<Answer> run_help(const TopicRequest& request) {
   Answer answer;
-  if (arguments.positionals().empty()) {
-    const bool reference = arguments.text("format") == "markdown";
+  if (request.topic.empty()) {
+    const bool reference = request.format == Format::markdown;
     answer.report.raw = reference ? command_reference() : program_help();
     return answer;
   }
-  const std::string& name = arguments.positionals().front();
+  const std::string& name = request.topic;
   const CommandSpec* command = find_command(name);
   if (command == nullptr) {
     std::vector<std::string_view> names;

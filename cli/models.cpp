@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
-#include "cli/config_directory.hpp"
 #include "estimator/model/load_model.hpp"
 
 namespace stowage {
@@ -29,18 +28,16 @@ Diagnostic left_out(const std::string& name, const Diagnostics& mistakes) {
 
 }  // namespace
 
-Result<Answer> run_models(const Arguments& arguments) {
-  const auto configs = find_configs(arguments);
-  if (!configs) return tl::unexpected(configs.error());
-
+Result<Answer> run_models(const CatalogueRequest& request) {
+  const std::string directory = request.configs.models();
   Answer answer;
   Table table{.columns = {{"Parameters", "parameters"},
                           {"Operators", "operators"},
                           {"Name", "name"},
                           {"As in", "source"}}};
   Json::Array rows;
-  for (const std::string& name : model_names(configs->models())) {
-    const auto model = load_named(name, configs->models());
+  for (const std::string& name : model_names(directory)) {
+    const auto model = load_named(name, directory);
     if (!model) {
       answer.report.notes.push_back(left_out(name, model.error()));
       continue;

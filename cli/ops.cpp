@@ -128,17 +128,17 @@ void list(Report& report) {
 
 }  // namespace
 
-Result<Answer> run_ops(const Arguments& arguments) {
+Result<Answer> run_ops(const TopicRequest& request) {
   Answer answer;
-  if (arguments.positionals().empty()) {
+  if (request.topic.empty()) {
     Json::Array rows;
     for (const OperatorRow& row : operator_catalogue()) rows.push_back(json_of(row));
     answer.report.json = {{"ops", std::move(rows)}};
-    if (arguments.text("format") == "markdown") answer.report.raw = operator_reference();
+    if (request.format == Format::markdown) answer.report.raw = operator_reference();
     list(answer.report);
     return answer;
   }
-  const std::string& name = arguments.positionals().front();
+  const std::string& name = request.topic;
   const OperatorRow* row = find_operator(name);
   if (row == nullptr) {
     std::vector<std::string_view> names;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cli/settings.hpp"
+#include "cli/step_report.hpp"
 #include "gpu_probe/host/host_backend.hpp"
 #include "planner/plan/plan_step.hpp"
 

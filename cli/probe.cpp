@@ -5,9 +5,8 @@
 #include <optional>
 
 #include "cli/commands.hpp"
-#include "cli/config_directory.hpp"
 #include "cli/output_file.hpp"
-#include "cli/software_options.hpp"
+#include "cli/step_report.hpp"
 #include "estimator/card/card.hpp"
 #include "gpu_probe/device/calibrate.hpp"
 
@@ -113,19 +112,16 @@ void say_calibration(const Calibration& calibration, Report& out) {
                   rates.memory / 1e9, rates.fp32 / 1e12, rates.tf32 / 1e12, rates.fp16 / 1e12));
 }
 
-/// --calibrate: the file, or its text on stdout.
-Result<Answer> run_calibrate(const Arguments& arguments) {
-  const auto configs = find_configs(arguments);
-  if (!configs) return tl::unexpected(configs.error());
+/// The calibration's file, or its text on stdout.
+Result<Answer> run_calibration(const ProbeRequest& request) {
   std::optional<OutputFile> file;
-  const auto path = arguments.text("output");
-  if (path) {
-    auto opened = OutputFile::open(*path);
+  if (!request.output.empty()) {
+    auto opened = OutputFile::open(request.output);
     if (!opened) return tl::unexpected(std::move(opened.error()));
     file.emplace(*std::move(opened));
   }
   Answer answer;
-  const auto calibration = calibrate(static_cast<int>(*arguments.integer("device")));
+  const auto calibration = calibrate(request.device);
   if (!calibration) {
     answer.exit_code = ExitCode::needs_gpu;
     const std::string why = calibration.error().front().message;
@@ -134,7 +130,7 @@ Result<Answer> run_calibrate(const Arguments& arguments) {
     return answer;
   }
   // A calibration's name is that of the catalogue's card where there is one.
-  const auto card = find_card(calibration->name, configs->gpus());
+  const auto card = find_card(calibration->name, request.configs.gpus());
   const std::string name = card ? card->card.name : calibration->name;
   const std::string text = calibration_yaml(*calibration, name);
   answer.report.json = json_of(*calibration, name);
@@ -146,26 +142,14 @@ Result<Answer> run_calibrate(const Arguments& arguments) {
     return tl::unexpected(std::move(written.error()));
   }
   say_calibration(*calibration, answer.report);
-  answer.report.say(fmt::format("written to {}; check takes it as --calibration", *path));
+  answer.report.say(fmt::format("written to {}; check takes it as --calibration", request.output));
   return answer;
-}
-
-Diagnostics misplaced(const Arguments& arguments) {
-  Diagnostics mistakes;
-  for (const std::string_view option : {"output", "device"}) {
-    if (!arguments.given(option)) continue;
-    mistakes.push_back(command_line_error(fmt::format("--{} is for probe --calibrate", option)));
-  }
-  return mistakes;
 }
 
 }  // namespace
 
-Result<Answer> run_probe(const Arguments& arguments) {
-  if (arguments.flag("calibrate")) return run_calibrate(arguments);
-  if (Diagnostics mistakes = misplaced(arguments); !mistakes.empty()) {
-    return tl::unexpected(std::move(mistakes));
-  }
+Result<Answer> run_probe(const ProbeRequest& request) {
+  if (request.calibrate) return run_calibration(request);
   const Probe found = probe();
   Answer answer;
   Report& out = answer.report;

@@ -3,8 +3,9 @@
 
 #include <set>
 
+#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/settings.hpp"
+#include "cli/requested_step.hpp"
 #include "estimator/catalogue/operator_row.hpp"
 #include "estimator/step/lower.hpp"
 
@@ -166,28 +167,22 @@ Answer answer_of(const ModelGraph& model, const std::vector<Layer>& layers,
 
 }  // namespace
 
-Result<Answer> run_summary(const Arguments& arguments) {
-  const auto configs = find_configs(arguments);
-  if (!configs) return tl::unexpected(configs.error());
-  auto requested = requested_model(arguments, *configs);
-  if (!requested) return tl::unexpected(std::move(requested.error()));
+Result<Answer> run_summary(const SummaryRequest& request) {
+  const auto requested = requested_model(request.model);
+  if (!requested) return tl::unexpected(requested.error());
   const ModelGraph& model = requested->graph;
 
   std::vector<Layer> layers = layers_of(model);
-  const bool costs = arguments.flag("verbose") || arguments.text("format") != "table";
-  if (costs) {
-    const auto layout = requested_layout(arguments).value_or(model.step.layout);
+  if (request.costs) {
+    const TensorLayout layout = request.layout.value_or(model.step.layout);
     const auto added = add_costs(model, layout, layers);
     if (!added) return tl::unexpected(added.error());
   }
-  const auto batch =
-      arguments.given("batch") ? arguments.integer("batch") : std::optional<std::int64_t>();
-
   try {
-    return answer_of(model, layers, batch, costs);
+    return answer_of(model, layers, request.batch, request.costs);
   } catch (const ArithmeticOverflow&) {
     return failure(command_line_error(
-        fmt::format("--batch {}: what this model keeps leaves 64 bits", *batch)));
+        fmt::format("--batch {}: what this model keeps leaves 64 bits", *request.batch)));
   }
 }
 

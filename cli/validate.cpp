@@ -5,7 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/plan_report.hpp"
 #include "cli/read_source.hpp"
-#include "cli/settings.hpp"
+#include "cli/requested_step.hpp"
 #include "gpu_probe/cuda/cuda_backend.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 #include "gpu_probe/host/host_backend.hpp"
@@ -116,9 +116,10 @@ void say_run(const RunReport& run, const Plan& plan, Report& out) {
   }
 }
 
-Result<void> run_it(const Plan& plan, const std::string& where, Proceedings& proceedings) {
-  auto backend = where == "cuda" ? open_cuda_backend() : open_host_backend();
-  if (!backend && where == "cuda") {
+Result<void> run_it(const Plan& plan, RunOn where, Proceedings& proceedings) {
+  const bool on_cuda = where == RunOn::cuda;
+  auto backend = on_cuda ? open_cuda_backend() : open_host_backend();
+  if (!backend && on_cuda) {
     proceedings.needs_gpu = true;
     proceedings.not_run = backend.error().front().message;
     return {};
@@ -126,10 +127,9 @@ Result<void> run_it(const Plan& plan, const std::string& where, Proceedings& pro
   if (!backend) return tl::unexpected(std::move(backend.error()));
   const auto graph = plan_step(plan);
   if (!graph) return tl::unexpected(graph.error());
-  auto run =
-      run_plan(plan, *graph, **backend, {.tolerance = where == "cuda" ? cuda_tolerance : 0.0});
+  auto run = run_plan(plan, *graph, **backend, {.tolerance = on_cuda ? cuda_tolerance : 0.0});
   if (!run) return tl::unexpected(std::move(run.error()));
-  proceedings.add(where, run->checks);
+  proceedings.add(on_cuda ? "cuda" : "host", run->checks);
   proceedings.run = std::move(*run);
   return {};
 }
@@ -158,27 +158,24 @@ void say_verdict(const Proceedings& proceedings, Report& out) {
 
 }  // namespace
 
-Result<Answer> run_validate(const Arguments& arguments) {
-  if (arguments.flag("model-only") && arguments.given("on")) {
-    return failure(command_line_error("--model-only runs nothing, but --on asks for a run"));
-  }
-  auto source = read_source(arguments.positionals().front());
+Result<Answer> run_validate(const ValidateRequest& request) {
+  auto source = read_source(request.plan);
   if (!source) return tl::unexpected(std::move(source.error()));
   const auto plan = read_plan(std::move(*source));
   if (!plan) return tl::unexpected(plan.error());
 
   Proceedings proceedings;
-  CudnnWorkspaceSource workspaces(plan->inputs.card, answer_folder(arguments));
+  CudnnWorkspaceSource workspaces(plan->inputs.card, answer_folder(request.keep_answers));
   proceedings.add("model", validate_plan(*plan, workspaces).checks);
 
   const bool executable = plan->inputs.lowering.kernels == KernelSet::stowage;
-  if (arguments.flag("model-only")) {
-    proceedings.not_run = "--model-only";
+  if (!request.run) {
+    proceedings.not_run = "only the model checks were asked for";
   } else if (!proceedings.passed()) {
     proceedings.not_run = "the model checks failed";
-  } else if (!executable && !arguments.given("on")) {
+  } else if (!executable && !request.insists) {
     proceedings.not_run = "the plan is of another runtime's kernels, which stowage does not run";
-  } else if (auto run = run_it(*plan, *arguments.text("on"), proceedings); !run) {
+  } else if (auto run = run_it(*plan, request.on, proceedings); !run) {
     return tl::unexpected(std::move(run.error()));
   }
 

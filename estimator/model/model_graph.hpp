@@ -17,8 +17,8 @@
 #include "estimator/base/id.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/shape.hpp"
-#include "estimator/base/tensor_layout.hpp"
 #include "estimator/catalogue/attributes.hpp"
+#include "estimator/model/step_settings.hpp"
 #include "estimator/optimizer/optimizer_settings.hpp"
 
 namespace stowage {
@@ -56,22 +56,6 @@ struct Operator {
       parameters;  ///< in the row's order, then buffers; tied ones repeat an id
   SourceSpan span;
   int region = -1;  ///< the checkpointed region that it belongs to, from 0; -1: none
-};
-
-/// What zero_grad leaves of the gradients (PyTorch's set_to_none).
-enum class ZeroGrad { to_none, to_zero };
-[[nodiscard]] std::string_view to_string(ZeroGrad zero_grad);
-
-/// What `train:` says of the step beside its optimizer: defaults of the
-/// description.
-struct StepSettings {
-  ZeroGrad zero_grad = ZeroGrad::to_none;
-  int augment = 0;   ///< copies of the first floating-point input made on the GPU before forward
-  int prefetch = 0;  ///< batches of all inputs that wait on the GPU beside the step's own (PyTorch)
-  /// Of the images and volumes that the model is handed and of its parameters of as many axes, as
-  /// by `.to(memory_format=torch.channels_last)`; not of what only a loss reads.
-  TensorLayout layout = TensorLayout::contiguous;
-  bool operator==(const StepSettings&) const = default;
 };
 
 struct ModelGraph {

@@ -10,7 +10,7 @@
 
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/model/model_graph.hpp"
-#include "estimator/step/step_graph.hpp"
+#include "estimator/step/lowering_settings.hpp"
 
 namespace stowage {
 

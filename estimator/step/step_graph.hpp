@@ -21,13 +21,11 @@
 #include "estimator/base/tensor_layout.hpp"
 #include "estimator/catalogue/attributes.hpp"
 #include "estimator/model/model_graph.hpp"
-#include "estimator/step/data_parallel.hpp"
 #include "estimator/step/kernel.hpp"
-#include "estimator/step/kernel_set.hpp"
+#include "estimator/step/lowering_settings.hpp"
 
 namespace stowage {
 
-enum class Mode { train, inference };
 enum class Phase { forward, loss, backward, update };
 
 /// What a storage is, as the footprint names it.
@@ -125,28 +123,6 @@ struct SavedTensor {
   std::string role;  ///< "input", "weight", "result", "mask", "indices", ...
 };
 
-/// How PyTorch chooses a convolution's engine: the settings of torch.backends.cudnn.
-struct ConvolutionSettings {
-  bool tf32 = true;  ///< fp32 convolutions may run on tensor cores, as they may by default
-  bool deterministic = false;  ///< only engines that give the same bits every time
-  bool benchmark = false;      ///< the engines are timed in the first step, and the fastest taken
-  auto operator<=>(const ConvolutionSettings&) const = default;
-};
-
-struct LoweringSettings {
-  KernelSet kernels = KernelSet::stowage;
-  Mode mode = Mode::train;
-  OptimizerSettings optimizer;
-  int micro_batches = 1;  ///< forward and backward repeated, gradients accumulated, one update
-  StepSettings step = {};
-  /// Of the card, as major.minor: PyTorch chooses its attention kernels by it. The default is that
-  /// of a bare --gpu-memory.
-  double compute_capability = 8.6;
-  ConvolutionSettings convolutions = {};
-  DataParallel parallel = {};  ///< sizes what one of the GPUs keeps; the kernels are the same
-  bool operator==(const LoweringSettings&) const = default;
-};
-
 struct StepGraph {
   LoweringSettings settings;
   std::string model;
@@ -164,7 +140,6 @@ struct StepGraph {
   [[nodiscard]] const KernelNode& node(NodeId id) const { return nodes[id.index()]; }
 };
 
-[[nodiscard]] std::string_view to_string(Mode mode);
 [[nodiscard]] std::string_view to_string(Phase phase);
 [[nodiscard]] std::string_view to_string(StorageClass storage_class);
 

@@ -1,0 +1,235 @@
+#include "cli/read_request.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/read_process_request.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr Bytes least_card{1 << 20};  // who gives less has left out the unit
+
+std::string text_or_empty(const Arguments& arguments, std::string_view option) {
+  return arguments.text(option).value_or(std::string());
+}
+
+ModelOptions read_options(const Arguments& arguments) {
+  ModelOptions options{.seq = arguments.integer("seq"), .arguments = arguments.assignments("set")};
+  if (const auto precision = arguments.text("precision")) {
+    options.precision = parse_precision(*precision);
+  }
+  return options;
+}
+
+Result<ModelRequest> read_model(const Arguments& arguments) {
+  return find_configs(arguments.text("configs")).map([&](ConfigDirectory configs) {
+    return ModelRequest{.source = arguments.positionals().front(),
+                        .options = read_options(arguments),
+                        .configs = std::move(configs)};
+  });
+}
+
+std::optional<TensorLayout> read_layout(const Arguments& arguments) {
+  const auto name = arguments.text("layout");
+  if (!name) return std::nullopt;
+  return *name == to_string(TensorLayout::contiguous) ? TensorLayout::contiguous
+                                                      : TensorLayout::channels_last;
+}
+
+StepWishes read_wishes(const Arguments& arguments) {
+  StepWishes wishes{.optimizer = arguments.text("optimizer"),
+                    .accumulation = arguments.integer("accumulation"),
+                    .parallel = {.gpus = static_cast<int>(arguments.integer("gpus").value_or(1)),
+                                 .zero = static_cast<int>(arguments.integer("zero").value_or(0))},
+                    .layout = read_layout(arguments),
+                    .master_gradients = arguments.flag("master-gradients"),
+                    .convolutions = {.tf32 = arguments.text("tf32") == "on",
+                                     .deterministic = arguments.flag("deterministic"),
+                                     .benchmark = arguments.flag("cudnn-benchmark")}};
+  if (const auto mode = arguments.text("mode")) {
+    wishes.mode = *mode == to_string(Mode::train) ? Mode::train : Mode::inference;
+  }
+  using enum OptimizerImplementation;
+  const auto word = arguments.text("optimizer-implementation");
+  for (const OptimizerImplementation candidate : {usual, for_loop, foreach, fused}) {
+    if (word && to_string(candidate) == *word) wishes.implementation = candidate;
+  }
+  return wishes;
+}
+
+Result<CardRequest> read_card(const Arguments& arguments, const ConfigDirectory& configs) {
+  CardRequest card{.name = text_or_empty(arguments, "gpu"),
+                   .cuda_total = arguments.size("gpu-memory"),
+                   .compute_capability = arguments.number("compute-capability"),
+                   .calibration = text_or_empty(arguments, "calibration"),
+                   .configs = configs};
+  if (card.name.empty() && !card.cuda_total) {
+    return failure(command_line_error("a card is missing: --gpu NAME or --gpu-memory SIZE",
+                                      "stowage gpus lists the names"));
+  }
+  if (!card.name.empty() && card.compute_capability) {
+    return failure(command_line_error(
+        "--compute-capability is for the generic card of a bare --gpu-memory, not for --gpu"));
+  }
+  if (card.cuda_total && *card.cuda_total < least_card) {
+    return failure(command_line_error(
+        fmt::format("--gpu-memory: a card of {} is none", format_bytes(*card.cuda_total)),
+        "sizes are written with their unit: 8GiB"));
+  }
+  return card;
+}
+
+Result<StepRequest> read_step(const Arguments& arguments) {
+  auto model = read_model(arguments);
+  if (!model) return tl::unexpected(std::move(model.error()));
+  auto card = read_card(arguments, model->configs);
+  if (!card) return tl::unexpected(std::move(card.error()));
+  auto process = read_process_request(arguments, Runtime::pytorch);
+  if (!process) return tl::unexpected(std::move(process.error()));
+  StepWishes wishes = read_wishes(arguments);
+  if (process->runtime == Runtime::tensorflow && wishes.layout == TensorLayout::channels_last) {
+    return failure(command_line_error(
+        "--layout nhwc is a memory format of PyTorch's; TensorFlow chooses between NHWC and NCHW "
+        "by itself, and is sized with NCHW"));
+  }
+  return StepRequest{.model = *std::move(model),
+                     .card = *std::move(card),
+                     .wishes = std::move(wishes),
+                     .process = *std::move(process),
+                     .keep_answers = !arguments.flag("no-cache")};
+}
+
+// Options that only PyTorch's runtime has: a plan that we run ourselves would ignore them.
+Result<KernelSet> read_planned_kernels(const Arguments& arguments, Runtime runtime) {
+  if (runtime == Runtime::pytorch) return KernelSet::pytorch;
+  if (runtime != Runtime::stowage) {
+    return failure(command_line_error(
+        fmt::format("--runtime {}: a plan is made for stowage or pytorch", to_string(runtime))));
+  }
+  for (const std::string_view name : {"tf32", "deterministic", "cudnn-benchmark"}) {
+    if (!arguments.given(name)) continue;
+    return failure(command_line_error(
+        fmt::format("--{} is a setting of PyTorch's, and this plan is for our own executor", name),
+        "add --runtime pytorch"));
+  }
+  return KernelSet::stowage;
+}
+
+}  // namespace
+
+Result<CheckRequest> read_check_request(const Arguments& arguments) {
+  return read_step(arguments).map([&](StepRequest step) {
+    return CheckRequest{.step = std::move(step),
+                        .batch = arguments.integer("batch").value_or(1),
+                        .eval_batch = arguments.integer("eval-batch"),
+                        .rule_of_thumb = arguments.flag("rule-of-thumb"),
+                        .verbose = arguments.flag("verbose")};
+  });
+}
+
+Result<BatchRequest> read_batch_request(const Arguments& arguments) {
+  auto step = read_step(arguments);
+  if (!step) return tl::unexpected(std::move(step.error()));
+  BatchRequest request{.step = *std::move(step), .global_batch = arguments.integer("global-batch")};
+  if (request.global_batch && request.step.process.tensorflow.logical_devices.size() > 1) {
+    return failure(command_line_error("--global-batch is not served together with --virtual-gpus"));
+  }
+  return request;
+}
+
+Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
+  auto model = read_model(arguments);
+  if (!model) return tl::unexpected(std::move(model.error()));
+  auto process = read_process_request(arguments, Runtime::stowage);
+  if (!process) return tl::unexpected(std::move(process.error()));
+  const auto kernels = read_planned_kernels(arguments, process->runtime);
+  if (!kernels) return tl::unexpected(kernels.error());
+  PlanningRequest request{.model = *std::move(model),
+                          .wishes = read_wishes(arguments),
+                          .kernels = *kernels,
+                          .process = *std::move(process),
+                          .keep_answers = !arguments.flag("no-cache"),
+                          .batch = arguments.integer("batch").value_or(1),
+                          .budget = arguments.size("budget"),
+                          .host = text_or_empty(arguments, "host"),
+                          .choice = text_or_empty(arguments, "choose"),
+                          .time_limit_seconds = *arguments.number("time-limit"),
+                          .run_on_host = arguments.flag("validate"),
+                          .output = text_or_empty(arguments, "output")};
+  if (!arguments.given("gpu") && !arguments.given("gpu-memory")) {
+    if (request.budget) return request;
+    return failure(command_line_error("a plan needs --gpu NAME, --gpu-memory SIZE or --budget SIZE",
+                                      "stowage gpus lists the names"));
+  }
+  auto card = read_card(arguments, request.model.configs);
+  if (!card) return tl::unexpected(std::move(card.error()));
+  request.card = *std::move(card);
+  return request;
+}
+
+Result<ValidateRequest> read_validate_request(const Arguments& arguments) {
+  const bool model_only = arguments.flag("model-only");
+  if (model_only && arguments.given("on")) {
+    return failure(command_line_error("--model-only runs nothing, but --on asks for a run"));
+  }
+  return ValidateRequest{.plan = arguments.positionals().front(),
+                         .keep_answers = !arguments.flag("no-cache"),
+                         .run = !model_only,
+                         .on = arguments.text("on") == "cuda" ? RunOn::cuda : RunOn::host,
+                         .insists = arguments.given("on")};
+}
+
+Result<ExportRequest> read_export_request(const Arguments& arguments) {
+  return find_configs(arguments.text("configs")).map([&](ConfigDirectory configs) {
+    return ExportRequest{.source = arguments.positionals().front(),
+                         .options = read_options(arguments),
+                         .configs = std::move(configs),
+                         .output = text_or_empty(arguments, "output")};
+  });
+}
+
+Result<SummaryRequest> read_summary_request(const Arguments& arguments) {
+  return read_model(arguments).map([&](ModelRequest model) {
+    SummaryRequest request{
+        .model = std::move(model),
+        .layout = read_layout(arguments),
+        .costs = arguments.flag("verbose") || arguments.text("format") != "table"};
+    if (arguments.given("batch")) request.batch = arguments.integer("batch");
+    return request;
+  });
+}
+
+Result<ProbeRequest> read_probe_request(const Arguments& arguments) {
+  const bool calibrate = arguments.flag("calibrate");
+  Diagnostics mistakes;
+  for (const std::string_view option : {"output", "device"}) {
+    if (calibrate || !arguments.given(option)) continue;
+    mistakes.push_back(command_line_error(fmt::format("--{} is for probe --calibrate", option)));
+  }
+  if (!mistakes.empty()) return tl::unexpected(std::move(mistakes));
+  ProbeRequest request{.calibrate = calibrate,
+                       .device = static_cast<int>(*arguments.integer("device")),
+                       .output = text_or_empty(arguments, "output")};
+  if (!calibrate) return request;  // a list of this machine's GPUs needs no catalogue
+  auto configs = find_configs(arguments.text("configs"));
+  if (!configs) return tl::unexpected(std::move(configs.error()));
+  request.configs = *std::move(configs);
+  return request;
+}
+
+Result<CatalogueRequest> read_catalogue_request(const Arguments& arguments) {
+  return find_configs(arguments.text("configs")).map([](ConfigDirectory configs) {
+    return CatalogueRequest{std::move(configs)};
+  });
+}
+
+Result<TopicRequest> read_topic_request(const Arguments& arguments) {
+  return TopicRequest{
+      .topic = arguments.positionals().empty() ? "" : arguments.positionals().front(),
+      .format = format_of(*arguments.text("format"))};
+}
+
+}  // namespace stowage

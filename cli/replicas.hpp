@@ -1,0 +1,18 @@
+// The replicas of a step: TensorFlow's virtual GPUs, each with a share of the batch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "estimator/check/check_settings.hpp"
+
+namespace stowage {
+
+/// Virtual GPUs, or one.
+[[nodiscard]] std::int64_t replica_count(const CheckSettings& settings);
+/// The largest share of a batch of all replicas.
+[[nodiscard]] std::int64_t replica_batch(std::int64_t batch, const CheckSettings& settings);
+/// ", 32 on each of 2 virtual GPUs"; "" of one.
+[[nodiscard]] std::string describe_replicas(std::int64_t batch, const CheckSettings& settings);
+
+}  // namespace stowage

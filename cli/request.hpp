@@ -1,0 +1,134 @@
+// Requests: what a command is asked, as typed values. Past read_request.hpp no command knows the
+// names of options.
+//
+// A request holds what its user said, and no more: what was left open stays empty (or is the
+// option's default). resolve.hpp makes of it the model, the card and the step that it means.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/config_directory.hpp"
+#include "cli/report.hpp"
+#include "estimator/allocator/allocator_settings.hpp"
+#include "estimator/allocator/tensorflow_memory.hpp"
+#include "estimator/base/bytes.hpp"
+#include "estimator/card/software_stack.hpp"
+#include "estimator/model/model_options.hpp"
+#include "estimator/step/choose_step.hpp"
+
+namespace stowage {
+
+/// MODEL, and what is said beside its description.
+struct ModelRequest {
+  std::string source;  ///< as typed: a file, "-" for stdin, or a name from the catalogue
+  ModelOptions options;
+  ConfigDirectory configs;
+};
+
+/// At least one of `name` and `cuda_total` is given.
+struct CardRequest {
+  std::string name;  ///< however it is spelt; empty: a generic card of `cuda_total`
+  std::optional<Bytes> cuda_total;
+  std::optional<double> compute_capability;  ///< of a generic card
+  std::string calibration;                   ///< a file; empty: none
+  ConfigDirectory configs;
+};
+
+struct SoftwareRequest {
+  std::optional<ReleaseVersion> cuda, pytorch;
+  std::optional<ModuleLoading> loading;
+};
+
+/// The process around the step.
+struct ProcessRequest {
+  Runtime runtime = Runtime::pytorch;
+  Bytes in_use, reserve;
+  std::optional<Bytes> context;
+  SoftwareRequest software;
+  AllocatorSettings allocator;
+  TensorFlowMemory tensorflow;
+};
+
+/// What sizing a step takes: a model, a card, a step of the model, a process on the card.
+struct StepRequest {
+  ModelRequest model;
+  CardRequest card;
+  StepWishes wishes;  ///< without the kernel set and the compute capability, which follow
+  ProcessRequest process;
+  bool keep_answers = true;  ///< cuDNN's, from run to run
+};
+
+struct CheckRequest {
+  StepRequest step;
+  std::int64_t batch = 1;
+  std::optional<std::int64_t> eval_batch;
+  bool rule_of_thumb = false;
+  bool verbose = false;
+};
+
+struct BatchRequest {
+  StepRequest step;
+  std::optional<std::int64_t> global_batch;
+};
+
+struct PlanningRequest {
+  ModelRequest model;
+  std::optional<CardRequest> card;  ///< absent: `budget` is given
+  StepWishes wishes;                ///< as StepRequest's
+  KernelSet kernels = KernelSet::stowage;
+  ProcessRequest process;
+  bool keep_answers = true;
+  std::int64_t batch = 1;
+  std::optional<Bytes> budget;
+  std::string host;    ///< a file; empty: this machine
+  std::string choice;  ///< a proposal's name; empty: the fastest that changes nothing
+  double time_limit_seconds = 10;
+  bool run_on_host = false;
+  std::string output;  ///< a file, "-" for stdout; empty: nowhere
+};
+
+enum class RunOn { host, cuda };
+
+struct ValidateRequest {
+  std::string plan;  ///< a file, or "-" for stdin
+  bool keep_answers = true;
+  bool run = true;
+  RunOn on = RunOn::host;
+  bool insists = false;  ///< the run was asked for by name, and is no mere default
+};
+
+struct ExportRequest {
+  std::string source;  ///< a plan's file, "-", or a MODEL
+  ModelOptions options;
+  ConfigDirectory configs;
+  std::string output;  ///< a file, "-" for stdout; empty: stdout
+};
+
+struct SummaryRequest {
+  ModelRequest model;
+  std::optional<std::int64_t> batch;
+  std::optional<TensorLayout> layout;
+  bool costs = false;  ///< also what each layer computes and keeps
+};
+
+struct ProbeRequest {
+  ConfigDirectory configs;
+  bool calibrate = false;
+  int device = 0;
+  std::string output;  ///< of the calibration: a file; empty: stdout
+};
+
+/// models and gpus.
+struct CatalogueRequest {
+  ConfigDirectory configs;
+};
+
+/// ops and help.
+struct TopicRequest {
+  std::string topic;  ///< empty: all
+  Format format = Format::table;
+};
+
+}  // namespace stowage

@@ -1,0 +1,139 @@
+#include "cli/requested_step.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/arguments.hpp"
+#include "cli/read_source.hpp"
+#include "estimator/card/card_file.hpp"
+#include "estimator/step/lower.hpp"
+#include "gpu_probe/cudnn/answer_cache.hpp"
+
+namespace stowage {
+
+namespace {
+
+// A message about the step as one about the command line that asks for it.
+tl::unexpected<Diagnostics> about_command_line(Diagnostics mistakes) {
+  for (Diagnostic& mistake : mistakes) {
+    if (!mistake.span.source) mistake = command_line_error(mistake.message, mistake.hint);
+  }
+  return tl::unexpected(std::move(mistakes));
+}
+
+constexpr double usual_capability = 8.6;
+
+Card named_generic_card(Bytes total, double capability) {
+  Card card = generic_card(total, capability);
+  if (capability != usual_capability) {
+    card.name =
+        fmt::format("a generic {} card of compute capability {}", format_bytes(total), capability);
+  }
+  return card;
+}
+
+Diagnostic note(std::string text) {
+  return {.severity = Severity::note, .message = std::move(text)};
+}
+
+Result<RequestedCard> uncalibrated_card(const CardRequest& request) {
+  RequestedCard requested;
+  if (request.name.empty()) {
+    const double capability = request.compute_capability.value_or(usual_capability);
+    requested.card = named_generic_card(*request.cuda_total, capability);
+    requested.notes.push_back(
+        note(fmt::format("taken for a generic card of {} with compute capability {:.1f}; "
+                         "--gpu NAME takes a real one",
+                         format_bytes(*request.cuda_total), capability)));
+    return requested;
+  }
+  auto found = find_card(request.name, request.configs.gpus());
+  if (!found) return tl::unexpected(std::move(found.error()));
+  requested.card = std::move(found->card);
+  if (!found->note.empty()) requested.notes.push_back(note(std::move(found->note)));
+  if (request.cuda_total) requested.card.cuda_total = *request.cuda_total;
+  return requested;
+}
+
+Result<SoftwareStack> requested_stack(const SoftwareRequest& request, Runtime runtime,
+                                      const Card& card) {
+  SoftwareStack stack{.cuda = request.cuda.value_or(usual_cuda(card.compute_capability))};
+  stack.pytorch = request.pytorch.value_or(usual_pytorch(stack.cuda));
+  stack.loading = request.loading.value_or(usual_loading(stack.cuda, runtime));
+  if (request.loading == ModuleLoading::lazy && stack.cuda < first_lazy_cuda) {
+    return failure(
+        command_line_error(fmt::format("CUDA {} cannot load lazily; {} was the first",
+                                       to_string(stack.cuda), to_string(first_lazy_cuda))));
+  }
+  return stack;
+}
+
+}  // namespace
+
+Result<RequestedModel> requested_model(const ModelRequest& request) {
+  auto found = find_model(request.source, request.configs.models());
+  if (!found) return tl::unexpected(std::move(found.error()));
+  ModelOptions options = overridden(std::move(found->options), request.options);
+  auto graph = load_model(found->source, options);
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  return RequestedModel{std::move(found->source), std::move(options), std::move(*graph)};
+}
+
+Result<RequestedCard> requested_card(const CardRequest& request) {
+  auto requested = uncalibrated_card(request);
+  if (!requested || request.calibration.empty()) return requested;
+  const auto source = read_source(request.calibration);
+  if (!source) return tl::unexpected(source.error());
+  auto calibrated = read_calibration(*source, requested->card);
+  if (!calibrated) return tl::unexpected(std::move(calibrated.error()));
+  requested->card = *std::move(calibrated);
+  return requested;
+}
+
+Result<ChosenStep> requested_choice(StepWishes wishes, const ModelGraph& model, KernelSet kernels,
+                                    const Card& card) {
+  wishes.kernels = kernels;
+  wishes.compute_capability = card.compute_capability;
+  auto chosen = choose_step(model, wishes);
+  if (!chosen) return about_command_line(std::move(chosen.error()));
+  return chosen;
+}
+
+Result<CheckSettings> requested_settings(const ProcessRequest& request, const Card& card) {
+  const auto stack = requested_stack(request.software, request.runtime, card);
+  if (!stack) return tl::unexpected(stack.error());
+  return CheckSettings{.runtime = request.runtime,
+                       .in_use = request.in_use,
+                       .reserve = request.reserve,
+                       .context = request.context,
+                       .stack = *stack,
+                       .allocator = request.allocator,
+                       .tensorflow = request.tensorflow};
+}
+
+Result<RequestedStep> requested_step(const StepRequest& request) {
+  auto model = requested_model(request.model);
+  if (!model) return tl::unexpected(std::move(model.error()));
+  auto card = requested_card(request.card);
+  if (!card) return tl::unexpected(std::move(card.error()));
+  auto settings = requested_settings(request.process, card->card);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  auto chosen =
+      requested_choice(request.wishes, model->graph, kernel_set_of(settings->runtime), card->card);
+  if (!chosen) return tl::unexpected(std::move(chosen.error()));
+  auto graph = lower(model->graph, chosen->lowering);
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  return RequestedStep{*std::move(model), *std::move(card), *std::move(settings),
+                       *std::move(chosen), std::make_shared<const StepGraph>(*std::move(graph))};
+}
+
+Diagnostics notes_of(const RequestedStep& step) {
+  Diagnostics notes = step.model.graph.warnings;
+  for (const Diagnostics* more : {&step.card.notes, &step.chosen.warnings}) {
+    notes.insert(notes.end(), more->begin(), more->end());
+  }
+  return notes;
+}
+
+std::string answer_folder(bool keep_answers) { return keep_answers ? default_answer_folder() : ""; }
+
+}  // namespace stowage

@@ -1,0 +1,83 @@
+#include "cli/step_report.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/replicas.hpp"
+#include "cli/table.hpp"
+#include "estimator/optimizer/optimizer_row.hpp"
+
+namespace stowage {
+
+std::string describe_step(const ModelGraph& model, const LoweringSettings& lowering,
+                          std::optional<std::int64_t> batch, std::optional<std::int64_t> seq) {
+  std::string text = model.name;
+  if (batch) text += fmt::format(", batch {}", grouped_digits(*batch));
+  const DataParallel& parallel = lowering.parallel;
+  if (parallel.is_parallel()) text += fmt::format(" on each of {} GPUs", parallel.gpus);
+  if (parallel.zero > 0) text += fmt::format(" (ZeRO {})", parallel.zero);
+  if (model.default_seq > 0) text += fmt::format(", seq {}", seq.value_or(model.default_seq));
+  text += lowering.mode == Mode::train
+              ? fmt::format(", training with {}", optimizer_text(lowering.optimizer))
+              : std::string(", inference");
+  if (lowering.mode == Mode::train && lowering.micro_batches > 1) {
+    text += ", gradients accumulated";
+  }
+  const TensorLayout layout = lowering.step.layout;
+  return fmt::format("{}, {}{}", text, to_string(model.precision),
+                     layout == TensorLayout::contiguous ? "" : ", nhwc");
+}
+
+Json settings_json(const ModelGraph& model, const ChosenStep& chosen, std::int64_t batch,
+                   std::optional<std::int64_t> seq, std::string_view runtime) {
+  const LoweringSettings& lowering = chosen.lowering;
+  const bool trains = lowering.mode == Mode::train;
+  const bool has_seq = model.default_seq > 0;
+  const auto of_training = [&](Json value) { return trains ? std::move(value) : Json(); };
+  const auto of_pytorch = [&](bool value) {
+    return lowering.kernels == KernelSet::pytorch ? Json(value) : Json();
+  };
+  const OptimizerSettings& optimizer = lowering.optimizer;
+  const MasterWeights masters = optimizer.master_weights;
+  return Json::Object{
+      {"model", model.name},
+      {"batch", batch},
+      {"seq", has_seq ? Json(seq.value_or(model.default_seq)) : Json()},
+      {"mode", to_string(lowering.mode)},
+      {"optimizer", of_training(optimizer.name)},
+      {"momentum", of_training(optimizer.momentum)},
+      {"optimizer_implementation", of_training(to_string(implementation_of(optimizer)))},
+      {"precision", to_string(model.precision)},
+      {"master_weights", of_training(masters != MasterWeights::none)},
+      {"master_gradients", of_training(masters == MasterWeights::weights_and_gradients)},
+      {"accumulation", of_training(chosen.accumulation)},
+      {"gpus", std::int64_t{lowering.parallel.gpus}},
+      {"zero", std::int64_t{lowering.parallel.zero}},
+      {"zero_grad", of_training(to_string(lowering.step.zero_grad))},
+      {"augment", std::int64_t{lowering.step.augment}},
+      {"prefetch", std::int64_t{lowering.step.prefetch}},
+      {"layout", to_string(lowering.step.layout)},
+      {"tf32", of_pytorch(lowering.convolutions.tf32)},
+      {"deterministic", of_pytorch(lowering.convolutions.deterministic)},
+      {"cudnn_benchmark", of_pytorch(lowering.convolutions.benchmark)},
+      {"runtime", runtime}};
+}
+
+Json stack_json(const SoftwareStack& stack) {
+  return Json::Object{{"cuda", to_string(stack.cuda)},
+                      {"pytorch", to_string(stack.pytorch)},
+                      {"module_loading", std::string(to_string(stack.loading))}};
+}
+
+Json tensorflow_json(const CheckSettings& settings) {
+  if (settings.runtime != Runtime::tensorflow) return {};
+  const TensorFlowMemory& memory = settings.tensorflow;
+  const bool limited = !memory.logical_devices.empty();
+  return Json::Object{
+      {"memory_limit_bytes", limited ? Json(memory.logical_devices.front()) : Json()},
+      {"memory_growth", memory.allow_growth},
+      {"memory_fraction",
+       memory.per_process_fraction > 0 ? Json(memory.per_process_fraction) : Json()},
+      {"virtual_gpus", replica_count(settings)}};
+}
+
+}  // namespace stowage

@@ -1,0 +1,41 @@
+// LoweringSettings: all that decides which step a model is lowered to, besides the model itself.
+//
+// A value: two equal settings lower one model to equal step graphs (lower.hpp).
+#pragma once
+
+#include <compare>
+#include <string_view>
+
+#include "estimator/model/step_settings.hpp"
+#include "estimator/optimizer/optimizer_settings.hpp"
+#include "estimator/step/data_parallel.hpp"
+#include "estimator/step/kernel_set.hpp"
+
+namespace stowage {
+
+enum class Mode { train, inference };
+[[nodiscard]] std::string_view to_string(Mode mode);
+
+/// How PyTorch chooses a convolution's engine: the settings of torch.backends.cudnn.
+struct ConvolutionSettings {
+  bool tf32 = true;  ///< fp32 convolutions may run on tensor cores, as they may by default
+  bool deterministic = false;  ///< only engines that give the same bits every time
+  bool benchmark = false;      ///< the engines are timed in the first step, and the fastest taken
+  auto operator<=>(const ConvolutionSettings&) const = default;
+};
+
+struct LoweringSettings {
+  KernelSet kernels = KernelSet::stowage;
+  Mode mode = Mode::train;
+  OptimizerSettings optimizer;
+  int micro_batches = 1;  ///< forward and backward repeated, gradients accumulated, one update
+  StepSettings step = {};
+  /// Of the card, as major.minor: PyTorch chooses its attention kernels by it. The default is a
+  /// generic card's.
+  double compute_capability = 8.6;
+  ConvolutionSettings convolutions = {};
+  DataParallel parallel = {};  ///< sizes what one of the GPUs keeps; the kernels are the same
+  bool operator==(const LoweringSettings&) const = default;
+};
+
+}  // namespace stowage

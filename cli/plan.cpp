@@ -12,6 +12,7 @@
 #include "cli/plan_report.hpp"
 #include "cli/read_source.hpp"
 #include "cli/requested_step.hpp"
+#include "cli/version.hpp"
 #include "estimator/card/process_overhead.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/step/lower.hpp"
@@ -112,7 +113,7 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
   request.model = std::move(model->graph);
   request.description = std::move(model->source);
   request.model_options = std::move(model->options);
-  request.stowage_version = STOWAGE_VERSION;
+  request.stowage_version = program_version;
   if (auto budget = set_budget(asked, request); !budget) return tl::unexpected(budget.error());
   return prepared;
 }

@@ -12,6 +12,7 @@
 #include "cli/arguments.hpp"
 #include "cli/help.hpp"
 #include "cli/option.hpp"
+#include "cli/version.hpp"
 
 namespace stowage {
 
@@ -61,7 +62,7 @@ ExitCode run_program(std::span<const std::string> words) {
   }
   if (words[0] == "-h" || words[0] == "--help") return print(program_help(), ExitCode::yes);
   if (words[0] == "--version")
-    return print(std::string("stowage " STOWAGE_VERSION "\n"), ExitCode::yes);
+    return print(fmt::format("stowage {}\n", program_version), ExitCode::yes);
 
   const CommandSpec* command = find_command(words[0]);
   if (command == nullptr) return unknown_command(words[0]);

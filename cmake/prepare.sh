@@ -36,14 +36,19 @@ install_missing() {
   ((${#missing[@]})) || return 0
   line="apt-get install -y --no-install-recommends ${missing[*]}"
 
-  local as_root=()
+  # What to type: package lists that are old or not there are fetched first.
+  local as_root=() typed="apt-get update && $line" how="as root"
+  if ((EUID != 0)) && command -v sudo >/dev/null; then
+    typed="sudo apt-get update && sudo $line" how="here"
+  fi
   if [[ -n ${STOWAGE_NO_INSTALL:-} ]]; then
-    die "these packages are missing; install them and run this again:" $'\n'"  sudo $line"
+    die "these packages are missing; type $how, and run this again:" $'\n'"  $typed"
   elif ((EUID != 0)); then
     if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
       as_root=(sudo -n)
     else
-      die "these packages are missing, and installing them needs root; run" $'\n'"  sudo $line"
+      die "packages are missing, and installing them needs root; type $how, and run this again:" \
+        $'\n'"  $typed"
     fi
   fi
   say "installing ${missing[*]}"
@@ -55,26 +60,29 @@ install_missing() {
   if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive $line >>"$log" 2>&1; then
     tail -n 20 "$log" >&2
     rm -f "$log"
-    die "installing failed; the line was" $'\n'"  sudo $line"
+    die "installing failed; what was run:" $'\n'"  $typed"
   fi
   rm -f "$log"
 }
 
-# Reads a build's output, keeps it in the log, and shows one moving line on a terminal.
+# Reads a build's output, keeps it in the log and says how far it is: one moving line on a terminal,
+# else a line at each tenth.
 show_progress() {
-  local log=$1 line last=0
-  if [[ ! -t 2 ]]; then
-    cat >>"$log"
-    return
-  fi
+  local log=$1 line at all tenth=0 shown=-1
   while IFS= read -r line; do
     printf '%s\n' "$line" >>"$log"
-    if [[ $line == \[*/*\]* ]] && ((SECONDS > last)); then
-      last=$SECONDS
-      printf '\r\e[Kstowage: building %s' "${line%%]*}]" >&2
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    at=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+    if [[ -t 2 ]]; then
+      ((SECONDS > shown)) && printf '\r\e[Kstowage: building, %d of %d' "$at" "$all" >&2
+      shown=$SECONDS
+    elif ((all >= 20 && at * 10 / all > tenth)); then
+      tenth=$((at * 10 / all))
+      say "building, $((tenth * 10)) percent after $SECONDS s"
     fi
   done
-  printf '\r\e[K' >&2
+  [[ -t 2 ]] && printf '\r\e[K' >&2
+  return 0
 }
 
 # build_target TARGET: configures if needed and builds. A failure leaves no stamp and exits 2.
@@ -99,7 +107,7 @@ build_target() (
     ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" build/CMakeCache.txt; then
     rm -rf build/CMakeCache.txt build/CMakeFiles
   fi
-  [[ -x build/stowage ]] || say "building in $PWD/build (the first time takes minutes)"
+  [[ -x build/stowage ]] || say "building in $PWD/build; the first time takes minutes"
   # Configuring needs no call of its own afterwards: ninja does it when a list file changes.
   if [[ ! -f build/build.ninja || ! -f build/CMakeCache.txt ]] &&
     ! cmake --preset user >>"$log" 2>&1; then

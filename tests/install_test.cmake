@@ -1,4 +1,6 @@
-# An installed tree works where it was installed and where it was moved, with no build tree's help.
+# An installed tree works where it was installed and where it was moved, with no build tree's help;
+# it holds nothing of the tests; a program finds the libraries in it (examples/peak).
+#   cmake -DBUILD=... -DSOURCE=... -DCOMPILER=... -DFLAGS=... -DTYPE=... -P install_test.cmake
 set(place ${BUILD}/install_test)
 file(REMOVE_RECURSE ${place})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${place}/first
@@ -33,5 +35,36 @@ string(HEX "${BUILD}/configs" path)
 string(FIND "${baked}" "${path}" found)
 if(NOT found EQUAL -1)
   message(FATAL_ERROR "the installed program has the build tree's configs compiled in")
+endif()
+
+foreach(file README.md LICENSE docs/commands.md docs/plan-file.md)
+  if(NOT EXISTS ${place}/moved/share/doc/stowage/${file})
+    message(FATAL_ERROR "share/doc/stowage/${file} is not installed")
+  endif()
+endforeach()
+file(GLOB_RECURSE of_tests RELATIVE ${place}/moved ${place}/moved/*fake* ${place}/moved/*test*
+                                                   ${place}/moved/*doctest*)
+if(of_tests)
+  message(FATAL_ERROR "installed, and only tests use it: ${of_tests}")
+endif()
+
+# A program of somebody else's, built against the moved tree alone.
+execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S ${SOURCE}/examples/peak -B ${place}/peak
+                        -DCMAKE_PREFIX_PATH=${place}/moved -DCMAKE_CXX_COMPILER=${COMPILER}
+                        -DCMAKE_CXX_FLAGS=${FLAGS} -DCMAKE_BUILD_TYPE=${TYPE}
+                OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${place}/peak
+                OUTPUT_VARIABLE output RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "examples/peak does not build against the installed tree:\n${output}")
+endif()
+execute_process(COMMAND ${place}/peak/peak ${place}/moved/share/stowage/configs/models/mlp.yaml 64
+                OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE status)
+execute_process(COMMAND ${place}/moved/bin/stowage check mlp --batch 64 --runtime stowage
+                        --optimizer sgd --gpu-memory 1GiB --format json
+                OUTPUT_VARIABLE report COMMAND_ERROR_IS_FATAL ANY)
+string(JSON peak GET "${report}" peak tensor_bytes)
+if(NOT status EQUAL 0 OR NOT output STREQUAL "${peak} bytes\n")
+  message(FATAL_ERROR "examples/peak: exit code ${status}, not '${peak} bytes': ${output}${errors}")
 endif()
 file(REMOVE_RECURSE ${place})

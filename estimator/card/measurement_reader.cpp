@@ -11,8 +11,8 @@ namespace stowage {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> keys{"runtime", "cuda",  "loading", "context",
-                                               "cublas",  "cudnn", "source"};
+constexpr std::array<std::string_view, 7> measurement_keys{"runtime", "cuda",  "loading", "context",
+                                                           "cublas",  "cudnn", "source"};
 
 /// One entry of the list.
 class Entry {
@@ -23,10 +23,12 @@ class Entry {
   ProcessMeasurement read() {
     for (std::size_t i = 0; i < node_.entry_count(); ++i) {
       const YamlNode& key = node_.key(i);
-      if (std::ranges::find(keys, std::string_view(key.text)) != keys.end()) continue;
-      errors_.push_back({.message = fmt::format("unknown key '{}' in a measurement", key.text),
-                         .span = span_of(source_, key.mark),
-                         .hint = did_you_mean(key.text, {keys.begin(), keys.end()})});
+      if (std::ranges::find(measurement_keys, std::string_view(key.text)) != measurement_keys.end())
+        continue;
+      errors_.push_back(
+          {.message = fmt::format("unknown key '{}' in a measurement", key.text),
+           .span = span_of(source_, key.mark),
+           .hint = did_you_mean(key.text, {measurement_keys.begin(), measurement_keys.end()})});
     }
     ProcessMeasurement result;
     result.runtime = runtime();

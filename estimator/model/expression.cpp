@@ -12,7 +12,7 @@ namespace stowage {
 
 namespace {
 
-using Operator = Expression::Operator;
+using Operation = Expression::Operator;
 using Node = Expression::Node;
 
 // Thrown within one evaluation only, so that the arithmetic below reads as arithmetic.
@@ -21,61 +21,61 @@ struct Refusal {
   std::string hint = {};
 };
 
-std::string_view spelling(Operator op) {
+std::string_view spelling(Operation op) {
   switch (op) {
-    case Operator::negate:
-    case Operator::subtract:
+    case Operation::negate:
+    case Operation::subtract:
       return "-";
-    case Operator::logical_not:
+    case Operation::logical_not:
       return "not";
-    case Operator::add:
+    case Operation::add:
       return "+";
-    case Operator::multiply:
+    case Operation::multiply:
       return "*";
-    case Operator::divide:
+    case Operation::divide:
       return "/";
-    case Operator::floor_divide:
+    case Operation::floor_divide:
       return "//";
-    case Operator::modulo:
+    case Operation::modulo:
       return "%";
-    case Operator::equal:
+    case Operation::equal:
       return "==";
-    case Operator::unequal:
+    case Operation::unequal:
       return "!=";
-    case Operator::less:
+    case Operation::less:
       return "<";
-    case Operator::less_equal:
+    case Operation::less_equal:
       return "<=";
-    case Operator::greater:
+    case Operation::greater:
       return ">";
-    case Operator::greater_equal:
+    case Operation::greater_equal:
       return ">=";
-    case Operator::logical_and:
+    case Operation::logical_and:
       return "and";
-    case Operator::logical_or:
+    case Operation::logical_or:
       return "or";
-    case Operator::choose:
+    case Operation::choose:
       return "if";
     default:
       return "";
   }
 }
 
-std::int64_t constant_of(Operator op, Affine a) {
+std::int64_t constant_of(Operation op, Affine a) {
   if (a.is_constant()) return a.constant;
   throw Refusal{
       fmt::format("'{}' cannot take {}, which depends on the batch", spelling(op), a.to_string())};
 }
 
 // Quotient and remainder rounded towards minus infinity, as Python's.
-std::int64_t floor_divide(Operator op, Affine a, Affine b) {
+std::int64_t floor_divide(Operation op, Affine a, Affine b) {
   const std::int64_t x = constant_of(op, a);
   const std::int64_t y = constant_of(op, b);
   if (y == 0) throw Refusal{"division by zero"};
-  if (y == -1) return op == Operator::modulo ? 0 : checked_subtract(0, x);
+  if (y == -1) return op == Operation::modulo ? 0 : checked_subtract(0, x);
   const std::int64_t remainder = x % y;
   const bool adjust = remainder != 0 && (remainder < 0) != (y < 0);
-  if (op == Operator::modulo) return adjust ? remainder + y : remainder;
+  if (op == Operation::modulo) return adjust ? remainder + y : remainder;
   return x / y - (adjust ? 1 : 0);
 }
 
@@ -93,58 +93,58 @@ Affine exact_divide(Affine a, Affine b) {
 }
 
 template <typename Number>
-Value compare(Operator op, Number a, Number b) {
+Value compare(Operation op, Number a, Number b) {
   switch (op) {
-    case Operator::equal:
+    case Operation::equal:
       return {a == b};
-    case Operator::unequal:
+    case Operation::unequal:
       return {a != b};
-    case Operator::less:
+    case Operation::less:
       return {a < b};
-    case Operator::less_equal:
+    case Operation::less_equal:
       return {a <= b};
-    case Operator::greater:
+    case Operation::greater:
       return {a > b};
     default:
       return {a >= b};
   }
 }
 
-Value integers(Operator op, Affine a, Affine b) {
+Value integers(Operation op, Affine a, Affine b) {
   switch (op) {
-    case Operator::add:
+    case Operation::add:
       return {a + b};
-    case Operator::subtract:
+    case Operation::subtract:
       return {a - b};
-    case Operator::multiply:
+    case Operation::multiply:
       return {a * b};
-    case Operator::divide:
+    case Operation::divide:
       return {exact_divide(a, b)};
-    case Operator::floor_divide:
-    case Operator::modulo:
+    case Operation::floor_divide:
+    case Operation::modulo:
       return {Affine(floor_divide(op, a, b))};
     default:
       return compare(op, constant_of(op, a), constant_of(op, b));
   }
 }
 
-Value reals(Operator op, double a, double b) {
+Value reals(Operation op, double a, double b) {
   double result = 0;
   switch (op) {
-    case Operator::add:
+    case Operation::add:
       result = a + b;
       break;
-    case Operator::subtract:
+    case Operation::subtract:
       result = a - b;
       break;
-    case Operator::multiply:
+    case Operation::multiply:
       result = a * b;
       break;
-    case Operator::divide:
+    case Operation::divide:
       result = a / b;
       break;
-    case Operator::floor_divide:
-    case Operator::modulo:
+    case Operation::floor_divide:
+    case Operation::modulo:
       throw Refusal{fmt::format("'{}' takes integers", spelling(op))};
     default:
       return compare(op, a, b);
@@ -153,12 +153,12 @@ Value reals(Operator op, double a, double b) {
   return {result};
 }
 
-double real_of(Operator op, const Value& value) {
+double real_of(Operation op, const Value& value) {
   if (const double* real = value.real()) return *real;
   return static_cast<double>(constant_of(op, *value.affine()));
 }
 
-bool truth_of(Operator op, const Value& value) {
+bool truth_of(Operation op, const Value& value) {
   if (const bool* boolean = value.boolean()) return *boolean;
   if (const Affine* affine = value.affine()) return constant_of(op, *affine) != 0;
   throw Refusal{fmt::format("'{}' cannot take {}", spelling(op), describe(value))};
@@ -166,10 +166,10 @@ bool truth_of(Operator op, const Value& value) {
 
 bool is_number(const Value& value) { return value.affine() != nullptr || value.real() != nullptr; }
 
-Value binary(Operator op, const Value& a, const Value& b) {
-  const bool equality = op == Operator::equal || op == Operator::unequal;
+Value binary(Operation op, const Value& a, const Value& b) {
+  const bool equality = op == Operation::equal || op == Operation::unequal;
   if (equality && ((a.word() && b.word()) || (a.boolean() && b.boolean()))) {
-    return {(a == b) == (op == Operator::equal)};
+    return {(a == b) == (op == Operation::equal)};
   }
   if (!is_number(a) || !is_number(b)) {
     throw Refusal{fmt::format("'{}' cannot take {}", spelling(op), describe(is_number(a) ? b : a))};
@@ -185,15 +185,15 @@ class Evaluation {
   Value value_of(int index) {
     const Node& node = nodes_[static_cast<std::size_t>(index)];
     switch (node.op) {
-      case Operator::literal:
+      case Operation::literal:
         return node.literal;
-      case Operator::block_name:
+      case Operation::block_name:
         return at_.block[static_cast<std::size_t>(node.left)];
-      case Operator::model_name:
+      case Operation::model_name:
         return at_.model[static_cast<std::size_t>(node.left)];
-      case Operator::batch:
+      case Operation::batch:
         return {batch_symbol};
-      case Operator::index:
+      case Operation::index:
         return {Affine(at_.index)};
       default:
         return apply(node);
@@ -204,7 +204,7 @@ class Evaluation {
 
  private:
   Value apply(const Node& node) {
-    if (node.op == Operator::choose) {
+    if (node.op == Operation::choose) {
       const Value condition = value_of(node.condition);
       blamed_ = &node;
       return value_of(truth_of(node.op, condition) ? node.left : node.right);
@@ -212,14 +212,14 @@ class Evaluation {
     const Value left = value_of(node.left);
     blamed_ = &node;
     switch (node.op) {
-      case Operator::logical_not:
+      case Operation::logical_not:
         return {!truth_of(node.op, left)};
-      case Operator::negate:
-        return binary(Operator::subtract, {Affine(0)}, left);
-      case Operator::logical_and:
+      case Operation::negate:
+        return binary(Operation::subtract, {Affine(0)}, left);
+      case Operation::logical_and:
         if (!truth_of(node.op, left)) return {false};
         break;
-      case Operator::logical_or:
+      case Operation::logical_or:
         if (truth_of(node.op, left)) return {true};
         break;
       default:
@@ -227,7 +227,7 @@ class Evaluation {
     }
     const Value right = value_of(node.right);
     blamed_ = &node;
-    if (node.op == Operator::logical_and || node.op == Operator::logical_or) {
+    if (node.op == Operation::logical_and || node.op == Operation::logical_or) {
       return {truth_of(node.op, right)};
     }
     return binary(node.op, left, right);
@@ -248,7 +248,7 @@ Expression Expression::constant(Value value) {
 
 bool Expression::is_constant() const {
   for (const Node& node : nodes_) {
-    if (node.op == Operator::block_name || node.op == Operator::index) return false;
+    if (node.op == Operation::block_name || node.op == Operation::index) return false;
   }
   return true;
 }

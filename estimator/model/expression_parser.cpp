@@ -12,7 +12,7 @@ namespace stowage {
 
 namespace {
 
-using Operator = Expression::Operator;
+using Operation = Expression::Operator;
 
 constexpr int deepest_expression = 64;
 constexpr std::size_t longest_expression = 1000;
@@ -22,20 +22,20 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 struct Spelling {
   std::string_view text;
-  Operator op;
+  Operation op;
 };
 
 // Longer spellings first.
-constexpr Spelling comparisons[] = {{"==", Operator::equal},      {"!=", Operator::unequal},
-                                    {"<=", Operator::less_equal}, {">=", Operator::greater_equal},
-                                    {"<", Operator::less},        {">", Operator::greater}};
-constexpr Spelling sums[] = {{"+", Operator::add}, {"-", Operator::subtract}};
-constexpr Spelling products[] = {{"*", Operator::multiply},
-                                 {"//", Operator::floor_divide},
-                                 {"/", Operator::divide},
-                                 {"%", Operator::modulo}};
-constexpr Spelling conjunction[] = {{"and", Operator::logical_and}};
-constexpr Spelling disjunction[] = {{"or", Operator::logical_or}};
+constexpr Spelling comparisons[] = {{"==", Operation::equal},      {"!=", Operation::unequal},
+                                    {"<=", Operation::less_equal}, {">=", Operation::greater_equal},
+                                    {"<", Operation::less},        {">", Operation::greater}};
+constexpr Spelling sums[] = {{"+", Operation::add}, {"-", Operation::subtract}};
+constexpr Spelling products[] = {{"*", Operation::multiply},
+                                 {"//", Operation::floor_divide},
+                                 {"/", Operation::divide},
+                                 {"%", Operation::modulo}};
+constexpr Spelling conjunction[] = {{"and", Operation::logical_and}};
+constexpr Spelling disjunction[] = {{"or", Operation::logical_or}};
 
 class ExpressionParser {
  public:
@@ -66,7 +66,7 @@ class ExpressionParser {
     }
     const int otherwise = parse_choice();
     --depth_;
-    return add({.op = Operator::choose,
+    return add({.op = Operation::choose,
                 .left = chosen,
                 .right = otherwise,
                 .condition = condition,
@@ -85,7 +85,7 @@ class ExpressionParser {
     if (!enter(begin)) return -1;
     const int operand = parse_not();
     --depth_;
-    return add({.op = Operator::logical_not,
+    return add({.op = Operation::logical_not,
                 .left = operand,
                 .offset = static_cast<int>(begin),
                 .length = 3});
@@ -115,7 +115,7 @@ class ExpressionParser {
       if (!enter(begin)) return -1;
       const int operand = parse_unary();
       --depth_;
-      return add({.op = Operator::negate, .left = operand, .offset = static_cast<int>(begin)});
+      return add({.op = Operation::negate, .left = operand, .offset = static_cast<int>(begin)});
     }
     return parse_leaf();
   }
@@ -205,20 +205,20 @@ class ExpressionParser {
     const std::string_view name = take_name();
     const int length = static_cast<int>(name.size());
     if (name == "true" || name == "false") return add_leaf(begin, length, Value{name == "true"});
-    const auto found = [&](Operator op, std::size_t number) {
+    const auto found = [&](Operation op, std::size_t number) {
       return add({.op = op,
                   .left = static_cast<int>(number),
                   .offset = static_cast<int>(begin),
                   .length = length});
     };
     for (std::size_t i = 0; i < names_.block.size(); ++i) {
-      if (names_.block[i] == name) return found(Operator::block_name, i);
+      if (names_.block[i] == name) return found(Operation::block_name, i);
     }
     for (std::size_t i = 0; i < names_.model.size(); ++i) {
-      if (names_.model[i] == name) return found(Operator::model_name, i);
+      if (names_.model[i] == name) return found(Operation::model_name, i);
     }
-    if (name == "batch" && names_.has_batch) return found(Operator::batch, 0);
-    if (name == "index" && names_.has_index) return found(Operator::index, 0);
+    if (name == "batch" && names_.has_batch) return found(Operation::batch, 0);
+    if (name == "index" && names_.has_index) return found(Operation::index, 0);
     return fail(begin, length, fmt::format("unknown name '{}'", name), suggest(name));
   }
 

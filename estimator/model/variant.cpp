@@ -12,7 +12,7 @@ namespace stowage {
 
 namespace {
 
-constexpr std::string_view keys[] = {"model", "source", "based_on", "arguments", "symbols"};
+constexpr std::string_view variant_keys[] = {"model", "source", "based_on", "arguments", "symbols"};
 
 void read_values(const YamlNode& node, std::string_view section, Variant& variant,
                  Mistakes& mistakes) {
@@ -73,8 +73,8 @@ Result<Variant> read_variant(const SourceTextPtr& source) {
     } else if (key.text == "arguments" || key.text == "symbols") {
       read_values(value, key.text, variant, mistakes);
     } else {
-      std::string hint = did_you_mean(key.text, keys);
-      if (hint.empty()) hint = fmt::format("it has {}", fmt::join(keys, ", "));
+      std::string hint = did_you_mean(key.text, variant_keys);
+      if (hint.empty()) hint = fmt::format("it has {}", fmt::join(variant_keys, ", "));
       mistakes.error(
           key.mark,
           fmt::format("'{}' cannot stand in a description that is based on another", key.text),

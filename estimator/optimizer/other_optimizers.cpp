@@ -11,12 +11,6 @@ namespace {
 constexpr std::int64_t least_of_8_bits = 4096;  // elements; smaller tensors stay in float32
 constexpr std::int64_t map_entries = 256;
 
-bool is_matrix(const OptimizerSettings&, const UpdatedTensor& tensor) {
-  return tensor.shape.size() >= 2;
-}
-bool is_vector(const OptimizerSettings&, const UpdatedTensor& tensor) {
-  return tensor.shape.size() < 2;
-}
 bool has_8_bits(const UpdatedTensor& tensor) { return element_count(tensor) >= least_of_8_bits; }
 bool keeps_8_bits(const OptimizerSettings&, const UpdatedTensor& tensor) {
   return has_8_bits(tensor);

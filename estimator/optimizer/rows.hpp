@@ -5,6 +5,14 @@
 
 namespace stowage::optimizers {
 
+// StateTensor::kept of a factored second moment: rows and columns for matrices, whole for vectors.
+[[nodiscard]] inline bool is_matrix(const OptimizerSettings&, const UpdatedTensor& tensor) {
+  return tensor.shape.size() >= 2;
+}
+[[nodiscard]] inline bool is_vector(const OptimizerSettings&, const UpdatedTensor& tensor) {
+  return tensor.shape.size() < 2;
+}
+
 // torch_optimizers.cpp
 [[nodiscard]] OptimizerRow sgd();
 [[nodiscard]] OptimizerRow adam();

@@ -52,13 +52,6 @@ OptimizerRow adam_row(std::string_view name, std::string_view doc, std::string_v
           .flops_per_element = 14};
 }
 
-bool is_matrix(const OptimizerSettings&, const UpdatedTensor& tensor) {
-  return tensor.shape.size() >= 2;
-}
-bool is_vector(const OptimizerSettings&, const UpdatedTensor& tensor) {
-  return tensor.shape.size() < 2;
-}
-
 }  // namespace
 
 OptimizerRow sgd() {

@@ -9,7 +9,6 @@ namespace stowage {
 
 namespace {
 
-using Direction = AttentionQuery::Direction;
 using Operand = AttentionQuery::Operand;
 
 constexpr std::int64_t float_size = 4;
@@ -97,7 +96,8 @@ AttentionQuery attention_query(const StepGraph& graph, const KernelNode& node, s
   const std::size_t first = forward ? 0 : 1;  // the gradient comes before the query
   const TensorView& output = forward ? node.writes[0] : node.reads[4];
   AttentionQuery query;
-  query.direction = forward ? Direction::forward : Direction::backward;
+  query.direction =
+      forward ? AttentionQuery::Direction::forward : AttentionQuery::Direction::backward;
   query.type = output.type;
   query.query = operand(node.reads[first], batch);
   query.key = operand(node.reads[first + 1], batch);
@@ -114,19 +114,20 @@ AttentionQuery attention_query(const StepGraph& graph, const KernelNode& node, s
 }
 
 Bytes frontend_workspace(const AttentionQuery& query) {
-  if (query.direction == Direction::forward) return {};
+  if (query.direction == AttentionQuery::Direction::forward) return {};
   const Bytes rows = row_bytes(query);
   return rows * query.query.shape[3] + rows;
 }
 
 bool frontend_names_engine(const AttentionQuery& query, double compute_capability) {
   constexpr std::int64_t wide = 256;
-  return query.direction == Direction::backward && is_blackwell(compute_capability) &&
-         query.query.shape[3] == wide && query.value.shape[3] == wide;
+  return query.direction == AttentionQuery::Direction::backward &&
+         is_blackwell(compute_capability) && query.query.shape[3] == wide &&
+         query.value.shape[3] == wide;
 }
 
 Bytes rule_attention_workspace(const AttentionQuery& query, double compute_capability) {
-  const bool backward = query.direction == Direction::backward;
+  const bool backward = query.direction == AttentionQuery::Direction::backward;
   Bytes bytes = frontend_workspace(query);
   if (frontend_names_engine(query, compute_capability)) {
     const Bytes full = full_head_bytes(query);

@@ -7,7 +7,7 @@
 namespace stowage {
 namespace {
 
-constexpr Bytes line{64};
+constexpr Bytes cache_line{64};
 
 /// Something that wants a place during [begin, end).
 struct Tenant {
@@ -28,7 +28,7 @@ Bytes place_in_order(std::vector<Tenant> tenants) {
   Bytes arena;
   for (const Tenant& tenant : tenants) {
     std::erase_if(taken, [&](const auto& t) { return t.second.end <= tenant.steps.begin; });
-    const Bytes room = round_up(tenant.bytes + 2 * canary_bytes, line);
+    const Bytes room = round_up(tenant.bytes + 2 * canary_bytes, cache_line);
     Bytes at;
     for (const auto& [offset, other] : taken) {
       if (offset >= at + room) break;

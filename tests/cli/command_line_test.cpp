@@ -1,5 +1,6 @@
 // What the program says about its own usage: whole messages, exit codes, where they go.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include "cli/help.hpp"
 #include "cli/operator_reference.hpp"
 #include "cli/option.hpp"
+#include "cli/version.hpp"
 #include "tests/cli/program.hpp"
 
 namespace stowage {
@@ -275,7 +277,7 @@ TEST_CASE("help goes to stdout and exits 0") {
   CHECK(brief.out == short_help(*find_command("gpus")));
   CHECK(stowage_program({"gpus", "--help"}).out == long_help(*find_command("gpus")));
   CHECK(stowage_program({"help", "gpus"}).out == long_help(*find_command("gpus")));
-  CHECK(stowage_program({"--version"}).out == "stowage 0.1.0\n");
+  CHECK(stowage_program({"--version"}).out == fmt::format("stowage {}\n", program_version));
 }
 
 }  // namespace stowage

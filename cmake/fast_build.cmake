@@ -1,0 +1,52 @@
+# The whole from nothing in less processor time (the preset 'user'; STOWAGE_FAST_BUILD): standard
+# headers and the commonest of our own are compiled once, ahead, and the sources of a folder are
+# compiled together. In exchange a change recompiles more, and a missing #include can go unseen, so
+# that the developers' presets compile each source by itself.
+
+set(stowage_common_headers
+    <algorithm> <array> <cassert> <cmath> <cstdint> <functional> <limits> <map> <memory> <numeric>
+    <optional> <set> <span> <string> <string_view> <tuple> <unordered_map> <utility> <variant>
+    <vector> <fmt/format.h> <fmt/ranges.h> <tl/expected.hpp>)
+
+# stowage_fast_build(TARGET HEADERS...): precompiled headers, these beside the common ones.
+# stowage_fast_build(TARGET REUSE_FROM OTHER): those of another target.
+function(stowage_fast_build target)
+  if(NOT STOWAGE_FAST_BUILD)
+    return()
+  endif()
+  if(ARGV1 STREQUAL "REUSE_FROM")
+    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+  else()
+    target_precompile_headers(${target} PRIVATE ${stowage_common_headers} ${ARGN})
+  endif()
+endfunction()
+
+# stowage_batch_sources(TARGET [EXCEPT REGEX]): the sources of a folder together, in alphabetical
+# order, in batches of about 60 kB; those whose path matches REGEX one by one.
+function(stowage_batch_sources target)
+  if(NOT STOWAGE_FAST_BUILD)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCEPT" "")
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/")
+  if(arg_EXCEPT)
+    list(FILTER sources EXCLUDE REGEX ${arg_EXCEPT})
+  endif()
+  list(SORT sources)
+  set(batch 0)
+  set(batch_folder "")
+  set(batch_bytes 0)
+  foreach(source ${sources})
+    cmake_path(GET source PARENT_PATH folder)
+    file(SIZE ${source} bytes)
+    math(EXPR batch_bytes "${batch_bytes} + ${bytes}")
+    if(NOT folder STREQUAL batch_folder OR batch_bytes GREATER 60000)
+      math(EXPR batch "${batch} + 1")
+      set(batch_folder ${folder})
+      set(batch_bytes ${bytes})
+    endif()
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP batch_${batch})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()

@@ -25,8 +25,8 @@
 #include "estimator/model/build_model.hpp"
 #include "estimator/model/description_reader.hpp"
 #include "estimator/model/expand.hpp"
-#include "estimator/model/yaml_document.hpp"
 #include "estimator/step/lower.hpp"
+#include "estimator/text/yaml_document.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 
 namespace stowage {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "estimator/catalogue/operator_example.hpp"
-#include "estimator/step/operator_kernels.hpp"
+#include "estimator/catalogue/operator_kernels.hpp"
 
 namespace stowage {
 

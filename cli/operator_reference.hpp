@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/kernel_support.hpp"
 
 namespace stowage {

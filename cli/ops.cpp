@@ -7,9 +7,9 @@
 #include "cli/commands.hpp"
 #include "cli/operator_reference.hpp"
 #include "estimator/catalogue/operator_example.hpp"
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/catalogue/operator_kernels.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/kernel_support.hpp"
-#include "estimator/step/operator_kernels.hpp"
 
 namespace stowage {
 

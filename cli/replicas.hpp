@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "estimator/check/check_settings.hpp"
+#include "estimator/runtime/check_settings.hpp"
 
 namespace stowage {
 

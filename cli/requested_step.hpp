@@ -10,8 +10,8 @@
 
 #include "cli/request.hpp"
 #include "estimator/card/card.hpp"
-#include "estimator/check/check_settings.hpp"
 #include "estimator/model/load_model.hpp"
+#include "estimator/runtime/check_settings.hpp"
 #include "estimator/step/step_graph.hpp"
 
 namespace stowage {

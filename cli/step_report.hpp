@@ -7,7 +7,7 @@
 
 #include "cli/json_value.hpp"
 #include "estimator/card/software_stack.hpp"
-#include "estimator/check/check_settings.hpp"
+#include "estimator/runtime/check_settings.hpp"
 #include "estimator/step/choose_step.hpp"
 
 namespace stowage {

@@ -6,7 +6,7 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/requested_step.hpp"
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/lower.hpp"
 
 namespace stowage {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "estimator/card/measurement_reader.hpp"
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 namespace {

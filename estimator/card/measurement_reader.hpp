@@ -11,7 +11,7 @@
 
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/card/card.hpp"
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "estimator/runtime/runtime.hpp"
+#include "estimator/base/runtime.hpp"
 
 namespace stowage {
 

@@ -1,7 +1,7 @@
 #include <array>
 
-#include "estimator/catalogue/operator_row.hpp"
 #include "estimator/catalogue/rows.hpp"
+#include "estimator/model/operator_row.hpp"
 
 namespace stowage {
 

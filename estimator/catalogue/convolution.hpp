@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {

@@ -4,13 +4,6 @@
 
 namespace stowage {
 
-TensorView ordered_like(const TensorView& made, const TensorView& like) {
-  if (made.shape != like.shape || is_contiguous(like)) return made;
-  TensorView result = made;
-  result.strides = dense_strides(made.shape, like.strides);
-  return result;
-}
-
 TensorView new_output_like(OperatorLowering& lowering, const TensorView& like, int i) {
   const TensorView made = ordered_like(lowering.new_output(i), like);
   lowering.set_output(i, made);

@@ -15,8 +15,6 @@ TensorView new_output_like(OperatorLowering& lowering, const TensorView& like, i
 /// gradient).
 [[nodiscard]] TensorView new_input_gradient_like(OperatorLowering& lowering, const TensorView& like,
                                                  int i = 0);
-/// The contiguous view `made` under the memory order of `like`, if that has its shape.
-[[nodiscard]] TensorView ordered_like(const TensorView& made, const TensorView& like);
 
 /// `gradient` summed over the axes along which input i was repeated (broadcast), then given away.
 void give_broadcast_gradient(OperatorLowering& lowering, int i, const TensorView& gradient);

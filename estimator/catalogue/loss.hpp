@@ -5,7 +5,7 @@
 // mean is to be multiplied by as a number, so that no scalar flows back.
 #pragma once
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
@@ -25,8 +25,5 @@ TensorView loss_gradient(OperatorLowering& lowering);
 /// PyTorch's cross_entropy with label_smoothing (smoothed_cross_entropy.cpp).
 void forward_smoothed_cross_entropy(OperatorLowering& lowering);
 void backward_smoothed_cross_entropy(OperatorLowering& lowering);
-
-/// The sum of several losses (`loss:` with a list), which no description names.
-[[nodiscard]] const OperatorRow& total_loss_row();
 
 }  // namespace stowage

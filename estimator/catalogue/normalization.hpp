@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 
 namespace stowage {
 

@@ -1,7 +1,7 @@
 // The catalogue's rows, one function each, by family; catalogue.cpp lists them.
 #pragma once
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 
 namespace stowage::rows {
 

@@ -88,12 +88,6 @@ std::optional<std::size_t> resolve_axis(std::int64_t axis, std::size_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
 }
 
-DataType promoted(const TensorType& a, const TensorType& b) {
-  const bool same_kind = is_floating_point(a.type) == is_floating_point(b.type);
-  if (same_kind && a.shape.empty() != b.shape.empty()) return a.shape.empty() ? b.type : a.type;
-  return promoted(a.type, b.type);
-}
-
 std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   const std::size_t rank = std::max(a.size(), b.size());
   Shape result(rank);

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 
 namespace stowage {
 
@@ -46,9 +46,6 @@ struct Window {
 
 /// `axis` counted from the end where negative; nullopt: out of range.
 [[nodiscard]] std::optional<std::size_t> resolve_axis(std::int64_t axis, std::size_t rank);
-
-/// The format of an element-by-element result: promoted, but a scalar does not widen a tensor.
-[[nodiscard]] DataType promoted(const TensorType& a, const TensorType& b);
 
 /// NumPy's broadcasting of two shapes; nullopt: they do not go together.
 [[nodiscard]] std::optional<Shape> broadcast(const Shape& a, const Shape& b);

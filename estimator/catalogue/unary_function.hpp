@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/kernel.hpp"
 
 namespace stowage {

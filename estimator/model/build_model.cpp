@@ -6,9 +6,8 @@
 #include <cassert>
 
 #include "estimator/base/bytes.hpp"
-#include "estimator/catalogue/loss.hpp"
-#include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/model/model_topology.hpp"
+#include "estimator/model/operator_row.hpp"
 
 namespace stowage {
 

@@ -10,7 +10,7 @@
 
 #include "estimator/model/load_model.hpp"
 #include "estimator/model/variant.hpp"
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 

@@ -9,7 +9,7 @@
 #include "estimator/model/build_model.hpp"
 #include "estimator/model/description_reader.hpp"
 #include "estimator/model/expand.hpp"
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "estimator/base/diagnostic.hpp"
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 

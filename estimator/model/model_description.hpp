@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "estimator/catalogue/operator_row.hpp"
 #include "estimator/model/expression.hpp"
 #include "estimator/model/model_graph.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/model/written_value.hpp"
 
 namespace stowage {

@@ -4,6 +4,12 @@
 
 namespace stowage {
 
+DataType promoted(const TensorType& a, const TensorType& b) {
+  const bool same_kind = is_floating_point(a.type) == is_floating_point(b.type);
+  if (same_kind && a.shape.empty() != b.shape.empty()) return a.shape.empty() ? b.type : a.type;
+  return promoted(a.type, b.type);
+}
+
 namespace {
 
 template <typename Predicate>

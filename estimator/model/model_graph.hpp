@@ -12,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "estimator/base/attributes.hpp"
 #include "estimator/base/data_type.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/base/id.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/shape.hpp"
-#include "estimator/catalogue/attributes.hpp"
 #include "estimator/model/step_settings.hpp"
 #include "estimator/optimizer/optimizer_settings.hpp"
 
@@ -30,6 +30,8 @@ struct TensorType {
   DataType type = DataType::float32;
   bool operator==(const TensorType&) const = default;
 };
+/// The format of an element-by-element result: promoted, but a scalar does not widen a tensor.
+[[nodiscard]] DataType promoted(const TensorType& a, const TensorType& b);
 
 /// An activation: a model input or one output of an operator.
 struct ModelTensor {

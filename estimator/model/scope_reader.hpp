@@ -9,7 +9,7 @@
 
 #include "estimator/model/mistakes.hpp"
 #include "estimator/model/model_description.hpp"
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "estimator/model/mistakes.hpp"
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 

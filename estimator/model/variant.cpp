@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "estimator/model/mistakes.hpp"
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/catalogue/attributes.hpp"
+#include "estimator/base/attributes.hpp"
 #include "estimator/model/expression.hpp"
 #include "estimator/model/mistakes.hpp"
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 

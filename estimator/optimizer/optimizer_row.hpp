@@ -15,8 +15,8 @@
 #include <variant>
 #include <vector>
 
+#include "estimator/base/attributes.hpp"
 #include "estimator/base/data_type.hpp"
-#include "estimator/catalogue/attributes.hpp"
 #include "estimator/optimizer/optimizer_settings.hpp"
 
 namespace stowage {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "estimator/card/library_calls.hpp"
 #include "estimator/memory/partition.hpp"
+#include "estimator/runtime/library_calls.hpp"
 
 namespace stowage {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "estimator/card/card.hpp"
-#include "estimator/check/check_settings.hpp"
+#include "estimator/runtime/check_settings.hpp"
 #include "estimator/step/step_graph.hpp"
 
 namespace stowage {

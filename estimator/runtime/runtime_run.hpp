@@ -15,10 +15,10 @@
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/card/card.hpp"
-#include "estimator/card/process_overhead.hpp"
-#include "estimator/check/check_settings.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/memory/step_memory.hpp"
+#include "estimator/runtime/check_settings.hpp"
+#include "estimator/runtime/process_overhead.hpp"
 #include "estimator/runtime/runtime_buffers.hpp"
 
 namespace stowage {

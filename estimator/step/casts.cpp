@@ -15,7 +15,7 @@
 
 #include <algorithm>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/step_builder.hpp"
 
 namespace stowage {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "estimator/catalogue/elementwise.hpp"
 #include "estimator/step/step_builder.hpp"
 
 namespace stowage {

@@ -6,7 +6,7 @@
 
 #include "estimator/base/affine.hpp"
 #include "estimator/base/bytes.hpp"
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/step/autograd_refusals.hpp"
 #include "estimator/step/step_builder.hpp"

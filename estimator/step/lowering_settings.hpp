@@ -6,10 +6,10 @@
 #include <compare>
 #include <string_view>
 
+#include "estimator/base/kernel_set.hpp"
 #include "estimator/model/step_settings.hpp"
 #include "estimator/optimizer/optimizer_settings.hpp"
 #include "estimator/step/data_parallel.hpp"
-#include "estimator/step/kernel_set.hpp"
 
 namespace stowage {
 

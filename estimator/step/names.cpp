@@ -2,14 +2,9 @@
 #include <array>
 
 #include "estimator/step/kernel.hpp"
-#include "estimator/step/kernel_set.hpp"
 #include "estimator/step/step_graph.hpp"
 
 namespace stowage {
-
-std::string_view to_string(KernelSet set) {
-  return set == KernelSet::pytorch ? "pytorch" : "stowage";
-}
 
 std::string_view to_string(Mode mode) { return mode == Mode::train ? "train" : "inference"; }
 

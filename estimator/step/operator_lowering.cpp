@@ -6,7 +6,7 @@
 #include <cassert>
 #include <stdexcept>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/step_builder.hpp"
 #include "estimator/step/unique_names.hpp"
 

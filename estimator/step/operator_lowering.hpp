@@ -171,5 +171,7 @@ class OperatorLowering {
 /// The strides of a dense tensor of `shape` whose axes lie in the order of `strides`: those of
 /// empty_like, and of an element-by-element result (TensorIterator::reorder_dimensions).
 [[nodiscard]] Shape dense_strides(const Shape& shape, const Shape& strides);
+/// The contiguous view `made` under the memory order of `like`, if that has its shape.
+[[nodiscard]] TensorView ordered_like(const TensorView& made, const TensorView& like);
 
 }  // namespace stowage

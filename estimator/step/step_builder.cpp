@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "estimator/catalogue/loss.hpp"
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/unique_names.hpp"
 
 namespace stowage {

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/catalogue/operator_row.hpp"
 #include "estimator/model/model_graph.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/contiguous_layouts.hpp"
 #include "estimator/step/operator_lowering.hpp"
 #include "estimator/step/step_graph.hpp"

@@ -14,12 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include "estimator/base/attributes.hpp"
 #include "estimator/base/data_type.hpp"
 #include "estimator/base/id.hpp"
+#include "estimator/base/kernel_set.hpp"
 #include "estimator/base/shape.hpp"
 #include "estimator/base/shared.hpp"
 #include "estimator/base/tensor_layout.hpp"
-#include "estimator/catalogue/attributes.hpp"
 #include "estimator/model/model_graph.hpp"
 #include "estimator/step/kernel.hpp"
 #include "estimator/step/lowering_settings.hpp"

@@ -190,4 +190,11 @@ Shape dense_strides(const Shape& shape, const Shape& strides) {
   return dense;
 }
 
+TensorView ordered_like(const TensorView& made, const TensorView& like) {
+  if (made.shape != like.shape || is_contiguous(like)) return made;
+  TensorView result = made;
+  result.strides = dense_strides(made.shape, like.strides);
+  return result;
+}
+
 }  // namespace stowage

@@ -7,7 +7,7 @@
 // For the other runtimes the answers are passed on as they are.
 #pragma once
 
-#include "estimator/runtime/runtime.hpp"
+#include "estimator/base/runtime.hpp"
 #include "estimator/workspace/workspace_source.hpp"
 
 namespace stowage {

@@ -13,7 +13,7 @@
 
 #include <memory>
 
-#include "gpu_probe/run/backend.hpp"
+#include "gpu_probe/backend/backend.hpp"
 
 namespace stowage {
 

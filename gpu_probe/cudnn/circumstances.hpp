@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "gpu_probe/device/shared_library.hpp"
+#include "gpu_probe/driver/shared_library.hpp"
 
 namespace stowage {
 

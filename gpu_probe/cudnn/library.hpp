@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "estimator/base/diagnostic.hpp"
-#include "gpu_probe/device/library_failure.hpp"
+#include "gpu_probe/driver/library_failure.hpp"
 
 namespace stowage {
 

@@ -9,9 +9,9 @@
 #include "estimator/workspace/attention_workspace.hpp"
 #include "gpu_probe/cudnn/attention_graph.hpp"
 #include "gpu_probe/cudnn/circumstances.hpp"
-#include "gpu_probe/cudnn/driver_presence.hpp"
 #include "gpu_probe/cudnn/library.hpp"
 #include "gpu_probe/cudnn/operation_graph.hpp"
+#include "gpu_probe/driver/driver_presence.hpp"
 
 namespace stowage {
 namespace {

@@ -7,9 +7,9 @@
 #include "gpu_probe/cudnn/circumstances.hpp"
 #include "gpu_probe/cudnn/device_text.hpp"
 #include "gpu_probe/device/cuda_context.hpp"
-#include "gpu_probe/device/library_failure.hpp"
 #include "gpu_probe/device/measured_libraries.hpp"
 #include "gpu_probe/device/nvml.hpp"
+#include "gpu_probe/driver/library_failure.hpp"
 
 namespace stowage {
 

@@ -1,7 +1,7 @@
 #include "gpu_probe/device/cuda_context.hpp"
 
-#include "gpu_probe/cudnn/driver_presence.hpp"
-#include "gpu_probe/device/library_failure.hpp"
+#include "gpu_probe/driver/driver_presence.hpp"
+#include "gpu_probe/driver/library_failure.hpp"
 
 namespace stowage {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "gpu_probe/device/shared_library.hpp"
+#include "gpu_probe/driver/shared_library.hpp"
 
 namespace stowage {
 

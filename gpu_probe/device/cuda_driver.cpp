@@ -5,8 +5,8 @@
 
 #include <array>
 
-#include "gpu_probe/cudnn/driver_presence.hpp"
-#include "gpu_probe/device/shared_library.hpp"
+#include "gpu_probe/driver/driver_presence.hpp"
+#include "gpu_probe/driver/shared_library.hpp"
 
 namespace stowage {
 namespace {

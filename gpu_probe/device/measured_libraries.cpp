@@ -4,7 +4,7 @@
 #include <initializer_list>
 
 #include "gpu_probe/cudnn/circumstances.hpp"
-#include "gpu_probe/device/library_failure.hpp"
+#include "gpu_probe/driver/library_failure.hpp"
 
 namespace stowage {
 

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "gpu_probe/backend/backend.hpp"
 #include "gpu_probe/run/arena_places.hpp"
-#include "gpu_probe/run/backend.hpp"
 #include "gpu_probe/run/step_results.hpp"
 
 namespace stowage {

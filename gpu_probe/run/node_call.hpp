@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "estimator/step/step_graph.hpp"
-#include "gpu_probe/run/backend.hpp"
+#include "gpu_probe/backend/backend.hpp"
 
 namespace stowage {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu_probe/run/backend.hpp"
+#include "gpu_probe/backend/backend.hpp"
 #include "gpu_probe/run/step_results.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/validate/validate_plan.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "planner/plan/plan_step.hpp"
 
 namespace stowage {

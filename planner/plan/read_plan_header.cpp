@@ -8,8 +8,8 @@
 #include <set>
 
 #include "estimator/model/mistakes.hpp"
-#include "estimator/model/yaml_document.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/text/yaml_document.hpp"
 #include "planner/plan/plan_fields.hpp"
 #include "planner/plan/plan_header.hpp"
 #include "planner/plan/section.hpp"

@@ -16,7 +16,7 @@
 #include "estimator/base/bytes.hpp"
 #include "estimator/card/software_stack.hpp"
 #include "estimator/model/mistakes.hpp"
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 

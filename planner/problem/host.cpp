@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "gpu_probe/run/backend.hpp"
+#include "gpu_probe/backend/backend.hpp"
 
 namespace stowage {
 

@@ -9,7 +9,7 @@
 
 #include <stdexcept>
 
-#include "gpu_probe/run/backend.hpp"
+#include "gpu_probe/backend/backend.hpp"
 
 namespace stowage::host {
 

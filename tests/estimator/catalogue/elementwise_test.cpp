@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "estimator/catalogue/operator_row.hpp"
 #include "estimator/catalogue/unary_function.hpp"
+#include "estimator/model/operator_row.hpp"
 
 namespace stowage {
 

@@ -1,7 +1,7 @@
 // Refusals and figures of attention, positions, recurrent networks and custom operators.
 #include <doctest/doctest.h>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "estimator/catalogue/operator_row.hpp"
 #include "estimator/check/check.hpp"
 #include "estimator/model/load_model.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/lower.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 

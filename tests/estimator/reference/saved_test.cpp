@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "tests/estimator/reference/known_differences.hpp"
 
 namespace stowage::reference {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "estimator/card/process_overhead.hpp"
+#include "estimator/runtime/process_overhead.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "tests/support/described_model.hpp"
 #include "tests/support/one_layer.hpp"

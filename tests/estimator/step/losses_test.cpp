@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimator/catalogue/operator_row.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {

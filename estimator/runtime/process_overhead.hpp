@@ -17,7 +17,7 @@
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/card/card.hpp"
-#include "estimator/check/check_settings.hpp"
+#include "estimator/runtime/check_settings.hpp"
 #include "estimator/runtime/process_replay.hpp"
 #include "estimator/runtime/tensorflow_replay.hpp"
 #include "estimator/step/step_graph.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
-#include "gpu_probe/device/shared_library.hpp"
+#include "gpu_probe/driver/shared_library.hpp"
 
 namespace stowage {
 

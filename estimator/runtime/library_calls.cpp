@@ -1,4 +1,4 @@
-#include "estimator/card/library_calls.hpp"
+#include "estimator/runtime/library_calls.hpp"
 
 #include "estimator/workspace/attention_workspace.hpp"
 

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "estimator/base/attributes.hpp"
+#include "estimator/base/kernel_set.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/shape.hpp"
-#include "estimator/catalogue/attributes.hpp"
 #include "estimator/model/model_graph.hpp"
-#include "estimator/step/kernel_set.hpp"
 
 namespace stowage {
 
@@ -82,6 +82,8 @@ struct OperatorRow {
 /// All rows, in the order of the documentation.
 [[nodiscard]] std::span<const OperatorRow> operator_catalogue();
 [[nodiscard]] const OperatorRow* find_operator(std::string_view name);  ///< null: unknown
+/// The sum of several losses (`loss:` with a list), which no description names.
+[[nodiscard]] const OperatorRow& total_loss_row();
 
 [[nodiscard]] AutocastClass autocast_class(const OperatorRow& row, const Attributes& attributes);
 

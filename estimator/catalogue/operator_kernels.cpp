@@ -1,4 +1,4 @@
-#include "estimator/step/operator_kernels.hpp"
+#include "estimator/catalogue/operator_kernels.hpp"
 
 #include <algorithm>
 #include <cassert>

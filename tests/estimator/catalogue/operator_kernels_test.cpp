@@ -1,5 +1,5 @@
 // Every operator's example is a model that trains, and its kernels are known.
-#include "estimator/step/operator_kernels.hpp"
+#include "estimator/catalogue/operator_kernels.hpp"
 
 #include <doctest/doctest.h>
 

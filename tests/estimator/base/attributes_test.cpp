@@ -1,4 +1,4 @@
-#include "estimator/catalogue/attributes.hpp"
+#include "estimator/base/attributes.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "estimator/card/process_overhead.hpp"
+#include "estimator/runtime/process_overhead.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "estimator/card/kernel_code.hpp"
-#include "estimator/card/library_calls.hpp"
+#include "estimator/runtime/library_calls.hpp"
 
 namespace stowage {
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "estimator/base/attributes.hpp"
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/data_type.hpp"
 #include "estimator/base/diagnostic.hpp"
-#include "estimator/catalogue/attributes.hpp"
 #include "estimator/step/kernel.hpp"
 #include "estimator/step/kernel_support.hpp"
 #include "planner/plan/plan.hpp"

@@ -1,4 +1,4 @@
-#include "estimator/runtime/runtime.hpp"
+#include "estimator/base/runtime.hpp"
 
 namespace stowage {
 

@@ -1,4 +1,4 @@
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

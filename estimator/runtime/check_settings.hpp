@@ -8,9 +8,9 @@
 #include "estimator/allocator/allocator_settings.hpp"
 #include "estimator/allocator/tensorflow_memory.hpp"
 #include "estimator/base/bytes.hpp"
+#include "estimator/base/runtime.hpp"
 #include "estimator/card/software_stack.hpp"
 #include "estimator/memory/step_memory.hpp"
-#include "estimator/runtime/runtime.hpp"
 
 namespace stowage {
 

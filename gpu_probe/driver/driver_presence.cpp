@@ -1,4 +1,4 @@
-#include "gpu_probe/cudnn/driver_presence.hpp"
+#include "gpu_probe/driver/driver_presence.hpp"
 
 #include <array>
 #include <filesystem>

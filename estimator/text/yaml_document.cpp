@@ -1,4 +1,4 @@
-#include "estimator/model/yaml_document.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>

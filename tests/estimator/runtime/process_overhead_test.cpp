@@ -1,4 +1,4 @@
-#include "estimator/card/process_overhead.hpp"
+#include "estimator/runtime/process_overhead.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "estimator/base/bytes.hpp"
-#include "estimator/step/kernel_set.hpp"
+#include "estimator/base/kernel_set.hpp"
 
 namespace stowage {
 

@@ -10,7 +10,7 @@ if(TARGET stowage_driver_stand_in)
 endif()
 install(DIRECTORY configs DESTINATION share/stowage)
 
-install(FILES README.md LICENSE DESTINATION share/doc/stowage)
+install(FILES README.md LICENSE CHANGELOG.md CONTRIBUTING.md DESTINATION share/doc/stowage)
 install(DIRECTORY docs DESTINATION share/doc/stowage FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
 
 # gpu_probe and cli are the program's own: they look for modules and configs beside the program.

@@ -37,7 +37,7 @@ if(NOT found EQUAL -1)
   message(FATAL_ERROR "the installed program has the build tree's configs compiled in")
 endif()
 
-foreach(file README.md LICENSE docs/commands.md docs/plan-file.md)
+foreach(file README.md LICENSE CHANGELOG.md CONTRIBUTING.md docs/commands.md docs/plan-file.md)
   if(NOT EXISTS ${place}/moved/share/doc/stowage/${file})
     message(FATAL_ERROR "share/doc/stowage/${file} is not installed")
   endif()

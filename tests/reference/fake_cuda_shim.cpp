@@ -7,7 +7,8 @@
 // the driver and for c10: many devices while `stowage_show_devices(n)` says so, none of them with a
 // context. Attention asks for the device's properties before it chooses a kernel; they are those of
 // an A100 as far as that choice needs them (STOWAGE_FAKE_MAJOR, STOWAGE_FAKE_MINOR: of another
-// compute capability). Nothing else of CUDA is provided, so any attempt to run a kernel still fails.
+// compute capability). Nothing else of CUDA is provided, so any attempt to run a kernel still
+// fails.
 //
 // Built and preloaded by fake_cuda.py; its soname is libcuda.so.1.
 

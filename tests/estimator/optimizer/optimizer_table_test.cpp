@@ -21,10 +21,11 @@ OptimizerSettings named(std::string_view name) {
 }
 
 std::string refusal(const OptimizerSettings& optimizer, KernelSet kernels = KernelSet::stowage) {
-  const auto model = load_model(std::make_shared<const SourceText>(SourceText{
-      "net.yaml",
-      "model: net\ninputs: {x: {shape: [batch, 4]}, t: {shape: [batch], dtype: int64}}\n"
-      "layers:\n  - linear: {name: fc, from: x, features: 3}\nloss: {cross_entropy: {from: [fc, t]}}\n"}));
+  const auto model = load_model(std::make_shared<const SourceText>(
+      SourceText{"net.yaml",
+                 "model: net\ninputs: {x: {shape: [batch, 4]}, t: {shape: [batch], dtype: int64}}\n"
+                 "layers:\n  - linear: {name: fc, from: x, features: 3}\nloss: {cross_entropy: "
+                 "{from: [fc, t]}}\n"}));
   if (!model) FAIL(render(model.error()));
   const auto graph = lower(*model, {.kernels = kernels, .optimizer = optimizer});
   return graph ? "" : render(graph.error());

@@ -35,7 +35,8 @@ TEST_CASE("other precisions and loops are compared") {
   CHECK(std::count_if(models.begin(), models.end(), is_variant) >= 119);
 }
 
-TEST_CASE("in other precisions and layouts what is saved is what PyTorch saves, storage by storage") {
+TEST_CASE(
+    "in other precisions and layouts what is saved is what PyTorch saves, storage by storage") {
   for (const ReferenceModel& reference : reference_models()) {
     if (!is_variant(reference) || !reference.variant.empty()) continue;
     SUBCASE(reference.file.c_str()) {
@@ -52,7 +53,8 @@ TEST_CASE("in other precisions and layouts what is saved is what PyTorch saves, 
   }
 }
 
-TEST_CASE("in other precisions, layouts and loops the peak of each phase is PyTorch's, to the byte") {
+TEST_CASE(
+    "in other precisions, layouts and loops the peak of each phase is PyTorch's, to the byte") {
   for (const ReferenceModel& reference : reference_models()) {
     if (!is_variant(reference)) continue;
     SUBCASE(reference.file.c_str()) { compare_peaks(reference); }

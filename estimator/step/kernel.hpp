@@ -133,6 +133,7 @@
 // clang-format on
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 namespace stowage {
@@ -235,10 +236,15 @@ enum class Kernel {
   custom_backward,
   rotary_table,
   relative_buckets,
+  foreign,  ///< of a step that was not lowered here: named by KernelNode::foreign_kernel, run
+            ///< nowhere
 };
-inline constexpr int kernel_count = static_cast<int>(Kernel::relative_buckets) + 1;
+/// Without `foreign`, which is no kernel of the program's.
+inline constexpr int kernel_count = static_cast<int>(Kernel::foreign);
 
 /// The enumerator's own name: "convolution_forward".
 [[nodiscard]] std::string_view to_string(Kernel kernel);
+/// Of such a name; `foreign` is not one.
+[[nodiscard]] std::optional<Kernel> find_kernel(std::string_view name);
 
 }  // namespace stowage

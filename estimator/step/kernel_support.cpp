@@ -51,6 +51,8 @@ std::string_view why_nowhere(Kernel kernel) {
     case Kernel::custom_forward:
     case Kernel::custom_backward:
       return "what it computes is not stated";
+    case Kernel::foreign:
+      return "not a kernel of this program";
     default:
       return "";
   }

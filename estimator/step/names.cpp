@@ -1,5 +1,6 @@
 // The printed names of the step graph's enumerations.
 #include <array>
+#include <unordered_map>
 
 #include "estimator/step/kernel.hpp"
 #include "estimator/step/step_graph.hpp"
@@ -22,6 +23,7 @@ std::string_view to_string(StorageClass storage_class) {
 }
 
 std::string_view to_string(Kernel kernel) {
+  if (kernel == Kernel::foreign) return "foreign";
   constexpr std::array<std::string_view, kernel_count> names{
       "convolution_forward",
       "convolution_backward_data",
@@ -121,6 +123,23 @@ std::string_view to_string(Kernel kernel) {
       "rotary_table",
       "relative_buckets"};
   return names[static_cast<std::size_t>(kernel)];
+}
+
+std::optional<Kernel> find_kernel(std::string_view name) {
+  static const auto by_name = [] {
+    std::unordered_map<std::string_view, Kernel> kernels;
+    for (int i = 0; i < kernel_count; ++i) {
+      kernels.emplace(to_string(static_cast<Kernel>(i)), static_cast<Kernel>(i));
+    }
+    return kernels;
+  }();
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string_view kernel_name(const KernelNode& node) {
+  return node.kernel == Kernel::foreign ? std::string_view(*node.foreign_kernel)
+                                        : to_string(node.kernel);
 }
 
 }  // namespace stowage

@@ -10,10 +10,22 @@
 
 namespace stowage {
 
+namespace {
+
+// The file without its folders: a step is the same wherever its description lies.
+std::string place_of(const SourceSpan& span) {
+  if (!span.source) return {};
+  const std::string& name = span.source->name;
+  return fmt::format("{}:{}:{}", name.substr(name.find_last_of('/') + 1), span.line, span.column);
+}
+
+}  // namespace
+
 StepBuilder::StepBuilder(const ModelGraph& model, const LoweringSettings& settings)
     : model_(model) {
   graph_.settings = settings;
   graph_.model = model.name;
+  for (const Operator& op : model.operators) graph_.origins.push_back({op.name, place_of(op.span)});
   tensor_needs_gradient_.resize(model.tensors.size(), false);
   values_.resize(model.tensors.size());
   gradients_.resize(model.tensors.size());

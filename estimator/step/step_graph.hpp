@@ -54,6 +54,13 @@ enum class Persistence {
                ///< runtimes do before node 0, to its last touch
 };
 
+/// Where nodes and storages come from. `lower` makes one for each operator of the model.
+struct Origin {
+  std::string layer;  ///< the layer's path: "layer1.0.conv1"
+  std::string place;  ///< in the source, where there is one: "resnet18.yaml:12:9"
+  bool operator==(const Origin&) const = default;
+};
+
 struct Storage {
   std::string name;  ///< unique: "conv1.weight", "conv1", "conv1.grad", "adam.conv1.weight.exp_avg"
   StorageClass storage_class = StorageClass::activation;
@@ -73,6 +80,7 @@ struct Storage {
   NodeId replaced_after;  ///< valid: a variable of the training script keeps it (PyTorch's
                           ///< `output`, `loss`): to the step's end, and the last step's until
                           ///< this node has run and the new one is assigned
+  bool operator==(const Storage&) const = default;
 };
 
 /// A kernel argument: a storage seen as a tensor. In the `stowage` set strides are contiguous and
@@ -84,6 +92,7 @@ struct TensorView {
   Shape shape;
   Shape strides;      ///< in elements
   Affine offset = 0;  ///< in elements
+  bool operator==(const TensorView&) const = default;
 };
 
 /// How a convolution's window moves: one number a spatial axis.
@@ -107,7 +116,7 @@ struct KernelNode {
   std::string name;  ///< unique: "conv1.forward", "conv1.backward.data", "update.conv1.weight"
   Kernel kernel = Kernel::copy;
   Phase phase = Phase::forward;
-  OperatorId op;                  ///< none: an update
+  OperatorId op;                  ///< its origin; none: an update
   int micro_batch = 0;            ///< which repetition of forward and backward
   std::vector<TensorView> reads;  ///< in kernel.hpp's order
   std::vector<TensorView> writes;
@@ -116,30 +125,43 @@ struct KernelNode {
   Attributes attributes;
   Affine flops;          ///< a multiply-add counts two
   int convolution = -1;  ///< index into StepGraph::convolutions, or -1
+  Shared<std::string> foreign_kernel =
+      {};  ///< Kernel::foreign: what whoever made the step calls it
+  bool operator==(const KernelNode&) const = default;
 };
 
 struct SavedTensor {
   OperatorId op;  ///< who saved it
   StorageId storage;
   std::string role;  ///< "input", "weight", "result", "mask", "indices", ...
+  bool operator==(const SavedTensor&) const = default;
 };
 
 struct StepGraph {
   LoweringSettings settings;
   std::string model;
+  std::vector<Origin> origins;  ///< by OperatorId
   std::vector<Storage> storages;
   std::vector<KernelNode> nodes;
-  std::vector<ConvolutionCall> convolutions;
-  std::vector<SavedTensor> saved;     ///< of one micro-batch
-  std::vector<TensorView> inputs;     ///< the model's inputs, micro-batch by micro-batch
-  TensorView output;                  ///< of the last micro-batch
-  std::vector<TensorView> losses;     ///< one a micro-batch
-  std::vector<TensorView> gradients;  ///< by ParameterId; storage none: no gradient
+  std::vector<ConvolutionCall> convolutions;  ///< one a node that has one, in the nodes' order
+  std::vector<SavedTensor> saved;             ///< of one micro-batch
+  std::vector<TensorView> inputs;             ///< the model's inputs, micro-batch by micro-batch
+  TensorView output;                          ///< of the last micro-batch
+  std::vector<TensorView> losses;             ///< one a micro-batch
+  std::vector<TensorView> gradients;          ///< by ParameterId; storage none: no gradient
   std::int64_t host_state_bytes = 0;  ///< what the optimizer keeps on the CPU: its step counters
 
   [[nodiscard]] const Storage& storage(StorageId id) const { return storages[id.index()]; }
   [[nodiscard]] const KernelNode& node(NodeId id) const { return nodes[id.index()]; }
+  /// The layer's path; none: "".
+  [[nodiscard]] std::string_view layer(OperatorId id) const {
+    return id.valid() ? std::string_view(origins[id.index()].layer) : std::string_view();
+  }
+  bool operator==(const StepGraph&) const = default;
 };
+
+/// The kernel's own name, a foreign one's as the step has it.
+[[nodiscard]] std::string_view kernel_name(const KernelNode& node);
 
 [[nodiscard]] std::string_view to_string(Phase phase);
 [[nodiscard]] std::string_view to_string(StorageClass storage_class);

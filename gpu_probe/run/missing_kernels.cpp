@@ -36,8 +36,8 @@ std::optional<DataType> missing_type(const KernelNode& node, KernelDevice device
 std::string text_of(const KernelNode& node, DataType type, KernelDevice device) {
   const std::string_view why = why_nowhere(node.kernel);
   return fmt::format("'{}' calls {} in {}, which the {} kernels do not have{}{}{}", node.name,
-                     to_string(node.kernel), to_string(type), to_string(device),
-                     why.empty() ? "" : " (", why, why.empty() ? "" : ")");
+                     kernel_name(node), to_string(type), to_string(device), why.empty() ? "" : " (",
+                     why, why.empty() ? "" : ")");
 }
 
 }  // namespace
@@ -45,14 +45,14 @@ std::string text_of(const KernelNode& node, DataType type, KernelDevice device) 
 std::vector<std::string> missing_kernels(const Plan& plan, const StepGraph& graph,
                                          KernelDevice gpu) {
   std::vector<std::string> texts;
-  std::set<std::tuple<Kernel, DataType, KernelDevice>> said;
+  std::set<std::tuple<std::string_view, DataType, KernelDevice>> said;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const KernelNode& node = graph.nodes[i];
     std::vector<KernelDevice> devices{KernelDevice::host};
     if (plan.nodes[i].device == Device::gpu && gpu != KernelDevice::host) devices.push_back(gpu);
     for (const KernelDevice device : devices) {
       const auto type = missing_type(node, device);
-      if (!type || !said.emplace(node.kernel, *type, device).second) continue;
+      if (!type || !said.emplace(kernel_name(node), *type, device).second) continue;
       texts.push_back(text_of(node, *type, device));
     }
   }

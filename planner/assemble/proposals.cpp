@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "estimator/base/hash.hpp"
-#include "estimator/memory/step_hash.hpp"
+#include "estimator/document/step_hash.hpp"
 #include "estimator/step/lower.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"

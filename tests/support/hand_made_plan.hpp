@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/memory/step_hash.hpp"
+#include "estimator/document/step_hash.hpp"
 #include "planner/plan/plan.hpp"
 
 namespace stowage::hand_made {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "estimator/base/hash.hpp"
-#include "estimator/memory/step_hash.hpp"
+#include "estimator/document/step_hash.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/lower.hpp"
 #include "planner/plan/plan.hpp"

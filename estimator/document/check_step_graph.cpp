@@ -1,0 +1,339 @@
+#include "estimator/document/check_step_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "estimator/memory/step_memory.hpp"
+#include "estimator/workspace/attention_workspace.hpp"
+
+namespace stowage {
+
+namespace {
+
+using Problem = std::optional<Diagnostic>;
+
+template <typename... Args>
+Problem problem(fmt::format_string<Args...> format, Args&&... args) {
+  return Diagnostic{.message = fmt::format(format, std::forward<Args>(args)...)};
+}
+
+template <typename Named>
+Problem repeated_name(const std::vector<Named>& all, std::string_view what) {
+  std::unordered_set<std::string_view> seen;
+  seen.reserve(all.size());
+  for (const Named& named : all) {
+    if (!seen.insert(named.name).second) return problem("two {} are called '{}'", what, named.name);
+  }
+  return std::nullopt;
+}
+
+// Sums over all parameters are made with plain arithmetic.
+Problem check_gradients(const StepGraph& graph) {
+  constexpr std::int64_t most_elements = std::int64_t{1} << 57;
+  std::int64_t elements = 0;
+  for (const TensorView& gradient : graph.gradients) {
+    const Affine count = element_count(gradient.shape);
+    if (!std::ranges::all_of(gradient.shape, &Affine::is_constant)) {
+      return problem("a parameter's gradient does not depend on the batch");
+    }
+    if (count.constant < 0 || count.constant > most_elements) {
+      return problem("a parameter's gradient has {} elements", count.constant);
+    }
+    elements += count.constant;
+    if (elements > most_elements) return problem("the parameters have too many elements");
+  }
+  return std::nullopt;
+}
+
+Problem check_lists(const StepGraph& graph, const std::vector<Parameter>& parameters) {
+  if (graph.nodes.empty()) return problem("there are no nodes: nothing is computed");
+  const auto micro_batches = static_cast<std::size_t>(graph.settings.micro_batches);
+  const bool trains = graph.settings.mode == Mode::train;
+  if (graph.inputs.size() % micro_batches != 0) {
+    return problem("{} inputs cannot be as many for each of {} micro-batches", graph.inputs.size(),
+                   micro_batches);
+  }
+  if (graph.losses.size() != (trains ? micro_batches : 0)) {
+    return problem("'losses' has {} tensors; {}", graph.losses.size(),
+                   trains ? fmt::format("it is one for each of {} micro-batches", micro_batches)
+                          : "an inference has none");
+  }
+  if (graph.gradients.size() != parameters.size()) {
+    return problem("'gradients' has {} tensors; it is one for each of {} parameters",
+                   graph.gradients.size(), parameters.size());
+  }
+  const auto is_missing = [](const TensorView& view) { return !view.storage.valid(); };
+  if (is_missing(graph.output) || std::ranges::any_of(graph.inputs, is_missing) ||
+      std::ranges::any_of(graph.losses, is_missing)) {
+    return problem("every input, every loss and the output has a storage");
+  }
+  return check_gradients(graph);
+}
+
+Problem check_order(const StepGraph& graph) {
+  int micro_batch = 0;
+  for (const KernelNode& node : graph.nodes) {
+    if (node.phase == Phase::update) continue;
+    if (node.micro_batch < micro_batch) {
+      return problem("node '{}' of micro-batch {} stands after one of micro-batch {}", node.name,
+                     node.micro_batch, micro_batch);
+    }
+    micro_batch = node.micro_batch;
+  }
+  return std::nullopt;
+}
+
+// Scratch, which is not placed but comes and goes with the nodes that use it.
+bool is_scratch(const Storage& storage) {
+  return storage.storage_class == StorageClass::temporary ||
+         storage.storage_class == StorageClass::workspace;
+}
+
+// What PyTorch's operator copies within itself is workspace, and two kernel calls use it.
+bool belongs_to_a_node(const StepGraph& graph, StorageId id) {
+  const StorageClass storage_class = graph.storage(id).storage_class;
+  return storage_class == StorageClass::temporary ||
+         (storage_class == StorageClass::workspace && graph.settings.kernels == KernelSet::stowage);
+}
+
+Problem check_temporaries(const StepGraph& graph) {
+  std::vector<std::int32_t> owner(graph.storages.size(), -1);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const KernelNode& node = graph.nodes[i];
+    const auto taken_elsewhere = [&](StorageId id) {
+      std::int32_t& of = owner[id.index()];
+      if (of < 0) of = static_cast<std::int32_t>(i);
+      return of != static_cast<std::int32_t>(i);
+    };
+    for (const StorageId id : node.temporaries) {
+      if (is_scratch(graph.storage(id))) continue;
+      return problem("node '{}' has '{}' among its temporaries, which is of class {}", node.name,
+                     graph.storage(id).name, to_string(graph.storage(id).storage_class));
+    }
+    const auto touches_anothers = [&](StorageId id) {
+      return belongs_to_a_node(graph, id) && taken_elsewhere(id);
+    };
+    const auto of_view = [&](const TensorView& view) { return touches_anothers(view.storage); };
+    if (std::ranges::any_of(node.reads, of_view) || std::ranges::any_of(node.writes, of_view) ||
+        std::ranges::any_of(node.temporaries, touches_anothers) ||
+        std::ranges::any_of(node.holds, touches_anothers)) {
+      return problem("node '{}' uses another node's temporary", node.name);
+    }
+  }
+  return std::nullopt;
+}
+
+// What is neither there before the step nor uploaded has to be written before it is read.
+Problem check_written_first(const StepGraph& graph) {
+  std::vector<bool> written(graph.storages.size(), false);
+  for (const KernelNode& node : graph.nodes) {
+    for (const TensorView& view : node.reads) {
+      const Storage& storage = graph.storage(view.storage);
+      if (storage.persistence != Persistence::transient || written[view.storage.index()]) continue;
+      if (is_scratch(storage)) continue;
+      return problem("node '{}' reads '{}' before anything has written it", node.name,
+                     storage.name);
+    }
+    for (const TensorView& view : node.writes) written[view.storage.index()] = true;
+  }
+  return std::nullopt;
+}
+
+Problem check_storage(const StepGraph& graph, const Storage& storage, const Touches& touches) {
+  const auto only_if = [&](bool has, Persistence persistence, std::string_view flag,
+                           std::string_view word) -> Problem {
+    if (!has || storage.persistence == persistence) return std::nullopt;
+    return problem("'{}' is not {}, so that it cannot have '{}'", storage.name, word, flag);
+  };
+  using enum Persistence;
+  if (auto found = only_if(storage.carries_over, persistent, "carries_over", "persistent")) {
+    return found;
+  }
+  if (auto found =
+          only_if(storage.first_made_by.valid(), persistent, "first_made_by", "persistent")) {
+    return found;
+  }
+  if (auto found =
+          only_if(storage.loaded_before.valid(), from_host, "loaded_before", "from the host")) {
+    return found;
+  }
+  if (auto found =
+          only_if(storage.replaced_after.valid(), transient, "replaced_after", "transient")) {
+    return found;
+  }
+  if (storage.loaded_before.valid() && !touches.empty() &&
+      touches.front() < storage.loaded_before.value) {
+    return problem("'{}' is used by a node before the one it is loaded before", storage.name);
+  }
+  const auto last_node = static_cast<std::int32_t>(graph.nodes.size()) - 1;
+  if (storage.first_made_by.valid() &&
+      (touches.empty() || storage.first_made_by.value >= last_node)) {
+    return problem("'{}' is made by a node of the first step and not used after it", storage.name);
+  }
+  const bool is_constant = storage.storage_class == StorageClass::parameter;
+  if (is_constant && (!storage.bytes.is_constant() || storage.bytes.constant < 0)) {
+    return problem("the bytes of parameter '{}' do not depend on the batch", storage.name);
+  }
+  return std::nullopt;
+}
+
+/// One past the largest element that a view reaches; none: it has no elements.
+std::optional<Affine> reach(const TensorView& view) {
+  Affine last = view.offset;
+  for (std::size_t i = 0; i < view.shape.size(); ++i) {
+    if (view.shape[i] == Affine(0)) return std::nullopt;
+    last = last + (view.shape[i] - Affine(1)) * view.strides[i];
+  }
+  return last + Affine(1);
+}
+
+bool is_within(const TensorView& view, const Affine& bytes, std::optional<std::int64_t> batch) {
+  const std::optional<Affine> end = reach(view);
+  if (!end) return true;
+  const Affine needed = *end * Affine(element_size(view.type));
+  if (batch) return needed.at(*batch) <= bytes.at(*batch);
+  // Both are linear in the batch: at 1 and beyond it.
+  return needed.at(1) <= bytes.at(1) && needed.slope <= bytes.slope;
+}
+
+Problem check_view(const StepGraph& graph, const TensorView& view, std::string_view whose,
+                   std::optional<std::int64_t> batch) {
+  if (!view.storage.valid()) return std::nullopt;
+  const Storage& storage = graph.storage(view.storage);
+  const auto is_negative = [](const Affine& a) { return a.constant < 0 && a.slope <= 0; };
+  if (is_negative(view.offset) || std::ranges::any_of(view.strides, is_negative)) {
+    return problem("{} sees '{}' with a negative stride or offset", whose, storage.name);
+  }
+  try {
+    if (!is_within(view, storage.bytes, batch)) {
+      return problem("{} sees '{}' as {} of {}, which is more than its {} bytes", whose,
+                     storage.name, to_string(view.type), to_string(view.shape),
+                     storage.bytes.to_string());
+    }
+  } catch (const ArithmeticOverflow&) {
+    return problem("{} sees '{}' as a tensor past 64 bits", whose, storage.name);
+  } catch (const NotAffine&) {
+    return problem("{} sees '{}' as a tensor that grows faster than the batch", whose,
+                   storage.name);
+  }
+  const bool whole = view.offset == Affine(0) && view.strides == contiguous_strides(view.shape);
+  if (graph.settings.kernels == KernelSet::stowage && !whole) {
+    return problem("{} sees '{}' with strides or an offset, which the stowage kernels do not take",
+                   whose, storage.name);
+  }
+  return std::nullopt;
+}
+
+Problem check_views(const StepGraph& graph, std::optional<std::int64_t> batch) {
+  const auto first_of = [&](const std::vector<TensorView>& views,
+                            std::string_view whose) -> Problem {
+    for (const TensorView& view : views) {
+      if (auto found = check_view(graph, view, whose, batch)) return found;
+    }
+    return std::nullopt;
+  };
+  for (const KernelNode& node : graph.nodes) {
+    const std::string whose = fmt::format("node '{}'", node.name);
+    if (auto found = first_of(node.reads, whose)) return found;
+    if (auto found = first_of(node.writes, whose)) return found;
+  }
+  if (auto found = first_of(graph.inputs, "'inputs'")) return found;
+  if (auto found = first_of(graph.losses, "'losses'")) return found;
+  if (auto found = first_of(graph.gradients, "'gradients'")) return found;
+  return first_of({graph.output}, "'output'");
+}
+
+template <typename Value>
+bool has(const KernelNode& node, std::string_view name) {
+  return std::ranges::any_of(node.attributes.entries(), [&](const auto& entry) {
+    return entry.first == name && std::holds_alternative<Value>(entry.second);
+  });
+}
+
+Problem check_attention(const KernelNode& node) {
+  const bool forward = node.kernel == Kernel::attention_forward;
+  if (!forward && node.kernel != Kernel::attention_backward) return std::nullopt;
+  if (!has<std::string>(node, "implementation")) {
+    return problem("node '{}' is attention and lacks the attribute 'implementation'", node.name);
+  }
+  if (!is_cudnn_attention(node)) return std::nullopt;
+  if (!has<bool>(node, "causal") || !has<double>(node, "dropout")) {
+    return problem("node '{}' is cuDNN's attention and lacks the attribute 'causal' or 'dropout'",
+                   node.name);
+  }
+  // forward: q, k, v, [bias] -> out; backward: dout, q, k, v, out, logsumexp, [bias]
+  const std::size_t tensors = forward ? 3 : 5;
+  const std::size_t most = forward ? 4 : 7;
+  bool fits = node.reads.size() >= (forward ? 3 : 6) && node.reads.size() <= most &&
+              !node.writes.empty() && (!forward || node.writes.front().shape.size() == 4);
+  for (std::size_t i = 0; fits && i < tensors; ++i) fits = node.reads[i].shape.size() == 4;
+  if (fits && node.reads.size() == most) {
+    const std::size_t axes = node.reads.back().shape.size();
+    fits = axes >= 1 && axes <= 4;
+  }
+  if (fits) return std::nullopt;
+  return problem("node '{}' is cuDNN's attention and has not its arguments", node.name);
+}
+
+// What a run's first values follow from (gpu_probe/run/initial_values.cpp). All else a kernel
+// checks itself when it is called.
+Problem check_arguments(const KernelNode& node) {
+  // An index is drawn from below the extent.
+  const auto has_extent = [&](std::size_t argument, std::size_t axis) {
+    if (node.reads.size() <= argument || node.reads[argument].shape.size() <= axis) return false;
+    const Affine extent = node.reads[argument].shape[axis];
+    return extent.at(1) >= 1 && extent.slope >= 0;
+  };
+  if (node.writes.empty()) return problem("node '{}' writes nothing", node.name);
+  bool fits = true;
+  switch (node.kernel) {
+    case Kernel::embedding_forward:
+      fits = has_extent(1, 0);
+      break;
+    case Kernel::cross_entropy_forward:
+    case Kernel::nll_loss_forward:
+      fits = has_extent(0, 1) && node.reads.size() > 1;
+      break;
+    case Kernel::bce_forward:
+      fits = !node.attributes.has("logits") || has<bool>(node, "logits");
+      break;
+    case Kernel::unary_forward:
+      fits = has<std::string>(node, "function") &&
+             (node.attributes.text("function") != "power" || has<double>(node, "exponent"));
+      break;
+    default:
+      break;
+  }
+  if (fits) return std::nullopt;
+  return problem("node '{}' lacks an argument or an attribute of {}", node.name,
+                 to_string(node.kernel));
+}
+
+}  // namespace
+
+std::optional<Diagnostic> step_graph_problem(const StepGraph& graph,
+                                             const std::vector<Parameter>& parameters,
+                                             std::optional<std::int64_t> batch) {
+  if (auto found = check_lists(graph, parameters)) return found;
+  if (auto found = repeated_name(graph.nodes, "nodes")) return found;
+  if (auto found = repeated_name(graph.storages, "storages")) return found;
+  if (auto found = check_order(graph)) return found;
+  if (auto found = check_temporaries(graph)) return found;
+  if (auto found = check_written_first(graph)) return found;
+  const std::vector<Touches> touches = storage_touches(graph);
+  for (std::size_t i = 0; i < graph.storages.size(); ++i) {
+    if (auto found = check_storage(graph, graph.storages[i], touches[i])) return found;
+  }
+  for (const KernelNode& node : graph.nodes) {
+    if (auto found = check_attention(node)) return found;
+    if (graph.settings.kernels != KernelSet::stowage) continue;  // what does not run
+    if (auto found = check_arguments(node)) return found;
+  }
+  return check_views(graph, batch);
+}
+
+}  // namespace stowage

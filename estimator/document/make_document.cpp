@@ -1,0 +1,116 @@
+#include "estimator/document/make_document.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "estimator/model/operator_row.hpp"
+#include "estimator/step/lower.hpp"
+
+namespace stowage {
+
+namespace {
+
+bool is_kept(StorageClass storage_class) {
+  return storage_class == StorageClass::activation ||
+         storage_class == StorageClass::saved_auxiliary;
+}
+
+// Lowered for inference each result that has memory of its own is a storage of the tensor's name;
+// in-place results and views are none, nor is what a kernel needs inside.
+std::optional<Affine> result_bytes(const ModelGraph& model) {
+  const auto step = lower(model, {.kernels = KernelSet::pytorch, .mode = Mode::inference});
+  if (!step) return std::nullopt;
+  std::set<std::string_view> results;
+  for (const ModelTensor& tensor : model.tensors) {
+    if (tensor.producer.valid()) results.insert(tensor.name);
+  }
+  try {
+    Affine bytes;
+    for (const Storage& storage : step->storages) {
+      if (storage.storage_class != StorageClass::activation) continue;
+      if (results.contains(storage.name)) bytes = bytes + storage.bytes;
+    }
+    return bytes;
+  } catch (const ArithmeticOverflow&) {
+    return std::nullopt;
+  }
+}
+
+std::shared_ptr<const StepGraph> evaluation_of(const ModelGraph& model, LoweringSettings lowering) {
+  lowering.mode = Mode::inference;
+  lowering.micro_batches = 1;
+  auto graph = lower(model, lowering);
+  return graph ? std::make_shared<const StepGraph>(*std::move(graph)) : nullptr;
+}
+
+}  // namespace
+
+// A tied parameter counts at its first owner, so that the rows add up to the model's.
+std::vector<Layer> layers_of(const ModelGraph& model) {
+  std::vector<Layer> layers;
+  std::set<ParameterId> counted;
+  for (const Operator& op : model.operators) {
+    Layer layer{.name = op.name, .op = std::string(op.row->name)};
+    if (!op.outputs.empty()) layer.output = model.tensor(op.outputs.front()).type.shape;
+    for (const ParameterId id : op.parameters) {
+      const Parameter& parameter = model.parameter(id);
+      if (parameter.is_buffer || !counted.insert(id).second) continue;
+      layer.parameters += element_count(parameter.type.shape).constant;
+    }
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+Result<void> add_costs(const ModelGraph& model, TensorLayout layout, std::vector<Layer>& layers) {
+  const bool trains = model.loss.valid();
+  const auto step = lower(model, {.kernels = KernelSet::pytorch,
+                                  .mode = trains ? Mode::train : Mode::inference,
+                                  .step = {.layout = layout}});
+  if (!step) return tl::unexpected(step.error());
+  for (const KernelNode& node : step->nodes) {
+    if (!node.op.valid() || node.phase == Phase::backward) continue;
+    Affine& flops = layers[node.op.index()].flops;
+    flops = flops + node.flops;
+  }
+  std::set<StorageId> counted;
+  for (const SavedTensor& saved : step->saved) {
+    const Storage& storage = step->storage(saved.storage);
+    if (!is_kept(storage.storage_class) || !counted.insert(saved.storage).second) continue;
+    Affine& bytes = layers[saved.op.index()].saved_bytes;
+    bytes = bytes + storage.bytes;
+  }
+  return {};
+}
+
+Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& chosen,
+                                   Runtime runtime, std::optional<std::int64_t> seq,
+                                   const DocumentParts& parts) {
+  auto graph = lower(model, chosen.lowering);
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  StepDocument document;
+  document.source = model.source;
+  document.graph = std::make_shared<const StepGraph>(*std::move(graph));
+  document.runtime = runtime;
+  document.precision = model.precision;
+  if (model.default_seq > 0) document.seq = seq.value_or(model.default_seq);
+  document.accumulation = chosen.accumulation;
+  document.parameters = model.parameters;
+  document.layers = layers_of(model);
+  if (parts.costs) {
+    std::vector<Layer> layers = document.layers;
+    if (add_costs(model, chosen.lowering.step.layout, layers)) {
+      document.layers = std::move(layers);
+      document.has_costs = true;
+    }
+  }
+  if (parts.result_bytes) document.result_bytes = result_bytes(model);
+  const bool trains = chosen.lowering.mode == Mode::train;
+  if (parts.evaluation && trains) document.evaluation = evaluation_of(model, chosen.lowering);
+  document.warnings = model.warnings;
+  document.warnings.insert(document.warnings.end(), chosen.warnings.begin(), chosen.warnings.end());
+  return document;
+}
+
+}  // namespace stowage

@@ -1,0 +1,248 @@
+#include <algorithm>
+#include <cmath>
+
+#include "estimator/document/check_step_graph.hpp"
+#include "estimator/document/read_graph.hpp"
+#include "estimator/document/step_document.hpp"
+#include "estimator/document/words.hpp"
+#include "estimator/optimizer/optimizer_row.hpp"
+
+namespace stowage {
+
+namespace {
+
+using Kind = JsonValue::Kind;
+
+constexpr std::int64_t most_elements = std::int64_t{1} << 57;  // of all parameters
+constexpr std::int64_t most_micro_batches = 1'000'000;
+
+void check_format(Members& members) {
+  const JsonValue format = members.required("format");
+  if (!format.is(Kind::text) || format.text() != step_format) {
+    refuse(format, fmt::format("'format' must be \"{}\"", step_format));
+  }
+  const JsonValue version = members.required("version");
+  if (!version.is(Kind::integer) || version.integer() != step_version) {
+    refuse(version,
+           fmt::format("this program reads version {} of step files, not {}", step_version,
+                       version.describe()),
+           "stowage lower writes one from its description");
+  }
+}
+
+OptimizerSettings optimizer_of(const JsonValue& value) {
+  Members members(value, "'optimizer'");
+  const JsonValue name = members.required("name");
+  OptimizerSettings settings;
+  settings.name = text_of(name, "the optimizer's name");
+  if (find_optimizer(settings.name) == nullptr) {
+    std::vector<std::string_view> names;
+    for (const OptimizerRow& row : optimizer_table()) names.push_back(row.name);
+    refuse_word(name, "the optimizer's name", names);
+  }
+  for (const OptimizerSetting& setting : setting_table()) {
+    const JsonValue given = members.required(setting.spec.name);
+    if (std::holds_alternative<bool OptimizerSettings::*>(setting.member)) {
+      set_value(settings, setting, boolean_of(given, setting.spec.name));
+    } else {
+      set_value(settings, setting, real_of(given, setting.spec.name));
+    }
+  }
+  settings.implementation = choice_of(members.required("implementation"),
+                                      "the optimizer's implementation", optimizer_implementations);
+  settings.master_weights =
+      choice_of(members.required("master_weights"), "'master_weights'", master_weight_kinds);
+  members.finish();
+  if (const auto problem = problem_of(settings)) refuse(value, problem->message, problem->hint);
+  return settings;
+}
+
+LoweringSettings settings_of(const JsonValue& value) {
+  Members members(value, "'settings'");
+  constexpr int most_copies = 1000;  // of inputs: augmented, prefetched
+  const auto number = [&](std::string_view key, std::int64_t least, std::int64_t most) {
+    return static_cast<int>(
+        integer_of(members.required(key), fmt::format("'{}'", key), least, most));
+  };
+  const auto flag = [&](std::string_view key) {
+    return boolean_of(members.required(key), fmt::format("'{}'", key));
+  };
+  LoweringSettings settings;
+  settings.kernels = choice_of(members.required("kernels"), "'kernels'", kernel_sets);
+  settings.mode = choice_of(members.required("mode"), "'mode'", modes);
+  settings.optimizer = optimizer_of(members.required("optimizer"));
+  settings.micro_batches = number("micro_batches", 1, most_micro_batches);
+  settings.step.zero_grad = choice_of(members.required("zero_grad"), "'zero_grad'", zero_grads);
+  settings.step.augment = number("augment", 0, most_copies);
+  settings.step.prefetch = number("prefetch", 0, most_copies);
+  settings.step.layout = choice_of(members.required("layout"), "'layout'", tensor_layouts);
+  const JsonValue capability = members.required("compute_capability");
+  settings.compute_capability = real_of(capability, "'compute_capability'");
+  constexpr double most_capability = 1000;
+  if (!(settings.compute_capability >= 0 && settings.compute_capability < most_capability)) {
+    refuse(capability, "'compute_capability' is not one: 8.6 is");
+  }
+  settings.convolutions = {.tf32 = flag("tf32"),
+                           .deterministic = flag("deterministic"),
+                           .benchmark = flag("cudnn_benchmark")};
+  settings.parallel = {.gpus = number("gpus", 1, most_gpus),
+                       .zero = number("zero", 0, last_zero_stage)};
+  members.finish();
+  return settings;
+}
+
+// Whoever evaluates does so under the settings of the training step.
+LoweringSettings of_evaluation(LoweringSettings settings) {
+  settings.mode = Mode::inference;
+  settings.micro_batches = 1;
+  return settings;
+}
+
+std::vector<Parameter> parameters_of(const JsonValue& list, const std::vector<Shape>& shapes) {
+  expect(list, Kind::array, "'parameters'");
+  std::vector<Parameter> parameters;
+  std::int64_t elements = 0;
+  for (auto at = list.begin(); !(at == list.end()); ++at) {
+    Row row(*at, "a parameter");
+    Parameter parameter;
+    parameter.name = name_of(row.next("name"), "a parameter's name");
+    parameter.type.type = choice_of(row.next("type"), "a parameter's type", data_types);
+    const JsonValue shape = row.next("shape");
+    parameter.type.shape = tensor_shape(shape, shapes);
+    if (!std::ranges::all_of(parameter.type.shape, &Affine::is_constant)) {
+      refuse(shape, "a parameter's shape does not depend on the batch");
+    }
+    elements += element_count(parameter.type.shape).constant;
+    if (elements < 0 || elements > most_elements) refuse(shape, "too many elements");
+    const ParameterKind kind = choice_of(row.next("kind"), "a parameter's kind", parameter_kinds);
+    parameter.trainable = kind == ParameterKind::trained;
+    parameter.is_buffer = kind == ParameterKind::buffer;
+    row.finish();
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+void read_layers(const JsonValue& list, const std::vector<Shape>& shapes, StepDocument& document) {
+  expect(list, Kind::array, "'layers'");
+  document.has_costs = list.size() > 0;
+  for (auto at = list.begin(); !(at == list.end()); ++at) {
+    Row row(*at, "a layer");
+    Layer layer;
+    layer.name = text_of(row.next("name"), "a layer's name");
+    layer.op = text_of(row.next("operator"), "a layer's operator");
+    layer.output = shapes[index_of(row.next("shape"), "a shape's number", shapes.size())];
+    layer.parameters = integer_of(row.next("parameters"), "a layer's parameters");
+    if (const auto flops = row.next_if_any()) {
+      layer.flops = affine_of(*flops, "a layer's FLOPs");
+      layer.saved_bytes = affine_of(row.next("saved bytes"), "a layer's saved bytes");
+    } else {
+      document.has_costs = false;
+    }
+    row.finish();
+    document.layers.push_back(std::move(layer));
+  }
+}
+
+Diagnostics warnings_of(const JsonValue& list) {
+  expect(list, Kind::array, "'warnings'");
+  Diagnostics warnings;
+  constexpr std::int64_t last_line = std::int64_t{1} << 30;
+  for (auto at = list.begin(); !(at == list.end()); ++at) {
+    Members members(*at, "a warning");
+    Diagnostic warning{.severity = Severity::warning,
+                       .message = text_of(members.required("message"), "a warning's message")};
+    if (const auto hint = members.find("hint")) warning.hint = text_of(*hint, "a warning's hint");
+    if (const auto file = members.find("file")) {
+      warning.span.source = std::make_shared<const SourceText>(
+          SourceText{.name = text_of(*file, "a warning's file"), .text = {}});
+      warning.span.line =
+          static_cast<int>(integer_of(members.required("line"), "a warning's line", 0, last_line));
+      warning.span.column = static_cast<int>(
+          integer_of(members.required("column"), "a warning's column", 0, last_line));
+    }
+    members.finish();
+    warnings.push_back(std::move(warning));
+  }
+  return warnings;
+}
+
+StepDocument document_of(const JsonValue& root) {
+  Members members(root, "a step file");
+  check_format(members);
+  StepDocument document;
+  document.written_by = text_of(members.required("written_by"), "'written_by'");
+  const std::string model = name_of(members.required("model"), "'model'");
+  document.source = text_of(members.required("source"), "'source'");
+  document.runtime = choice_of(members.required("runtime"), "'runtime'", runtimes);
+  document.precision = [&] {
+    const JsonValue value = members.required("precision");
+    const std::string word = text_of(value, "'precision'");
+    if (const auto known = parse_precision(word)) return *known;
+    refuse_word(value, "'precision'", precision_names());
+  }();
+  if (const auto seq = members.find("seq")) document.seq = integer_of(*seq, "'seq'", 1);
+  document.accumulation = integer_of(members.required("accumulation"), "'accumulation'", 1);
+  if (const auto batch = members.find("batch")) document.batch = integer_of(*batch, "'batch'", 1);
+  const JsonValue fixed = members.required("fixed_batch");
+  document.fixed_batch = boolean_of(fixed, "'fixed_batch'");
+  if (document.fixed_batch && !document.batch) refuse(fixed, "a step of a fixed batch says which");
+  const JsonValue settings_value = members.required("settings");
+  const LoweringSettings settings = settings_of(settings_value);
+  if (kernel_set_of(document.runtime) != settings.kernels) {
+    refuse(settings_value, fmt::format("the runtime {} does not run the kernels of {}",
+                                       to_string(document.runtime), to_string(settings.kernels)));
+  }
+  StepTables tables;
+  tables.origins = read_origins(members.required("origins"));
+  tables.shapes = read_shapes(members.required("shapes"));
+  tables.layouts = read_layouts(members.required("layouts"), tables.shapes);
+  tables.attributes = read_attributes(members.required("attributes"), tables.shapes);
+  tables.convolutions = read_convolutions(members.required("convolutions"), tables.shapes);
+  document.parameters = parameters_of(members.required("parameters"), tables.shapes);
+  tables.parameters = document.parameters.size();
+  read_layers(members.required("layers"), tables.shapes, document);
+  if (const auto bytes = members.find("result_bytes")) {
+    document.result_bytes = affine_of(*bytes, "'result_bytes'");
+  }
+  document.warnings = warnings_of(members.required("warnings"));
+
+  const auto graph_of = [&](const JsonValue& value, std::string_view what,
+                            const LoweringSettings& of) {
+    StepGraph graph = read_graph(value, what, tables, of);
+    graph.model = model;
+    if (auto problem = step_graph_problem(graph, document.parameters,
+                                          document.fixed_batch ? document.batch : std::nullopt)) {
+      refuse(value, fmt::format("{}: {}", what, problem->message), problem->hint);
+    }
+    return std::make_shared<const StepGraph>(std::move(graph));
+  };
+  document.graph = graph_of(members.required("step"), "the step", settings);
+  if (const auto evaluation = members.find("evaluation")) {
+    document.evaluation = graph_of(*evaluation, "the evaluation", of_evaluation(settings));
+  }
+  members.finish();
+  return document;
+}
+
+}  // namespace
+
+bool is_step_file(std::string_view text) {
+  constexpr std::size_t looked_at = 4096;
+  text = text.substr(0, looked_at);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] != '{') return false;
+  return text.find(fmt::format("\"{}\"", step_format)) != std::string_view::npos;
+}
+
+Result<StepDocument> read_step(SourceTextPtr source) {
+  const auto tree = read_json(std::move(source));
+  if (!tree) return tl::unexpected(tree.error());
+  try {
+    return document_of(tree->root());
+  } catch (Refusal& refusal) {
+    return tl::unexpected(std::move(refusal.diagnostics));
+  }
+}
+
+}  // namespace stowage

@@ -1,0 +1,70 @@
+// StepDocument: a step as stages exchange it, and its file (docs/step-file.md has the format).
+//
+// Complete: whoever has one needs neither the description that it was lowered from nor the
+// catalogue of operators. Sizes are affine in the batch, so that one document serves every batch,
+// but for a step that was recorded at one batch only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/base/precision.hpp"
+#include "estimator/model/model_graph.hpp"
+#include "estimator/base/runtime.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+/// A row of the table that `summary` prints.
+struct Layer {
+  std::string name;             ///< its path: "layer1.0.conv1"
+  std::string op;               ///< "conv2d"
+  Shape output;                 ///< of its first result
+  std::int64_t parameters = 0;  ///< elements; a tied parameter counts at its first owner
+  Affine flops = 0;             ///< of its forward pass
+  Affine saved_bytes = 0;       ///< that it is the first to keep for the backward pass
+  bool operator==(const Layer&) const = default;
+};
+
+struct StepDocument {
+  std::string written_by;  ///< the program: "stowage 0.1.0"
+  std::string source;      ///< whose implementation the model is: "torchvision resnet18"
+  std::shared_ptr<const StepGraph> graph;
+  /// The same model lowered for inference, in the process that trains; null: not included.
+  std::shared_ptr<const StepGraph> evaluation;
+  Runtime runtime = Runtime::pytorch;  ///< that the step was made for
+  Precision precision = Precision::fp32;
+  std::int64_t seq = 0;                    ///< 0: the model has no symbol `seq`
+  std::int64_t accumulation = 1;           ///< micro-batches before an update
+  std::optional<std::int64_t> batch = {};  ///< of one micro-batch, that it was made with
+  bool fixed_batch = false;           ///< it was recorded at `batch`, and has no sizes at another
+  std::vector<Parameter> parameters;  ///< by ParameterId
+  std::vector<Layer> layers;
+  bool has_costs = false;  ///< the layers' flops and saved_bytes are known
+  /// Bytes of all layers' results that have memory of their own, for the rule of thumb.
+  std::optional<Affine> result_bytes = {};
+  Diagnostics warnings;  ///< that were given when it was made
+};
+
+inline constexpr std::string_view step_format = "stowage-step";
+inline constexpr int step_version = 1;
+
+/// Whether a text is a step file's, by its first member: nothing else is looked at.
+[[nodiscard]] bool is_step_file(std::string_view text);
+
+[[nodiscard]] std::string write_step(const StepDocument& document);
+
+/// Errors, with their place: not JSON; another format or version; a member or a word that the
+/// format does not know; a number out of its range; whatever check_step_graph refuses.
+[[nodiscard]] Result<StepDocument> read_step(SourceTextPtr source);
+
+/// The graph alone, as the step file has it, without the origins' places. Two graphs are equal but
+/// for those if and only if these texts are.
+[[nodiscard]] std::string canonical_text(const StepGraph& graph);
+
+}  // namespace stowage

@@ -1,0 +1,57 @@
+// The words of the step file for enumerations that are printed nowhere else.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "estimator/base/data_type.hpp"
+#include "estimator/optimizer/optimizer_settings.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+[[nodiscard]] constexpr std::string_view to_string(Persistence persistence) {
+  constexpr std::array<std::string_view, 3> names{"transient", "persistent", "from_host"};
+  return names[static_cast<std::size_t>(persistence)];
+}
+
+[[nodiscard]] constexpr std::string_view to_string(ConvolutionCall::Direction direction) {
+  constexpr std::array<std::string_view, 3> names{"forward", "backward_data", "backward_filter"};
+  return names[static_cast<std::size_t>(direction)];
+}
+
+/// What becomes of a parameter: a row's last word in the step file.
+enum class ParameterKind { trained, frozen, buffer };
+[[nodiscard]] constexpr std::string_view to_string(ParameterKind kind) {
+  constexpr std::array<std::string_view, 3> names{"trained", "frozen", "buffer"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+// All values of an enumeration, for readers.
+inline constexpr std::array persistences{Persistence::transient, Persistence::persistent,
+                                         Persistence::from_host};
+inline constexpr std::array convolution_directions{ConvolutionCall::Direction::forward,
+                                                   ConvolutionCall::Direction::backward_data,
+                                                   ConvolutionCall::Direction::backward_filter};
+inline constexpr std::array parameter_kinds{ParameterKind::trained, ParameterKind::frozen,
+                                            ParameterKind::buffer};
+inline constexpr std::array kernel_sets{KernelSet::pytorch, KernelSet::stowage};
+inline constexpr std::array modes{Mode::train, Mode::inference};
+inline constexpr std::array phases{Phase::forward, Phase::loss, Phase::backward, Phase::update};
+inline constexpr std::array zero_grads{ZeroGrad::to_none, ZeroGrad::to_zero};
+inline constexpr std::array tensor_layouts{TensorLayout::contiguous, TensorLayout::channels_last};
+inline constexpr std::array data_types{DataType::float32,  DataType::float64, DataType::float16,
+                                       DataType::bfloat16, DataType::int64,   DataType::int32,
+                                       DataType::uint8,    DataType::boolean};
+inline constexpr std::array optimizer_implementations{
+    OptimizerImplementation::usual, OptimizerImplementation::for_loop,
+    OptimizerImplementation::foreach, OptimizerImplementation::fused};
+inline constexpr std::array master_weight_kinds{MasterWeights::none, MasterWeights::weights,
+                                                MasterWeights::weights_and_gradients};
+inline constexpr auto storage_classes = [] {
+  std::array<StorageClass, storage_class_count> classes{};
+  for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<StorageClass>(i);
+  return classes;
+}();
+
+}  // namespace stowage

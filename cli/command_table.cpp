@@ -130,12 +130,13 @@ const std::vector<CommandSpec>& table() {
        .run = answered<read_planning_request, run_planning>},
       {.name = "validate",
        .summary = "re-check a plan, then run it",
-       .details = "Reads a plan, lowers its model again and recounts everything by the definition; "
-                  "then runs it, on the CPU in an arena of the planned size or on a GPU, and "
-                  "compares bytes and numbers with the same step with everything resident. Exit "
-                  "code 1: a check failed, 3: --on cuda where there is no GPU to run on.",
+       .details =
+           "Reads a plan and recounts everything by the definition, from the step that it "
+           "holds; then runs it, on the CPU in an arena of the planned size or on a GPU, and "
+           "compares bytes and numbers with the same step with everything resident. Exit "
+           "code 1: a check failed, 3: --on cuda where there is no GPU to run on.",
        .positionals = {{.name = "PLAN", .help = "a plan's file, or '-' for stdin"}},
-       .options = {"model-only", "on", "format", "no-cache"},
+       .options = {"model-only", "source", "on", "format", "no-cache"},
        .examples = {"stowage validate m.yaml --on host", "stowage validate m.yaml --model-only"},
        .run = answered<read_validate_request, run_validate>},
       {.name = "export",

@@ -7,7 +7,6 @@
 
 #include "cli/step_report.hpp"
 #include "gpu_probe/host/host_backend.hpp"
-#include "planner/plan/plan_step.hpp"
 
 namespace stowage {
 
@@ -16,8 +15,10 @@ namespace {
 Bytes pcie_bytes(const Plan& plan) { return plan.totals.h2d + plan.totals.d2h; }
 
 std::int64_t nodes_on_cpu(const Plan& plan) {
-  return std::count_if(plan.nodes.begin(), plan.nodes.end(),
-                       [](const PlannedNode& node) { return node.device != Device::gpu; });
+  return std::count_if(plan.nodes.begin(), plan.nodes.end(), [&](const PlannedNode& node) {
+    const Processor& processor = plan.machine.processor(node.processor);
+    return processor.kind == ProcessorKind::cpu;
+  });
 }
 
 Json plan_json(const Plan& plan, const PlanProof& proof) {
@@ -41,7 +42,7 @@ Json plan_json(const Plan& plan, const PlanProof& proof) {
                       {"all_gpu_step_seconds", totals.all_gpu_step_seconds},
                       {"arena_bytes", totals.arena},
                       {"arena_lower_bound_bytes", totals.arena_lower_bound},
-                      {"micro_batches", plan.inputs.lowering.micro_batches},
+                      {"micro_batches", plan.step.graph->settings.micro_batches},
                       {"nodes_on_cpu", nodes_on_cpu(plan)},
                       {"remarks", std::move(remarks)},
                       {"validation", Json::Object{{"model", to_string(proof.model)},
@@ -124,7 +125,7 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
       {"host", Json::Object{{"name", request.host.name},
                             {"source", request.host.source},
                             {"memory_bytes", request.host.memory}}},
-      {"workspace_source", plans.front().inputs.workspace_origin},
+      {"workspace_source", to_string(workspace_origin(plans.front()))},
       {"settings", settings_json(request.model, {.lowering = request.lowering}, request.batch,
                                  request.model_options.seq, runtime)}};
   out.listing = proposals(plans);
@@ -167,11 +168,9 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
 }
 
 Result<RunReport> run_on_host(const Plan& plan) {
-  const auto graph = plan_step(plan);
-  if (!graph) return tl::unexpected(graph.error());
   auto backend = open_host_backend();
   if (!backend) return tl::unexpected(std::move(backend.error()));
-  return run_plan(plan, *graph, **backend);
+  return run_plan(plan, **backend);
 }
 
 }  // namespace stowage

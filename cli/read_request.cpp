@@ -177,6 +177,7 @@ Result<ValidateRequest> read_validate_request(const Arguments& arguments) {
   }
   return ValidateRequest{.plan = arguments.positionals().front(),
                          .keep_answers = !arguments.flag("no-cache"),
+                         .compare_source = arguments.flag("source"),
                          .run = !model_only,
                          .on = arguments.text("on") == "cuda" ? RunOn::cuda : RunOn::host,
                          .insists = arguments.given("on")};

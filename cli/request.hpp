@@ -94,6 +94,7 @@ enum class RunOn { host, cuda };
 struct ValidateRequest {
   std::string plan;  ///< a file, or "-" for stdin
   bool keep_answers = true;
+  bool compare_source = false;  ///< with what the description in the plan lowers to now
   bool run = true;
   RunOn on = RunOn::host;
   bool insists = false;  ///< the run was asked for by name, and is no mere default

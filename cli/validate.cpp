@@ -10,7 +10,6 @@
 #include "gpu_probe/cudnn/workspace_source.hpp"
 #include "gpu_probe/host/host_backend.hpp"
 #include "planner/plan/plan_file.hpp"
-#include "planner/plan/plan_step.hpp"
 
 namespace stowage {
 
@@ -125,9 +124,7 @@ Result<void> run_it(const Plan& plan, RunOn where, Proceedings& proceedings) {
     return {};
   }
   if (!backend) return tl::unexpected(std::move(backend.error()));
-  const auto graph = plan_step(plan);
-  if (!graph) return tl::unexpected(graph.error());
-  auto run = run_plan(plan, *graph, **backend, {.tolerance = on_cuda ? cuda_tolerance : 0.0});
+  auto run = run_plan(plan, **backend, {.tolerance = on_cuda ? cuda_tolerance : 0.0});
   if (!run) return tl::unexpected(std::move(run.error()));
   proceedings.add(on_cuda ? "cuda" : "host", run->checks);
   proceedings.run = std::move(*run);
@@ -166,9 +163,13 @@ Result<Answer> run_validate(const ValidateRequest& request) {
 
   Proceedings proceedings;
   CudnnWorkspaceSource workspaces(plan->inputs.card, answer_folder(request.keep_answers));
-  proceedings.add("model", validate_plan(*plan, workspaces).checks);
+  std::vector<Check> on_paper = validate_plan(*plan, workspaces).checks;
+  on_paper.push_back(request.compare_source
+                         ? compare_with_source(*plan)
+                         : Check{"source not compared", true, "--source compares"});
+  proceedings.add("model", on_paper);
 
-  const bool executable = plan->inputs.lowering.kernels == KernelSet::stowage;
+  const bool executable = plan->step.graph->settings.kernels == KernelSet::stowage;
   if (!request.run) {
     proceedings.not_run = "only the model checks were asked for";
   } else if (!proceedings.passed()) {
@@ -185,7 +186,7 @@ Result<Answer> run_validate(const ValidateRequest& request) {
   out.json = json_of(proceedings, *plan);
   out.listing = check_table(proceedings);
   out.say(fmt::format("'{}' for {}, batch {}, on {}", plan->name, plan->inputs.model_name,
-                      plan->inputs.batch, plan->inputs.card.name),
+                      whole_batch(*plan), plan->inputs.card.name),
           Tone::heading);
   out.show(out.listing);
   if (proceedings.run) say_run(*proceedings.run, *plan, out);

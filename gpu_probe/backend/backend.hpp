@@ -18,7 +18,7 @@
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/step/kernel.hpp"
 #include "estimator/step/kernel_support.hpp"
-#include "planner/plan/plan.hpp"
+#include "planner/plan/two_sides.hpp"
 
 namespace stowage {
 

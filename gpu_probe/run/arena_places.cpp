@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "planner/plan/two_sides.hpp"
+
 namespace stowage {
 namespace {
 
@@ -42,7 +44,7 @@ Bytes place_in_order(std::vector<Tenant> tenants) {
 }
 
 Bytes bytes_of(const Plan& plan, const Residence& residence) {
-  return plan.storages[residence.storage.index()].bytes;
+  return plan.bytes(residence.storage);
 }
 
 }  // namespace
@@ -50,8 +52,9 @@ Bytes bytes_of(const Plan& plan, const Residence& residence) {
 ArenaPlaces exact_places(const Plan& plan) {
   ArenaPlaces places;
   places.gpu_arena = plan.totals.arena;
-  for (const Residence& residence : plan.gpu) places.gpu.push_back(residence.offset);
-  for (const Residence& residence : plan.host) {
+  for (const Residence& residence : residences_on(plan, Device::gpu))
+    places.gpu.push_back(residence.offset);
+  for (const Residence& residence : residences_on(plan, Device::cpu)) {
     places.host.push_back(residence.offset);
     places.host_arena = std::max(places.host_arena, residence.offset + bytes_of(plan, residence));
   }
@@ -61,21 +64,23 @@ ArenaPlaces exact_places(const Plan& plan) {
 
 ArenaPlaces padded_places(const Plan& plan) {
   ArenaPlaces places;
+  const std::vector<Residence>& gpu = residences_on(plan, Device::gpu);
+  const std::vector<Residence>& host = residences_on(plan, Device::cpu);
   places.canary = canary_bytes;
-  places.gpu.resize(plan.gpu.size());
-  places.host.resize(plan.host.size());
+  places.gpu.resize(gpu.size());
+  places.host.resize(host.size());
   places.workspace.resize(plan.nodes.size());
   std::vector<Tenant> on_gpu, on_host;
-  for (std::size_t i = 0; i < plan.gpu.size(); ++i) {
-    on_gpu.push_back({plan.gpu[i].steps, bytes_of(plan, plan.gpu[i]), &places.gpu[i]});
+  for (std::size_t i = 0; i < gpu.size(); ++i) {
+    on_gpu.push_back({gpu[i].steps, bytes_of(plan, gpu[i]), &places.gpu[i]});
   }
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const auto step = static_cast<std::int32_t>(i);
     if (plan.nodes[i].workspace == Bytes(0)) continue;
     on_gpu.push_back({{step, step + 1}, plan.nodes[i].workspace, &places.workspace[i]});
   }
-  for (std::size_t i = 0; i < plan.host.size(); ++i) {
-    on_host.push_back({plan.host[i].steps, bytes_of(plan, plan.host[i]), &places.host[i]});
+  for (std::size_t i = 0; i < host.size(); ++i) {
+    on_host.push_back({host[i].steps, bytes_of(plan, host[i]), &places.host[i]});
   }
   places.gpu_arena = place_in_order(std::move(on_gpu));
   places.host_arena = place_in_order(std::move(on_host));

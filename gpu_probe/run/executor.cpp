@@ -9,8 +9,8 @@
 
 #include "gpu_probe/run/initial_values.hpp"
 #include "gpu_probe/run/node_call.hpp"
-#include "gpu_probe/run/plan_match.hpp"
 #include "gpu_probe/run/residency_book.hpp"
+#include "planner/plan/two_sides.hpp"
 
 namespace stowage {
 namespace {
@@ -29,17 +29,19 @@ std::vector<Boundary> boundaries_of(const Plan& plan) {
   const auto at = [&](std::int32_t step) -> Boundary& {
     return boundaries[static_cast<std::size_t>(step)];
   };
-  for (std::size_t i = 0; i < plan.gpu.size(); ++i) {
-    at(plan.gpu[i].steps.begin).gpu_begins.push_back(i);
-    at(plan.gpu[i].steps.end).gpu_ends.push_back(i);
+  const std::vector<Residence>& on_gpu = residences_on(plan, Device::gpu);
+  const std::vector<Residence>& on_host = residences_on(plan, Device::cpu);
+  for (std::size_t i = 0; i < on_gpu.size(); ++i) {
+    at(on_gpu[i].steps.begin).gpu_begins.push_back(i);
+    at(on_gpu[i].steps.end).gpu_ends.push_back(i);
   }
-  for (std::size_t i = 0; i < plan.host.size(); ++i) {
-    at(plan.host[i].steps.begin).host_begins.push_back(i);
-    at(plan.host[i].steps.end).host_ends.push_back(i);
+  for (std::size_t i = 0; i < on_host.size(); ++i) {
+    at(on_host[i].steps.begin).host_begins.push_back(i);
+    at(on_host[i].steps.end).host_ends.push_back(i);
   }
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
     const Transfer& t = plan.transfers[i];
-    const bool upload = t.direction == Direction::h2d;
+    const bool upload = direction_of(plan, t) == Direction::h2d;
     (upload ? at(t.begin).upload_begins : at(t.begin).download_begins).push_back(i);
     (upload ? at(t.end).upload_ends : at(t.end).download_ends).push_back(i);
   }
@@ -48,17 +50,16 @@ std::vector<Boundary> boundaries_of(const Plan& plan) {
 
 class Executor {
  public:
-  Executor(const Plan& plan, const StepGraph& graph, Backend& backend,
-           const ExecutionOptions& options)
+  Executor(const Plan& plan, Backend& backend, const ExecutionOptions& options)
       : plan_(plan),
-        graph_(graph),
+        graph_(*plan.step.graph),
         backend_(backend),
         options_(options),
         places_(options.padded ? padded_places(plan) : exact_places(plan)),
         boundaries_(boundaries_of(plan)),
-        initial_(initial_values(graph, micro_batch_size(plan))),
-        results_(results_of(graph)),
-        book_(plan, graph),
+        initial_(initial_values(graph_, plan.step.batch)),
+        results_(results_of(graph_)),
+        book_(plan),
         tickets_(plan.transfers.size()) {}
 
   Result<Execution> run();
@@ -79,7 +80,7 @@ class Executor {
   void check_canaries(const std::string& when);
   [[nodiscard]] bool there_at_start(Device side, const Residence& residence) const;
 
-  [[nodiscard]] Bytes bytes(StorageId id) const { return plan_.storages[id.index()].bytes; }
+  [[nodiscard]] Bytes bytes(StorageId id) const { return plan_.bytes(id); }
   [[nodiscard]] std::byte* base(Device side) {
     return side == Device::gpu ? backend_.gpu_base() : backend_.host_base();
   }
@@ -179,19 +180,19 @@ void Executor::check_bounds() {
                                                 arena.count()));
     throw Stop{};
   };
-  for (std::size_t i = 0; i < plan_.gpu.size(); ++i) {
-    const StorageId id = plan_.gpu[i].storage;
+  for (std::size_t i = 0; i < places_.gpu.size(); ++i) {
+    const StorageId id = residences_on(plan_, Device::gpu)[i].storage;
     check(fmt::format("'{}'", graph_.storage(id).name), places_.gpu[i], bytes(id),
           places_.gpu_arena);
   }
-  for (std::size_t i = 0; i < plan_.host.size(); ++i) {
-    const StorageId id = plan_.host[i].storage;
+  for (std::size_t i = 0; i < places_.host.size(); ++i) {
+    const StorageId id = residences_on(plan_, Device::cpu)[i].storage;
     check(fmt::format("'{}' on the host", graph_.storage(id).name), places_.host[i], bytes(id),
           places_.host_arena);
   }
   for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
     if (plan_.nodes[i].workspace == Bytes(0)) continue;
-    check(fmt::format("the workspace of '{}'", plan_.nodes[i].name), places_.workspace[i],
+    check(fmt::format("the workspace of '{}'", graph_.nodes[i].name), places_.workspace[i],
           plan_.nodes[i].workspace, places_.gpu_arena);
   }
 }
@@ -201,8 +202,8 @@ void Executor::prepare() {
   downloaded_at_start_.resize(graph_.storages.size());
   for (const Transfer& t : plan_.transfers) {
     if (t.begin != 0) continue;
-    (t.direction == Direction::h2d ? uploaded_at_start_ : downloaded_at_start_)[t.storage.index()] =
-        true;
+    const bool upload = direction_of(plan_, t) == Direction::h2d;
+    (upload ? uploaded_at_start_ : downloaded_at_start_)[t.storage.index()] = true;
   }
   fill(Device::gpu, base(Device::gpu), poison, places_.gpu_arena);
   fill(Device::cpu, base(Device::cpu), poison, places_.host_arena);
@@ -217,7 +218,7 @@ bool Executor::there_at_start(Device side, const Residence& residence) const {
 }
 
 void Executor::begin_residence(Device side, std::size_t index) {
-  const Residence& residence = (side == Device::gpu ? plan_.gpu : plan_.host)[index];
+  const Residence& residence = residences_on(plan_, side)[index];
   book_.begin_residence(side, index);
   follow_book();
   std::byte* const data = place(side, index);
@@ -233,7 +234,7 @@ void Executor::begin_residence(Device side, std::size_t index) {
 }
 
 void Executor::end_residence(Device side, std::size_t index, std::int32_t step) {
-  const Residence& residence = (side == Device::gpu ? plan_.gpu : plan_.host)[index];
+  const Residence& residence = residences_on(plan_, side)[index];
   book_.end_residence(side, index, step);
   follow_book();
   fill(side, place(side, index), poison, bytes(residence.storage));
@@ -247,11 +248,12 @@ void Executor::begin_transfer(std::size_t index) {
   std::byte* const gpu = address(Device::gpu, t.storage, who);
   std::byte* const host = address(Device::cpu, t.storage, who);
   std::vector<Ticket> after = compute_;
-  if (t.direction == Direction::h2d) {
+  const Direction direction = direction_of(plan_, t);
+  if (direction == Direction::h2d) {
     after.insert(after.end(), last_download_.begin(), last_download_.end());
   }
   const auto ticket =
-      timed([&] { return backend_.copy(t.direction, gpu, host, bytes(t.storage), after); });
+      timed([&] { return backend_.copy(direction, gpu, host, bytes(t.storage), after); });
   if (!ticket) return violation(fmt::format("{}: {}", who, ticket.error().front().message));
   tickets_[index] = *ticket;
 }
@@ -293,16 +295,15 @@ void Executor::at_boundary(std::int32_t step) {
 void Executor::run_node(NodeId id) {
   const KernelNode& node = graph_.node(id);
   const PlannedNode& planned = plan_.nodes[id.index()];
-  const Device side = planned.device;
+  const Device side = device_of(plan_, planned);
   book_.begin_node(id);
   follow_book();
   const std::string who = fmt::format("node '{}'", node.name);
   for (const StorageId storage : node.temporaries) {
     fill(side, address(side, storage, who), poison, bytes(storage));
   }
-  const NodeArguments arguments =
-      arguments_of(node, micro_batch_size(plan_),
-                   [&](StorageId storage) { return address(side, storage, who); });
+  const NodeArguments arguments = arguments_of(
+      node, plan_.step.batch, [&](StorageId storage) { return address(side, storage, who); });
   KernelCall call{.kernel = node.kernel,
                   .device = side,
                   .attributes = &node.attributes,
@@ -417,9 +418,8 @@ Result<Execution> Executor::run() {
 
 }  // namespace
 
-Result<Execution> execute(const Plan& plan, const StepGraph& graph, Backend& backend,
-                          const ExecutionOptions& options) {
-  return Executor(plan, graph, backend, options).run();
+Result<Execution> execute(const Plan& plan, Backend& backend, const ExecutionOptions& options) {
+  return Executor(plan, backend, options).run();
 }
 
 }  // namespace stowage

@@ -43,8 +43,8 @@ struct Execution {
   double seconds = 0;  ///< in kernels and copies
 };
 
-/// Precondition: mismatches(plan, graph) is empty. Errors: the backend cannot provide the arenas.
-[[nodiscard]] Result<Execution> execute(const Plan& plan, const StepGraph& graph, Backend& backend,
+/// Precondition: check_structure(plan) passed. Errors: the backend cannot provide the arenas.
+[[nodiscard]] Result<Execution> execute(const Plan& plan, Backend& backend,
                                         const ExecutionOptions& options);
 
 }  // namespace stowage

@@ -7,6 +7,8 @@
 #include <set>
 #include <tuple>
 
+#include "planner/plan/two_sides.hpp"
+
 namespace stowage {
 namespace {
 
@@ -42,14 +44,15 @@ std::string text_of(const KernelNode& node, DataType type, KernelDevice device) 
 
 }  // namespace
 
-std::vector<std::string> missing_kernels(const Plan& plan, const StepGraph& graph,
-                                         KernelDevice gpu) {
+std::vector<std::string> missing_kernels(const Plan& plan, KernelDevice gpu) {
+  const StepGraph& graph = *plan.step.graph;
   std::vector<std::string> texts;
   std::set<std::tuple<std::string_view, DataType, KernelDevice>> said;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const KernelNode& node = graph.nodes[i];
     std::vector<KernelDevice> devices{KernelDevice::host};
-    if (plan.nodes[i].device == Device::gpu && gpu != KernelDevice::host) devices.push_back(gpu);
+    if (device_of(plan, plan.nodes[i]) == Device::gpu && gpu != KernelDevice::host)
+      devices.push_back(gpu);
     for (const KernelDevice device : devices) {
       const auto type = missing_type(node, device);
       if (!type || !said.emplace(kernel_name(node), *type, device).second) continue;

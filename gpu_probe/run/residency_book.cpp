@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gpu_probe/run/node_call.hpp"
+#include "planner/plan/two_sides.hpp"
 
 namespace stowage {
 
@@ -20,22 +21,22 @@ Device source_of(Direction direction) {
 
 }  // namespace
 
-ResidencyBook::ResidencyBook(const Plan& plan, const StepGraph& graph)
-    : plan_(plan), graph_(graph), newest_(graph.storages.size(), no_value) {
+ResidencyBook::ResidencyBook(const Plan& plan)
+    : plan_(plan), graph_(*plan.step.graph), newest_(graph_.storages.size(), no_value) {
   for (Side& s : sides_) {
-    s.copies.resize(graph.storages.size());
-    s.start_offset.resize(graph.storages.size());
+    s.copies.resize(graph_.storages.size());
+    s.start_offset.resize(graph_.storages.size());
   }
   for (std::size_t i = 0; i < newest_.size(); ++i) {
-    if (graph.storages[i].persistence != Persistence::transient) newest_[i] = 0;
+    if (graph_.storages[i].persistence != Persistence::transient) newest_[i] = 0;
   }
 }
 
 const std::vector<Residence>& ResidencyBook::residences(Device device) const {
-  return device == Device::gpu ? plan_.gpu : plan_.host;
+  return residences_on(plan_, device);
 }
 const std::string& ResidencyBook::name(StorageId id) const { return graph_.storage(id).name; }
-Bytes ResidencyBook::bytes(StorageId id) const { return plan_.storages[id.index()].bytes; }
+Bytes ResidencyBook::bytes(StorageId id) const { return plan_.bytes(id); }
 
 std::string ResidencyBook::place_text(const Residence& residence) const {
   return fmt::format("'{}' at [{}, {})", name(residence.storage), residence.offset.count(),
@@ -45,8 +46,8 @@ std::string ResidencyBook::place_text(const Residence& residence) const {
 std::string ResidencyBook::transfer_text(std::size_t transfer) const {
   const Transfer& t = plan_.transfers[transfer];
   return fmt::format("the {} of '{}' [{}, {})",
-                     t.direction == Direction::h2d ? "upload" : "download", name(t.storage),
-                     t.begin, t.end);
+                     direction_of(plan_, t) == Direction::h2d ? "upload" : "download",
+                     name(t.storage), t.begin, t.end);
 }
 
 void ResidencyBook::violation(std::string text) { violations_.push_back(std::move(text)); }
@@ -130,7 +131,7 @@ void ResidencyBook::end_residence(Device device, std::size_t index, std::int32_t
 
 void ResidencyBook::begin_transfer(std::size_t index) {
   const Transfer& t = plan_.transfers[index];
-  const Device source = source_of(t.direction);
+  const Device source = source_of(direction_of(plan_, t));
   const auto& from = side(source).copies[t.storage.index()];
   const auto& to = side(other_side(source)).copies[t.storage.index()];
   for (const auto& [copy, device] :
@@ -158,21 +159,21 @@ void ResidencyBook::end_transfer(std::size_t index) {
                                [&](const Flight& f) { return f.transfer == index; });
   if (at == flights_.end()) return;  // it never began: said then
   const Transfer& t = plan_.transfers[index];
-  auto& to = side(other_side(source_of(t.direction))).copies[t.storage.index()];
+  auto& to = side(other_side(source_of(direction_of(plan_, t)))).copies[t.storage.index()];
   if (to) to->version = at->version;
   flights_.erase(at);
 }
 
 void ResidencyBook::check_place(const KernelNode& node, NodeId id, StorageId storage,
                                 const char* what) {
-  const Device device = plan_.nodes[id.index()].device;
+  const Device device = device_of(plan_, plan_.nodes[id.index()]);
   if (side(device).copies[storage.index()]) return;
   violation(fmt::format("node '{}' {} '{}' at step {}, whose {} copy is not there", node.name, what,
                         name(storage), id.value, side_name(device)));
 }
 
 void ResidencyBook::check_read(const KernelNode& node, NodeId id, StorageId storage) {
-  const Device device = plan_.nodes[id.index()].device;
+  const Device device = device_of(plan_, plan_.nodes[id.index()]);
   const auto& copy = side(device).copies[storage.index()];
   check_place(node, id, storage, "reads");
   if (!copy || newest(device, storage)) return;
@@ -184,18 +185,19 @@ void ResidencyBook::check_read(const KernelNode& node, NodeId id, StorageId stor
 
 void ResidencyBook::check_workspace(NodeId id) {
   const PlannedNode& node = plan_.nodes[id.index()];
-  if (node.workspace == Bytes(0) || node.device != Device::gpu) return;
+  if (node.workspace == Bytes(0) || device_of(plan_, node) != Device::gpu) return;
   const auto& live = side(Device::gpu).by_offset;
   const Bytes end = node.workspace_offset + node.workspace;
   auto next = live.lower_bound(node.workspace_offset);
   if (next != live.begin()) --next;
   for (; next != live.end() && next->first < end; ++next) {
-    const Residence& other = plan_.gpu[next->second];
+    const Residence& other = residences(Device::gpu)[next->second];
     if (other.offset + bytes(other.storage) <= node.workspace_offset) continue;
-    violation(fmt::format(
-        "the workspace of '{}' at [{}, {}) and {} overlap in the GPU arena at "
-        "step {}",
-        node.name, node.workspace_offset.count(), end.count(), place_text(other), id.value));
+    violation(
+        fmt::format("the workspace of '{}' at [{}, {}) and {} overlap in the GPU arena at "
+                    "step {}",
+                    graph_.node(id).name, node.workspace_offset.count(), end.count(),
+                    place_text(other), id.value));
   }
 }
 
@@ -214,7 +216,7 @@ void ResidencyBook::begin_node(NodeId id) {
 }
 
 void ResidencyBook::end_node(NodeId id) {
-  const Device device = plan_.nodes[id.index()].device;
+  const Device device = device_of(plan_, plan_.nodes[id.index()]);
   for (const StorageId storage : storages_written(graph_.node(id))) {
     auto& copy = side(device).copies[storage.index()];
     ++newest_[storage.index()];
@@ -263,8 +265,8 @@ void ResidencyBook::end_step() {
 
 Bytes ResidencyBook::live_on_gpu(NodeId node) const {
   const PlannedNode& planned = plan_.nodes[node.index()];
-  return planned.device == Device::gpu ? side(Device::gpu).live + planned.workspace
-                                       : side(Device::gpu).live;
+  const Bytes live = side(Device::gpu).live;
+  return device_of(plan_, planned) == Device::gpu ? live + planned.workspace : live;
 }
 
 }  // namespace stowage

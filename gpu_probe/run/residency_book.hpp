@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "planner/plan/plan.hpp"
+#include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
 
 class ResidencyBook {
  public:
-  /// Both are kept by reference. Precondition: plan and graph have the same nodes and storages.
-  ResidencyBook(const Plan& plan, const StepGraph& graph);
+  /// The plan is kept by reference. Precondition: check_structure(plan) passed.
+  explicit ResidencyBook(const Plan& plan);
 
   // What happens, in its order. `step` is the boundary, or the node.
   void begin_residence(Device side, std::size_t residence);

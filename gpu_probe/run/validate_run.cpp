@@ -7,7 +7,6 @@
 
 #include "gpu_probe/run/executor.hpp"
 #include "gpu_probe/run/missing_kernels.hpp"
-#include "gpu_probe/run/plan_match.hpp"
 #include "gpu_probe/run/resident_step.hpp"
 
 namespace stowage {
@@ -35,14 +34,6 @@ std::string first_of(const std::vector<std::string>& texts) {
     text += fmt::format("; and {} more", texts.size() - most_listed);
   }
   return text;
-}
-
-Check agreement(const Plan& plan, const StepGraph& graph) {
-  const auto found = mismatches(plan, graph);
-  return {"plan and step agree", found.empty(),
-          found.empty()
-              ? fmt::format("{} nodes, {} storages", graph.nodes.size(), graph.storages.size())
-              : first_of(found)};
 }
 
 Check completion(const Way& way, const Execution& run, std::size_t nodes) {
@@ -129,24 +120,24 @@ bool RunReport::passed() const {
          std::all_of(checks.begin(), checks.end(), [](const Check& c) { return c.passed; });
 }
 
-Result<RunReport> run_plan(const Plan& plan, const StepGraph& graph, Backend& backend,
-                           const RunOptions& options) {
+Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions& options) {
+  RunReport report{.backend = backend.name()};
+  report.checks.push_back(check_structure(plan));
+  if (!report.passed()) return report;
+  const StepGraph& graph = *plan.step.graph;
   if (graph.settings.kernels != KernelSet::stowage) {
     return failure(fmt::format("the plan is made of {}'s kernels, which Stowage does not run",
                                to_string(graph.settings.kernels)),
                    "make it with --runtime stowage to have it executed");
   }
-  RunReport report{.backend = backend.name()};
-  report.checks.push_back(agreement(plan, graph));
-  if (!report.passed()) return report;
-  if (const auto missing = missing_kernels(plan, graph, backend.gpu_kernels()); !missing.empty()) {
+  if (const auto missing = missing_kernels(plan, backend.gpu_kernels()); !missing.empty()) {
     return failure(first_of(missing), "its memory is planned and checked all the same");
   }
-  const auto reference = run_resident_step(graph, micro_batch_size(plan));
+  const auto reference = run_resident_step(graph, plan.step.batch);
   if (!reference) return tl::unexpected(reference.error());
   std::array<Execution, ways.size()> runs;
   for (std::size_t i = 0; i < ways.size(); ++i) {
-    auto run = execute(plan, graph, backend,
+    auto run = execute(plan, backend,
                        {.padded = ways[i].padded,
                         .timing = ways[i].timing,
                         .stop_at_violation = options.stop_at_violation});

@@ -49,7 +49,7 @@ struct RunReport {
 /// Errors, which are not findings about the plan: a plan of kernels that Stowage does not run
 /// (`--runtime pytorch`), kernels or data types without an implementation (missing_kernels.hpp), no
 /// memory for the arenas.
-[[nodiscard]] Result<RunReport> run_plan(const Plan& plan, const StepGraph& graph, Backend& backend,
+[[nodiscard]] Result<RunReport> run_plan(const Plan& plan, Backend& backend,
                                          const RunOptions& options = {});
 
 }  // namespace stowage

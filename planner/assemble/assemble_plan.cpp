@@ -61,7 +61,7 @@ class Assembly {
     schedule_and_pack();
     const Claims host = claim_host();
     const ArenaPacking packed_host = pack(host, Bytes());
-    plan_.host = residences(host, packed_host);
+    plan_.in(pinned_memory) = residences(host, packed_host);
     plan_.totals.host_peak = packed_host.peak;
     plan_.totals.gpu_peak = gpu_peak();
     add_transfers();
@@ -86,18 +86,16 @@ class Assembly {
   }
 
   void describe() {
+    plan_.step = step_;
+    plan_.step.engines.assign(step_.engines.size(), {});
+    plan_.step.benchmark.clear();
+    plan_.step.workspace_origin = WorkspaceOrigin::none;
     for (std::int32_t i = 0; i < steps_; ++i) {
-      PlannedNode node{step_.graph->nodes[at(i)].name, placement_.device[at(i)], "", workspace(i),
-                       Bytes()};
+      const bool on_gpu = placement_.device[at(i)] == Device::gpu;
+      PlannedNode node{on_gpu ? gpu_processor : cpu_processor, "", workspace(i), Bytes()};
       const auto& engines = step_.engines[at(i)];
-      if (node.device == Device::gpu && !engines.empty()) {
-        node.engine = engines[at(placement_.engine[at(i)])].name;
-      }
+      if (on_gpu && !engines.empty()) node.engine = engines[at(placement_.engine[at(i)])].name;
       plan_.nodes.push_back(std::move(node));
-    }
-    for (std::size_t i = 0; i < step_.graph->storages.size(); ++i) {
-      const Storage& storage = step_.graph->storages[i];
-      plan_.storages.push_back({storage.name, storage.storage_class, step_.storage_bytes[i]});
     }
   }
 
@@ -128,7 +126,7 @@ class Assembly {
       claims = claim_gpu();
       packing.lower_bound = live_peak(claims);
     }
-    plan_.gpu = residences(claims, packing);
+    plan_.in(gpu_memory) = residences(claims, packing);
     for (const auto& [request, node] : claims.workspaces) {
       plan_.nodes[at(node)].workspace_offset = packing.offsets[at(request)];
     }
@@ -294,7 +292,7 @@ class Assembly {
 
   [[nodiscard]] Bytes gpu_peak() const {
     std::vector<Bytes> live(at(steps_));
-    for (const Residence& residence : plan_.gpu) {
+    for (const Residence& residence : plan_.in(gpu_memory)) {
       for (std::int32_t t = residence.steps.begin; t < residence.steps.end; ++t) {
         live[at(t)] += step_.bytes(residence.storage);
       }
@@ -307,16 +305,16 @@ class Assembly {
   }
 
   void add_transfers() {
-    const auto add = [&](std::int32_t stay, Direction direction, const CopySpan& span) {
+    const auto add = [&](std::int32_t stay, LinkId link, const CopySpan& span) {
       const std::int32_t item = moves_.stays[at(stay)].item;
-      (direction == Direction::h2d ? plan_.totals.h2d : plan_.totals.d2h) += bytes_of(item);
-      plan_.transfers.push_back({storage_of(item), direction, span.begin, span.end});
+      (link == upload_link ? plan_.totals.h2d : plan_.totals.d2h) += bytes_of(item);
+      plan_.transfers.push_back({storage_of(item), link, span.begin, span.end});
     };
     for (const std::int32_t i : schedule_.download_order) {
-      add(moves_.downloads[at(i)].stay, Direction::d2h, schedule_.downloads[at(i)]);
+      add(moves_.downloads[at(i)].stay, download_link, schedule_.downloads[at(i)]);
     }
     for (const std::int32_t i : schedule_.upload_order) {
-      add(moves_.uploads[at(i)].stay, Direction::h2d, schedule_.uploads[at(i)]);
+      add(moves_.uploads[at(i)].stay, upload_link, schedule_.uploads[at(i)]);
     }
     std::stable_sort(plan_.transfers.begin(), plan_.transfers.end(),
                      [](const Transfer& a, const Transfer& b) { return a.begin < b.begin; });
@@ -374,8 +372,7 @@ PlanSeconds plan_seconds(const ResidencyProblem& problem, const Placement& place
   PlanSeconds seconds{node_seconds(problem, placement), {}};
   for (const Transfer& transfer : plan.transfers) {
     const Item& item = *item_of.at(transfer.storage);
-    seconds.transfers.push_back(transfer.direction == Direction::h2d ? item.h2d_seconds
-                                                                     : item.d2h_seconds);
+    seconds.transfers.push_back(transfer.link == upload_link ? item.h2d_seconds : item.d2h_seconds);
   }
   return seconds;
 }

@@ -20,7 +20,7 @@ struct AssemblyOptions {
 
 /// The arena is larger than the budget only where what the placement itself keeps there is (in
 /// 256-byte granules, packed): copies then hide behind compute as far as the places allow.
-/// Fills nodes, storages, residences, transfers, and of the totals the peaks, the arena and its
+/// Fills step, nodes, residences, transfers, and of the totals the peaks, the arena and its
 /// bound, the bytes over PCIe and step_seconds. The rest is the caller's.
 /// Preconditions: `problem` is make_problem's of `step`; evaluate() calls the placement consistent.
 [[nodiscard]] Plan assemble_plan(const SizedStep& step, const ResidencyProblem& problem,

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "estimator/base/hash.hpp"
+#include "estimator/document/make_document.hpp"
 #include "estimator/document/step_hash.hpp"
-#include "estimator/step/lower.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"
 
@@ -47,13 +47,13 @@ Bytes input_bytes(const SizedStep& step) {
 
 bool computes_on_cpu(const Plan& plan) {
   return std::any_of(plan.nodes.begin(), plan.nodes.end(),
-                     [](const PlannedNode& node) { return node.device == Device::cpu; });
+                     [](const PlannedNode& node) { return node.processor == cpu_processor; });
 }
 
 /// The step at one number of micro-batches and what the proposals for it share.
 struct Case {
+  StepDocument document;
   SizedStep step;
-  LoweringSettings lowering;
   ResidencyProblem free_updates;  ///< forward and backward pinned to the GPU
   ResidencyProblem all_gpu;       ///< everything pinned to it
   double all_gpu_step_seconds = 0;
@@ -103,13 +103,19 @@ class Proposals {
 
   Result<Case> make_case(int micro_batches) {
     Case result;
-    result.lowering = request_.lowering;
-    result.lowering.micro_batches = micro_batches;
-    auto graph = lower(request_.model, result.lowering);
-    if (!graph) return tl::unexpected(graph.error());
-    auto step = size_step(std::make_shared<const StepGraph>(std::move(*graph)),
-                          request_.batch / micro_batches, workspaces_);
+    LoweringSettings lowering = request_.lowering;
+    lowering.micro_batches = micro_batches;
+    const Runtime runtime =
+        lowering.kernels == KernelSet::pytorch ? Runtime::pytorch : Runtime::stowage;
+    auto document =
+        make_document(request_.model, {.lowering = lowering}, runtime, request_.model_options.seq,
+                      {.costs = false, .result_bytes = false, .evaluation = false});
+    if (!document) return tl::unexpected(document.error());
+    document->written_by = "stowage " + request_.stowage_version;
+    document->warnings.clear();
+    auto step = size_step(document->graph, request_.batch / micro_batches, workspaces_);
     if (!step) return tl::unexpected(step.error());
+    result.document = *std::move(document);
     result.step = std::move(*step);
     result.free_updates = make_problem(result.step, rates_, {.compute_on_gpu = true});
     result.all_gpu =
@@ -232,14 +238,12 @@ class Proposals {
     in.model_hash = hash_text(in.model_text);
     in.step_hash = step_hash(of.step);
     in.model_options = request_.model_options;
-    in.lowering = of.lowering;
-    in.batch = request_.batch;
     in.card = request_.card;
     in.host = request_.host;
-    in.rates = rates_;
     in.available = request_.available;
     in.budget = request_.budget;
-    in.workspace_origin = to_string(of.step.workspace_origin);
+    plan.machine = gpu_and_host(rates_);
+    plan.document = of.document;
     plan.totals.all_gpu_step_seconds = of.all_gpu_step_seconds;
     const Bytes pinned = request_.host.pinned_limit;
     if (pinned > Bytes() && plan.totals.host_peak > pinned) {

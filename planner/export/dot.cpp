@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "estimator/model/operator_row.hpp"
-#include "planner/plan/plan_step.hpp"
+#include "planner/plan/two_sides.hpp"
 
 namespace stowage {
 
@@ -34,8 +34,8 @@ std::string opening(std::string_view name) {
       quoted(name));
 }
 
-std::string_view fill_of(const PlannedNode& planned, Phase phase) {
-  if (planned.device == Device::cpu) return "#cfe2f3";
+std::string_view fill_of(Device device, Phase phase) {
+  if (device == Device::cpu) return "#cfe2f3";
   switch (phase) {
     case Phase::forward:
       return "#e2f0d9";
@@ -53,14 +53,13 @@ std::string_view fill_of(const PlannedNode& planned, Phase phase) {
 // `reader`?
 bool crosses_link(const Plan& plan, StorageId storage, std::int32_t after, std::int32_t reader) {
   return std::any_of(plan.transfers.begin(), plan.transfers.end(), [&](const Transfer& transfer) {
-    return transfer.storage == storage && transfer.direction == Direction::h2d &&
+    return transfer.storage == storage && direction_of(plan, transfer) == Direction::h2d &&
            transfer.begin >= after && transfer.end <= reader;
   });
 }
 
 struct PlanWriter {
   const Plan& plan;
-  const StepGraph& graph;
   std::vector<std::int32_t> writer;  // by storage: the node that wrote it last, -1: found there
   std::vector<bool> drawn;           // by storage: has a node of its own
   std::string out;
@@ -68,38 +67,38 @@ struct PlanWriter {
   void draw_found(StorageId storage) {
     if (drawn[storage.index()]) return;
     drawn[storage.index()] = true;
+    const auto& on_gpu = residences_on(plan, Device::gpu);
     const bool resident =
-        std::any_of(plan.gpu.begin(), plan.gpu.end(), [&](const Residence& residence) {
+        std::any_of(on_gpu.begin(), on_gpu.end(), [&](const Residence& residence) {
           return residence.storage == storage && residence.steps.begin == 0;
         });
     out += fmt::format("  s{} [label={}, shape=ellipse, fillcolor={}];\n", storage.value,
-                       quoted(plan.storages[storage.index()].name),
-                       resident ? "\"white\"" : "\"#cfe2f3\"");
+                       quoted(plan.storage(storage).name), resident ? "\"white\"" : "\"#cfe2f3\"");
   }
 
   void draw_read(StorageId storage, std::int32_t reader) {
     const std::int32_t from = writer[storage.index()];
     if (from < 0) draw_found(storage);
-    const PlannedStorage& planned = plan.storages[storage.index()];
     const std::string tail =
         from < 0 ? fmt::format("s{}", storage.value) : fmt::format("n{}", from);
     std::string style = "color=black";
-    if (plan.nodes[static_cast<std::size_t>(reader)].device == Device::cpu) {
+    if (device_of(plan, plan.nodes[static_cast<std::size_t>(reader)]) == Device::cpu) {
       style = "color=blue";
     } else if (crosses_link(plan, storage, from + 1, reader)) {
-      style = fmt::format("color=red, penwidth=2, label={}", quoted(format_bytes(planned.bytes)));
+      style =
+          fmt::format("color=red, penwidth=2, label={}", quoted(format_bytes(plan.bytes(storage))));
     }
-    out +=
-        fmt::format("  {} -> n{} [{}, tooltip={}];\n", tail, reader, style, quoted(planned.name));
+    out += fmt::format("  {} -> n{} [{}, tooltip={}];\n", tail, reader, style,
+                       quoted(plan.storage(storage).name));
   }
 
   void draw_node(std::int32_t step) {
-    const KernelNode& node = graph.nodes[static_cast<std::size_t>(step)];
-    const PlannedNode& planned = plan.nodes[static_cast<std::size_t>(step)];
+    const KernelNode& node = plan.kernel(NodeId{step});
+    const Device device = device_of(plan, plan.nodes[static_cast<std::size_t>(step)]);
     const std::string label =
-        fmt::format("{}\n{}", node.name, planned.device == Device::cpu ? "cpu" : "gpu");
+        fmt::format("{}\n{}", node.name, device == Device::cpu ? "cpu" : "gpu");
     out += fmt::format("  n{} [label={}, fillcolor=\"{}\"];\n", step, quoted(label),
-                       fill_of(planned, node.phase));
+                       fill_of(device, node.phase));
     for (const TensorView& view : node.reads) draw_read(view.storage, step);
     for (const TensorView& view : node.writes) writer[view.storage.index()] = step;
   }
@@ -133,12 +132,14 @@ std::string export_dot(const ModelGraph& model) {
 }
 
 Result<std::string> export_dot(const Plan& plan) {
-  const auto graph = plan_step(plan);
-  if (!graph) return tl::unexpected(graph.error());
+  if (const std::string mismatch = two_sides_mismatch(plan.machine); !mismatch.empty()) {
+    return failure("a plan for another machine than one GPU and its host is not drawn: " +
+                   mismatch);
+  }
+  const std::size_t storages = plan.step.graph->storages.size();
   PlanWriter drawing{.plan = plan,
-                     .graph = *graph,
-                     .writer = std::vector<std::int32_t>(plan.storages.size(), -1),
-                     .drawn = std::vector<bool>(plan.storages.size()),
+                     .writer = std::vector<std::int32_t>(storages, -1),
+                     .drawn = std::vector<bool>(storages),
                      .out = opening(fmt::format("{} {}", plan.inputs.model_name, plan.name))};
   for (std::size_t step = 0; step < plan.nodes.size(); ++step) {
     drawing.draw_node(static_cast<std::int32_t>(step));

@@ -16,7 +16,7 @@ namespace stowage {
 
 [[nodiscard]] std::string export_dot(const ModelGraph& model);
 
-/// Errors: the embedded description no longer lowers to the plan's nodes.
+/// Errors: the plan is for another machine than one GPU and its host.
 [[nodiscard]] Result<std::string> export_dot(const Plan& plan);
 
 }  // namespace stowage

@@ -25,7 +25,7 @@ class Simulation {
     for (std::size_t node = 0; node <= n; ++node) {
       // Every copy that node `node` waits for begins at or before its boundary, and so does every
       // copy before it on its lane. Downloads first: uploads that begin here wait for them.
-      issue(Direction::d2h, node, compute);
+      issue(download_link, node, compute);
       downs_done = std::max(downs_done, down_done_[node]);
       issue_uploads(node, compute, downs_done);
       done = std::max(done, all_done_[node]);
@@ -48,12 +48,12 @@ class Simulation {
   }
 
  private:
-  void issue(Direction direction, std::size_t boundary, double ready) {
-    std::size_t& next = next_[static_cast<std::size_t>(direction)];
-    double& lane = lane_[static_cast<std::size_t>(direction)];
+  void issue(LinkId link, std::size_t boundary, double ready) {
+    std::size_t& next = next_[link.index()];
+    double& lane = lane_[link.index()];
     for (; next < transfers_.size(); ++next) {
       const Transfer& transfer = transfers_[next];
-      if (transfer.direction != direction) continue;
+      if (transfer.link != link) continue;
       if (static_cast<std::size_t>(transfer.begin) > boundary) break;
       assert(static_cast<std::size_t>(transfer.begin) == boundary);
       const double start = std::max(lane, ready);
@@ -62,12 +62,12 @@ class Simulation {
       const auto end = static_cast<std::size_t>(transfer.end);
       assert(end >= boundary && end <= node_seconds_.size());
       all_done_[end] = std::max(all_done_[end], lane);
-      if (direction == Direction::d2h) down_done_[end] = std::max(down_done_[end], lane);
+      if (link == download_link) down_done_[end] = std::max(down_done_[end], lane);
     }
   }
 
   void issue_uploads(std::size_t boundary, double compute, double downs_done) {
-    issue(Direction::h2d, boundary, std::max(compute, downs_done));
+    issue(upload_link, boundary, std::max(compute, downs_done));
   }
 
   std::span<const double> node_seconds_;
@@ -76,8 +76,8 @@ class Simulation {
   LaneTimeline timeline_;
   std::vector<double> down_done_;  // by boundary: when the downloads that end there have finished
   std::vector<double> all_done_;   // by boundary: when all copies that end there have finished
-  std::size_t next_[2] = {0, 0};   // by direction: the first transfer not yet issued
-  double lane_[2] = {0, 0};        // by direction: when the lane is free
+  std::size_t next_[2] = {0, 0};   // by link: the first transfer not yet issued
+  double lane_[2] = {0, 0};        // by link: when the lane is free
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ struct LaneTimeline {
 };
 
 /// Preconditions: plan.hpp's order of transfers, begin <= end <= number of nodes; one entry of
-/// `transfer_seconds` a transfer. Linear.
+/// `transfer_seconds` a transfer; links are those of gpu_and_host(). Linear.
 [[nodiscard]] LaneTimeline simulate_lanes(std::span<const double> node_seconds,
                                           std::span<const Transfer> transfers,
                                           std::span<const double> transfer_seconds);

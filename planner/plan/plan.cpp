@@ -26,4 +26,21 @@ double PlanTotals::overhead_gap() const {
   return (cost_seconds - cost_lower_bound_seconds) / overhead;
 }
 
+std::int64_t whole_batch(const Plan& plan) {
+  return plan.step.batch * plan.step.graph->settings.micro_batches;
+}
+
+WorkspaceOrigin workspace_origin(const Plan& plan) {
+  WorkspaceOrigin origin = WorkspaceOrigin::none;
+  for (const PlannedNode& node : plan.nodes) {
+    WorkspaceOrigin of_node = WorkspaceOrigin::none;
+    if (node.engine.starts_with("cudnn")) of_node = WorkspaceOrigin::cudnn;
+    if (node.engine.starts_with("rule")) of_node = WorkspaceOrigin::rule;
+    if (of_node == WorkspaceOrigin::none) continue;
+    if (origin != WorkspaceOrigin::none && origin != of_node) return WorkspaceOrigin::mixed;
+    origin = of_node;
+  }
+  return origin;
+}
+
 }  // namespace stowage

@@ -1,11 +1,13 @@
 // Plan: what is executed, in which order, at which addresses: the planner's product.
 //
-// A plan needs no planner to be read: it holds the description it was made from, the settings, the
-// executed sequence, residency, transfers, arena offsets, totals and bounds. docs/plan-file.md is
-// the format. Steps are NodeIds of the step graph that lowering the embedded description again
-// gives; ranges are half-open in steps.
+// A plan needs no planner and no lowering to be read: it holds the step itself, sized, the machine,
+// residency, transfers, arena offsets, totals and bounds; beside them the description that the step
+// was lowered from, if there was one. docs/plan-file.md is the format. Steps are NodeIds of the
+// step's graph; ranges are half-open in steps.
 //
-// Meaning, which the executor, the lane simulation and the validator all keep to:
+// Meaning, which the executor, the lane simulation and the validator all keep to. It is defined for
+// one GPU and its host (two_sides.hpp); an upload goes to the GPU's memory, a download comes from
+// it:
 //   - Nodes run one after the other in the sequence's order, those on the CPU too.
 //   - Boundary t lies between the end of node t - 1 and the start of node t. At it, in this order:
 //     the downloads with `end` == t have finished; uploads with `begin` == t may start; the uploads
@@ -36,8 +38,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,57 +46,46 @@
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/card/card.hpp"
+#include "estimator/document/step_document.hpp"
+#include "estimator/memory/sized_step.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/step_graph.hpp"
+#include "planner/plan/machine.hpp"
 #include "planner/problem/host.hpp"
-#include "planner/problem/rates.hpp"
-#include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
 
-/// Where the plan came from: enough to lower the model again and compare.
+/// Where the plan came from, and what it was made for.
 struct PlanInputs {
   std::string stowage_version;
   std::string model_name;
-  std::string model_text;  ///< the description itself
+  std::string model_text;  ///< the description itself; "": the plan was made from a step
   std::string model_hash;  ///< of the text (base/hash.hpp)
-  std::string step_hash;   ///< of the sized step: node names, storages, bytes
   ModelOptions model_options;
-  LoweringSettings lowering;
-  std::int64_t batch = 0;  ///< of the whole step: micro_batches times the micro-batch
-  Card card;               ///< as it was: no name of it is looked up again
+  std::string step_hash;  ///< of the sized step (document/step_hash.hpp)
+  Card card;              ///< as it was: no name of it is looked up again
   Host host;
-  Rates rates;
-  Bytes available;               ///< of the card, for the arena; 0: no card was given
-  Bytes budget;                  ///< for the arena
-  std::string workspace_origin;  ///< "cudnn 9.19.0", "rule", "none"
+  Bytes available;  ///< of the card, for the arena; 0: no card was given
+  Bytes budget;     ///< for the arena
 };
 
+/// Of the step's node with the same id.
 struct PlannedNode {
-  std::string name;  ///< the node's, for readers and for the comparison
-  Device device = Device::gpu;
+  ProcessorId processor;
   std::string engine;  ///< "" : the kernel has no choice
   Bytes workspace;
   Bytes workspace_offset;  ///< in the GPU arena; where workspace > 0
 };
 
-struct PlannedStorage {
-  std::string name;
-  StorageClass storage_class = StorageClass::activation;
-  Bytes bytes;
-};
-
 struct Residence {
   StorageId storage;
   StepRange steps;
-  Bytes offset;  ///< in its arena
+  Bytes offset;  ///< in its memory's arena
 };
-
-enum class Direction : std::uint8_t { h2d, d2h };
 
 struct Transfer {
   StorageId storage;
-  Direction direction = Direction::h2d;
+  LinkId link;
   std::int32_t begin = 0;
   std::int32_t end = 0;
 };
@@ -131,13 +120,30 @@ struct Plan {
   std::string name;  ///< a label for readers: "cheapest", "min-pcie", "micro-batch-4"
   Pinned pinned = Pinned::nothing;
   PlanInputs inputs;
-  std::vector<PlannedNode> nodes;        ///< by NodeId
-  std::vector<PlannedStorage> storages;  ///< by StorageId
-  std::vector<Residence> gpu;            ///< ordered by (begin, storage)
-  std::vector<Residence> host;           ///< in the pinned host arena; likewise
-  std::vector<Transfer> transfers;  ///< ordered by begin; uploads and downloads each in issue order
+  /// What the step's file says beside the graph: parameters, layers. Its graph is that of `step`.
+  StepDocument document;
+  SizedStep step;  ///< what is executed; its `engines` are not kept: each node has its choice
+  Machine machine = gpu_and_host({});
+  std::vector<PlannedNode> nodes;  ///< by NodeId of the step
+  /// By MemoryId; in each memory ordered by (begin, storage).
+  std::vector<std::vector<Residence>> residences{3};
+  std::vector<Transfer> transfers;  ///< ordered by begin; those of a link in issue order
   PlanTotals totals;
   std::vector<std::string> remarks;  ///< what its reader should know: "changes the training ..."
+
+  [[nodiscard]] std::vector<Residence>& in(MemoryId memory) { return residences[memory.index()]; }
+  [[nodiscard]] const std::vector<Residence>& in(MemoryId memory) const {
+    return residences[memory.index()];
+  }
+  // Of the step. Precondition: the id is one of its ids.
+  [[nodiscard]] Bytes bytes(StorageId storage) const { return step.bytes(storage); }
+  [[nodiscard]] const Storage& storage(StorageId id) const { return step.graph->storage(id); }
+  [[nodiscard]] const KernelNode& kernel(NodeId id) const { return step.graph->node(id); }
 };
+
+/// The batch of the whole step: all micro-batches together.
+[[nodiscard]] std::int64_t whole_batch(const Plan& plan);
+/// Who named the nodes' engines.
+[[nodiscard]] WorkspaceOrigin workspace_origin(const Plan& plan);
 
 }  // namespace stowage

@@ -10,7 +10,6 @@
 #include "estimator/card/card.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/problem/host.hpp"
-#include "planner/problem/rates.hpp"
 
 namespace stowage {
 
@@ -67,17 +66,29 @@ void host_fields(Fields& fields, HostRecord& host) {
   fields.text("source", host.source);
 }
 
-template <typename Fields, typename RateRecord>
-void rate_fields(Fields& fields, RateRecord& rates) {
-  fields.real("gpu_flops", rates.gpu_flops);
-  fields.real("gpu_bandwidth", rates.gpu_bandwidth);
-  fields.real("gpu_launch", rates.gpu_launch);
-  fields.real("cpu_flops", rates.cpu_flops);
-  fields.real("cpu_bandwidth", rates.cpu_bandwidth);
-  fields.real("cpu_launch", rates.cpu_launch);
-  fields.real("h2d_bandwidth", rates.h2d_bandwidth);
-  fields.real("d2h_bandwidth", rates.d2h_bandwidth);
-  fields.real("link_latency", rates.link_latency);
+// Which memories a processor and a link have, is written beside these, by name.
+
+template <typename Fields, typename ProcessorRecord>
+void processor_fields(Fields& fields, ProcessorRecord& processor) {
+  fields.name("name", processor.name);
+  fields.choice("kind", std::array{ProcessorKind::gpu, ProcessorKind::cpu}, processor.kind);
+  fields.real("flops", processor.flops);
+  fields.real("bandwidth", processor.bandwidth);
+  fields.real("launch", processor.launch);
+}
+
+template <typename Fields, typename MemoryRecord>
+void memory_fields(Fields& fields, MemoryRecord& memory) {
+  fields.name("name", memory.name);
+  fields.choice("kind", std::array{MemoryKind::device, MemoryKind::pinned, MemoryKind::pageable},
+                memory.kind);
+}
+
+template <typename Fields, typename LinkRecord>
+void link_fields(Fields& fields, LinkRecord& link) {
+  fields.name("name", link.name);
+  fields.real("bandwidth", link.bandwidth);
+  fields.real("latency", link.latency);
 }
 
 template <typename Fields, typename TotalRecord>

@@ -1,13 +1,22 @@
-// The first document of a plan file: name, inputs, totals, remarks and the description itself.
+// The first document of a plan file: name, inputs, machine, totals, remarks and the description.
 // Internal to planner/plan/read_plan.cpp.
 #pragma once
 
+#include <cstdint>
+
 #include "estimator/base/diagnostic.hpp"
+#include "estimator/text/yaml_document.hpp"
 #include "planner/plan/plan.hpp"
 
 namespace stowage {
 
-/// The plan without its tables. All mistakes, with their places.
-[[nodiscard]] Result<Plan> read_plan_header(SourceTextPtr source);
+struct PlanHeader {
+  Plan plan;               ///< without its step and its tables
+  std::int64_t batch = 0;  ///< of the whole step
+  Mark batch_mark;
+};
+
+/// All mistakes, with their places.
+[[nodiscard]] Result<PlanHeader> read_plan_header(SourceTextPtr source);
 
 }  // namespace stowage

@@ -1,22 +1,25 @@
-// The tables of a plan file are read by hand: as YAML they are five literal blocks, since a general
-// reader would spend most of a plan's loading time on their rows.
+// A plan file is three YAML documents. The first is read as YAML. The tables of the second are read
+// by hand: they are literal blocks, since a general reader would spend most of a plan's loading
+// time on their rows. The third is the step's file, which is JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 
+#include "estimator/document/step_document.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/plan/plan_header.hpp"
+#include "planner/plan/section.hpp"
 
 namespace stowage {
 namespace {
 
-constexpr std::size_t largest_plan = std::size_t{1} << 30;
+constexpr std::size_t largest_plan = std::size_t{64} << 20;
 constexpr std::size_t most_errors = 20;
-constexpr std::int64_t most_bytes = std::int64_t{1} << 62;
 constexpr std::int64_t most_steps = std::numeric_limits<std::int32_t>::max() - 1;
 
 struct Row {
@@ -24,24 +27,27 @@ struct Row {
   std::string_view text;  ///< without its indentation
 };
 
-enum Table { storages_table, nodes_table, gpu_table, host_table, transfers_table, table_count };
-constexpr std::array<std::string_view, table_count> table_names{"storages", "nodes", "gpu", "host",
-                                                                "transfers"};
+enum Table { nodes_table, residences_table, transfers_table, table_count };
+constexpr std::array<std::string_view, table_count> table_names{"nodes", "residences", "transfers"};
 constexpr int indentation = 2;
 
 class TableReader {
  public:
+  /// Precondition: the plan has its step and its machine.
   TableReader(SourceTextPtr source, Plan plan)
-      : source_(std::move(source)), plan_(std::move(plan)) {}
+      : source_(std::move(source)),
+        plan_(std::move(plan)),
+        steps_(static_cast<std::int64_t>(plan_.step.graph->nodes.size())) {}
 
-  Result<Plan> run(std::size_t begin, int first_line) {
-    collect_rows(begin, first_line);
+  /// Reads the text's bytes [begin, end), which start on line `first_line`.
+  Result<Plan> run(std::size_t begin, std::size_t end, int first_line) {
+    collect_rows(begin, end, first_line);
     if (errors_.empty()) {
-      for (const Row& row : rows_[storages_table]) storage(row);
+      number_names();
+      plan_.nodes.assign(plan_.step.graph->nodes.size(), {.processor = ProcessorId{0}});
+      plan_.residences.assign(plan_.machine.memories.size(), {});
       for (const Row& row : rows_[nodes_table]) node(row);
-      steps_ = static_cast<std::int64_t>(plan_.nodes.size());
-      for (const Row& row : rows_[gpu_table]) residence(row, plan_.gpu);
-      for (const Row& row : rows_[host_table]) residence(row, plan_.host);
+      for (const Row& row : rows_[residences_table]) residence(row);
       for (const Row& row : rows_[transfers_table]) transfer(row);
     }
     if (!errors_.empty()) return tl::unexpected(std::move(errors_));
@@ -49,6 +55,16 @@ class TableReader {
   }
 
  private:
+  void number_names() {
+    const StepGraph& graph = *plan_.step.graph;
+    for (std::size_t i = 0; i < graph.storages.size(); ++i) {
+      storages_.emplace(graph.storages[i].name, StorageId::of(i));
+    }
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      nodes_.emplace(graph.nodes[i].name, NodeId::of(i));
+    }
+  }
+
   void error(int line, int column, std::size_t length, std::string message) {
     if (errors_.size() >= most_errors) return;
     const int shown =
@@ -56,8 +72,8 @@ class TableReader {
     errors_.push_back({.message = std::move(message), .span = {source_, line, column, shown}});
   }
 
-  void collect_rows(std::size_t begin, int line) {
-    const std::string_view text = source_->text;
+  void collect_rows(std::size_t begin, std::size_t text_end, int line) {
+    const std::string_view text = std::string_view(source_->text).substr(0, text_end);
     std::array<bool, table_count> seen{};
     int current = -1;
     for (; begin < text.size(); ++line) {
@@ -82,7 +98,7 @@ class TableReader {
         seen[i] = true;
       }
       if (current < 0) {
-        error(line, 1, row.size(), "expected a table: storages, nodes, gpu, host or transfers");
+        error(line, 1, row.size(), "expected a table: nodes, residences or transfers");
       }
     }
     for (std::size_t i = 0; i < table_count; ++i) {
@@ -139,106 +155,150 @@ class TableReader {
     bool good_ = true;
   };
 
-  void storage(const Row& row) {
-    Cells cells(*this, row);
-    const std::string_view class_name = cells.word();
-    PlannedStorage storage;
-    bool known = false;
-    for (int i = 0; i < storage_class_count; ++i) {
-      const auto candidate = static_cast<StorageClass>(i);
-      if (to_string(candidate) != class_name) continue;
-      storage.storage_class = candidate;
-      known = true;
+  /// The row of a table of the head with this name; its kind stands in the message.
+  template <typename Id, typename Rows>
+  Id named(Cells& cells, std::string_view kind, const Rows& rows) {
+    const std::string_view name = cells.word();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].name == name) return Id::of(i);
     }
-    if (!known) cells.refuse(class_name, fmt::format("unknown class '{}'", class_name));
-    storage.bytes = Bytes(cells.number("the bytes", 0, most_bytes));
-    const std::string_view name = cells.rest("the storage's name");
-    storage.name = name;
-    const auto id = StorageId::of(plan_.storages.size());
-    if (!ids_.emplace(name, id).second) {
-      cells.refuse(name, fmt::format("storage '{}' is there twice", name));
-    }
-    plan_.storages.push_back(std::move(storage));
+    cells.refuse(name, fmt::format("there is no {} '{}'", kind, name));
+    return {};
   }
 
   void node(const Row& row) {
     Cells cells(*this, row);
-    const std::string_view device = cells.word();
-    if (device != "gpu" && device != "cpu") {
-      cells.refuse(device, fmt::format("the device must be gpu or cpu, not '{}'", device));
-    }
     PlannedNode node;
-    node.device = device == "cpu" ? Device::cpu : Device::gpu;
-    node.workspace = Bytes(cells.number("the workspace", 0, most_bytes));
-    node.workspace_offset = Bytes(cells.number("the workspace's offset", 0, most_bytes));
-    const std::string_view name = cells.rest("the node's name");
-    const std::size_t bar = name.rfind(" | ");
-    node.name = name.substr(0, bar);
-    if (bar != name.npos) node.engine = name.substr(bar + 3);
-    plan_.nodes.push_back(std::move(node));
+    node.processor = named<ProcessorId>(cells, "processor", plan_.machine.processors);
+    node.workspace = Bytes(cells.number("the workspace", 0, most_plan_bytes));
+    node.workspace_offset = Bytes(cells.number("the workspace's offset", 0, most_plan_bytes));
+    const std::string_view rest = cells.rest("the node's name");
+    const std::size_t bar = rest.rfind(" | ");
+    const std::string_view name = rest.substr(0, bar);
+    if (bar != rest.npos) node.engine = rest.substr(bar + 3);
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end()) {
+      return cells.refuse(name, fmt::format("the step has no node '{}'", name));
+    }
+    if (found->second <= last_node_) {
+      return cells.refuse(name, fmt::format("node '{}' is there twice or out of order", name));
+    }
+    last_node_ = found->second;
+    plan_.nodes[found->second.index()] = std::move(node);
   }
 
   StorageId storage_named(Cells& cells) {
     const std::string_view name = cells.rest("the storage's name");
-    const auto found = ids_.find(name);
-    if (found != ids_.end()) return found->second;
-    cells.refuse(name, fmt::format("there is no storage '{}'", name));
+    const auto found = storages_.find(name);
+    if (found != storages_.end()) return found->second;
+    cells.refuse(name, fmt::format("the step has no storage '{}'", name));
     return {};
   }
 
-  void residence(const Row& row, std::vector<Residence>& residences) {
+  std::int32_t boundary(Cells& cells, std::string_view what) {
+    return static_cast<std::int32_t>(cells.number(what, 0, std::min(steps_, most_steps)));
+  }
+
+  void residence(const Row& row) {
     Cells cells(*this, row);
-    const std::int64_t begin = cells.number("the begin", 0, std::min(steps_, most_steps));
-    const std::int64_t end = cells.number("the end", 0, std::min(steps_, most_steps));
+    const auto memory = named<MemoryId>(cells, "memory", plan_.machine.memories);
+    const std::int32_t begin = boundary(cells, "the begin");
+    const std::int32_t end = boundary(cells, "the end");
     if (begin >= end) cells.refuse("?", fmt::format("a residence from {} to {}", begin, end));
-    const Bytes offset(cells.number("the offset", 0, most_bytes));
+    const Bytes offset(cells.number("the offset", 0, most_plan_bytes));
     const StorageId storage = storage_named(cells);
-    residences.push_back(
-        {storage, {static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end)}, offset});
+    if (cells.good()) plan_.in(memory).push_back({storage, {begin, end}, offset});
   }
 
   void transfer(const Row& row) {
     Cells cells(*this, row);
-    const std::string_view direction = cells.word();
-    if (direction != "h2d" && direction != "d2h") {
-      cells.refuse(direction, fmt::format("the direction must be h2d or d2h, not '{}'", direction));
-    }
-    const std::int64_t begin = cells.number("the begin", 0, std::min(steps_, most_steps));
-    const std::int64_t end = cells.number("the end", 0, std::min(steps_, most_steps));
+    const auto link = named<LinkId>(cells, "link", plan_.machine.links);
+    const std::int32_t begin = boundary(cells, "the begin");
+    const std::int32_t end = boundary(cells, "the end");
     if (begin > end) cells.refuse("?", fmt::format("a transfer from {} to {}", begin, end));
     const StorageId storage = storage_named(cells);
-    plan_.transfers.push_back({storage, direction == "d2h" ? Direction::d2h : Direction::h2d,
-                               static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end)});
+    plan_.transfers.push_back({storage, link, begin, end});
   }
 
   SourceTextPtr source_;
   Plan plan_;
   Diagnostics errors_;
   std::array<std::vector<Row>, table_count> rows_;
-  std::unordered_map<std::string_view, StorageId> ids_;  // by name: looked up, never walked
-  std::int64_t steps_ = 0;
+  std::int64_t steps_;
+  NodeId last_node_;
+  // By name, looked up and never walked.
+  std::unordered_map<std::string_view, StorageId> storages_;
+  std::unordered_map<std::string_view, NodeId> nodes_;
 };
+
+/// Part of a text as a text of its own, whose lines keep their numbers.
+SourceTextPtr with_line_numbers(const SourceText& source, std::size_t begin, int line) {
+  std::string text(static_cast<std::size_t>(line - 1), '\n');
+  text.append(source.text, begin);
+  return std::make_shared<const SourceText>(SourceText{source.name, std::move(text)});
+}
+
+/// The step of the third document, at the batch that the head says.
+Result<void> set_step(PlanHeader& header, const SourceTextPtr& source, SourceTextPtr step_text) {
+  auto document = read_step(std::move(step_text));
+  if (!document) return tl::unexpected(std::move(document.error()));
+  const int micro_batches = document->graph->settings.micro_batches;
+  const std::int64_t batch = header.batch / micro_batches;
+  const auto refuse = [&](std::string message) {
+    return failure({.message = std::move(message), .span = span_of(source, header.batch_mark)});
+  };
+  if (batch * micro_batches != header.batch) {
+    return refuse(
+        fmt::format("a batch of {} is not {} equal micro-batches", header.batch, micro_batches));
+  }
+  auto step = size_storages(document->graph, batch);
+  if (!step) return refuse(step.error().front().message);
+  header.plan.document = *std::move(document);
+  header.plan.step = *std::move(step);
+  return {};
+}
+
+/// Where a document ends and the next begins.
+struct Cut {
+  std::size_t end = 0;   ///< of the document, past its last newline
+  std::size_t next = 0;  ///< where the next one begins
+  int line = 0;          ///< of `next`, from 1
+};
+std::optional<Cut> cut_after(std::string_view text, std::size_t begin, int line) {
+  constexpr std::string_view separator = "\n---\n";
+  const std::size_t at = text.find(separator, begin);
+  if (at == text.npos) return std::nullopt;
+  const auto newlines =
+      std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                 text.begin() + static_cast<std::ptrdiff_t>(at + separator.size()), '\n');
+  return Cut{at + 1, at + separator.size(), line + static_cast<int>(newlines)};
+}
 
 }  // namespace
 
 Result<Plan> read_plan(SourceTextPtr source) {
   if (source->text.size() > largest_plan) {
-    return failure({.message = "this plan is larger than 1 GiB", .span = {source, 1, 1, 1}});
+    return failure(
+        {.message = fmt::format("this plan is larger than {}",
+                                format_bytes(Bytes(static_cast<std::int64_t>(largest_plan)))),
+         .span = {source, 1, 1, 1}});
   }
-  constexpr std::string_view separator = "\n---\n";
-  const std::size_t cut = source->text.find(separator);
-  const std::size_t header_size = cut == std::string::npos ? source->text.size() : cut + 1;
-  const auto header = std::make_shared<const SourceText>(
-      SourceText{source->name, source->text.substr(0, header_size)});
-  Result<Plan> plan = read_plan_header(header);
-  if (!plan) return plan;
-  const auto lines = std::count(header->text.begin(), header->text.end(), '\n');
-  if (cut == std::string::npos) {
-    return failure({.message = "the plan ends before its tables ('---')",
-                    .span = {source, static_cast<int>(lines), 1, 1}});
+  const auto head = cut_after(source->text, 0, 1);
+  const auto head_text = std::make_shared<const SourceText>(
+      SourceText{source->name, source->text.substr(0, head ? head->end : std::string::npos)});
+  Result<PlanHeader> header = read_plan_header(head_text);
+  if (!header) return tl::unexpected(std::move(header.error()));
+  // A table may be empty, so that the second document may begin where the first one ends.
+  const auto tables = head ? cut_after(source->text, head->next - 1, head->line - 1) : std::nullopt;
+  if (!tables) {
+    const auto lines = std::count(source->text.begin(), source->text.end(), '\n');
+    return failure(
+        {.message = fmt::format("the plan ends before its {} ('---')", head ? "step" : "tables"),
+         .span = {source, std::max(static_cast<int>(lines), 1), 1, 1}});
   }
-  return TableReader(source, std::move(*plan))
-      .run(cut + separator.size(), static_cast<int>(lines) + 2);
+  auto step = set_step(*header, source, with_line_numbers(*source, tables->next, tables->line));
+  if (!step) return tl::unexpected(std::move(step.error()));
+  return TableReader(source, std::move(header->plan)).run(head->next, tables->end, head->line);
 }
 
 }  // namespace stowage

@@ -17,55 +17,26 @@
 namespace stowage {
 namespace {
 
-void read_optimizer(const YamlNode& node, Mistakes& mistakes, OptimizerSettings& optimizer) {
-  Section section(node, "'optimizer'", mistakes);
-  section.text("name", optimizer.name);
-  for (const OptimizerSetting& setting : setting_table()) {
-    if (const auto* flag = std::get_if<bool OptimizerSettings::*>(&setting.member)) {
-      section.boolean(setting.spec.name, optimizer.*(*flag));
-    } else {
-      section.real(setting.spec.name,
-                   optimizer.*std::get<double OptimizerSettings::*>(setting.member));
-    }
-  }
-  using enum OptimizerImplementation;
-  section.choice("implementation", std::array{usual, for_loop, foreach, fused},
-                 optimizer.implementation);
-  section.choice(
-      "master_weights",
-      std::array{MasterWeights::none, MasterWeights::weights, MasterWeights::weights_and_gradients},
-      optimizer.master_weights);
-  section.finish();
-}
-
-/// A mapping that is a list of fields, as plan_fields.hpp has it.
-template <typename Record, typename Fields>
-void read_record(const YamlNode* node, std::string name, Mistakes& mistakes, Record& record,
-                 const Fields& fields) {
-  if (node == nullptr) return;
-  Section section(*node, std::move(name), mistakes);
-  fields(section, record);
-  section.finish();
-}
-
-void read_measurements(const YamlNode& list, Mistakes& mistakes, Card& card) {
-  if (!list.is_sequence()) {
-    mistakes.error(list.mark, fmt::format("'measurements' must be a list, not {}", describe(list)));
+/// The items of a list, each a mapping; a mistake where it is no list.
+template <typename Read>
+void read_list(const YamlNode* list, std::string_view name, Mistakes& mistakes, const Read& read) {
+  if (list == nullptr) return;
+  if (!list->is_sequence()) {
+    mistakes.error(list->mark, fmt::format("'{}' must be a list, not {}", name, describe(*list)));
     return;
   }
-  for (const YamlNode* item : list.items) {
-    ProcessMeasurement& measurement = card.measurements.emplace_back();
-    read_record(item, "a measurement", mistakes, measurement,
-                [](Section& fields, ProcessMeasurement& of) { measurement_fields(fields, of); });
-  }
+  for (const YamlNode* item : list->items) read(*item);
 }
 
 void read_card_record(const YamlNode& node, Mistakes& mistakes, Card& card) {
   Section section(node, "'card'", mistakes);
   card_fields(section, card);
-  if (const YamlNode* list = section.find("measurements", false)) {
-    read_measurements(*list, mistakes, card);
-  }
+  read_list(section.find("measurements", false), "measurements", mistakes,
+            [&](const YamlNode& item) {
+              Section fields(item, "a measurement", mistakes);
+              measurement_fields(fields, card.measurements.emplace_back());
+              fields.finish();
+            });
   section.finish();
 }
 
@@ -99,65 +70,91 @@ void read_model_options(Section& section, Mistakes& mistakes, ModelOptions& opti
   }
 }
 
-void read_step_settings(const YamlNode& node, Mistakes& mistakes, StepSettings& step) {
-  constexpr std::int64_t most_copies = 1'000;
-  Section section(node, "'step'", mistakes);
-  section.choice("zero_grad", std::array{ZeroGrad::to_none, ZeroGrad::to_zero}, step.zero_grad);
-  std::int64_t augment = 0, prefetch = 0;
-  section.integer("augment", 0, most_copies, augment);
-  section.integer("prefetch", 0, most_copies, prefetch);
-  step.augment = static_cast<int>(augment);
-  step.prefetch = static_cast<int>(prefetch);
-  if (section.find("layout", false) != nullptr) {
-    section.choice("layout", std::array{TensorLayout::contiguous, TensorLayout::channels_last},
-                   step.layout);
+/// Reads what refers to memories by their names.
+class MachineReader {
+ public:
+  MachineReader(Mistakes& mistakes, Machine& machine) : mistakes_(mistakes), machine_(machine) {}
+
+  void read(const YamlNode& node) {
+    machine_ = {};
+    Section section(node, "'machine'", mistakes_);
+    const YamlNode* processors = section.find("processors");
+    const YamlNode* memories = section.find("memories");
+    const YamlNode* links = section.find("links");
+    section.finish();
+    read_list(memories, "memories", mistakes_, [&](const YamlNode& item) {
+      Section fields(item, "a memory", mistakes_);
+      Memory memory;
+      memory_fields(fields, memory);
+      fields.finish();
+      add(item, std::move(memory), machine_.memories);
+    });
+    read_list(processors, "processors", mistakes_, [&](const YamlNode& item) {
+      Section fields(item, "a processor", mistakes_);
+      Processor processor;
+      processor_fields(fields, processor);
+      processor.memory = memory(fields, "memory");
+      fields.finish();
+      add(item, std::move(processor), machine_.processors);
+    });
+    read_list(links, "links", mistakes_, [&](const YamlNode& item) {
+      Section fields(item, "a link", mistakes_);
+      Link link;
+      link_fields(fields, link);
+      link.from = memory(fields, "from");
+      link.to = memory(fields, "to");
+      fields.finish();
+      add(item, std::move(link), machine_.links);
+    });
   }
-  section.finish();
-}
 
-void read_convolution_settings(const YamlNode& node, Mistakes& mistakes,
-                               ConvolutionSettings& settings) {
-  Section section(node, "'convolutions'", mistakes);
-  section.boolean("tf32", settings.tf32);
-  section.boolean("deterministic", settings.deterministic);
-  section.boolean("benchmark", settings.benchmark);
-  section.finish();
-}
+ private:
+  template <typename Row>
+  void add(const YamlNode& item, Row row, std::vector<Row>& rows) {
+    constexpr std::size_t most_rows = 1000;
+    for (const Row& other : rows) {
+      if (other.name != row.name) continue;
+      mistakes_.error(item.mark, fmt::format("'{}' is there twice", row.name));
+    }
+    if (rows.size() == most_rows) {
+      mistakes_.error(item.mark, "more than 1000 rows");
+      return;
+    }
+    rows.push_back(std::move(row));
+  }
 
-void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanInputs& inputs) {
+  MemoryId memory(Section& fields, std::string_view key) {
+    const YamlNode* value = fields.find(key);
+    if (value == nullptr) return {};
+    for (std::size_t i = 0; i < machine_.memories.size(); ++i) {
+      if (value->is_scalar() && machine_.memories[i].name == value->text) return MemoryId::of(i);
+    }
+    fields.refuse(*value, key, "the name of one of the memories");
+    return {};
+  }
+
+  Mistakes& mistakes_;
+  Machine& machine_;
+};
+
+void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanHeader& header) {
+  PlanInputs& inputs = header.plan.inputs;
   Section section(node, "'inputs'", mistakes);
   section.text("stowage_version", inputs.stowage_version);
   section.text("model_name", inputs.model_name);
   section.text("model_hash", inputs.model_hash);
-  section.text("step_hash", inputs.step_hash);
-  section.integer("batch", 1, most_plan_bytes, inputs.batch);
   read_model_options(section, mistakes, inputs.model_options);
-  section.choice("kernels", std::array{KernelSet::pytorch, KernelSet::stowage},
-                 inputs.lowering.kernels);
-  section.choice("mode", std::array{Mode::train, Mode::inference}, inputs.lowering.mode);
-  if (section.find("compute_capability", false) != nullptr) {
-    section.real("compute_capability", inputs.lowering.compute_capability);
-  }
-  std::int64_t micro_batches = 1;
-  section.integer("micro_batches", 1, std::numeric_limits<int>::max(), micro_batches);
-  inputs.lowering.micro_batches = static_cast<int>(micro_batches);
-  if (const YamlNode* step = section.find("step", false)) {
-    read_step_settings(*step, mistakes, inputs.lowering.step);
-  }
-  if (const YamlNode* convolutions = section.find("convolutions", false)) {
-    read_convolution_settings(*convolutions, mistakes, inputs.lowering.convolutions);
-  }
-  if (const YamlNode* optimizer = section.find("optimizer")) {
-    read_optimizer(*optimizer, mistakes, inputs.lowering.optimizer);
-  }
+  section.text("step_hash", inputs.step_hash);
+  section.integer("batch", 1, most_plan_bytes, header.batch);
+  if (const YamlNode* batch = section.find("batch", false)) header.batch_mark = batch->mark;
   if (const YamlNode* card = section.find("card")) read_card_record(*card, mistakes, inputs.card);
-  read_record(section.find("host"), "'host'", mistakes, inputs.host,
-              [](Section& fields, Host& host) { host_fields(fields, host); });
-  read_record(section.find("rates"), "'rates'", mistakes, inputs.rates,
-              [](Section& fields, Rates& rates) { rate_fields(fields, rates); });
+  if (const YamlNode* host = section.find("host")) {
+    Section fields(*host, "'host'", mistakes);
+    host_fields(fields, inputs.host);
+    fields.finish();
+  }
   section.bytes("available_bytes", inputs.available);
   section.bytes("budget_bytes", inputs.budget);
-  section.text("workspace_origin", inputs.workspace_origin);
   section.finish();
 }
 
@@ -192,31 +189,36 @@ bool check_version(const YamlNode& root, Mistakes& mistakes) {
 
 }  // namespace
 
-Result<Plan> read_plan_header(SourceTextPtr source) {
+Result<PlanHeader> read_plan_header(SourceTextPtr source) {
   const auto document = read_yaml(source);
   if (!document) return tl::unexpected(document.error());
   Mistakes mistakes(source);
   for (const Diagnostic& mistake : document->mistakes) mistakes.add(mistake);
-  Plan plan;
+  PlanHeader header;
+  Plan& plan = header.plan;
   if (check_version(*document->root, mistakes)) {
     Section section(*document->root, "the plan", mistakes);
     section.find("stowage_plan");
     section.text("name", plan.name);
-    if (const YamlNode* inputs = section.find("inputs")) {
-      read_inputs(*inputs, mistakes, plan.inputs);
-    }
     section.choice("pinned", std::array{Pinned::nothing, Pinned::computation, Pinned::all_nodes},
                    plan.pinned);
-    read_record(section.find("totals"), "'totals'", mistakes, plan.totals,
-                [](Section& fields, PlanTotals& totals) { total_fields(fields, totals); });
+    if (const YamlNode* inputs = section.find("inputs")) read_inputs(*inputs, mistakes, header);
+    if (const YamlNode* machine = section.find("machine")) {
+      MachineReader(mistakes, plan.machine).read(*machine);
+    }
+    if (const YamlNode* totals = section.find("totals")) {
+      Section fields(*totals, "'totals'", mistakes);
+      total_fields(fields, plan.totals);
+      fields.finish();
+    }
     if (const YamlNode* remarks = section.find("remarks", false)) {
       read_remarks(*remarks, mistakes, plan.remarks);
     }
-    section.text("model", plan.inputs.model_text);
+    if (section.find("model", false) != nullptr) section.text("model", plan.inputs.model_text);
     section.finish();
   }
   if (mistakes.any_errors()) return tl::unexpected(std::move(mistakes).in_order());
-  return plan;
+  return header;
 }
 
 }  // namespace stowage

@@ -1,5 +1,6 @@
 #include "planner/plan/section.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -41,6 +42,18 @@ void Section::text(std::string_view key, std::string& target) {
   const YamlNode* value = find(key);
   if (value == nullptr) return;
   if (!value->is_scalar()) return refuse(*value, key, "a text");
+  target = value->text;
+}
+
+void Section::name(std::string_view key, std::string& target) {
+  const YamlNode* value = find(key);
+  if (value == nullptr) return;
+  const bool is_word =
+      value->is_scalar() && !value->text.empty() && std::ranges::all_of(value->text, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_';
+      });
+  if (!is_word) return refuse(*value, key, "a word of letters, digits, '-' and '_'");
   target = value->text;
 }
 

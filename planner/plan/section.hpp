@@ -31,6 +31,8 @@ class Section {
   const YamlNode* find(std::string_view key, bool required = true);
   void text(std::string_view key, std::string& target);
   void literal(std::string_view key, std::string& target) { text(key, target); }
+  /// A word of letters, digits, '-' and '_', which rows of a table can refer to.
+  void name(std::string_view key, std::string& target);
   void version(std::string_view key, ReleaseVersion& target);  ///< "12.1"
   void integer(std::string_view key, std::int64_t least, std::int64_t most, std::int64_t& target);
   void count(std::string_view key, int& target);  ///< 0 to the largest int

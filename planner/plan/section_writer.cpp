@@ -15,7 +15,7 @@ bool is_plain_text(std::string_view text) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string yaml_quoted(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -35,7 +35,7 @@ std::string quoted(std::string_view text) {
 
 void SectionWriter::literal(std::string_view key, std::string_view text) {
   if (text.empty() || !is_plain_text(text) || text.find_first_not_of('\n') == text.npos) {
-    line("{}: {}", key, quoted(text));
+    line("{}: {}", key, yaml_quoted(text));
     return;
   }
   line("{}: |2{}", key, text.back() == '\n' ? '+' : '-');

@@ -16,7 +16,7 @@
 namespace stowage {
 
 /// In double quotes, with escapes: any text reads back byte for byte.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string yaml_quoted(std::string_view text);
 
 class SectionWriter {
  public:
@@ -45,9 +45,12 @@ class SectionWriter {
     indentation_ -= 2;
   }
 
-  void text(std::string_view key, const std::string& value) { line("{}: {}", key, quoted(value)); }
+  void text(std::string_view key, const std::string& value) {
+    line("{}: {}", key, yaml_quoted(value));
+  }
+  void name(std::string_view key, const std::string& value) { line("{}: {}", key, value); }
   void version(std::string_view key, const ReleaseVersion& value) {
-    line("{}: {}", key, quoted(to_string(value)));
+    line("{}: {}", key, yaml_quoted(to_string(value)));
   }
   void integer(std::string_view key, std::int64_t, std::int64_t, std::int64_t value) {
     line("{}: {}", key, value);

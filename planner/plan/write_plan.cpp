@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/document/step_document.hpp"
 #include "planner/plan/plan_fields.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/plan/section_writer.hpp"
@@ -8,11 +8,9 @@
 namespace stowage {
 namespace {
 
-std::string_view name_of(Device device) { return device == Device::gpu ? "gpu" : "cpu"; }
-
 class Writer {
  public:
-  explicit Writer(const Plan& plan) : plan_(plan) {}
+  explicit Writer(const Plan& plan) : plan_(plan), machine_(plan.machine) {}
 
   std::string run() {
     out_.line(
@@ -21,16 +19,19 @@ class Writer {
     out_.text("name", plan_.name);
     out_.line("pinned: {}", to_string(plan_.pinned));
     out_.section("inputs", [&] { inputs(); });
+    out_.section("machine", [&] { machine(); });
     out_.section("totals", [&] { total_fields(out_, plan_.totals); });
     if (!plan_.remarks.empty()) out_.line("remarks:");
-    for (const std::string& remark : plan_.remarks) out_.line("  - {}", quoted(remark));
-    out_.literal("model", plan_.inputs.model_text);
-    out_.line("---");
-    storages();
+    for (const std::string& remark : plan_.remarks) out_.line("  - {}", yaml_quoted(remark));
+    if (!plan_.inputs.model_text.empty()) out_.literal("model", plan_.inputs.model_text);
+    out_.raw("---\n");
     nodes();
-    residences("gpu", plan_.gpu);
-    residences("host", plan_.host);
+    residences();
     transfers();
+    out_.raw("---\n");
+    StepDocument document = plan_.document;
+    document.graph = plan_.step.graph;
+    out_.raw(write_step(document));
     return out_.written();
   }
 
@@ -40,62 +41,22 @@ class Writer {
     out_.text("stowage_version", in.stowage_version);
     out_.text("model_name", in.model_name);
     out_.text("model_hash", in.model_hash);
-    out_.text("step_hash", in.step_hash);
-    out_.line("batch: {}", in.batch);
     if (!in.model_options.name.empty()) out_.text("variant", in.model_options.name);
-    if (in.lowering.kernels == KernelSet::pytorch) {
-      out_.real("compute_capability", in.lowering.compute_capability);
-    }
     if (in.model_options.seq) out_.line("seq: {}", *in.model_options.seq);
     if (!in.model_options.arguments.empty()) {
       out_.section("set", [&] {
-        for (const auto& [key, value] : in.model_options.arguments) out_.text(quoted(key), value);
+        for (const auto& [key, value] : in.model_options.arguments) out_.text(yaml_quoted(key), value);
       });
     }
     if (in.model_options.precision) {
       out_.line("precision: {}", to_string(*in.model_options.precision));
     }
-    out_.line("kernels: {}", to_string(in.lowering.kernels));
-    out_.line("mode: {}", to_string(in.lowering.mode));
-    out_.line("micro_batches: {}", in.lowering.micro_batches);
-    step_settings(in.lowering.step);
-    convolution_settings(in.lowering);
-    out_.section("optimizer", [&] { optimizer(in.lowering.optimizer); });
+    out_.text("step_hash", in.step_hash);
+    out_.line("batch: {}", whole_batch(plan_));
     out_.section("card", [&] { card(in.card); });
     out_.section("host", [&] { host_fields(out_, in.host); });
-    out_.section("rates", [&] { rate_fields(out_, in.rates); });
     out_.bytes("available_bytes", in.available);
     out_.bytes("budget_bytes", in.budget);
-    out_.text("workspace_origin", in.workspace_origin);
-  }
-
-  void step_settings(const StepSettings& step) {
-    if (step == StepSettings{}) return;
-    out_.section("step", [&] {
-      out_.line("zero_grad: {}", to_string(step.zero_grad));
-      out_.line("augment: {}", step.augment);
-      out_.line("prefetch: {}", step.prefetch);
-      out_.line("layout: {}", to_string(step.layout));
-    });
-  }
-
-  void convolution_settings(const LoweringSettings& lowering) {
-    if (lowering.kernels != KernelSet::pytorch) return;
-    const ConvolutionSettings& settings = lowering.convolutions;
-    out_.section("convolutions", [&] {
-      out_.boolean("tf32", settings.tf32);
-      out_.boolean("deterministic", settings.deterministic);
-      out_.boolean("benchmark", settings.benchmark);
-    });
-  }
-
-  void optimizer(const OptimizerSettings& settings) {
-    out_.text("name", settings.name);
-    for (const OptimizerSetting& setting : setting_table()) {
-      out_.line("{}: {}", setting.spec.name, to_string(value_of(settings, setting)));
-    }
-    out_.line("implementation: {}", to_string(settings.implementation));
-    out_.line("master_weights: {}", to_string(settings.master_weights));
   }
 
   void card(const Card& card) {
@@ -108,48 +69,70 @@ class Writer {
     });
   }
 
-  void storages() {
-    out_.line("storages: |");
-    out_.line("  # class bytes name");
-    for (const PlannedStorage& storage : plan_.storages) {
-      out_.line("  {} {} {}", to_string(storage.storage_class), storage.bytes.count(),
-                storage.name);
-    }
+  void machine() {
+    const auto memory = [&](const char* key, MemoryId id) {
+      out_.name(key, machine_.memory(id).name);
+    };
+    out_.section("processors", [&] {
+      for (const Processor& processor : machine_.processors) {
+        out_.item([&] {
+          processor_fields(out_, processor);
+          memory("memory", processor.memory);
+        });
+      }
+    });
+    out_.section("memories", [&] {
+      for (const Memory& each : machine_.memories) out_.item([&] { memory_fields(out_, each); });
+    });
+    out_.section("links", [&] {
+      for (const Link& link : machine_.links) {
+        out_.item([&] {
+          link_fields(out_, link);
+          memory("from", link.from);
+          memory("to", link.to);
+        });
+      }
+    });
   }
 
+  /// Those that are not what most are: on the first processor, without a choice of engines.
   void nodes() {
     out_.line("nodes: |");
-    out_.line("  # device workspace workspace_offset name | engine");
-    for (const PlannedNode& node : plan_.nodes) {
-      out_.line("  {} {} {} {}{}{}", name_of(node.device), node.workspace.count(),
-                node.workspace_offset.count(), node.name, node.engine.empty() ? "" : " | ",
+    out_.line("  # processor workspace workspace_offset node | engine");
+    for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
+      const PlannedNode& node = plan_.nodes[i];
+      if (node.processor.value == 0 && node.engine.empty() && node.workspace == Bytes()) continue;
+      const std::string& name = plan_.step.graph->nodes[i].name;
+      const bool has_bar = !node.engine.empty() || name.find(" | ") != name.npos;
+      out_.line("  {} {} {} {}{}{}", machine_.processor(node.processor).name,
+                node.workspace.count(), node.workspace_offset.count(), name, has_bar ? " | " : "",
                 node.engine);
     }
   }
 
-  void residences(const char* table, const std::vector<Residence>& residences) {
-    out_.line("{}: |", table);
-    out_.line("  # begin end offset storage");
-    for (const Residence& residence : residences) {
-      out_.line("  {} {} {} {}", residence.steps.begin, residence.steps.end,
-                residence.offset.count(), storage_name(residence.storage));
+  void residences() {
+    out_.line("residences: |");
+    out_.line("  # memory begin end offset storage");
+    for (std::size_t memory = 0; memory < plan_.residences.size(); ++memory) {
+      for (const Residence& residence : plan_.residences[memory]) {
+        out_.line("  {} {} {} {} {}", machine_.memories[memory].name, residence.steps.begin,
+                  residence.steps.end, residence.offset.count(),
+                  plan_.storage(residence.storage).name);
+      }
     }
   }
 
   void transfers() {
     out_.line("transfers: |");
-    out_.line("  # direction begin end storage");
+    out_.line("  # link begin end storage");
     for (const Transfer& transfer : plan_.transfers) {
-      out_.line("  {} {} {} {}", transfer.direction == Direction::h2d ? "h2d" : "d2h",
-                transfer.begin, transfer.end, storage_name(transfer.storage));
+      out_.line("  {} {} {} {}", machine_.link(transfer.link).name, transfer.begin, transfer.end,
+                plan_.storage(transfer.storage).name);
     }
   }
 
-  [[nodiscard]] const std::string& storage_name(StorageId id) const {
-    return plan_.storages[id.index()].name;
-  }
-
   const Plan& plan_;
+  const Machine& machine_;
   SectionWriter out_;
 };
 

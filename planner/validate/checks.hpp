@@ -1,7 +1,7 @@
 // What validate_plan is made of: one function an idea, each giving its named checks.
 //
-// Every function but check_structure takes what check_structure passed: ids and ranges within the
-// tables, no negative size, and names, bytes and counts equal to the lowered step's.
+// Every function but check_structure takes what check_structure passed: a machine of two sides, ids
+// and ranges within the tables, no negative size, and tables as long as the step's.
 #pragma once
 
 #include <cstdint>
@@ -35,32 +35,26 @@ struct Violations {
 [[nodiscard]] std::string step_label(const Plan& plan, std::int32_t step);
 [[nodiscard]] std::string storage_label(const Plan& plan, StorageId storage);
 
-/// The plan alone: enumerators, ids, ranges, orders, sizes. Nothing else may be asked of a plan
-/// that fails it.
-[[nodiscard]] Check check_structure(const Plan& plan);
-
-/// The embedded description, loaded, lowered and sized again.
-struct LoweredAgain {
-  Check description;
-  std::optional<SizedStep> step;  ///< none: the check failed
-};
-[[nodiscard]] LoweredAgain lower_again(const Plan& plan, WorkspaceSource& workspaces);
-
-/// "nodes", "storages", "step hash".
-[[nodiscard]] std::vector<Check> compare_with_step(const Plan& plan, const SizedStep& step);
-/// "workspaces", or "workspaces not compared" where the plan's come from another source.
-[[nodiscard]] Check check_workspaces(const Plan& plan, const SizedStep& step);
+/// Whether the step's hash is what the plan says.
+[[nodiscard]] Check check_step_hash(const Plan& plan);
+/// Whether the description is the one that the plan says; it is not read.
+[[nodiscard]] Check check_description_hash(const Plan& plan);
+/// Engines and workspaces, without asking anybody: only on the GPU, only where a kernel has a
+/// choice, all of cuDNN's of one version.
+[[nodiscard]] Check check_engines(const Plan& plan);
+/// By NodeId: what a source answers; empty where it is not asked.
+[[nodiscard]] Check check_workspaces(const Plan& plan, const std::vector<Engines>& answers);
 /// No node on the CPU that the plan pins to the GPU.
-[[nodiscard]] Check check_devices(const Plan& plan, const StepGraph& graph);
+[[nodiscard]] Check check_devices(const Plan& plan);
 /// The walk: "inputs present", "outputs placed", "temporaries placed", "transfers placed",
 /// "copies current", "steady state".
-[[nodiscard]] std::vector<Check> check_presence(const Plan& plan, const StepGraph& graph);
+[[nodiscard]] std::vector<Check> check_presence(const Plan& plan);
 /// "GPU arena", "host arena", "GPU peak", "arena bound", "budget".
 [[nodiscard]] std::vector<Check> check_memory(const Plan& plan);
 /// "transferred bytes", "transfer bound", "cost", "cost bound", "step time".
-[[nodiscard]] std::vector<Check> check_totals(const Plan& plan, const SizedStep& step);
+[[nodiscard]] std::vector<Check> check_totals(const Plan& plan);
 
-/// All checks that need the step, in order. Stops after compare_with_step where that fails.
-[[nodiscard]] std::vector<Check> check_against_step(const Plan& plan, const SizedStep& step);
+/// All checks but check_workspaces, in order; after a failed check_structure no other.
+[[nodiscard]] std::vector<Check> check_plan(const Plan& plan);
 
 }  // namespace stowage

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/plan/two_sides.hpp"
 #include "planner/validate/checks.hpp"
 
 namespace stowage {
@@ -24,12 +25,13 @@ struct Block {
 
 Block block_of(const Plan& plan, const Residence& residence) {
   return {storage_label(plan, residence.storage), residence.steps, residence.offset.count(),
-          plan.storages[residence.storage.index()].bytes.count()};
+          plan.bytes(residence.storage).count()};
 }
 
 std::vector<Block> gpu_blocks(const Plan& plan) {
   std::vector<Block> blocks;
-  for (const Residence& residence : plan.gpu) blocks.push_back(block_of(plan, residence));
+  for (const Residence& residence : residences_on(plan, Device::gpu))
+    blocks.push_back(block_of(plan, residence));
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlannedNode& node = plan.nodes[i];
     if (node.workspace == Bytes{}) continue;
@@ -44,7 +46,8 @@ std::vector<Block> gpu_blocks(const Plan& plan) {
 
 std::vector<Block> host_blocks(const Plan& plan) {
   std::vector<Block> blocks;
-  for (const Residence& residence : plan.host) blocks.push_back(block_of(plan, residence));
+  for (const Residence& residence : residences_on(plan, Device::cpu))
+    blocks.push_back(block_of(plan, residence));
   return blocks;
 }
 
@@ -109,6 +112,13 @@ void check_overlap(const Plan& plan, std::vector<Block>& blocks, Violations& wro
 
 Check check_arena(const Plan& plan, std::string name, std::vector<Block> blocks, Bytes size) {
   Violations wrong;
+  const std::int64_t highest = highest_end(blocks);
+  const Bytes taken = round_up(Bytes(highest), arena_alignment);
+  if (taken != size) {
+    wrong.note([&] {
+      return fmt::format("its blocks take {} bytes, not {}", taken.count(), size.count());
+    });
+  }
   for (const Block& block : blocks) {
     if (block.offset % arena_alignment.count() != 0) {
       wrong.note([&] {
@@ -125,16 +135,17 @@ Check check_arena(const Plan& plan, std::string name, std::vector<Block> blocks,
   }
   check_overlap(plan, blocks, wrong);
   return verdict(std::move(name), wrong,
-                 fmt::format("{} blocks lie apart within {}", blocks.size(), format_bytes(size)));
+                 fmt::format("{} blocks lie apart within {}, the highest ends at {}", blocks.size(),
+                             format_bytes(size), format_bytes(Bytes(highest))));
 }
 
 Check check_bound(const Plan& plan, const std::vector<Block>& blocks) {
   Violations wrong;
   const auto [sum, step] = largest(live(blocks, plan.nodes.size(), arena_alignment));
   const Bytes bound = plan.totals.arena_lower_bound;
-  if (bound.count() > sum) {
+  if (bound.count() != sum) {
     wrong.note([&, sum = sum, step = step] {
-      return fmt::format("arena_lower_bound is {}, but no step holds more than {} (at {})",
+      return fmt::format("arena_lower_bound is {}, the largest live sum in granules {} (at {})",
                          bound.count(), sum, step_label(plan, step));
     });
   }
@@ -145,7 +156,7 @@ Check check_bound(const Plan& plan, const std::vector<Block>& blocks) {
     });
   }
   return verdict("arena bound", wrong,
-                 fmt::format("{} of at most {}", format_bytes(bound), format_bytes(Bytes(sum))));
+                 fmt::format("no packing of these blocks is smaller than {}", format_bytes(bound)));
 }
 
 Check check_peak(const Plan& plan, const std::vector<Block>& blocks) {
@@ -185,11 +196,7 @@ Check check_budget(const Plan& plan) {
 
 std::vector<Check> check_memory(const Plan& plan) {
   const std::vector<Block> on_gpu = gpu_blocks(plan);
-  Check gpu_arena = check_arena(plan, "GPU arena", on_gpu, plan.totals.arena);
-  gpu_arena.detail += gpu_arena.passed ? fmt::format(", the highest ends at {}",
-                                                     format_bytes(Bytes(highest_end(on_gpu))))
-                                       : "";
-  return {std::move(gpu_arena),
+  return {check_arena(plan, "GPU arena", on_gpu, plan.totals.arena),
           check_arena(plan, "host arena", host_blocks(plan), plan.totals.host_peak),
           check_peak(plan, on_gpu), check_bound(plan, on_gpu), check_budget(plan)};
 }

@@ -1,81 +1,65 @@
-// The plan against its own description: loaded, lowered and sized again.
+// The plan's step against its hash, its pins, and what kernels may use for a workspace.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "estimator/base/hash.hpp"
 #include "estimator/document/step_hash.hpp"
-#include "estimator/model/load_model.hpp"
-#include "estimator/step/lower.hpp"
+#include "planner/plan/two_sides.hpp"
 #include "planner/validate/checks.hpp"
 
 namespace stowage {
 
 namespace {
 
-// Lowering must cost no more than the plan is long: a plan of a few lines must not be able to ask
-// for a `repeat:` times a number of micro-batches. Views alone are no kernel calls, so that a step
-// has more operators than a plan has nodes, but not many times more.
-constexpr std::int64_t most_operators_a_node = 16;
-constexpr std::int64_t operators_of_any_plan = 1000;
-
-LoweredAgain refused(std::string detail) {
-  return {{"description", false, std::move(detail)}, std::nullopt};
-}
-LoweredAgain refused(std::string_view what, const Diagnostics& diagnostics) {
-  return refused(fmt::format(
-      "{}: {}", what, diagnostics.empty() ? "no reason given" : diagnostics.front().message));
-}
-
 // "cudnn 9.19.0" of "cudnn 9.19.0 eng0 k2=12": engines of two versions are not the same ones.
-std::string_view cudnn_version(std::string_view engine) {
-  if (!engine.starts_with("cudnn ")) return {};
-  return engine.substr(0, engine.find(' ', 6));
+// "rule" of "rule, without workspace". "" of what no source is called.
+std::string_view asked_of(std::string_view engine) {
+  if (engine.starts_with("cudnn ")) return engine.substr(0, engine.find(' ', 6));
+  for (const std::string_view name : {"rule", "pytorch"}) {
+    if (!engine.starts_with(name)) continue;
+    const std::string_view rest = engine.substr(name.size());
+    if (rest.empty() || rest.front() == ' ' || rest.front() == ',') return name;
+  }
+  return {};
 }
 
-// Whether the source that was handed in is the one that the plan's engines come from. A step
-// without engines has nothing to tell sources apart by.
-bool same_workspace_origin(const Plan& plan, const SizedStep& step) {
-  std::vector<std::string_view> versions{{}};
-  bool named_by_origin = true;  // "cudnn 9.19.0" for an origin names its engines
-  for (const Engines& engines : step.engines) {
-    for (const Engine& engine : engines) {
-      if (versions.back() != cudnn_version(engine.name)) {
-        versions.push_back(cudnn_version(engine.name));
-      }
-      if (!engine.name.starts_with(plan.inputs.workspace_origin + " ")) named_by_origin = false;
-    }
+// The version of cuDNN among the engines; "" where there is none.
+struct CudnnVersions {
+  std::string_view first;
+  bool several = false;
+  void add(std::string_view engine) {
+    const std::string_view version = asked_of(engine);
+    if (!version.starts_with("cudnn ")) return;
+    if (first.empty()) first = version;
+    several = several || first != version;
   }
-  if (!named_by_origin && plan.inputs.workspace_origin != to_string(step.workspace_origin)) {
-    return false;
-  }
-  return std::all_of(plan.nodes.begin(), plan.nodes.end(), [&](const PlannedNode& node) {
-    return std::find(versions.begin(), versions.end(), cudnn_version(node.engine)) !=
-           versions.end();
-  });
+};
+
+CudnnVersions versions_in(const Plan& plan) {
+  CudnnVersions versions;
+  for (const PlannedNode& node : plan.nodes) versions.add(node.engine);
+  return versions;
 }
 
-void compare_workspace(const PlannedNode& node, const Engines& engines, Violations& wrong) {
-  if (engines.empty()) {
-    if (node.workspace != Bytes{} || !node.engine.empty()) {
-      wrong.note([&] {
-        return fmt::format("'{}' takes a workspace of {} bytes (engine '{}'), but has no engines",
-                           node.name, node.workspace.count(), node.engine);
-      });
-    }
-    return;
+CudnnVersions versions_in(const std::vector<Engines>& answers) {
+  CudnnVersions versions;
+  for (const Engines& engines : answers) {
+    for (const Engine& engine : engines) versions.add(engine.name);
   }
-  const auto planned = std::find_if(engines.begin(), engines.end(), [&](const Engine& engine) {
-    return engine.name == node.engine && engine.workspace == node.workspace;
-  });
-  if (planned != engines.end()) return;
-  wrong.note([&] {
-    return fmt::format("'{}' takes engine '{}' with {} bytes, which is none of its {} engines",
-                       node.name, node.engine, node.workspace.count(), engines.size());
-  });
+  return versions;
+}
+
+// Why the node may not have this engine and workspace; "" where it may.
+std::string engine_mistake(const PlannedNode& node, const KernelNode& kernel, Device device) {
+  const bool has_one =
+      !node.engine.empty() || node.workspace != Bytes{} || node.workspace_offset != Bytes{};
+  if (device == Device::cpu) return has_one ? "is on the CPU" : "";
+  if (!wants_workspace(kernel)) return has_one ? "has no choice of engines" : "";
+  if (node.engine.empty()) return "has to choose an engine";
+  return asked_of(node.engine).empty() ? "has an engine of no known source" : "";
 }
 
 // Whether the plan's pins keep this node on the GPU.
@@ -83,128 +67,104 @@ bool is_pinned(Pinned pinned, Phase phase) {
   return pinned == Pinned::all_nodes || (pinned == Pinned::computation && phase != Phase::update);
 }
 
-}  // namespace
-
-LoweredAgain lower_again(const Plan& plan, WorkspaceSource& workspaces) {
-  const PlanInputs& inputs = plan.inputs;
-  if (hash_text(inputs.model_text) != inputs.model_hash) {
-    return refused(fmt::format("its hash is {}, not {} as the plan says",
-                               hash_text(inputs.model_text), inputs.model_hash));
-  }
-  const std::int64_t micro_batches = inputs.lowering.micro_batches;
-  if (micro_batches < 1 || inputs.batch < 1 || inputs.batch % micro_batches != 0) {
-    return refused(
-        fmt::format("a batch of {} is not {} equal micro-batches", inputs.batch, micro_batches));
-  }
-  const auto source =
-      std::make_shared<const SourceText>(SourceText{inputs.model_name, inputs.model_text});
-  const Result<ModelGraph> model = load_model(source, inputs.model_options);
-  if (!model) return refused("it does not load", model.error());
-  const std::int64_t most_operators =
-      operators_of_any_plan + most_operators_a_node * static_cast<std::int64_t>(plan.nodes.size());
-  if (static_cast<std::int64_t>(model->operators.size()) > most_operators / micro_batches) {
-    return refused(fmt::format("{} micro-batches of {} operators are no step of {} nodes",
-                               micro_batches, model->operators.size(), plan.nodes.size()));
-  }
-  Result<StepGraph> graph = lower(*model, inputs.lowering);
-  if (!graph) return refused("it cannot be lowered", graph.error());
-  Result<SizedStep> step = size_step(std::make_shared<const StepGraph>(*std::move(graph)),
-                                     inputs.batch / micro_batches, workspaces);
-  if (!step) return refused("it cannot be sized", step.error());
-  return {{"description", true,
-           fmt::format("'{}', hash {}, batch {} in {} micro-batches", inputs.model_name,
-                       inputs.model_hash, inputs.batch, micro_batches)},
-          *std::move(step)};
+bool is_among(const PlannedNode& node, const Engines& engines) {
+  return std::any_of(engines.begin(), engines.end(), [&](const Engine& engine) {
+    return engine.name == node.engine && engine.workspace == node.workspace;
+  });
 }
 
-std::vector<Check> compare_with_step(const Plan& plan, const SizedStep& step) {
-  const StepGraph& graph = *step.graph;
-  Violations nodes, storages, hash;
-  if (plan.nodes.size() != graph.nodes.size()) {
-    nodes.note([&] {
-      return fmt::format("the plan has {} nodes, the description gives {}", plan.nodes.size(),
-                         graph.nodes.size());
-    });
-  }
-  for (std::size_t i = 0; i < std::min(plan.nodes.size(), graph.nodes.size()); ++i) {
-    if (plan.nodes[i].name == graph.nodes[i].name) continue;
-    nodes.note([&] {
-      return fmt::format("step {} is '{}' in the plan, '{}' by the description", i,
-                         plan.nodes[i].name, graph.nodes[i].name);
-    });
-  }
-  if (plan.storages.size() != graph.storages.size()) {
-    storages.note([&] {
-      return fmt::format("the plan has {} storages, the description gives {}", plan.storages.size(),
-                         graph.storages.size());
-    });
-  }
-  for (std::size_t i = 0; i < std::min(plan.storages.size(), graph.storages.size()); ++i) {
-    const PlannedStorage& planned = plan.storages[i];
-    const Storage& storage = graph.storages[i];
-    if (planned.name == storage.name && planned.storage_class == storage.storage_class &&
-        planned.bytes == step.storage_bytes[i]) {
-      continue;
-    }
-    storages.note([&] {
-      return fmt::format(
-          "storage {} is '{}' ({}, {} bytes) in the plan, '{}' ({}, {} bytes) by "
-          "the description",
-          i, planned.name, to_string(planned.storage_class), planned.bytes.count(), storage.name,
-          to_string(storage.storage_class), step.storage_bytes[i].count());
-    });
-  }
-  const std::string lowered = step_hash(step);
-  if (lowered != plan.inputs.step_hash) {
-    hash.note([&] {
-      return fmt::format("the step's hash is {}, not {} as the plan says", lowered,
+bool answers_as(std::string_view asked, const Engines& engines) {
+  return std::any_of(engines.begin(), engines.end(),
+                     [&](const Engine& engine) { return asked_of(engine.name) == asked; });
+}
+
+}  // namespace
+
+Check check_step_hash(const Plan& plan) {
+  Violations wrong;
+  const std::string counted = step_hash(plan.step);
+  if (counted != plan.inputs.step_hash) {
+    wrong.note([&] {
+      return fmt::format("the step's hash is {}, not {} as the plan says", counted,
                          plan.inputs.step_hash);
     });
   }
-  return {verdict("nodes", nodes, fmt::format("{} names in order", graph.nodes.size())),
-          verdict("storages", storages,
-                  fmt::format("{} names, classes and sizes", graph.storages.size())),
-          verdict("step hash", hash, lowered)};
+  return verdict("step hash", wrong, counted);
 }
 
-Check check_workspaces(const Plan& plan, const SizedStep& step) {
-  const bool same = same_workspace_origin(plan, step);
+Check check_description_hash(const Plan& plan) {
+  const PlanInputs& inputs = plan.inputs;
+  if (inputs.model_text.empty()) return {"description hash", true, "the plan holds no description"};
   Violations wrong;
-  std::int64_t compared = 0;
+  const std::string counted = hash_text(inputs.model_text);
+  if (counted != inputs.model_hash) {
+    wrong.note([&] {
+      return fmt::format("the description's hash is {}, not {} as the plan says", counted,
+                         inputs.model_hash);
+    });
+  }
+  return verdict("description hash", wrong, counted);
+}
+
+Check check_engines(const Plan& plan) {
+  Violations wrong;
+  std::int64_t chosen = 0;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlannedNode& node = plan.nodes[i];
-    if (node.device == Device::cpu) {
-      if (node.workspace == Bytes{}) continue;
-      wrong.note([&] {
-        return fmt::format("'{}' is on the CPU and takes a GPU workspace of {} bytes", node.name,
-                           node.workspace.count());
-      });
-    } else if (same) {
-      compare_workspace(node, step.engines[i], wrong);
-      compared += step.engines[i].empty() ? 0 : 1;
-    }
+    const KernelNode& kernel = plan.step.graph->nodes[i];
+    const std::string mistake = engine_mistake(node, kernel, device_of(plan, node));
+    if (!node.engine.empty()) ++chosen;
+    if (mistake.empty()) continue;
+    wrong.note([&] {
+      return fmt::format("'{}' {}: engine '{}', workspace of {} bytes at {}", kernel.name, mistake,
+                         node.engine, node.workspace.count(), node.workspace_offset.count());
+    });
   }
-  if (same) {
-    return verdict("workspaces", wrong,
-                   fmt::format("{} engines are among the source's ({})", compared,
-                               plan.inputs.workspace_origin));
+  if (versions_in(plan).several) {
+    wrong.note([] { return "the engines are of several versions of cuDNN"; });
   }
-  return verdict("workspaces not compared", wrong,
-                 fmt::format("the plan's come from '{}', this source answers as '{}': taken as "
-                             "planned",
-                             plan.inputs.workspace_origin, to_string(step.workspace_origin)));
+  return verdict("engines", wrong, fmt::format("{} nodes have chosen one", chosen));
 }
 
-Check check_devices(const Plan& plan, const StepGraph& graph) {
+Check check_workspaces(const Plan& plan, const std::vector<Engines>& answers) {
+  const std::string_view planned = versions_in(plan).first;
+  const std::string_view asked = versions_in(answers).first;
+  Violations wrong;
+  std::int64_t compared = 0, not_compared = 0;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlannedNode& node = plan.nodes[i];
+    if (node.engine.empty()) continue;
+    // Another version of cuDNN, or none, has other engines; what is no cuDNN's can be compared.
+    if (planned != asked && !answers_as(asked_of(node.engine), answers[i])) {
+      ++not_compared;
+      continue;
+    }
+    ++compared;
+    if (is_among(node, answers[i])) continue;
+    wrong.note([&] {
+      return fmt::format("'{}' takes engine '{}' with {} bytes, which is none of its {} engines",
+                         plan.step.graph->nodes[i].name, node.engine, node.workspace.count(),
+                         answers[i].size());
+    });
+  }
+  const std::string what = fmt::format("{} engines are among the source's", compared);
+  if (not_compared == 0) return verdict("workspaces", wrong, what);
+  return verdict(compared == 0 ? "workspaces not compared" : "workspaces", wrong,
+                 fmt::format("{}; {} not compared: the plan's are of {}, the source at hand is {}",
+                             what, not_compared, planned.empty() ? "no cuDNN" : planned,
+                             asked.empty() ? "no cuDNN" : asked));
+}
+
+Check check_devices(const Plan& plan) {
   Violations wrong;
   std::int64_t on_gpu = 0;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const PlannedNode& node = plan.nodes[i];
-    if (node.device == Device::gpu) {
+    const KernelNode& kernel = plan.step.graph->nodes[i];
+    if (device_of(plan, plan.nodes[i]) == Device::gpu) {
       ++on_gpu;
-    } else if (is_pinned(plan.pinned, graph.nodes[i].phase)) {
+    } else if (is_pinned(plan.pinned, kernel.phase)) {
       wrong.note([&] {
-        return fmt::format("'{}' is on the CPU, but the plan pins {} to the GPU", node.name,
+        return fmt::format("'{}' is on the CPU, but the plan pins {} to the GPU", kernel.name,
                            to_string(plan.pinned));
       });
     }

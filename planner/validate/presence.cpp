@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "planner/plan/two_sides.hpp"
 #include "planner/validate/checks.hpp"
 
 namespace stowage {
@@ -50,9 +51,13 @@ constexpr std::size_t cpu = static_cast<std::size_t>(Device::cpu);
 constexpr std::size_t up = static_cast<std::size_t>(Direction::h2d);
 constexpr std::size_t down = static_cast<std::size_t>(Direction::d2h);
 
+std::size_t direction_index(const Plan& plan, const Transfer& transfer) {
+  return static_cast<std::size_t>(direction_of(plan, transfer));
+}
+
 class Walk {
  public:
-  Walk(const Plan& plan, const StepGraph& graph);
+  explicit Walk(const Plan& plan);
   std::vector<Check> run();
 
  private:
@@ -89,21 +94,23 @@ class Walk {
   Violations inputs_, outputs_, temporary_, placed_, current_, steady_;
 };
 
-Walk::Walk(const Plan& plan, const StepGraph& graph)
+Walk::Walk(const Plan& plan)
     : plan_(plan),
-      graph_(graph),
+      graph_(*plan.step.graph),
       steps_(static_cast<std::int32_t>(plan.nodes.size())),
       residences_{Agenda<Residence>(plan.nodes.size() + 1),
                   Agenda<Residence>(plan.nodes.size() + 1)},
       transfers_{Agenda<Transfer>(plan.nodes.size() + 1), Agenda<Transfer>(plan.nodes.size() + 1)} {
-  for (const Residence& r : plan.gpu) residences_[gpu].add(r, r.steps.begin, r.steps.end);
-  for (const Residence& r : plan.host) residences_[cpu].add(r, r.steps.begin, r.steps.end);
+  for (const Residence& r : residences_on(plan, Device::gpu))
+    residences_[gpu].add(r, r.steps.begin, r.steps.end);
+  for (const Residence& r : residences_on(plan, Device::cpu))
+    residences_[cpu].add(r, r.steps.begin, r.steps.end);
   for (const Transfer& t : plan.transfers) {
-    transfers_[static_cast<std::size_t>(t.direction)].add(t, t.begin, t.end);
+    transfers_[direction_index(plan, t)].add(t, t.begin, t.end);
   }
-  for (auto& side : copies_) side.resize(plan.storages.size());
-  for (auto& direction : flights_) direction.resize(plan.storages.size());
-  for (const Storage& storage : graph.storages) {
+  for (auto& side : copies_) side.resize(graph_.storages.size());
+  for (auto& direction : flights_) direction.resize(graph_.storages.size());
+  for (const Storage& storage : graph_.storages) {
     newest_.push_back(storage.persistence == Persistence::transient ? nothing : 0);
   }
 }
@@ -183,7 +190,7 @@ void Walk::pass_boundary(std::int32_t t) {
 
 std::string Walk::what(const Transfer& transfer) const {
   return fmt::format("{} of {} from {} to {}",
-                     transfer.direction == Direction::h2d ? "upload" : "download",
+                     direction_of(plan_, transfer) == Direction::h2d ? "upload" : "download",
                      storage_label(plan_, transfer.storage), step_label(plan_, transfer.begin),
                      step_label(plan_, transfer.end));
 }
@@ -214,7 +221,7 @@ void Walk::begin_download(const Transfer& download) {
 }
 
 void Walk::depart(const Transfer& transfer, const Copy& from, Copy& to) {
-  Flight& flight = flights_[static_cast<std::size_t>(transfer.direction)][transfer.storage.index()];
+  Flight& flight = flights_[direction_index(plan_, transfer)][transfer.storage.index()];
   if (flight.transfer != nullptr) {
     placed_.note([&] { return what(transfer) + " begins during " + what(*flight.transfer); });
     return;
@@ -230,9 +237,9 @@ void Walk::depart(const Transfer& transfer, const Copy& from, Copy& to) {
 }
 
 void Walk::arrive(const Transfer& transfer) {
-  Flight& flight = flights_[static_cast<std::size_t>(transfer.direction)][transfer.storage.index()];
+  Flight& flight = flights_[direction_index(plan_, transfer)][transfer.storage.index()];
   if (flight.transfer != &transfer) return;  // one that could not depart
-  Copy& to = copy(transfer.direction == Direction::h2d ? gpu : cpu, transfer.storage);
+  Copy& to = copy(direction_of(plan_, transfer) == Direction::h2d ? gpu : cpu, transfer.storage);
   if (to.residence != nullptr && to.residence == flight.destination) to.version = flight.version;
   flight = {};
 }
@@ -240,7 +247,7 @@ void Walk::arrive(const Transfer& transfer) {
 void Walk::run_node(std::int32_t t) {
   const auto at = static_cast<std::size_t>(t);
   const KernelNode& node = graph_.nodes[at];
-  const auto side = static_cast<std::size_t>(plan_.nodes[at].device);
+  const auto side = static_cast<std::size_t>(device_of(plan_, plan_.nodes[at]));
   for (const TensorView& view : node.reads) read(t, side, view.storage);
   for (const StorageId temporary : node.temporaries) {
     ++temporaries_;
@@ -338,8 +345,6 @@ void Walk::finish() {
 
 }  // namespace
 
-std::vector<Check> check_presence(const Plan& plan, const StepGraph& graph) {
-  return Walk(plan, graph).run();
-}
+std::vector<Check> check_presence(const Plan& plan) { return Walk(plan).run(); }
 
 }  // namespace stowage

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/plan/two_sides.hpp"
 #include "planner/validate/checks.hpp"
 
 namespace stowage {
@@ -23,18 +24,44 @@ bool is_enumerator(Enum value, Enum last) {
   return static_cast<std::int64_t>(value) >= 0 && value <= last;
 }
 
+bool is_rate(double value) { return std::isfinite(value) && value >= 0; }
+
+template <typename Row>
+bool names_a_row(const std::vector<Row>& rows, std::int32_t id) {
+  return id >= 0 && static_cast<std::size_t>(id) < rows.size();
+}
+
+void check_machine(const Machine& machine, Violations& wrong) {
+  for (const Memory& memory : machine.memories) {
+    if (is_enumerator(memory.kind, MemoryKind::pageable)) continue;
+    wrong.note([&] { return fmt::format("memory '{}' is of no known kind", memory.name); });
+  }
+  for (const Processor& processor : machine.processors) {
+    if (is_enumerator(processor.kind, ProcessorKind::cpu) &&
+        names_a_row(machine.memories, processor.memory.value) && is_rate(processor.flops) &&
+        is_rate(processor.bandwidth) && is_rate(processor.launch)) {
+      continue;
+    }
+    wrong.note([&] { return fmt::format("processor '{}' cannot be", processor.name); });
+  }
+  for (const Link& link : machine.links) {
+    if (names_a_row(machine.memories, link.from.value) &&
+        names_a_row(machine.memories, link.to.value) && is_rate(link.bandwidth) &&
+        is_rate(link.latency)) {
+      continue;
+    }
+    wrong.note([&] { return fmt::format("link '{}' cannot be", link.name); });
+  }
+  if (wrong.count > 0) return;
+  const std::string mismatch = two_sides_mismatch(machine);
+  if (mismatch.empty()) return;
+  wrong.note([&] { return "the machine is not one GPU and its host: " + mismatch; });
+}
+
 void check_settings(const Plan& plan, Violations& wrong) {
-  const LoweringSettings& lowering = plan.inputs.lowering;
-  if (!is_enumerator(lowering.kernels, KernelSet::stowage)) {
-    wrong.note([] { return "the kernel set is none of the known ones"; });
-  }
-  if (!is_enumerator(lowering.mode, Mode::inference)) {
-    wrong.note([] { return "the mode is neither train nor inference"; });
-  }
   if (!is_enumerator(plan.pinned, Pinned::all_nodes)) {
     wrong.note([] { return "it is not known which nodes are pinned to the GPU"; });
   }
-  if (plan.nodes.empty()) wrong.note([] { return "there are no nodes"; });
   const std::pair<const char*, Bytes> sizes[] = {
       {"available", plan.inputs.available},
       {"budget", plan.inputs.budget},
@@ -67,51 +94,74 @@ void check_times(const PlanTotals& totals, Violations& wrong) {
   }
 }
 
+// The plan's tables are as long as the step's.
 void check_tables(const Plan& plan, Violations& wrong) {
-  if (plan.nodes.size() > most_entries || plan.storages.size() > most_entries) {
+  const StepGraph& graph = *plan.step.graph;
+  if (graph.nodes.empty()) wrong.note([] { return "there are no nodes"; });
+  if (graph.nodes.size() > most_entries || graph.storages.size() > most_entries) {
     wrong.note([] { return "there are more nodes or storages than ids"; });
   }
+  if (plan.nodes.size() != graph.nodes.size()) {
+    wrong.note([&] {
+      return fmt::format("the plan has {} nodes, its step {}", plan.nodes.size(),
+                         graph.nodes.size());
+    });
+  }
+  if (plan.step.storage_bytes.size() != graph.storages.size() ||
+      plan.step.flops.size() != graph.nodes.size() ||
+      plan.step.bytes_moved.size() != graph.nodes.size()) {
+    wrong.note([] { return "the step is not sized"; });
+  }
+  if (plan.residences.size() != plan.machine.memories.size()) {
+    wrong.note([&] {
+      return fmt::format("there are residences in {} memories of {}", plan.residences.size(),
+                         plan.machine.memories.size());
+    });
+  }
+}
+
+void check_sizes(const Plan& plan, Violations& wrong) {
   std::int64_t left = most_bytes;  // so that no sum of sizes can leave 64 bits
-  for (const PlannedStorage& storage : plan.storages) {
-    if (!is_enumerator(storage.storage_class, StorageClass::temporary)) {
-      wrong.note([&] { return fmt::format("'{}' has no known class", storage.name); });
-    }
-    if (!is_size(storage.bytes) || storage.bytes.count() > left) {
+  for (std::size_t i = 0; i < plan.step.storage_bytes.size(); ++i) {
+    const Bytes bytes = plan.step.storage_bytes[i];
+    if (!is_size(bytes) || bytes.count() > left) {
       wrong.note([&] {
-        return fmt::format("'{}' has {} bytes, with which the sum leaves 61 bits", storage.name,
-                           storage.bytes.count());
+        return fmt::format("'{}' has {} bytes, with which the sum leaves 61 bits",
+                           plan.step.graph->storages[i].name, bytes.count());
       });
       continue;
     }
-    left -= storage.bytes.count();
+    left -= bytes.count();
   }
-  for (const PlannedNode& node : plan.nodes) {
-    if (!is_enumerator(node.device, Device::gpu)) {
-      wrong.note([&] { return fmt::format("'{}' is on no known device", node.name); });
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlannedNode& node = plan.nodes[i];
+    const std::string& name = plan.step.graph->nodes[i].name;
+    if (!names_a_row(plan.machine.processors, node.processor.value)) {
+      wrong.note([&] { return fmt::format("'{}' is on no processor", name); });
     }
     if (!is_size(node.workspace) || !is_size(node.workspace_offset) ||
         node.workspace.count() > left) {
       wrong.note([&] {
-        return fmt::format("'{}' has a workspace of {} bytes at {}", node.name,
-                           node.workspace.count(), node.workspace_offset.count());
+        return fmt::format("'{}' has a workspace of {} bytes at {}", name, node.workspace.count(),
+                           node.workspace_offset.count());
       });
     }
   }
 }
 
 bool names_a_storage(const Plan& plan, StorageId storage) {
-  return storage.valid() && storage.index() < plan.storages.size();
+  return storage.valid() && storage.index() < plan.step.graph->storages.size();
 }
 
 void check_residences(const Plan& plan, const std::vector<Residence>& residences,
-                      std::string_view side, Violations& wrong) {
+                      std::string_view memory, Violations& wrong) {
   const auto steps = static_cast<std::int32_t>(plan.nodes.size());
-  std::vector<std::int32_t> free_from(plan.storages.size(), 0);
+  std::vector<std::int32_t> free_from(plan.step.graph->storages.size(), 0);
   for (std::size_t i = 0; i < residences.size(); ++i) {
     const Residence& residence = residences[i];
     const auto [begin, end] = residence.steps;
     const auto wording = [&, begin = begin, end = end](std::string_view what) {
-      return fmt::format("{} residence {} (storage {}, [{}, {}), offset {}) {}", side, i,
+      return fmt::format("{} residence {} (storage {}, [{}, {}), offset {}) {}", memory, i,
                          residence.storage.value, begin, end, residence.offset.count(), what);
     };
     if (!names_a_storage(plan, residence.storage)) {
@@ -147,8 +197,8 @@ void check_transfers(const Plan& plan, Violations& wrong) {
       wrong.note([&] { return wording("names no storage"); });
       continue;
     }
-    if (!is_enumerator(transfer.direction, Direction::d2h)) {
-      wrong.note([&] { return wording("has no known direction"); });
+    if (!names_a_row(plan.machine.links, transfer.link.value)) {
+      wrong.note([&] { return wording("takes no known link"); });
       continue;
     }
     if (transfer.begin < 0 || transfer.begin > transfer.end || transfer.end > steps) {
@@ -164,20 +214,31 @@ void check_transfers(const Plan& plan, Violations& wrong) {
 
 Check check_structure(const Plan& plan) {
   Violations wrong;
+  if (plan.step.graph == nullptr) {
+    wrong.note([] { return "the plan holds no step"; });
+    return verdict("structure", wrong, "");
+  }
+  check_machine(plan.machine, wrong);
   check_settings(plan, wrong);
   check_times(plan.totals, wrong);
   check_tables(plan, wrong);
-  // Without tables of a sane size nothing else can be put into words.
+  // Without tables of a sane length nothing else can be put into words.
+  if (wrong.count == 0) check_sizes(plan, wrong);
+  std::size_t residences = 0;
   if (wrong.count == 0) {
-    check_residences(plan, plan.gpu, "GPU", wrong);
-    check_residences(plan, plan.host, "host", wrong);
+    for (std::size_t i = 0; i < plan.residences.size(); ++i) {
+      const Memory& memory = plan.machine.memories[i];
+      check_residences(plan, plan.residences[i], memory.name, wrong);
+      residences += plan.residences[i].size();
+      if (memory.kind != MemoryKind::pageable || plan.residences[i].empty()) continue;
+      wrong.note([&] { return fmt::format("nothing is planned to be in '{}'", memory.name); });
+    }
     check_transfers(plan, wrong);
   }
-  return verdict("structure", wrong,
-                 fmt::format("{} nodes, {} storages, {} GPU residences, {} host residences, {} "
-                             "transfers",
-                             plan.nodes.size(), plan.storages.size(), plan.gpu.size(),
-                             plan.host.size(), plan.transfers.size()));
+  return verdict(
+      "structure", wrong,
+      fmt::format("{} nodes, {} storages, {} residences, {} transfers", plan.nodes.size(),
+                  plan.step.graph->storages.size(), residences, plan.transfers.size()));
 }
 
 }  // namespace stowage

@@ -14,12 +14,10 @@ namespace stowage {
 
 namespace {
 
-constexpr std::array<std::string_view, 23> check_names{"structure",
-                                                       "description",
-                                                       "nodes",
-                                                       "storages",
+constexpr std::array<std::string_view, 22> check_names{"structure",
                                                        "step hash",
-                                                       "workspaces",
+                                                       "description hash",
+                                                       "engines",
                                                        "devices",
                                                        "inputs present",
                                                        "outputs placed",
@@ -36,7 +34,8 @@ constexpr std::array<std::string_view, 23> check_names{"structure",
                                                        "transfer bound",
                                                        "cost",
                                                        "cost bound",
-                                                       "step time"};
+                                                       "step time",
+                                                       "workspaces"};
 
 void append(std::vector<Check>& checks, std::vector<Check> more) {
   checks.insert(checks.end(), std::make_move_iterator(more.begin()),
@@ -57,15 +56,6 @@ void list_unchecked(std::vector<Check>& checks) {
   }
 }
 
-std::vector<Check> run_checks(const Plan& plan, WorkspaceSource& workspaces) {
-  std::vector<Check> checks{check_structure(plan)};
-  if (!checks.front().passed) return checks;
-  LoweredAgain lowered = lower_again(plan, workspaces);
-  checks.push_back(std::move(lowered.description));
-  if (lowered.step) append(checks, check_against_step(plan, *lowered.step));
-  return checks;
-}
-
 }  // namespace
 
 bool PlanValidation::passed() const {
@@ -83,28 +73,33 @@ Check verdict(std::string name, const Violations& violations, std::string counte
 
 std::string step_label(const Plan& plan, std::int32_t step) {
   if (step == static_cast<std::int32_t>(plan.nodes.size())) return "the step's end";
-  return fmt::format("'{}' (step {})", plan.nodes[static_cast<std::size_t>(step)].name, step);
+  return fmt::format("'{}' (step {})", plan.kernel(NodeId{step}).name, step);
 }
 
 std::string storage_label(const Plan& plan, StorageId storage) {
-  return fmt::format("'{}'", plan.storages[storage.index()].name);
+  return fmt::format("'{}'", plan.storage(storage).name);
 }
 
-std::vector<Check> check_against_step(const Plan& plan, const SizedStep& step) {
-  std::vector<Check> checks = compare_with_step(plan, step);
-  // Without the same nodes and storages there is nothing to walk; a wrong hash alone does not keep
-  // the rest from being looked at.
-  if (!checks[0].passed || !checks[1].passed) return checks;
-  checks.push_back(check_workspaces(plan, step));
-  checks.push_back(check_devices(plan, *step.graph));
-  append(checks, check_presence(plan, *step.graph));
+std::vector<Check> check_plan(const Plan& plan) {
+  std::vector<Check> checks{check_structure(plan)};
+  if (!checks.front().passed) return checks;
+  checks.push_back(check_step_hash(plan));
+  checks.push_back(check_description_hash(plan));
+  checks.push_back(check_engines(plan));
+  checks.push_back(check_devices(plan));
+  append(checks, check_presence(plan));
   append(checks, check_memory(plan));
-  append(checks, check_totals(plan, step));
+  append(checks, check_totals(plan));
   return checks;
 }
 
 PlanValidation validate_plan(const Plan& plan, WorkspaceSource& workspaces) {
-  PlanValidation validation{run_checks(plan, workspaces)};
+  PlanValidation validation{check_plan(plan)};
+  if (validation.checks.front().passed) {
+    const auto asked = size_step(plan.step.graph, plan.step.batch, workspaces);
+    validation.checks.push_back(asked ? check_workspaces(plan, asked->engines)
+                                      : Check{"workspaces", false, asked.error().front().message});
+  }
   list_unchecked(validation.checks);
   return validation;
 }

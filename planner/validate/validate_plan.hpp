@@ -1,6 +1,6 @@
-// The validator: trusts nobody. It lowers the embedded description again, walks the sequence step
-// by step with sets of bytes, and recounts everything from the definition in plan.hpp. It shares no
-// code with the planner beyond the estimator's lowering and plan.hpp's types.
+// The validator: trusts nobody. It walks the plan's own step with sets of bytes and recounts
+// everything from the definition in plan.hpp. It lowers nothing, and shares no code with the
+// planner beyond plan.hpp's types. What it does not recompute are the bounds.
 #pragma once
 
 #include <string>
@@ -23,6 +23,15 @@ struct PlanValidation {
   [[nodiscard]] bool passed() const;
 };
 
+/// The tables alone: machine, ids, ranges, orders, sizes. Nothing else may be asked of a plan that
+/// fails it.
+[[nodiscard]] Check check_structure(const Plan& plan);
+
+/// The plan by itself, and its workspaces against what `workspaces` answers.
 [[nodiscard]] PlanValidation validate_plan(const Plan& plan, WorkspaceSource& workspaces);
+
+/// "source": whether the description in the plan still lowers to the plan's step. It may not in
+/// another version of the program, and the plan is valid all the same.
+[[nodiscard]] Check compare_with_source(const Plan& plan);
 
 }  // namespace stowage

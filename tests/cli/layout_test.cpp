@@ -89,15 +89,16 @@ TEST_CASE("a plan for PyTorch carries PyTorch's settings, and is sized by them a
       {.input = net});
   CAPTURE(plan.err);
   REQUIRE(plan.exit_code == 0);
-  CHECK(plan.out.find("\n    layout: nhwc\n") != std::string::npos);
-  CHECK(plan.out.find("\n  convolutions:\n    tf32: false\n    deterministic: true\n"
-                      "    benchmark: true\n") != std::string::npos);
+  CHECK(plan.out.find("\n\"layout\": \"nhwc\",\n") != std::string::npos);
+  CHECK(plan.out.find("\n\"tf32\": false,\n\"deterministic\": true,\n"
+                      "\"cudnn_benchmark\": true,\n") != std::string::npos);
   const Outcome again = stowage_program({"validate", "-", "--model-only"}, {.input = plan.out});
   CAPTURE(again.out);
   CHECK(again.exit_code == 0);
   // Otherwise the kernels are others.
   std::string other = plan.out;
-  other.replace(other.find("layout: nhwc"), 12, "layout: nchw");
+  const std::string layout = "\"layout\": \"nhwc\"";
+  other.replace(other.find("\n" + layout) + 1, layout.size(), "\"layout\": \"nchw\"");
   CHECK(stowage_program({"validate", "-", "--model-only"}, {.input = other}).exit_code == 1);
 }
 

@@ -94,6 +94,13 @@ TEST_CASE("a plan within the budget is written, checked on paper and run on the 
   CHECK(paper["ran"] == json({"model"}));
   CHECK(paper["measured"].is_null());
 
+  CHECK(paper["checks"].back()["name"] == "source not compared");
+  CHECK(paper["checks"].back()["detail"] == "--source compares");
+  const json compared = parsed(
+      stowage_program({"validate", path, "--model-only", "--source", "--format", "json"}));
+  CHECK(compared["checks"].back()["name"] == "source");
+  CHECK(compared["checks"].back()["passed"] == true);
+
   const Outcome on_host = stowage_program({"validate", path, "--on", "host", "--format", "json"});
   CHECK(on_host.exit_code == 0);
   const json host = parsed(on_host);

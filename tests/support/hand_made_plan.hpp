@@ -54,6 +54,8 @@ inline SizedStep step() {
                  node("fc2.backward", Phase::backward, {y1, dy2}, {dw2}),
                  node("update.w2", Phase::update, {w2, dw2}, {w2})};
   graph.nodes[2].temporaries = {StorageId{scratch}};
+  graph.nodes[1].convolution = 0;  // so that it has engines
+  graph.convolutions.resize(1);
   SizedStep sized;
   for (const Storage& made : graph.storages) {
     sized.storage_bytes.push_back(Bytes(made.bytes.constant));
@@ -73,43 +75,38 @@ inline Residence residence(std::int32_t storage, std::int32_t begin, std::int32_
   return {StorageId{storage}, {begin, end}, Bytes(offset)};
 }
 inline Transfer upload(std::int32_t storage, std::int32_t begin, std::int32_t end) {
-  return {StorageId{storage}, Direction::h2d, begin, end};
+  return {StorageId{storage}, upload_link, begin, end};
 }
 inline Transfer download(std::int32_t storage, std::int32_t begin, std::int32_t end) {
-  return {StorageId{storage}, Direction::d2h, begin, end};
+  return {StorageId{storage}, download_link, begin, end};
 }
 
 inline Plan plan() {
-  const SizedStep sized = step();
   Plan made;
+  made.step = step();
+  made.step.engines.assign(5, {});
   made.name = "cheapest";
-  made.inputs.step_hash = step_hash(sized);
-  made.inputs.batch = 1;
-  made.inputs.rates = {.gpu_flops = 1,
-                       .gpu_launch = 0,
-                       .cpu_flops = 1,
-                       .cpu_launch = 0,
-                       .h2d_bandwidth = 256,
-                       .d2h_bandwidth = 256,
-                       .link_latency = 0.5};
+  made.inputs.step_hash = step_hash(made.step);
+  made.machine = gpu_and_host({.gpu_flops = 1,
+                               .gpu_launch = 0,
+                               .cpu_flops = 1,
+                               .cpu_launch = 0,
+                               .h2d_bandwidth = 256,
+                               .d2h_bandwidth = 256,
+                               .link_latency = 0.5});
   made.inputs.available = 8_KiB;
   made.inputs.budget = 4_KiB;
-  made.inputs.workspace_origin = "rule";
-  for (const KernelNode& lowered : sized.graph->nodes) made.nodes.push_back({.name = lowered.name});
+  made.nodes.assign(5, {.processor = gpu_processor});
   made.nodes[1].engine = "rule fast";
   made.nodes[1].workspace = 512_B;
   made.nodes[1].workspace_offset = 2560_B;
-  made.nodes[4].device = Device::cpu;
-  for (std::size_t i = 0; i < sized.storage_bytes.size(); ++i) {
-    const Storage& storage = sized.graph->storages[i];
-    made.storages.push_back({storage.name, storage.storage_class, sized.storage_bytes[i]});
-  }
-  made.gpu = {
+  made.nodes[4].processor = cpu_processor;
+  made.in(gpu_memory) = {
       residence(x, 0, 1, 512),        residence(w1, 0, 5, 0),    residence(w2, 0, 2, 768),
       residence(y1, 0, 2, 1536),      residence(y2, 1, 3, 512),  residence(dy2, 2, 4, 768),
       residence(scratch, 2, 3, 1280), residence(y1, 3, 4, 1536), residence(dw2, 3, 4, 2560)};
-  made.host = {residence(x, 0, 1, 1792), residence(w2, 0, 5, 0), residence(y1, 1, 4, 768),
-               residence(dw2, 4, 5, 768)};
+  made.in(pinned_memory) = {residence(x, 0, 1, 1792), residence(w2, 0, 5, 0),
+                            residence(y1, 1, 4, 768), residence(dw2, 4, 5, 768)};
   made.transfers = {upload(x, 0, 0), upload(w2, 0, 1), download(y1, 1, 2), upload(y1, 3, 3),
                     download(dw2, 4, 4)};
   made.totals = {.gpu_peak = 3072_B,  // at step 1: w1 w2 y1 y2 and the workspace

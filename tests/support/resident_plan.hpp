@@ -34,33 +34,33 @@ inline Plan resident_plan(const std::string& text, std::int64_t batch, Workspace
   inputs.model_name = "test.yaml";
   inputs.model_text = text;
   inputs.model_hash = hash_text(text);
-  inputs.batch = batch;
   const auto model =
       load_model(std::make_shared<const SourceText>(SourceText{"test.yaml", text})).value();
-  inputs.lowering.optimizer = model.optimizer;
-  auto graph = std::make_shared<const StepGraph>(lower(model, inputs.lowering).value());
+  const LoweringSettings lowering{.optimizer = model.optimizer};
+  auto graph = std::make_shared<const StepGraph>(lower(model, lowering).value());
   const SizedStep step = size_step(graph, batch, source).value();
+  plan.step = size_storages(graph, batch).value();
+  plan.document.runtime = Runtime::stowage;
+  plan.document.parameters = model.parameters;
   inputs.step_hash = step_hash(step);
-  inputs.rates = {.gpu_launch = 1, .cpu_launch = 1, .link_latency = 1};
-  inputs.workspace_origin = to_string(step.workspace_origin);
+  plan.machine = gpu_and_host({.gpu_launch = 1, .cpu_launch = 1, .link_latency = 1});
 
   const auto steps = static_cast<std::int32_t>(graph->nodes.size());
   Bytes end, live, workspace;
   for (std::size_t i = 0; i < graph->storages.size(); ++i) {
     const Storage& storage = graph->storages[i];
     const Bytes bytes = step.storage_bytes[i];
-    plan.storages.push_back({storage.name, storage.storage_class, bytes});
-    plan.gpu.push_back({StorageId::of(i), {0, steps}, end});
+    plan.in(gpu_memory).push_back({StorageId::of(i), {0, steps}, end});
     end += round_up(bytes, arena_alignment);
     live += bytes;
     if (storage.persistence != Persistence::from_host) continue;
-    plan.host.push_back({StorageId::of(i), {0, 1}, plan.totals.host_peak});
+    plan.in(pinned_memory).push_back({StorageId::of(i), {0, 1}, plan.totals.host_peak});
     plan.totals.host_peak += round_up(bytes, arena_alignment);
-    plan.transfers.push_back({StorageId::of(i), Direction::h2d, 0, 0});
+    plan.transfers.push_back({StorageId::of(i), upload_link, 0, 0});
     plan.totals.h2d += bytes;
   }
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
-    PlannedNode node{.name = graph->nodes[i].name};
+    PlannedNode node{.processor = gpu_processor};
     if (!step.engines[i].empty()) {
       node.engine = step.engines[i].front().name;
       node.workspace = step.engines[i].front().workspace;

@@ -142,7 +142,7 @@ TEST_CASE("a kernel that writes past its result is found in the padded run, by n
   const StepGraph graph = step_of(mlp, sgd_momentum());
   const Plan plan = resident_plan(graph, 4);
   Careless backend(Kernel::relu_forward);
-  const auto done = execute(plan, graph, backend, {.padded = true, .timing = {}});
+  const auto done = execute(plan, backend, {.padded = true, .timing = {}});
   REQUIRE(done.has_value());
   REQUIRE(done->overruns.size() == 1);
   const std::string& overrun = done->overruns.front();

@@ -19,8 +19,9 @@ std::vector<Block> padded_blocks(const Plan& plan, const ArenaPlaces& places) {
   const auto add = [&](StepRange steps, Bytes offset, Bytes bytes) {
     blocks.push_back({steps, offset - places.canary, offset + bytes + places.canary});
   };
-  for (std::size_t i = 0; i < plan.gpu.size(); ++i) {
-    add(plan.gpu[i].steps, places.gpu[i], plan.storages[plan.gpu[i].storage.index()].bytes);
+  const std::vector<Residence>& gpu = plan.in(gpu_memory);
+  for (std::size_t i = 0; i < gpu.size(); ++i) {
+    add(gpu[i].steps, places.gpu[i], plan.bytes(gpu[i].storage));
   }
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const auto step = static_cast<std::int32_t>(i);
@@ -37,8 +38,10 @@ TEST_CASE("exact places are the plan's") {
   const ArenaPlaces places = exact_places(plan);
   CHECK(places.gpu_arena == plan.totals.arena);
   CHECK(places.canary == 0_B);
-  for (std::size_t i = 0; i < plan.gpu.size(); ++i) CHECK(places.gpu[i] == plan.gpu[i].offset);
-  for (std::size_t i = 0; i < plan.host.size(); ++i) CHECK(places.host[i] == plan.host[i].offset);
+  const std::vector<Residence>& gpu = plan.in(gpu_memory);
+  const std::vector<Residence>& host = plan.in(pinned_memory);
+  for (std::size_t i = 0; i < gpu.size(); ++i) CHECK(places.gpu[i] == gpu[i].offset);
+  for (std::size_t i = 0; i < host.size(); ++i) CHECK(places.host[i] == host[i].offset);
 }
 
 TEST_CASE("padded places lie apart, canaries included, and within the arena") {

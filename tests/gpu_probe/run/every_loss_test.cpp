@@ -69,7 +69,7 @@ TEST_CASE("plans drawn from the definition leave the bits of every loss's step")
     INFO(std::string(model.name));
     const std::string text = description(model);
     const StepGraph graph = step_of(text.c_str(), adamw(2));
-    const auto report = run_plan(random_plan(graph, 4, 5), graph, **backend);
+    const auto report = run_plan(random_plan(graph, 4, 5), **backend);
     const std::string refusal = report ? "" : report.error().front().message;
     CHECK(refusal == "");
     if (!report) continue;

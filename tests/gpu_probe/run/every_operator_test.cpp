@@ -233,7 +233,7 @@ TEST_CASE("plans drawn from the definition leave the bits of every operator's st
     INFO(std::string(model.name));
     const std::string text = description(model);
     const StepGraph graph = step_of(text.c_str(), adamw());
-    const auto report = run_plan(random_plan(graph, 3, 5), graph, **backend);
+    const auto report = run_plan(random_plan(graph, 3, 5), **backend);
     const std::string refusal = report ? "" : report.error().front().message;
     CHECK(refusal == "");
     if (!report) continue;

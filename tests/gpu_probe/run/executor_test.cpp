@@ -5,9 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "gpu_probe/host/host_backend.hpp"
-#include "gpu_probe/run/plan_match.hpp"
 #include "gpu_probe/run/resident_step.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
@@ -41,30 +41,30 @@ struct ChainPlan {
   Plan plan;
 
   StorageId storage(const std::string& name) const {
-    for (std::size_t i = 0; i < plan.storages.size(); ++i) {
-      if (plan.storages[i].name == name) return StorageId::of(i);
+    for (std::size_t i = 0; i < plan.step.graph->storages.size(); ++i) {
+      if (plan.step.graph->storages[i].name == name) return StorageId::of(i);
     }
     FAIL("no storage ", name);
     return {};
   }
   Residence& residence(const std::string& name, std::int32_t begin) {
-    for (Residence& r : plan.gpu) {
+    for (Residence& r : plan.in(gpu_memory)) {
       if (r.storage == storage(name) && r.steps.begin == begin) return r;
     }
     FAIL("no residence of ", name);
-    return plan.gpu.front();
+    return plan.in(gpu_memory).front();
   }
-  Transfer& transfer(const std::string& name, Direction direction) {
+  Transfer& transfer(const std::string& name, LinkId link) {
     for (Transfer& t : plan.transfers) {
-      if (t.storage == storage(name) && t.direction == direction) return t;
+      if (t.storage == storage(name) && t.link == link) return t;
     }
     FAIL("no transfer of ", name);
     return plan.transfers.front();
   }
-  void drop(const std::string& name, Direction direction) {
+  void drop(const std::string& name, LinkId link) {
     const StorageId id = storage(name);
     std::erase_if(plan.transfers,
-                  [&](const Transfer& t) { return t.storage == id && t.direction == direction; });
+                  [&](const Transfer& t) { return t.storage == id && t.link == link; });
   }
 };
 
@@ -74,14 +74,10 @@ constexpr std::int64_t batch = 4;
 ChainPlan chain_plan(const StepGraph& graph) {
   ChainPlan made;
   Plan& plan = made.plan;
-  plan.inputs.batch = batch;
-  plan.inputs.lowering = graph.settings;
-  for (const KernelNode& node : graph.nodes) plan.nodes.push_back({.name = node.name});
-  for (const Storage& storage : graph.storages) {
-    plan.storages.push_back({storage.name, storage.storage_class, Bytes(storage.bytes.at(batch))});
-  }
+  plan.step = size_storages(std::make_shared<const StepGraph>(graph), batch).value();
+  plan.nodes.assign(graph.nodes.size(), {.processor = gpu_processor});
   const auto gpu = [&](const char* name, StepRange steps, int slot) {
-    plan.gpu.push_back({made.storage(name), steps, Bytes(256 * slot)});
+    plan.in(gpu_memory).push_back({made.storage(name), steps, Bytes(256 * slot)});
   };
   gpu("a.weight", {0, 5}, 0);
   gpu("b.weight", {0, 5}, 1);
@@ -94,10 +90,11 @@ ChainPlan chain_plan(const StepGraph& graph) {
   gpu("a", {3, 5}, 4);
   gpu("d", {3, 5}, 6);
   gpu("sum", {4, 5}, 5);
-  plan.host = {{made.storage("x"), {0, 5}, Bytes(0)}, {made.storage("a"), {1, 5}, Bytes(256)}};
-  plan.transfers = {{made.storage("x"), Direction::h2d, 0, 0},
-                    {made.storage("a"), Direction::d2h, 1, 2},
-                    {made.storage("a"), Direction::h2d, 3, 4}};
+  plan.in(pinned_memory) = {{made.storage("x"), {0, 5}, Bytes(0)},
+                            {made.storage("a"), {1, 5}, Bytes(256)}};
+  plan.transfers = {{made.storage("x"), upload_link, 0, 0},
+                    {made.storage("a"), download_link, 1, 2},
+                    {made.storage("a"), upload_link, 3, 4}};
   plan.nodes[1].workspace = Bytes(100);
   plan.nodes[1].workspace_offset = Bytes(256 * 6);
   plan.totals.arena = Bytes(256 * 7);
@@ -106,11 +103,10 @@ ChainPlan chain_plan(const StepGraph& graph) {
   return made;
 }
 
-Execution run(const Plan& plan, const StepGraph& graph, const ExecutionOptions& options = {}) {
-  REQUIRE(mismatches(plan, graph).empty());
+Execution run(const Plan& plan, const ExecutionOptions& options = {}) {
   auto backend = open_host_backend();
   REQUIRE(backend.has_value());
-  auto execution = execute(plan, graph, **backend, options);
+  auto execution = execute(plan, **backend, options);
   REQUIRE(execution.has_value());
   return *execution;
 }
@@ -128,12 +124,12 @@ constexpr CopyTiming early{false, false}, late{true, true};
 /// The mistake is named, and the numbers are wrong when the run goes on in the given way.
 void check_mistake(const Plan& plan, const StepGraph& graph, const std::string& violation,
                    CopyTiming timing) {
-  const Execution stopped = run(plan, graph);
+  const Execution stopped = run(plan);
   REQUIRE(!stopped.violations.empty());
   CHECK(stopped.violations.front() == violation);
   CHECK(!stopped.completed);
   const Execution unstopped =
-      run(plan, graph, {.padded = false, .timing = timing, .stop_at_violation = false});
+      run(plan, {.padded = false, .timing = timing, .stop_at_violation = false});
   CHECK(!right_output(graph, unstopped));
 }
 
@@ -145,7 +141,7 @@ TEST_CASE("a hand-made plan runs, and what it moves and holds is counted") {
   for (const bool padded : {false, true}) {
     for (const CopyTiming timing :
          {early, late, CopyTiming{true, false}, CopyTiming{false, true}}) {
-      const Execution done = run(made.plan, graph, {.padded = padded, .timing = timing});
+      const Execution done = run(made.plan, {.padded = padded, .timing = timing});
       CHECK(done.violations == std::vector<std::string>{});
       CHECK(done.overruns == std::vector<std::string>{});
       CHECK(done.completed);
@@ -164,7 +160,7 @@ TEST_CASE("a hand-made plan runs, and what it moves and holds is counted") {
 TEST_CASE("a dropped upload is found") {
   const StepGraph graph = chain_step();
   ChainPlan made = chain_plan(graph);
-  made.drop("a", Direction::h2d);
+  made.drop("a", upload_link);
   check_mistake(made.plan, graph,
                 "node 'sum.forward' reads 'a' at step 4, whose GPU copy has no value yet", early);
 }
@@ -172,7 +168,7 @@ TEST_CASE("a dropped upload is found") {
 TEST_CASE("a dropped download is found") {
   const StepGraph graph = chain_step();
   ChainPlan made = chain_plan(graph);
-  made.drop("a", Direction::d2h);
+  made.drop("a", download_link);
   check_mistake(made.plan, graph,
                 "the upload of 'a' [3, 4) begins before the host copy has a value", early);
 }
@@ -180,7 +176,7 @@ TEST_CASE("a dropped download is found") {
 TEST_CASE("an upload that ends too late is found") {
   const StepGraph graph = chain_step();
   ChainPlan made = chain_plan(graph);
-  made.transfer("a", Direction::h2d).end = 5;
+  made.transfer("a", upload_link).end = 5;
   check_mistake(made.plan, graph,
                 "node 'sum.forward' reads 'a' at step 4, whose GPU copy has no value yet", late);
 }
@@ -188,16 +184,16 @@ TEST_CASE("an upload that ends too late is found") {
 TEST_CASE("an upload that begins too early is found") {
   const StepGraph graph = chain_step();
   ChainPlan made = chain_plan(graph);
-  made.transfer("a", Direction::h2d).begin = 2;
-  made.transfer("a", Direction::h2d).end = 3;
-  CHECK(run(made.plan, graph).violations.front() ==
+  made.transfer("a", upload_link).begin = 2;
+  made.transfer("a", upload_link).end = 3;
+  CHECK(run(made.plan).violations.front() ==
         "the upload of 'a' [2, 3) begins where 'a' has no place on the GPU");
 }
 
 TEST_CASE("a download that outlasts its place is found") {
   const StepGraph graph = chain_step();
   ChainPlan made = chain_plan(graph);
-  made.transfer("a", Direction::d2h).end = 3;
+  made.transfer("a", download_link).end = 3;
   check_mistake(made.plan, graph,
                 "the place of 'a' on the GPU ends at step 2 while the download of 'a' [1, 3) is "
                 "under way",
@@ -208,12 +204,12 @@ TEST_CASE("a place that ends too early is found") {
   const StepGraph graph = chain_step();
   ChainPlan made = chain_plan(graph);
   made.residence("b", 1).steps.end = 2;
-  CHECK(run(made.plan, graph).violations.front() ==
+  CHECK(run(made.plan).violations.front() ==
         "node 'c.forward' reads 'b' at step 2, whose GPU copy is not there");
   made = chain_plan(graph);
   made.residence("c", 2).steps.end = 3;
   made.residence("d", 3).steps.begin = 4;
-  CHECK(run(made.plan, graph).violations.front() ==
+  CHECK(run(made.plan).violations.front() ==
         "node 'd.forward' reads 'c' at step 3, whose GPU copy is not there");
 }
 
@@ -221,7 +217,7 @@ TEST_CASE("a missing place for a result is found") {
   const StepGraph graph = chain_step();
   ChainPlan made = chain_plan(graph);
   made.residence("d", 3).steps.begin = 4;
-  CHECK(run(made.plan, graph).violations.front() ==
+  CHECK(run(made.plan).violations.front() ==
         "node 'd.forward' writes 'd' at step 3, whose GPU copy is not there");
 }
 
@@ -244,7 +240,7 @@ TEST_CASE("two residences that took each other's offsets are found") {
   const StepGraph graph = chain_step();
   ChainPlan made = chain_plan(graph);
   std::swap(made.residence("a", 3).offset, made.residence("c", 2).offset);
-  CHECK(run(made.plan, graph).violations.front() ==
+  CHECK(run(made.plan).violations.front() ==
         "'b' at [1024, 1152) and 'c' at [1024, 1152) overlap in the GPU arena at step 2");
 }
 
@@ -252,7 +248,7 @@ TEST_CASE("a place outside the arena is found before anything runs") {
   const StepGraph graph = chain_step();
   ChainPlan made = chain_plan(graph);
   made.residence("d", 3).offset = Bytes(256 * 7);
-  const Execution stopped = run(made.plan, graph);
+  const Execution stopped = run(made.plan);
   CHECK(stopped.violations ==
         std::vector<std::string>{"'d' at [1792, 1920) is not within the arena of 1792"});
   CHECK(stopped.results.empty());
@@ -262,25 +258,27 @@ TEST_CASE("a stale copy is found") {
   const StepGraph graph = step_of(mlp, sgd_momentum());
   Plan plan = resident_plan(graph, batch);
   // One update runs on the CPU, and nothing is brought there or back.
-  const auto update = std::find_if(plan.nodes.begin(), plan.nodes.end(), [](const PlannedNode& n) {
+  const auto update = std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const KernelNode& n) {
     return n.name == "update.fc1.weight";
   });
-  REQUIRE(update != plan.nodes.end());
-  update->device = Device::cpu;
-  CHECK(run(plan, graph).violations.front() ==
-        "node 'update.fc1.weight' reads 'fc1.weight' at step " +
-            std::to_string(update - plan.nodes.begin()) + ", whose host copy is not there");
+  REQUIRE(update != graph.nodes.end());
+  const auto step = update - graph.nodes.begin();
+  plan.nodes[static_cast<std::size_t>(step)].processor = cpu_processor;
+  CHECK(run(plan).violations.front() == "node 'update.fc1.weight' reads 'fc1.weight' at step " +
+                                            std::to_string(step) +
+                                            ", whose host copy is not there");
 }
 
 TEST_CASE("a parameter that does not come home is found at the step's end") {
   const StepGraph graph = step_of(mlp, sgd_momentum());
   Plan plan = resident_plan(graph, batch);
-  const auto weight = std::find_if(plan.gpu.begin(), plan.gpu.end(), [&](const Residence& r) {
-    return plan.storages[r.storage.index()].name == "fc1.weight";
+  std::vector<Residence>& gpu = plan.in(gpu_memory);
+  const auto weight = std::find_if(gpu.begin(), gpu.end(), [&](const Residence& r) {
+    return plan.storage(r.storage).name == "fc1.weight";
   });
-  REQUIRE(weight != plan.gpu.end());
+  REQUIRE(weight != gpu.end());
   --weight->steps.end;
-  const Execution done = run(plan, graph);
+  const Execution done = run(plan);
   CHECK(done.completed);
   CHECK(done.violations.front() == "'fc1.weight' begins the step on the GPU at " +
                                        std::to_string(weight->offset.count()) +
@@ -293,42 +291,22 @@ TEST_CASE("any copy of a drawn plan that is dropped or late is found") {
     const Plan plan = random_plan(graph, 2, 11);
     const auto reference = run_resident_step(graph, 2);
     REQUIRE(reference.has_value());
-    REQUIRE(run(plan, graph).results == *reference);
+    REQUIRE(run(plan).results == *reference);
     const std::size_t stride = plan.transfers.size() / 8 + 1;
     for (std::size_t i = 0; i < plan.transfers.size(); i += stride) {
       const Transfer& t = plan.transfers[i];
-      INFO(graph.model, ", transfer ", i, " of '", plan.storages[t.storage.index()].name, "'");
+      INFO(graph.model, ", transfer ", i, " of '", plan.storage(t.storage).name, "'");
       Plan dropped = plan;
       dropped.transfers.erase(dropped.transfers.begin() + static_cast<std::ptrdiff_t>(i));
-      CHECK(!run(dropped, graph).violations.empty());
+      CHECK(!run(dropped).violations.empty());
       const Execution went_on =
-          run(dropped, graph, {.padded = false, .timing = late, .stop_at_violation = false});
+          run(dropped, {.padded = false, .timing = late, .stop_at_violation = false});
       CHECK((went_on.results != *reference));
       Plan delayed = plan;
       delayed.transfers[i].end = static_cast<std::int32_t>(plan.nodes.size());
-      if (t.direction == Direction::h2d) CHECK(!run(delayed, graph).violations.empty());
+      if (t.link == upload_link) CHECK(!run(delayed).violations.empty());
     }
   }
-}
-
-TEST_CASE("a plan that is not of this step is told so") {
-  const StepGraph graph = chain_step();
-  Plan plan = chain_plan(graph).plan;
-  plan.nodes[2].name = "conv1.forward";
-  plan.storages[1].bytes = 7_B;
-  plan.transfers[0].end = 9;
-  const std::string storage = plan.storages[1].name;
-  CHECK(mismatches(plan, graph) ==
-        std::vector<std::string>{
-            "node 2 is 'conv1.forward' in the plan and 'c.forward' in its description's step",
-            "storage 1 is '" + storage + "' of 7 bytes in the plan and '" + storage +
-                "' of 256 in its description's step",
-            "a transfer of storage " + std::to_string(plan.transfers[0].storage.value) +
-                " during [0, 9) in a step of 5 nodes and " + std::to_string(plan.storages.size()) +
-                " storages"});
-  plan.inputs.lowering.micro_batches = 3;
-  CHECK(mismatches(plan, graph) ==
-        std::vector<std::string>{"batch 4 is not 3 equal micro-batches"});
 }
 
 }  // namespace stowage::test

@@ -27,34 +27,34 @@ TEST_CASE("the host has every kernel of these steps, a GPU none yet") {
   for (const char* model : {mlp, small_cnn, small_gpt2}) {
     const StepGraph graph = step_of(model, adamw());
     Plan plan = resident_plan(graph, 2);
-    CHECK(missing_kernels(plan, graph, KernelDevice::host) == Texts{});
-    CHECK(missing_kernels(plan, graph, KernelDevice::cuda).front() ==
+    CHECK(missing_kernels(plan, KernelDevice::host) == Texts{});
+    CHECK(missing_kernels(plan, KernelDevice::cuda).front() ==
           "'" + graph.nodes.front().name + "' calls " +
               std::string(to_string(graph.nodes.front().kernel)) +
               " in float32, which the cuda kernels do not have");
-    for (PlannedNode& node : plan.nodes) node.device = Device::cpu;
-    CHECK(missing_kernels(plan, graph, KernelDevice::cuda) == Texts{});
+    for (PlannedNode& node : plan.nodes) node.processor = cpu_processor;
+    CHECK(missing_kernels(plan, KernelDevice::cuda) == Texts{});
   }
 }
 
 TEST_CASE("a kernel or a type without an implementation is named once, with who calls it") {
   StepGraph graph = step_of(mlp, sgd_momentum());
-  const Plan plan = resident_plan(graph, 2);
   for (KernelNode& node : graph.nodes) {
     if (node.kernel == Kernel::linear_forward) node.reads[1].type = DataType::bfloat16;
   }
   node_of(graph, Kernel::gelu_forward).kernel = Kernel::custom_forward;
   const std::string linear = node_of(graph, Kernel::linear_forward).name;
   const std::string custom = node_of(graph, Kernel::custom_forward).name;
+  const Plan plan = resident_plan(graph, 2);
   const Texts expected{
       "'" + linear + "' calls linear_forward in bfloat16, which the host kernels do not have",
       "'" + custom +
           "' calls custom_forward in float32, which the host kernels do not have (what it "
           "computes is not stated)"};
-  CHECK(missing_kernels(plan, graph, KernelDevice::host) == expected);
+  CHECK(missing_kernels(plan, KernelDevice::host) == expected);
   auto backend = open_host_backend();
   REQUIRE(backend.has_value());
-  const auto report = run_plan(plan, graph, **backend);
+  const auto report = run_plan(plan, **backend);
   REQUIRE(!report);
   CHECK(report.error().front().message == expected[0] + "; " + expected[1]);
 }

@@ -60,12 +60,11 @@ void run_all(const char* text, const LoweringSettings& settings, std::vector<int
   for (const int percent : budgets) {
     const Bytes budget = round_up(Bytes(resident.totals.arena.count() * percent / 100), 256_B);
     for (const Plan& plan : plans_within(text, settings, budget)) {
-      const StepGraph graph = step_of(text, plan.inputs.lowering);
       auto backend = open_host_backend();
       REQUIRE(backend.has_value());
-      const auto report = run_plan(plan, graph, **backend);
+      const auto report = run_plan(plan, **backend);
       REQUIRE(report.has_value());
-      INFO(graph.model, " with ", settings.optimizer.name, " at ", percent,
+      INFO(plan.step.graph->model, " with ", settings.optimizer.name, " at ", percent,
            " percent: ", plan.name);
       CHECK(failures(*report) == "");
       CHECK(report->measured.gpu_high_water <= budget);

@@ -24,16 +24,10 @@ class PlanMaker {
         random_(seed),
         shares_(shares) {
     plan_.name = "random";
-    plan_.inputs.lowering = graph.settings;
-    plan_.inputs.batch = batch * graph.settings.micro_batches;
-    for (const Storage& storage : graph.storages) {
-      plan_.storages.push_back(
-          {storage.name, storage.storage_class, Bytes(storage.bytes.at(batch))});
-    }
-    for (const KernelNode& node : graph.nodes) {
-      PlannedNode planned{.name = node.name};
-      if (chance(shares.on_cpu)) planned.device = Device::cpu;
-      if (planned.device == Device::gpu && chance(shares.workspaces)) {
+    plan_.step = size_storages(std::make_shared<const StepGraph>(graph), batch).value();
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      PlannedNode planned{.processor = chance(shares.on_cpu) ? cpu_processor : gpu_processor};
+      if (planned.processor == gpu_processor && chance(shares.workspaces)) {
         planned.workspace = Bytes(1 + below(2000));
       }
       plan_.nodes.push_back(planned);
@@ -44,6 +38,11 @@ class PlanMaker {
     for (std::size_t i = 0; i < graph_.storages.size(); ++i) place(StorageId::of(i));
     std::stable_sort(plan_.transfers.begin(), plan_.transfers.end(),
                      [](const Transfer& a, const Transfer& b) { return a.begin < b.begin; });
+    for (auto& residences : plan_.residences) {
+      std::sort(residences.begin(), residences.end(), [](const Residence& a, const Residence& b) {
+        return std::tuple(a.steps.begin, a.storage) < std::tuple(b.steps.begin, b.storage);
+      });
+    }
     pack();
     count_totals(plan_);
     return plan_;
@@ -81,7 +80,7 @@ class PlanMaker {
   }
 
   bool on_gpu(const Use& use) const {
-    return plan_.nodes[static_cast<std::size_t>(use.step)].device == Device::gpu;
+    return plan_.nodes[static_cast<std::size_t>(use.step)].processor == gpu_processor;
   }
 
   void place(StorageId id) {
@@ -98,8 +97,9 @@ class PlanMaker {
         all_reads_between(uses)) {
       return leave_and_return(id, uses);
     }
-    plan_.gpu.push_back(
-        {id, {whole ? 0 : uses.front().step, whole ? steps_ : uses.back().step + 1}, {}});
+    plan_.in(gpu_memory)
+        .push_back(
+            {id, {whole ? 0 : uses.front().step, whole ? steps_ : uses.back().step + 1}, {}});
   }
 
   static bool all_reads_between(const std::vector<Use>& uses) {
@@ -111,11 +111,11 @@ class PlanMaker {
     const std::int32_t left = uses.front().step + 1, needed = uses.back().step;
     const std::int32_t down = between(left, needed), up = between(down, needed);
     const std::int32_t leaves = std::max(down, left);
-    plan_.gpu.push_back({id, {0, leaves}, {}});
-    plan_.gpu.push_back({id, {up, steps_}, {}});
-    plan_.host.push_back({id, {left, std::min(needed + 1, steps_)}, {}});
-    plan_.transfers.push_back({id, Direction::d2h, between(left, down), down});
-    plan_.transfers.push_back({id, Direction::h2d, up, between(up, needed)});
+    plan_.in(gpu_memory).push_back({id, {0, leaves}, {}});
+    plan_.in(gpu_memory).push_back({id, {up, steps_}, {}});
+    plan_.in(pinned_memory).push_back({id, {left, std::min(needed + 1, steps_)}, {}});
+    plan_.transfers.push_back({id, download_link, between(left, down), down});
+    plan_.transfers.push_back({id, upload_link, up, between(up, needed)});
   }
 
   /// Lives on the host; groups of its uses on the GPU are visits.
@@ -140,7 +140,7 @@ class PlanMaker {
       if (uses[i].reads) {
         begin = between(std::max(available, begin - 6), begin);
         const std::int32_t uploaded = between(begin, uses[i].step);
-        plan_.transfers.push_back({id, Direction::h2d, begin, uploaded});
+        plan_.transfers.push_back({id, upload_link, begin, uploaded});
         host_begin = std::min(host_begin, begin);
         host_end = std::max(host_end, std::min(uploaded + 1, steps_));
       }
@@ -149,7 +149,7 @@ class PlanMaker {
         const std::int32_t latest =
             std::min(last + 1 < uses.size() ? uses[last + 1].step : steps_, end + 6);
         const std::int32_t down = between(end, latest), done = between(down, latest);
-        plan_.transfers.push_back({id, Direction::d2h, down, done});
+        plan_.transfers.push_back({id, download_link, down, done});
         host_begin = std::min(host_begin, down);
         host_end = std::max(host_end, std::min(done + 1, steps_));
         end = std::max(end, done);
@@ -157,17 +157,17 @@ class PlanMaker {
       } else {
         available = std::max(available, end);
       }
-      plan_.gpu.push_back({id, {begin, end}, {}});
+      plan_.in(gpu_memory).push_back({id, {begin, end}, {}});
       i = last + 1;
     }
-    if (host_begin < host_end) plan_.host.push_back({id, {host_begin, host_end}, {}});
+    if (host_begin < host_end) plan_.in(pinned_memory).push_back({id, {host_begin, host_end}, {}});
   }
 
   void pack() {
     std::vector<ArenaRequest> requests, on_host;
     std::map<StorageId, std::size_t> wrapping;  // residences that share an offset
     std::vector<std::size_t> request_of;
-    for (const Residence& r : plan_.gpu) {
+    for (const Residence& r : plan_.in(gpu_memory)) {
       const bool wraps = graph_.storage(r.storage).persistence == Persistence::persistent &&
                          (r.steps.begin == 0 || r.steps.end == steps_);
       const auto known = wrapping.find(r.storage);
@@ -178,7 +178,7 @@ class PlanMaker {
       }
       if (wraps) wrapping[r.storage] = requests.size();
       request_of.push_back(requests.size());
-      requests.push_back({{r.steps}, plan_.storages[r.storage.index()].bytes});
+      requests.push_back({{r.steps}, plan_.bytes(r.storage)});
     }
     std::vector<std::size_t> workspaces;
     for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
@@ -189,18 +189,20 @@ class PlanMaker {
     }
     const ArenaPacking packing = pack_arena(requests, {.effort = 0});
     plan_.totals.arena = packing.peak;
-    for (std::size_t i = 0; i < plan_.gpu.size(); ++i) {
-      plan_.gpu[i].offset = packing.offsets[request_of[i]];
+    std::vector<Residence>& on_gpu = plan_.in(gpu_memory);
+    for (std::size_t i = 0; i < on_gpu.size(); ++i) {
+      on_gpu[i].offset = packing.offsets[request_of[i]];
     }
     for (std::size_t i = 0; i < workspaces.size(); ++i) {
       plan_.nodes[workspaces[i]].workspace_offset =
           packing.offsets[requests.size() - workspaces.size() + i];
     }
-    for (const Residence& r : plan_.host) {
-      on_host.push_back({{r.steps}, plan_.storages[r.storage.index()].bytes});
+    for (const Residence& r : plan_.in(pinned_memory)) {
+      on_host.push_back({{r.steps}, plan_.bytes(r.storage)});
     }
     const ArenaPacking host = pack_arena(on_host, {.effort = 0});
-    for (std::size_t i = 0; i < plan_.host.size(); ++i) plan_.host[i].offset = host.offsets[i];
+    std::vector<Residence>& pinned = plan_.in(pinned_memory);
+    for (std::size_t i = 0; i < pinned.size(); ++i) pinned[i].offset = host.offsets[i];
     plan_.totals.host_peak = host.peak;
   }
 
@@ -225,15 +227,13 @@ Plan resident_plan(const StepGraph& graph, std::int64_t batch) {
 void count_totals(Plan& plan) {
   plan.totals.h2d = plan.totals.d2h = plan.totals.gpu_peak = Bytes(0);
   for (const Transfer& t : plan.transfers) {
-    (t.direction == Direction::h2d ? plan.totals.h2d : plan.totals.d2h) +=
-        plan.storages[t.storage.index()].bytes;
+    (t.link == upload_link ? plan.totals.h2d : plan.totals.d2h) += plan.bytes(t.storage);
   }
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const auto step = static_cast<std::int32_t>(i);
     Bytes live = plan.nodes[i].workspace;
-    for (const Residence& r : plan.gpu) {
-      if (r.steps.begin <= step && step < r.steps.end)
-        live += plan.storages[r.storage.index()].bytes;
+    for (const Residence& r : plan.in(gpu_memory)) {
+      if (r.steps.begin <= step && step < r.steps.end) live += plan.bytes(r.storage);
     }
     plan.totals.gpu_peak = std::max(plan.totals.gpu_peak, live);
   }

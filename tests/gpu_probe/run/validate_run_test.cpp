@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "gpu_probe/host/host_backend.hpp"
-#include "gpu_probe/run/plan_match.hpp"
 #include "gpu_probe/run/resident_step.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
@@ -14,10 +13,10 @@
 namespace stowage::test {
 namespace {
 
-RunReport run_on_host(const Plan& plan, const StepGraph& graph) {
+RunReport run_on_host(const Plan& plan) {
   auto backend = open_host_backend();
   REQUIRE(backend.has_value());
-  auto report = run_plan(plan, graph, **backend);
+  auto report = run_plan(plan, **backend);
   const std::string refusal = report ? "" : render(report.error());
   REQUIRE(refusal == "");
   return *report;
@@ -53,7 +52,7 @@ std::vector<Subject> subjects() {
 TEST_CASE("a plan that keeps everything on the GPU leaves the resident step's bits") {
   for (const Subject& subject : subjects()) {
     const StepGraph graph = step_of(subject.model, subject.settings);
-    const RunReport report = run_on_host(resident_plan(graph, subject.batch), graph);
+    const RunReport report = run_on_host(resident_plan(graph, subject.batch));
     CHECK(failures(report) == "");
     CHECK(report.passed());
     CHECK(report.backend == "host");
@@ -67,7 +66,7 @@ TEST_CASE("plans drawn from the definition leave the resident step's bits") {
     const StepGraph graph = step_of(subject.model, subject.settings);
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       const Plan plan = random_plan(graph, subject.batch, seed);
-      const RunReport report = run_on_host(plan, graph);
+      const RunReport report = run_on_host(plan);
       INFO(graph.model, ", seed ", seed);
       CHECK(failures(report) == "");
       uploads += report.measured.h2d.copies;

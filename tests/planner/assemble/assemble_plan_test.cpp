@@ -31,10 +31,10 @@ class Playback {
   std::string run() {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(problem_.items.size()); ++i) {
       const Item& item = problem_.items[at(i)];
-      if (item.wraps && there_at_start(i, Direction::h2d)) gpu_[at(i)] = 1;
+      if (item.wraps && there_at_start(i, upload_link)) gpu_[at(i)] = 1;
       const bool input = !item.wraps && item.host_at_start;
-      if ((item.wraps && there_at_start(i, Direction::d2h)) ||
-          (input && covers(plan_.host, i, 0))) {
+      if ((item.wraps && there_at_start(i, download_link)) ||
+          (input && covers(plan_.in(pinned_memory), i, 0))) {
         host_[at(i)] = 1;
       }
     }
@@ -59,11 +59,11 @@ class Playback {
     });
   }
   /// Whether a copy is there when the step starts: `filled_by` is what would bring it.
-  [[nodiscard]] bool there_at_start(std::int32_t item, Direction filled_by) const {
-    const auto& all = filled_by == Direction::h2d ? plan_.gpu : plan_.host;
+  [[nodiscard]] bool there_at_start(std::int32_t item, LinkId filled_by) const {
+    const auto& all = filled_by == upload_link ? plan_.in(gpu_memory) : plan_.in(pinned_memory);
     const bool filled =
         std::any_of(plan_.transfers.begin(), plan_.transfers.end(), [&](const Transfer& transfer) {
-          return transfer.storage.value == item && transfer.direction == filled_by &&
+          return transfer.storage.value == item && transfer.link == filled_by &&
                  transfer.begin == 0;
         });
     return covers(all, item, 0) && !filled;
@@ -72,14 +72,15 @@ class Playback {
   void begin_copy(std::size_t k, std::int32_t t) {
     const Transfer& transfer = plan_.transfers[k];
     const std::size_t item = transfer.storage.index();
-    const auto& source = transfer.direction == Direction::h2d ? host_ : gpu_;
+    const auto& source = transfer.link == upload_link ? host_ : gpu_;
     if (source[item] != newest_[item]) {
       fail(fmt::format("{} copied at {} from nothing", problem_.items[item].name, t));
     }
     in_flight_[k] = source[item];
     for (std::int32_t s = transfer.begin; s < transfer.end; ++s) {
-      if (!covers(plan_.gpu, transfer.storage.value, s)) fail("a copy in flight has no GPU place");
-      if (!covers(plan_.host, transfer.storage.value, s)) {
+      if (!covers(plan_.in(gpu_memory), transfer.storage.value, s))
+        fail("a copy in flight has no GPU place");
+      if (!covers(plan_.in(pinned_memory), transfer.storage.value, s)) {
         fail(fmt::format("{}: a copy in flight has no host place", problem_.items[item].name));
       }
     }
@@ -89,7 +90,7 @@ class Playback {
     const Transfer& transfer = plan_.transfers[k];
     const std::size_t item = transfer.storage.index();
     if (in_flight_[k] != newest_[item]) fail("a copy was overtaken by a write");
-    (transfer.direction == Direction::h2d ? gpu_ : host_)[item] = in_flight_[k];
+    (transfer.link == upload_link ? gpu_ : host_)[item] = in_flight_[k];
   }
 
   void boundary(std::int32_t t) {
@@ -97,15 +98,15 @@ class Playback {
     for (const bool upload : {false, true}) {
       for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
         const Transfer& transfer = plan_.transfers[k];
-        if ((transfer.direction == Direction::h2d) != upload) continue;
+        if ((transfer.link == upload_link) != upload) continue;
         if (transfer.begin == t) begin_copy(k, t);
         if (transfer.end == t) end_copy(k);
       }
     }
     if (t == steps_) return;
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(problem_.items.size()); ++i) {
-      if (!covers(plan_.gpu, i, t)) gpu_[at(i)].reset();
-      if (!covers(plan_.host, i, t)) host_[at(i)].reset();
+      if (!covers(plan_.in(gpu_memory), i, t)) gpu_[at(i)].reset();
+      if (!covers(plan_.in(pinned_memory), i, t)) host_[at(i)].reset();
     }
   }
 
@@ -120,7 +121,7 @@ class Playback {
         }
         if (!touch.writes) continue;
         const auto id = static_cast<std::int32_t>(i);
-        if (!covers(cpu ? plan_.host : plan_.gpu, id, t)) {
+        if (!covers(cpu ? plan_.in(pinned_memory) : plan_.in(gpu_memory), id, t)) {
           fail(fmt::format("op{} writes {} without a place", t, problem_.items[i].name));
         }
         ++newest_[i];
@@ -138,14 +139,14 @@ class Playback {
         if (problem_.items[at(i)].host_at_start) host_[at(i)] = 1;
         continue;
       }
-      if (there_at_start(i, Direction::h2d) && gpu_[at(i)] != newest_[at(i)]) {
+      if (there_at_start(i, upload_link) && gpu_[at(i)] != newest_[at(i)]) {
         fail("the next step would not find it on the GPU");
       }
-      if (there_at_start(i, Direction::d2h) && host_[at(i)] != newest_[at(i)]) {
+      if (there_at_start(i, download_link) && host_[at(i)] != newest_[at(i)]) {
         fail("the next step would not find it on the host");
       }
-      if (!there_at_start(i, Direction::h2d)) gpu_[at(i)].reset();
-      if (!there_at_start(i, Direction::d2h)) host_[at(i)].reset();
+      if (!there_at_start(i, upload_link)) gpu_[at(i)].reset();
+      if (!there_at_start(i, download_link)) host_[at(i)].reset();
     }
   }
 
@@ -169,9 +170,9 @@ std::string overlap(const Plan& plan, const std::vector<Residence>& residences, 
   };
   std::vector<Place> places;
   for (const Residence& residence : residences) {
-    const PlannedStorage& storage = plan.storages[residence.storage.index()];
     places.push_back({residence.steps, residence.offset.count(),
-                      (residence.offset + storage.bytes).count(), storage.name});
+                      (residence.offset + plan.bytes(residence.storage)).count(),
+                      plan.storage(residence.storage).name});
   }
   for (std::size_t i = 0; gpu && i < plan.nodes.size(); ++i) {
     const PlannedNode& node = plan.nodes[i];
@@ -179,7 +180,7 @@ std::string overlap(const Plan& plan, const std::vector<Residence>& residences, 
     places.push_back({{t, t + 1},
                       node.workspace_offset.count(),
                       (node.workspace_offset + node.workspace).count(),
-                      node.name});
+                      plan.step.graph->nodes[i].name});
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
@@ -194,11 +195,11 @@ std::string overlap(const Plan& plan, const std::vector<Residence>& residences, 
 }
 
 std::string order_violation(const Plan& plan) {
-  std::map<Direction, std::int32_t> last;
+  std::map<LinkId, std::int32_t> last;
   for (const Transfer& transfer : plan.transfers) {
     if (transfer.begin > transfer.end) return "a transfer ends before it begins";
-    if (transfer.begin < last[transfer.direction]) return "begins decrease";
-    last[transfer.direction] = transfer.begin;
+    if (transfer.begin < last[transfer.link]) return "begins decrease";
+    last[transfer.link] = transfer.begin;
   }
   return "";
 }
@@ -249,17 +250,17 @@ TEST_CASE("a swapped activation leaves as soon as it may and comes back in time"
   SUBCASE("with room, both copies hide behind two nodes") {
     const Plan plan = assemble_plan(step, problem, placement, {.budget = 1024_B});
     REQUIRE(plan.transfers.size() == 2);
-    CHECK(plan.transfers[0].direction == Direction::d2h);
+    CHECK(plan.transfers[0].link == download_link);
     CHECK(plan.transfers[0].begin == 1);
     CHECK(plan.transfers[0].end == 3);
-    CHECK(plan.transfers[1].direction == Direction::h2d);
+    CHECK(plan.transfers[1].link == upload_link);
     CHECK(plan.transfers[1].begin == 6);
     CHECK(plan.transfers[1].end == 8);
-    REQUIRE(plan.gpu.size() == 2);
-    CHECK(plan.gpu[0].steps == StepRange{0, 3});
-    CHECK(plan.gpu[1].steps == StepRange{6, 9});
-    REQUIRE(plan.host.size() == 1);
-    CHECK(plan.host[0].steps == StepRange{1, 9});
+    REQUIRE(plan.in(gpu_memory).size() == 2);
+    CHECK(plan.in(gpu_memory)[0].steps == StepRange{0, 3});
+    CHECK(plan.in(gpu_memory)[1].steps == StepRange{6, 9});
+    REQUIRE(plan.in(pinned_memory).size() == 1);
+    CHECK(plan.in(pinned_memory)[0].steps == StepRange{1, 9});
     CHECK(plan.totals.step_seconds == doctest::Approx(10e-6));
     CHECK(plan.totals.h2d == 1024_B);
     CHECK(plan.totals.d2h == 1024_B);
@@ -299,7 +300,7 @@ TEST_CASE("the playback of these tests notices a copy that is missing, late or w
   changed.transfers[1].end = 6;
   CHECK(Playback(problem, placement, changed).run() != "");
   changed = plan;
-  changed.host[0].steps.end = 4;
+  changed.in(pinned_memory)[0].steps.end = 4;
   CHECK(Playback(problem, placement, changed).run() == "x: a copy in flight has no host place");
 }
 
@@ -311,16 +312,16 @@ TEST_CASE("a parameter that stays over the step's end has two residences at one 
   Placement placement = all_gpu_placement(problem);
   placement.resident[0] = {false, true};
   const Plan plan = assemble_plan(step, problem, placement, {.budget = 0_B});
-  REQUIRE(plan.gpu.size() == 3);
-  CHECK(plan.gpu[0].steps == StepRange{0, 2});
-  CHECK(plan.gpu[2].steps == StepRange{4, 6});
-  CHECK(plan.gpu[0].offset == plan.gpu[2].offset);
+  REQUIRE(plan.in(gpu_memory).size() == 3);
+  CHECK(plan.in(gpu_memory)[0].steps == StepRange{0, 2});
+  CHECK(plan.in(gpu_memory)[2].steps == StepRange{4, 6});
+  CHECK(plan.in(gpu_memory)[0].offset == plan.in(gpu_memory)[2].offset);
   CHECK(plan.totals.arena == 512_B);
   // Fetched once before node 4, from the copy that the step's end leaves on the host.
   REQUIRE(plan.transfers.size() == 2);
-  CHECK(plan.transfers[0].direction == Direction::h2d);
+  CHECK(plan.transfers[0].link == upload_link);
   CHECK(plan.transfers[0].end == 4);
-  CHECK(plan.transfers[1].direction == Direction::d2h);
+  CHECK(plan.transfers[1].link == download_link);
   CHECK(plan.transfers[1].end == 6);
 }
 
@@ -352,8 +353,8 @@ TEST_CASE("optimizer state that the CPU updates stays on the host") {
   CHECK(plan.totals.h2d == 100_B);
   CHECK(plan.totals.d2h == 100_B);
   CHECK(Playback(problem, placement, plan).run() == "");
-  for (const Residence& residence : plan.gpu) CHECK(residence.storage.value != 2);
-  CHECK(plan.host.size() == 3);
+  for (const Residence& residence : plan.in(gpu_memory)) CHECK(residence.storage.value != 2);
+  CHECK(plan.in(pinned_memory).size() == 3);
 }
 
 TEST_CASE("random placements: every operation finds its operands, nothing overlaps") {
@@ -366,8 +367,8 @@ TEST_CASE("random placements: every operation finds its operands, nothing overla
     const Bytes limit(static_cast<std::int64_t>(random.below(40'000)));
     const Plan plan = assemble_plan(step, problem, placement, {limit, 0});
     CHECK(Playback(problem, placement, plan).run() == "");
-    CHECK(overlap(plan, plan.gpu, true) == "");
-    CHECK(overlap(plan, plan.host, false) == "");
+    CHECK(overlap(plan, plan.in(gpu_memory), true) == "");
+    CHECK(overlap(plan, plan.in(pinned_memory), false) == "");
     CHECK(order_violation(plan) == "");
     const Plan tight = assemble_plan(step, problem, placement, {0_B, 0});
     CHECK(Playback(problem, placement, tight).run() == "");

@@ -128,9 +128,9 @@ TEST_CASE("within a budget every proposal passes the validator") {
     const Plan& parts = plans->back();
     REQUIRE(fewest != nullptr);
     CHECK(fewest->totals.h2d + fewest->totals.d2h > whole->front().totals.h2d);
-    CHECK(parts.name == fmt::format("micro-batch-{}", parts.inputs.lowering.micro_batches));
-    CHECK(parts.inputs.lowering.micro_batches == (percent > 60 ? 2 : 4));
-    CHECK(parts.inputs.batch == 16);
+    CHECK(parts.name == fmt::format("micro-batch-{}", parts.step.graph->settings.micro_batches));
+    CHECK(parts.step.graph->settings.micro_batches == (percent > 60 ? 2 : 4));
+    CHECK(whole_batch(parts) == 16);
     CHECK(parts.totals.h2d == whole->front().totals.h2d);
   }
 }

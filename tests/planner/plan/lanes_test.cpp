@@ -7,10 +7,10 @@ using namespace stowage;
 namespace {
 
 Transfer up(std::int32_t begin, std::int32_t end) {
-  return {StorageId{0}, Direction::h2d, begin, end};
+  return {StorageId{0}, upload_link, begin, end};
 }
 Transfer down(std::int32_t begin, std::int32_t end) {
-  return {StorageId{0}, Direction::d2h, begin, end};
+  return {StorageId{0}, download_link, begin, end};
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ using namespace hand_made;
 
 TEST_CASE("two storages at one place") {
   Plan made = plan();
-  std::swap(made.gpu[0].offset, made.gpu[1].offset);  // x and w1: w1 now at [512, 1024)
+  std::swap(made.in(gpu_memory)[0].offset,
+            made.in(gpu_memory)[1].offset);  // x and w1: w1 now at [512, 1024)
   CHECK(failures(made, step()) ==
         "GPU arena: 'w2' at [768, 1536) lies over 'w1' at [512, 1024) from 'fc1.forward' (step 0) "
         "on; 'y2' at [512, 768) lies over 'w1' at [512, 1024) from 'fc2.forward' (step 1) on; "
@@ -23,21 +24,24 @@ TEST_CASE("two storages at one place") {
         "GPU arena: workspace of 'fc2.forward' (step 1) at [2304, 2816) lies over 'y1' at [1536, "
         "2560) from 'fc2.forward' (step 1) on\n");
   made = plan();
-  made.host[0].offset = 512_B;
+  made.in(pinned_memory)[0].offset = 512_B;
   CHECK(failures(made, step()) ==
-        "host arena: 'w2' at [0, 768) lies over 'x' at [512, 768) from 'fc1.forward' (step 0) "
-        "on\n");
+        "host arena: its blocks take 1792 bytes, not 2048; 'w2' at [0, 768) "
+        "lies over 'x' at [512, 768) from 'fc1.forward' (step 0) on\n");
 }
 
 TEST_CASE("alignment, and the arena's end") {
   Plan made = plan();
-  made.gpu[8].offset = 2561_B;
+  made.in(gpu_memory)[8].offset = 2561_B;
   CHECK(failures(made, step()) ==
-        "GPU arena: 'dw2' at 2561 is not aligned to 256 bytes; 'dw2' ends at 3329, outside an "
+        "GPU arena: its blocks take 3584 bytes, not 3328; 'dw2' at 2561 is not aligned to 256 "
+        "bytes; 'dw2' ends at 3329, outside an "
         "arena of 3328 bytes\n");
   made = plan();
   made.totals.host_peak = 2047_B;
-  CHECK(failures(made, step()) == "host arena: 'x' ends at 2048, outside an arena of 2047 bytes\n");
+  CHECK(failures(made, step()) ==
+        "host arena: its blocks take 2048 bytes, not 2047; 'x' ends at 2048, outside an arena of "
+        "2047 bytes\n");
 }
 
 TEST_CASE("peak, bound and budget") {
@@ -48,7 +52,7 @@ TEST_CASE("peak, bound and budget") {
   made = plan();
   made.totals.arena_lower_bound = 3073_B;
   CHECK(failures(made, step()) ==
-        "arena bound: arena_lower_bound is 3073, but no step holds more than 3072 (at "
+        "arena bound: arena_lower_bound is 3073, the largest live sum in granules 3072 (at "
         "'fc2.forward' (step 1))\n");
   made = plan();
   made.inputs.budget = 3327_B;
@@ -111,27 +115,27 @@ TEST_CASE("bounds that cannot be") {
         "cost bound: the bound 9 is below the all-GPU cost 10, which is a bound too\n");
 }
 
-TEST_CASE("another step than the description's") {
+TEST_CASE("an arena that is larger than what lies in it") {
   Plan made = plan();
-  made.nodes[2].name = "lost";
+  made.totals.arena = 3840_B;
+  CHECK(failures(made, step()) == "GPU arena: its blocks take 3328 bytes, not 3840\n");
+  made = plan();
+  made.totals.host_peak = Bytes(std::int64_t{1} << 60);
   CHECK(failures(made, step()) ==
-        "nodes: step 2 is 'lost' in the plan, 'loss' by the description\n");
-  made = plan();
-  made.storages[5].bytes = 299_B;
-  CHECK(failures(made, step()) ==
-        "storages: storage 5 is 'dy2' (activation_gradient, 299 bytes) in the plan, 'dy2' "
-        "(activation_gradient, 300 bytes) by the description\n");
-  made = plan();
-  made.storages.pop_back();
-  made.gpu.erase(made.gpu.begin() + 6);
-  CHECK(failures(made, step()) == "storages: the plan has 7 storages, the description gives 8\n");
-  made = plan();
+        "host arena: its blocks take 2048 bytes, not 1152921504606846976\n");
+}
+
+TEST_CASE("a step that is not the one that the plan was made for") {
+  Plan made = plan();
   made.inputs.step_hash = "0";
   CHECK(failures(made, step()) ==
         "step hash: the step's hash is " + plan().inputs.step_hash + ", not 0 as the plan says\n");
+  made = plan();
+  made.step.storage_bytes[scratch] = 127_B;
+  CHECK(failures(made, step()).starts_with("step hash: "));
 }
 
-TEST_CASE("workspaces are the source's, or are said not to have been compared") {
+TEST_CASE("workspaces are the source's, node by node") {
   Plan made = plan();
   made.nodes[1].workspace = 256_B;
   made.totals.gpu_peak = 2816_B;
@@ -139,32 +143,75 @@ TEST_CASE("workspaces are the source's, or are said not to have been compared") 
   CHECK(failures(made, step()) ==
         "workspaces: 'fc2.forward' takes engine 'rule fast' with 256 bytes, which is none of its 2 "
         "engines\n");
-  made.inputs.workspace_origin = "cudnn 9.19.0";
-  const Check other = check_workspaces(made, step());
-  CHECK(other.name == "workspaces not compared");
-  CHECK(other.passed);
-  CHECK(other.detail ==
-        "the plan's come from 'cudnn 9.19.0', this source answers as 'rule': taken as planned");
-  made = plan();  // another version of the same library
-  SizedStep newer = step();
-  newer.workspace_origin = WorkspaceOrigin::cudnn;
-  newer.engines[1] = {{"cudnn 9.20.0 eng0", 512_B}};
-  made.inputs.workspace_origin = "cudnn";
-  made.nodes[1].engine += "cudnn 9.19.0 eng0";
-  made.nodes[1].engine.erase(0, 9);
-  CHECK(check_workspaces(made, newer).name == "workspaces not compared");
-  newer.engines[1] = {{"cudnn 9.19.0 eng0", 512_B}};
-  CHECK(check_workspaces(made, newer).name == "workspaces");
-  CHECK(check_workspaces(made, newer).passed);
-  made = plan();
+}
+
+/// The hand-made plan with an engine for fc1.forward as well.
+struct TwoEngineSteps {
+  Plan made = plan();
+  SizedStep answers = step();
+  TwoEngineSteps(const std::string& first, const std::string& second) {
+    auto graph = std::make_shared<StepGraph>(*made.step.graph);
+    graph->nodes[0].convolution = 0;
+    made.step.graph = graph;
+    made.inputs.step_hash = step_hash(made.step);
+    made.nodes[0].engine = first;
+    made.nodes[1].engine = second;
+    answers.engines[0] = {{first, 0_B}};
+    answers.engines[1] = {{second, 512_B}};
+  }
+};
+
+TEST_CASE("one foreign engine keeps no other workspace from being compared") {
+  TwoEngineSteps plans("rule", "rule");
+  CHECK(failures(plans.made, plans.answers) == "");
+  plans.made.nodes[0].engine = "cudnn 9.20.0 eng0";
+  plans.answers.engines[1] = {{"rule", 256_B}};
+  CHECK(failures(plans.made, plans.answers) ==
+        "workspaces: 'fc2.forward' takes engine 'rule' with 512 bytes, which is none of its 1 "
+        "engines\n");
+  plans.answers.engines[1] = {{"rule", 512_B}};
+  const Check rest = check_workspaces(plans.made, plans.answers.engines);
+  CHECK(rest.name == "workspaces");
+  CHECK(rest.detail ==
+        "1 engines are among the source's; 1 not compared: the plan's are of cudnn 9.20.0, the "
+        "source at hand is no cuDNN");
+}
+
+TEST_CASE("workspaces of another version of cuDNN are not compared") {
+  TwoEngineSteps plans("cudnn 9.19.0 eng0", "cudnn 9.19.0 eng1");
+  CHECK(failures(plans.made, plans.answers) == "");
+  plans.answers.engines[0] = {{"cudnn 9.20.0 eng0", 7_B}};
+  plans.answers.engines[1] = {{"cudnn 9.20.0 eng1", 7_B}};
+  const Check newer = check_workspaces(plans.made, plans.answers.engines);
+  CHECK(newer.name == "workspaces not compared");
+  CHECK(newer.passed);
+  plans.made.nodes[0].engine = "cudnn 9.20.0 eng0";
+  CHECK(failures(plans.made, plans.answers)
+            .starts_with("engines: the engines are of several versions of cuDNN\n"));
+}
+
+TEST_CASE("engines are only where a kernel has a choice, on the GPU, of a known source") {
+  Plan made = plan();
   made.nodes[0].engine = "rule fast";
   CHECK(failures(made, step()) ==
-        "workspaces: 'fc1.forward' takes a workspace of 0 bytes (engine 'rule fast'), but has no "
+        "engines: 'fc1.forward' has no choice of engines: engine 'rule fast', workspace of 0 bytes "
+        "at 0\n"
+        "workspaces: 'fc1.forward' takes engine 'rule fast' with 0 bytes, which is none of its 0 "
         "engines\n");
+  made = plan();
+  made.nodes[4].engine = "rule fast";
+  CHECK(failures(made, step())
+            .starts_with("engines: 'update.w2' is on the CPU: engine 'rule fast', workspace of 0 "
+                         "bytes at 0\n"));
+  made = plan();
+  made.nodes[1].engine = "none";
+  CHECK(failures(made, step())
+            .starts_with("engines: 'fc2.forward' has an engine of no known source: engine 'none', "
+                         "workspace of 512 bytes at 2560\n"));
   made = plan();
   made.nodes[4].workspace = 256_B;
   CHECK(failures(made, step()) ==
-        "workspaces: 'update.w2' is on the CPU and takes a GPU workspace of 256 bytes\n"
+        "engines: 'update.w2' is on the CPU: engine '', workspace of 256 bytes at 0\n"
         "GPU arena: workspace of 'update.w2' (step 4) at [0, 256) lies over 'w1' at [0, 512) from "
         "'update.w2' (step 4) on\n");
 }
@@ -182,21 +229,21 @@ TEST_CASE("nodes that a plan pins are on the GPU, whatever its name") {
 
 TEST_CASE("tables that cannot be") {
   Plan made = plan();
-  made.gpu[3].storage = StorageId{8};
+  made.in(gpu_memory)[3].storage = StorageId{8};
   CHECK(failures(made, step()) ==
-        "structure: GPU residence 3 (storage 8, [0, 2), offset 1536) names no storage\n");
+        "structure: gpu residence 3 (storage 8, [0, 2), offset 1536) names no storage\n");
   made = plan();
-  made.host[2].steps = {4, 4};
+  made.in(pinned_memory)[2].steps = {4, 4};
   CHECK(failures(made, step()) ==
-        "structure: host residence 2 (storage 3, [4, 4), offset 768) is no range of steps\n");
+        "structure: pinned residence 2 (storage 3, [4, 4), offset 768) is no range of steps\n");
   made = plan();
-  std::swap(made.gpu[0], made.gpu[1]);
+  std::swap(made.in(gpu_memory)[0], made.in(gpu_memory)[1]);
   CHECK(failures(made, step()) ==
-        "structure: GPU residence 1 (storage 0, [0, 1), offset 512) is out of order\n");
+        "structure: gpu residence 1 (storage 0, [0, 1), offset 512) is out of order\n");
   made = plan();
-  made.gpu[4] = residence(y1, 1, 3, 512);
+  made.in(gpu_memory)[4] = residence(y1, 1, 3, 512);
   CHECK(failures(made, step()) ==
-        "structure: GPU residence 4 (storage 3, [1, 3), offset 512) begins while the storage has "
+        "structure: gpu residence 4 (storage 3, [1, 3), offset 512) begins while the storage has "
         "another one\n");
   made = plan();
   std::swap(made.transfers[0], made.transfers[3]);
@@ -204,10 +251,9 @@ TEST_CASE("tables that cannot be") {
         "structure: transfer 1 (storage 2, [0, 1]) is out of order; transfer 3 (storage 0, [0, 0]) "
         "is out of order\n");
   made = plan();
-  made.storages[0].bytes = Bytes(-1);
+  made.step.storage_bytes[0] = Bytes(-1);
   made.totals.cost_seconds = -1;
-  CHECK(failures(made, step()) ==
-        "structure: cost_seconds is -1; 'x' has -1 bytes, with which the sum leaves 61 bits\n");
+  CHECK(failures(made, step()) == "structure: cost_seconds is -1\n");
 }
 
 }  // namespace

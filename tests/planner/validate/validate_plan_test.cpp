@@ -18,15 +18,15 @@ using namespace hand_made;
 TEST_CASE("the hand-made plan passes every check, and each says what it counted") {
   const Plan made = plan();
   CHECK(failures(made, step()) == "");
-  const std::vector<Check> checks = check_against_step(made, step());
+  std::vector<Check> checks = check_plan(made);
+  checks.push_back(check_workspaces(made, step().engines));
   const auto detail = [&](std::string_view name) {
     const auto found = std::find_if(checks.begin(), checks.end(),
                                     [&](const Check& check) { return check.name == name; });
     return found == checks.end() ? "no such check" : found->detail;
   };
-  CHECK(check_structure(made).detail ==
-        "5 nodes, 8 storages, 9 GPU residences, 4 host residences, 5 transfers");
-  CHECK(detail("workspaces") == "1 engines are among the source's (rule)");
+  CHECK(check_structure(made).detail == "5 nodes, 8 storages, 13 residences, 5 transfers");
+  CHECK(detail("workspaces") == "1 engines are among the source's");
   CHECK(detail("devices") == "4 nodes on the GPU, 1 on the CPU, nothing pinned");
   CHECK(detail("inputs present") == "9 reads by 5 nodes find the newest version");
   CHECK(detail("outputs placed") == "5 writes by 5 nodes find room");
@@ -77,7 +77,7 @@ TEST_CASE("a download that begins before its value is there") {
   made.transfers[2].begin = 0;  // of y1, which node 0 writes
   made.transfers = {made.transfers[2], made.transfers[0], made.transfers[1], made.transfers[3],
                     made.transfers[4]};
-  made.host[2].steps.begin = 0;
+  made.in(pinned_memory)[2].steps.begin = 0;
   const std::string found = failures(made, step());
   CHECK(found.find("copies current: download of 'y1' from 'fc1.forward' (step 0) to 'loss' (step "
                    "2) begins where its source holds nothing; 'fc1.forward' (step 0) writes 'y1' "
@@ -89,10 +89,11 @@ TEST_CASE("a version overwritten while it is copied") {
   made.transfers[1] = upload(w2, 3, 5);  // the CPU's update writes w2 at step 4
   made.transfers = {made.transfers[0], made.transfers[2], made.transfers[3], made.transfers[1],
                     made.transfers[4]};
-  made.gpu[2] = residence(w2, 3, 5, 512);
-  made.gpu = {made.gpu[0], made.gpu[1], made.gpu[3], made.gpu[4], made.gpu[5],
-              made.gpu[6], made.gpu[2], made.gpu[7], made.gpu[8]};
-  made.host[1].steps = {0, 5};
+  made.in(gpu_memory)[2] = residence(w2, 3, 5, 512);
+  made.in(gpu_memory) = {made.in(gpu_memory)[0], made.in(gpu_memory)[1], made.in(gpu_memory)[3],
+                         made.in(gpu_memory)[4], made.in(gpu_memory)[5], made.in(gpu_memory)[6],
+                         made.in(gpu_memory)[2], made.in(gpu_memory)[7], made.in(gpu_memory)[8]};
+  made.in(pinned_memory)[1].steps = {0, 5};
   const std::string found = failures(made, step());
   CHECK(
       found.find("copies current: 'update.w2' (step 4) writes 'w2' during the upload of 'w2' from "
@@ -102,14 +103,14 @@ TEST_CASE("a version overwritten while it is copied") {
 TEST_CASE("a stale host copy: the GPU wrote what the CPU reads") {
   // The update on the GPU, w2 kept there to the end; the host's copy, there at the start, is old.
   Plan made = plan();
-  made.nodes[4].device = Device::gpu;
+  made.nodes[4].processor = gpu_processor;
   made.transfers.pop_back();
-  made.gpu[2].steps.end = 5;
-  made.gpu[8].steps.end = 5;
-  made.gpu[5].offset = 2048_B;  // out of w2's way
-  made.gpu[6].offset = 2560_B;
-  made.gpu[7].offset = 3328_B;
-  made.host.pop_back();
+  made.in(gpu_memory)[2].steps.end = 5;
+  made.in(gpu_memory)[8].steps.end = 5;
+  made.in(gpu_memory)[5].offset = 2048_B;  // out of w2's way
+  made.in(gpu_memory)[6].offset = 2560_B;
+  made.in(gpu_memory)[7].offset = 3328_B;
+  made.in(pinned_memory).pop_back();
   made.totals.d2h = 1024_B;
   const std::string found = failures(made, step());
   CHECK(
@@ -129,10 +130,10 @@ TEST_CASE("a GPU copy that the CPU made stale may not be read") {
   // w2 stays on the GPU over the end, but its update on the CPU is never sent there.
   Plan made = plan();
   made.transfers.erase(made.transfers.begin() + 1);
-  made.gpu[2].steps.end = 5;
-  made.gpu[5].offset = 2048_B;
-  made.gpu[6].offset = 2560_B;
-  made.gpu[7].offset = 3328_B;
+  made.in(gpu_memory)[2].steps.end = 5;
+  made.in(gpu_memory)[5].offset = 2048_B;
+  made.in(gpu_memory)[6].offset = 2560_B;
+  made.in(gpu_memory)[7].offset = 3328_B;
   CHECK(failures(made, step())
             .find("steady state: 'w2' is on the GPU when the step starts, but at "
                   "its end the GPU has not its newest version\n") != std::string::npos);
@@ -140,42 +141,43 @@ TEST_CASE("a GPU copy that the CPU made stale may not be read") {
 
 TEST_CASE("a residence cut short before the last reader") {
   Plan made = plan();
-  made.gpu[5].steps.end = 3;  // dy2, read by fc2.backward at step 3
+  made.in(gpu_memory)[5].steps.end = 3;  // dy2, read by fc2.backward at step 3
   CHECK(failures(made, step()) ==
         "inputs present: 'fc2.backward' (step 3) reads 'dy2', which the GPU does not hold\n");
 }
 
 TEST_CASE("no room for what a node writes, and for its temporary") {
   Plan made = plan();
-  made.gpu[4].steps.begin = 2;  // y2, written at step 1
+  made.in(gpu_memory)[4].steps.begin = 2;  // y2, written at step 1
   made.totals.gpu_peak = 2816_B;
   made.totals.arena_lower_bound = 2816_B;
   CHECK(failures(made, step()) ==
         "inputs present: 'loss' (step 2) reads 'y2', which the GPU has room for but no value of\n"
         "outputs placed: 'fc2.forward' (step 1) writes 'y2', for which the GPU has no room\n");
   made = plan();
-  made.gpu.erase(made.gpu.begin() + 6);
+  made.in(gpu_memory).erase(made.in(gpu_memory).begin() + 6);
   CHECK(failures(made, step()) ==
         "temporaries placed: 'loss' (step 2) has no room on the GPU for its temporary 'scratch'\n");
 }
 
 TEST_CASE("copies keep to their residences") {
   Plan made = plan();
-  made.host[2].steps.end = 3;  // y1's, from which an upload of [3, 3] reads
+  made.in(pinned_memory)[2].steps.end = 3;  // y1's, from which an upload of [3, 3] reads
   CHECK(failures(made, step())
             .find("transfers placed: upload of 'y1' from 'fc2.backward' (step 3) to 'fc2.backward' "
                   "(step "
                   "3) has no host residence that outlasts it\n") != std::string::npos);
   made = plan();
-  made.gpu[7].steps.begin = 2;  // y1's second, whose upload begins at 3
-  std::sort(made.gpu.begin(), made.gpu.end(), [](const Residence& a, const Residence& b) {
-    return std::tuple(a.steps.begin, a.storage) < std::tuple(b.steps.begin, b.storage);
-  });
+  made.in(gpu_memory)[7].steps.begin = 2;  // y1's second, whose upload begins at 3
+  std::sort(made.in(gpu_memory).begin(), made.in(gpu_memory).end(),
+            [](const Residence& a, const Residence& b) {
+              return std::tuple(a.steps.begin, a.storage) < std::tuple(b.steps.begin, b.storage);
+            });
   CHECK(failures(made, step()) ==
         "transfers placed: upload of 'y1' from 'fc2.backward' (step 3) to 'fc2.backward' (step 3) "
         "has no GPU residence that begins with it\n");
   made = plan();
-  made.host[3].steps.begin = 4;
+  made.in(pinned_memory)[3].steps.begin = 4;
   made.transfers[4] = download(dw2, 4, 5);
   CHECK(failures(made, step())
             .find("transfers placed: download of 'dw2' from 'update.w2' (step 4) "
@@ -184,24 +186,26 @@ TEST_CASE("copies keep to their residences") {
 
 TEST_CASE("what is there at the start is somewhere, at one place, and there again") {
   Plan made = plan();
-  made.gpu[1].steps = {0, 4};  // w1, which only the GPU holds
+  made.in(gpu_memory)[1].steps = {0, 4};  // w1, which only the GPU holds
   CHECK(failures(made, step()) ==
         "steady state: 'w1' is on the GPU when the step starts, but at its end the GPU does not "
         "hold it\n");
   made = plan();
-  made.gpu.erase(made.gpu.begin() + 1);
+  made.in(gpu_memory).erase(made.in(gpu_memory).begin() + 1);
   CHECK(
       failures(made, step()).find("steady state: 'w1' is on neither side when the step starts\n") !=
       std::string::npos);
   made = plan();  // w1 away between its reader and the end, back at another place
-  made.host = {made.host[0], residence(w1, 0, 5, 2048), made.host[1], made.host[2], made.host[3]};
-  made.gpu[1].steps.end = 1;
-  made.gpu.push_back(residence(w1, 4, 5, 256));
+  made.in(pinned_memory) = {made.in(pinned_memory)[0], residence(w1, 0, 5, 2048),
+                            made.in(pinned_memory)[1], made.in(pinned_memory)[2],
+                            made.in(pinned_memory)[3]};
+  made.in(gpu_memory)[1].steps.end = 1;
+  made.in(gpu_memory).push_back(residence(w1, 4, 5, 256));
   made.transfers.push_back(upload(w1, 4, 5));
   CHECK(failures(made, step())
             .find("steady state: 'w1' begins the step at offset 0 of the GPU and "
                   "ends it at 256\n") != std::string::npos);
-  made.gpu.back().offset = 0_B;
+  made.in(gpu_memory).back().offset = 0_B;
   CHECK(failures(made, step()).find("steady state") == std::string::npos);
 }
 

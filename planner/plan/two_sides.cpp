@@ -1,0 +1,73 @@
+#include "planner/plan/two_sides.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace stowage {
+namespace {
+
+std::optional<MemoryId> only_memory(const Machine& machine, MemoryKind kind) {
+  std::optional<MemoryId> found;
+  for (std::size_t i = 0; i < machine.memories.size(); ++i) {
+    if (machine.memories[i].kind != kind) continue;
+    if (found) return std::nullopt;
+    found = MemoryId::of(i);
+  }
+  return found;
+}
+
+std::string processor_mismatch(const Machine& machine, ProcessorKind kind, MemoryId memory) {
+  const auto is_one = [&](const Processor& processor) { return processor.kind == kind; };
+  const auto one = std::find_if(machine.processors.begin(), machine.processors.end(), is_one);
+  if (std::count_if(machine.processors.begin(), machine.processors.end(), is_one) != 1) {
+    return fmt::format("there is not exactly one {} among the processors", to_string(kind));
+  }
+  if (one->memory == memory) return {};
+  return fmt::format("'{}' does not compute in {} memory", one->name,
+                     to_string(machine.memory(memory).kind));
+}
+
+bool is_link(const Link& link, MemoryId from, MemoryId to) {
+  return link.from == from && link.to == to;
+}
+
+}  // namespace
+
+std::string two_sides_mismatch(const Machine& machine) {
+  const auto device = only_memory(machine, MemoryKind::device);
+  const auto pinned = only_memory(machine, MemoryKind::pinned);
+  if (!device || !pinned) return "there is not exactly one device and one pinned memory";
+  if (machine.processors.size() != 2) return "there are not exactly two processors";
+  for (const auto& [kind, memory] :
+       {std::pair(ProcessorKind::gpu, *device), std::pair(ProcessorKind::cpu, *pinned)}) {
+    if (std::string why = processor_mismatch(machine, kind, memory); !why.empty()) return why;
+  }
+  const bool there_and_back =
+      machine.links.size() == 2 && ((is_link(machine.links[0], *pinned, *device) &&
+                                     is_link(machine.links[1], *device, *pinned)) ||
+                                    (is_link(machine.links[0], *device, *pinned) &&
+                                     is_link(machine.links[1], *pinned, *device)));
+  return there_and_back ? "" : "there is not exactly one link each way between the two memories";
+}
+
+Device device_of(const Plan& plan, const PlannedNode& node) {
+  return plan.machine.processor(node.processor).kind == ProcessorKind::gpu ? Device::gpu
+                                                                           : Device::cpu;
+}
+
+Direction direction_of(const Plan& plan, const Transfer& transfer) {
+  const MemoryId to = plan.machine.link(transfer.link).to;
+  return plan.machine.memory(to).kind == MemoryKind::device ? Direction::h2d : Direction::d2h;
+}
+
+const std::vector<Residence>& residences_on(const Plan& plan, Device side) {
+  const MemoryKind kind = side == Device::gpu ? MemoryKind::device : MemoryKind::pinned;
+  const auto& memories = plan.machine.memories;
+  const auto found = std::find_if(memories.begin(), memories.end(),
+                                  [&](const Memory& memory) { return memory.kind == kind; });
+  return plan.residences[static_cast<std::size_t>(found - memories.begin())];
+}
+
+}  // namespace stowage

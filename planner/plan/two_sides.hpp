@@ -1,0 +1,27 @@
+// The two sides of a plan for one GPU and its host: the only machine that the executor, the
+// validator and the drawings know so far.
+//
+// Precondition of all but two_sides_mismatch: it returned "".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/plan/plan.hpp"
+#include "planner/problem/residency_problem.hpp"
+
+namespace stowage {
+
+enum class Direction : std::uint8_t { h2d, d2h };
+
+/// What keeps a machine from being one GPU and its host: processors that compute in device and in
+/// pinned memory, and one link each way between these two. "": nothing.
+[[nodiscard]] std::string two_sides_mismatch(const Machine& machine);
+
+[[nodiscard]] Device device_of(const Plan& plan, const PlannedNode& node);
+[[nodiscard]] Direction direction_of(const Plan& plan, const Transfer& transfer);
+/// In the GPU's memory, or in pinned memory.
+[[nodiscard]] const std::vector<Residence>& residences_on(const Plan& plan, Device side);
+
+}  // namespace stowage

@@ -21,20 +21,7 @@ Result<const HostKernelTable*> load() {
                           program.parent_path() / "lib" / "stowage" / module_name};
   for (const auto& place : places) {
     if (!std::filesystem::exists(place, ignored)) continue;
-    // GNU's OpenMP reads this when it is loaded: threads that wait should sleep, since kernels are
-    // short and the machine may be shared. A user's own choice stays.
-    setenv("OMP_WAIT_POLICY", "passive", 0);
-    void* const module = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (module == nullptr) {
-      return failure(fmt::format("the host kernels do not load: {}", dlerror()),
-                     "they need oneDNN (libdnnl2) and OpenBLAS (libopenblas0)");
-    }
-    const auto entry = reinterpret_cast<HostKernelsEntry>(dlsym(module, host_kernels_entry));
-    if (entry == nullptr) {
-      return failure(fmt::format("'{}' holds no host kernels", place.string()));
-    }
-    entry()->set_threads(host_kernel_threads);
-    return entry();
+    return load_host_kernels(place);
   }
   return failure(fmt::format("the host kernels ('{}') are neither beside the program nor in "
                              "'{}'",
@@ -43,6 +30,35 @@ Result<const HostKernelTable*> load() {
 }
 
 }  // namespace
+
+std::string_view host_kernels_build() { return STOWAGE_HOST_KERNELS_BUILD; }
+
+Result<const HostKernelTable*> load_host_kernels(const std::filesystem::path& file) {
+  // GNU's OpenMP reads this when it is loaded: threads that wait should sleep, since kernels are
+  // short and the machine may be shared. A user's own choice stays.
+  setenv("OMP_WAIT_POLICY", "passive", 0);
+  void* const module = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module == nullptr) {
+    return failure(fmt::format("the host kernels do not load: {}", dlerror()),
+                   "they need oneDNN (libdnnl2) and OpenBLAS (libopenblas0)");
+  }
+  const auto entry = reinterpret_cast<HostKernelsEntry>(dlsym(module, host_kernels_entry));
+  if (entry == nullptr) {
+    return failure(fmt::format("'{}' holds no host kernels", file.string()));
+  }
+  // Modules before this entry say nothing.
+  const auto build =
+      reinterpret_cast<HostKernelsBuildEntry>(dlsym(module, host_kernels_build_entry));
+  const std::string_view found = build == nullptr ? "unknown" : build();
+  if (found != host_kernels_build()) {
+    return failure(
+        fmt::format("the host kernels in '{}' are of build {}, the program is of build {}",
+                    file.string(), found, host_kernels_build()),
+        "build or install the program and its lib/stowage folder together");
+  }
+  entry()->set_threads(host_kernel_threads);
+  return entry();
+}
 
 Result<const HostKernelTable*> host_kernels() {
   static const Result<const HostKernelTable*> loaded = load();

@@ -1,8 +1,10 @@
 // The host kernels as a module: what host_backend loads on first use, so that a program which runs
 // no kernel does not pay for loading oneDNN and OpenBLAS.
 //
-// The module is `libstowage_host_kernels.so`; its one exported symbol is host_kernels_entry, of
-// type HostKernelsEntry. Everything in it runs to completion before it returns, on host addresses.
+// The module is `libstowage_host_kernels.so`. It exports host_kernels_build_entry, which says which
+// build it belongs to and which the program calls first, and host_kernels_entry: the table is of
+// the program's types only where both are of one build. Everything in it runs to completion before
+// it returns, on host addresses.
 #pragma once
 
 #include <string>
@@ -20,5 +22,8 @@ struct HostKernelTable {
 
 using HostKernelsEntry = const HostKernelTable* (*)();
 inline constexpr const char* host_kernels_entry = "stowage_host_kernels";
+
+using HostKernelsBuildEntry = const char* (*)();
+inline constexpr const char* host_kernels_build_entry = "stowage_host_kernels_build";
 
 }  // namespace stowage

@@ -147,3 +147,7 @@ extern "C" __attribute__((visibility("default"))) const stowage::HostKernelTable
 stowage_host_kernels() {
   return &stowage::host::table;
 }
+
+extern "C" __attribute__((visibility("default"))) const char* stowage_host_kernels_build() {
+  return STOWAGE_HOST_KERNELS_BUILD;
+}

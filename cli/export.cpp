@@ -2,7 +2,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
-#include "cli/read_source.hpp"
+#include "estimator/base/read_source.hpp"
 #include "estimator/model/load_model.hpp"
 #include "planner/export/dot.hpp"
 #include "planner/plan/plan_file.hpp"
@@ -20,7 +20,7 @@ bool is_plan(const SourceText& source) {
 Result<FoundModel> requested_source(const std::string& argument, const ConfigDirectory& configs) {
   std::error_code ignored;
   if (argument == "-" || std::filesystem::is_regular_file(argument, ignored)) {
-    auto source = read_source(argument);
+    auto source = read_source(argument, FileKind::plan);
     if (!source) return tl::unexpected(std::move(source.error()));
     if (argument == "-" || is_plan(**source)) return FoundModel{.source = *std::move(source)};
   }

@@ -152,7 +152,7 @@ std::string command_reference() {
       "| exit code | meaning |\n|---:|---|\n"
       "| 0 | yes |\n"
       "| 1 | a clean no: does not fit, an invalid plan, numbers outside the tolerance |\n"
-      "| 2 | bad usage or bad input |\n"
+      "| 2 | bad usage or bad input, or more memory needed than the machine gives |\n"
       "| 3 | a GPU is needed that is not there |\n"
       "| 70 | a bug in stowage |\n"
       "| 130 | interrupted |\n";

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,11 @@ int main(int argc, char** argv) {
   try {
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     return static_cast<int>(stowage::run_program(words));
+  } catch (const std::bad_alloc&) {
+    // No bug: what was asked for is too large for this machine. Nothing is allocated to say so.
+    std::fputs("error: out of memory: the answer takes more than this machine gives stowage\n",
+               stderr);
+    return static_cast<int>(stowage::ExitCode::bad_input);
   } catch (const std::exception& error) {
     fmt::print(stderr,
                "stowage: a bug in stowage: {}\n"

@@ -40,6 +40,7 @@ void install_signal_handlers() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // beyond `ulimit -f` a write fails, and the failure is said
 }
 
 void poll_interrupts(bool polls) { polling = polls; }

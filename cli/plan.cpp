@@ -10,9 +10,9 @@
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
 #include "cli/plan_report.hpp"
-#include "cli/read_source.hpp"
 #include "cli/requested_step.hpp"
 #include "cli/version.hpp"
+#include "estimator/base/read_source.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/runtime/process_overhead.hpp"
 #include "estimator/step/lower.hpp"
@@ -62,7 +62,7 @@ Result<void> set_budget(const PlanningRequest& asked, PlanRequest& request) {
 
 Result<Host> requested_host(const std::string& file) {
   if (file.empty()) return this_host();
-  auto source = read_source(file);
+  auto source = read_source(file, FileKind::host);
   if (!source) return tl::unexpected(std::move(source.error()));
   return load_host(std::move(*source));
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/arguments.hpp"
-#include "cli/read_source.hpp"
+#include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
 #include "estimator/step/lower.hpp"
 #include "gpu_probe/cudnn/answer_cache.hpp"
@@ -81,7 +81,7 @@ Result<RequestedModel> requested_model(const ModelRequest& request) {
 Result<RequestedCard> requested_card(const CardRequest& request) {
   auto requested = uncalibrated_card(request);
   if (!requested || request.calibration.empty()) return requested;
-  const auto source = read_source(request.calibration);
+  const auto source = read_source(request.calibration, FileKind::calibration);
   if (!source) return tl::unexpected(source.error());
   auto calibrated = read_calibration(*source, requested->card);
   if (!calibrated) return tl::unexpected(std::move(calibrated.error()));

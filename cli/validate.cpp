@@ -4,8 +4,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/plan_report.hpp"
-#include "cli/read_source.hpp"
 #include "cli/requested_step.hpp"
+#include "estimator/base/read_source.hpp"
 #include "gpu_probe/cuda/cuda_backend.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 #include "gpu_probe/host/host_backend.hpp"
@@ -156,7 +156,7 @@ void say_verdict(const Proceedings& proceedings, Report& out) {
 }  // namespace
 
 Result<Answer> run_validate(const ValidateRequest& request) {
-  auto source = read_source(request.plan);
+  auto source = read_source(request.plan, FileKind::plan);
   if (!source) return tl::unexpected(std::move(source.error()));
   const auto plan = read_plan(std::move(*source));
   if (!plan) return tl::unexpected(plan.error());

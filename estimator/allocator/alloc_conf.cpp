@@ -67,6 +67,9 @@ Bytes mebibytes(std::int64_t count) {
   return 1_MiB * std::min(count, most);
 }
 
+/// PyTorch compares sizes with 512 times this many, in 64 bits without a sign.
+constexpr std::int64_t most_divisions = std::int64_t{1} << 54;
+
 bool is_power_of_two(std::int64_t value) {
   return value > 0 && std::has_single_bit(static_cast<std::uint64_t>(value));
 }
@@ -112,6 +115,7 @@ class ConfReader {
   [[nodiscard]] std::optional<std::string> single(Value value, std::string_view expected);
   [[nodiscard]] std::optional<bool> boolean(Value value);
   [[nodiscard]] std::optional<std::int64_t> whole(Value value);
+  [[nodiscard]] std::optional<std::int64_t> division_count(Value value);
   /// A size in MiB that is at least a large segment's.
   [[nodiscard]] std::optional<Bytes> at_least_large_segment(Value value);
 
@@ -260,7 +264,7 @@ void ConfReader::garbage_collection(Value value) {
 
 void ConfReader::roundup(Value value) {
   if (is_mark(value.front(), '[')) return roundup_list(value);
-  const auto count = whole(value);
+  const auto count = division_count(value);
   if (!count) return;
   if (!is_power_of_two(*count)) {
     return fail(value, fmt::format("'{}' must be a power of two, not {}", key_, *count));
@@ -278,7 +282,7 @@ void ConfReader::roundup_list(Value value) {
     if (rest.size() < 3 || is_any_mark(rest[0]) || !is_mark(rest[1], ':') || is_any_mark(rest[2])) {
       return fail(rest.first(1), "expected 'MiB:divisions' or '>:divisions' in the list");
     }
-    const auto count = whole(rest.subspan(2, 1));
+    const auto count = division_count(rest.subspan(2, 1));
     if (!count) return;
     if (*count != 0 && !is_power_of_two(*count)) {
       return fail(rest.subspan(2, 1),
@@ -365,6 +369,15 @@ std::optional<std::int64_t> ConfReader::whole(Value value) {
   const auto count = as_whole(*text);
   if (!count) fail(value, fmt::format("expected a whole number, found '{}'", *text));
   return count;
+}
+
+std::optional<std::int64_t> ConfReader::division_count(Value value) {
+  const auto count = whole(value);
+  if (!count || *count <= most_divisions) return count;
+  fail(value, fmt::format("{} divisions are more than PyTorch can multiply by 512 in 64 bits; it "
+                          "takes up to {}",
+                          *count, most_divisions));
+  return std::nullopt;
 }
 
 std::optional<Bytes> ConfReader::at_least_large_segment(Value value) {

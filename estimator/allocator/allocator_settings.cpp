@@ -33,7 +33,8 @@ Bytes rounded_size(Bytes bytes, const AllocatorSettings& settings) {
   assert(bytes > 0_B);
   if (bytes < smallest_block) return smallest_block;
   const std::int64_t divisions = divisions_for(bytes, settings.roundup_power2_divisions);
-  if (divisions > 1 && bytes > smallest_block * divisions) {
+  const bool has_room = (bytes.count() - 1) / smallest_block.count() >= divisions;
+  if (divisions > 1 && has_room) {
     return rounded_to_division(bytes, divisions);
   }
   return round_up(bytes, smallest_block);

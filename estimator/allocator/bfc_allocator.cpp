@@ -79,16 +79,21 @@ bool BfcAllocator::extend(Bytes rounded) {
   if (rounded > available) return false;
   // The doubling stays even where the driver refuses, the one for the next time does not.
   const bool grown = rounded > next_region_;
-  while (rounded > next_region_) next_region_ = next_region_ * 2;
+  while (rounded > next_region_) double_next_region();
   const Bytes region = region_from_driver(std::min(next_region_, available), rounded);
   if (region == 0_B) return false;
-  if (!grown) next_region_ = next_region_ * 2;
+  if (!grown) double_next_region();
 
   statistics_.segments.raise(1);
   statistics_.reserved.raise(region);
   ++statistics_.device_allocations;
   chunks_.insert(chunks_.add_segment(region, default_stream, BlockPool::large, false));
   return true;
+}
+
+// Up to the limit, to which regions are cut anyway: it may double any number of times.
+void BfcAllocator::double_next_region() {
+  if (next_region_ < settings_.memory_limit) next_region_ = next_region_ * 2;
 }
 
 /// The size that the driver gave, from `wanted` down in steps of a tenth; 0 below `least`.

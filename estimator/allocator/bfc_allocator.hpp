@@ -62,6 +62,7 @@ class BfcAllocator {
  private:
   [[nodiscard]] BlockId find(Bytes rounded) const;
   [[nodiscard]] bool extend(Bytes rounded);
+  void double_next_region();
   [[nodiscard]] Bytes region_from_driver(Bytes wanted, Bytes least);
   [[nodiscard]] bool release_free_regions(Bytes rounded);
   void hand_out(BlockId id, Bytes asked, Bytes rounded);

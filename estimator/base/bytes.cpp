@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "estimator/base/largest_memory.hpp"
+
 namespace stowage {
 
 void throw_overflow(std::int64_t a, char operation, std::int64_t b) {
@@ -103,7 +105,10 @@ Result<Bytes> parse_bytes(std::string_view text) {
     factor = found->factor;
   }
   const double bytes = std::round(value * factor);
-  if (bytes > 0x1p62) return failure(fmt::format("'{}' is more than 4 EiB", trimmed));
+  if (bytes > static_cast<double>(largest_memory.count())) {
+    return failure(fmt::format("'{}' is more than {}", trimmed, format_bytes(largest_memory)),
+                   "no machine has that much memory");
+  }
   return Bytes(static_cast<std::int64_t>(bytes));
 }
 

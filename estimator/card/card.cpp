@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 
+#include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
 #include "estimator/card/card_name.hpp"
 
@@ -19,10 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 Result<Card> read_card_at(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return failure(fmt::format("cannot read the card file '{}'", path.string()));
-  return read_card(std::make_shared<SourceText>(SourceText{path.string(), std::move(text)}));
+  auto source = read_source(path.string(), FileKind::card);
+  if (!source) return tl::unexpected(std::move(source.error()));
+  return read_card(*source);
 }
 
 // Sorted, so that the first of several equals is the same everywhere.

@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "estimator/base/largest_memory.hpp"
 #include "estimator/memory/partition.hpp"
 #include "estimator/workspace/attention_workspace.hpp"
 #include "estimator/workspace/benchmark.hpp"
@@ -15,8 +16,6 @@
 namespace stowage {
 
 namespace {
-
-constexpr std::int64_t largest_size = std::int64_t{1} << 62;
 
 double bytes_of(const TensorView& view, std::int64_t batch) {
   double count = static_cast<double>(element_size(view.type));
@@ -28,8 +27,8 @@ double bytes_of(const TensorView& view, std::int64_t batch) {
 }
 
 tl::unexpected<Diagnostics> too_large(const Storage& storage, std::int64_t batch) {
-  return failure(fmt::format("batch {} makes '{}' ({}) larger than 4 EiB", batch, storage.name,
-                             to_string(storage.storage_class)),
+  return failure(fmt::format("batch {} makes '{}' ({}) larger than {}", batch, storage.name,
+                             to_string(storage.storage_class), format_bytes(largest_memory)),
                  "give a smaller --batch");
 }
 
@@ -144,7 +143,7 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
                        "give a larger --batch");
       }
       total = checked_add(total, bytes);
-      if (total > largest_size) return too_large(storage, batch);
+      if (total > largest_memory.count()) return too_large(storage, batch);
       const bool is_shared = shared[sized.storage_bytes.size()];
       sized.storage_bytes.push_back(is_shared ? share_of(Bytes(bytes), *graph) : Bytes(bytes));
     } catch (const ArithmeticOverflow&) {

@@ -70,8 +70,8 @@ using WorkspaceQuery = std::variant<ConvolutionQuery, AttentionQuery>;
                                               std::int64_t batch);
 
 /// size_storages, and asks `source` once for each distinct convolution and call of attention.
-/// Errors: batch < 1; a size below 0 (a dimension of `batch - 5`) or past 2^62 bytes, naming the
-/// layer ("batch 1000000000 makes layer ...").
+/// Errors: batch < 1; a size below 0 (a dimension of `batch - 5`) or past largest_memory in all,
+/// naming the layer ("batch 1000000000 makes layer ...").
 [[nodiscard]] Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph,
                                           std::int64_t batch, WorkspaceSource& source);
 

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <optional>
-#include <sstream>
 
+#include "estimator/base/read_source.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/model/variant.hpp"
-#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 
@@ -18,26 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// At most a little more than a description may have: enough for the reader to refuse it.
-Result<SourceTextPtr> read_text(std::istream& stream, const std::string& name) {
-  std::string text;
-  std::vector<char> chunk(std::size_t{1} << 16);
-  while (text.size() <= largest_description && stream) {
-    stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
-    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
-  }
-  if (stream.bad()) return failure(fmt::format("cannot read '{}'", name));
-  return std::make_shared<const SourceText>(SourceText{name, std::move(text)});
-}
-
-Result<SourceTextPtr> read_file(const fs::path& path) {
-  std::error_code code;
-  if (fs::is_directory(path, code)) {
-    return failure(fmt::format("'{}' is a directory", path.string()));
-  }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return failure(fmt::format("cannot open '{}'", path.string()));
-  return read_text(stream, path.string());
+Result<SourceTextPtr> read_description(const fs::path& path) {
+  return read_source(path.string(), FileKind::description);
 }
 
 // Letters and digits alone, in lower case: what "ResNet_50" and "resnet50" have in common.
@@ -58,37 +37,69 @@ std::optional<fs::path> shipped_model(const std::string& name, const std::string
   return std::nullopt;
 }
 
-Result<SourceTextPtr> find_text(const std::string& argument, const std::string& directory) {
-  if (argument == "-") return read_text(std::cin, "-");
-  if (argument.empty()) return failure("the model's name is empty");
-  std::error_code code;
-  if (fs::exists(argument, code) && !fs::is_directory(argument, code)) return read_file(argument);
-  const bool is_path = argument.find('/') != std::string::npos || argument.ends_with(".yaml");
-  if (is_path && fs::is_directory(argument, code)) {
-    return failure(fmt::format("'{}' is a folder", argument));
-  }
-  if (is_path) return failure(fmt::format("there is no file '{}'", argument));
-  const fs::path shipped = fs::path(directory) / (argument + ".yaml");
-  if (fs::exists(shipped, code)) return read_file(shipped);
-  const std::vector<std::string> names = model_names(directory);
-  if (const auto path = shipped_model(argument, directory, names)) return read_file(*path);
-  const std::vector<std::string_view> candidates(names.begin(), names.end());
-  std::string hint = did_you_mean(argument, candidates);
-  if (hint.empty()) hint = "a model is a file, '-' or one that 'stowage models' lists";
-  return failure(fmt::format("there is no model '{}'", argument), std::move(hint));
+bool is_path(const std::string& argument) {
+  return argument.find('/') != std::string::npos || argument.ends_with(".yaml");
 }
 
-// A base is a path relative to the file that names it, else a name from the catalogue.
+Result<SourceTextPtr> find_shipped(const std::string& name, const std::string& directory) {
+  std::error_code code;
+  const fs::path shipped = fs::path(directory) / (name + ".yaml");
+  if (fs::exists(shipped, code)) return read_description(shipped);
+  const std::vector<std::string> names = model_names(directory);
+  if (const auto path = shipped_model(name, directory, names)) return read_description(*path);
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  std::string hint = did_you_mean(name, candidates);
+  if (hint.empty()) hint = "a model is a file, '-' or one that 'stowage models' lists";
+  return failure(fmt::format("there is no model '{}'", name), std::move(hint));
+}
+
+Result<SourceTextPtr> find_text(const std::string& argument, const std::string& directory) {
+  if (argument == "-") return read_description(argument);
+  if (argument.empty()) return failure("the model's name is empty");
+  std::error_code code;
+  if (fs::exists(argument, code) && !fs::is_directory(argument, code)) {
+    return read_description(argument);
+  }
+  if (!is_path(argument)) return find_shipped(argument, directory);
+  if (fs::is_directory(argument, code)) {
+    return failure(fmt::format("'{}' is a folder", argument));
+  }
+  return failure(fmt::format("there is no file '{}'", argument));
+}
+
+/// Whether `file` lies in `folder` or below it; `..` and links are followed first.
+bool lies_in(const fs::path& file, const fs::path& folder) {
+  std::error_code code;
+  const fs::path relative =
+      fs::weakly_canonical(file, code).lexically_relative(fs::weakly_canonical(folder, code));
+  return !code && !relative.empty() && *relative.begin() != "..";
+}
+
+/// A description that someone sent must not show what else is on this machine: a base that is a
+/// file stands beside the description that names it, and nothing is said of files elsewhere.
+Result<SourceTextPtr> find_base_file(const std::string& base, const std::string& variant_file) {
+  if (variant_file == "-") {
+    return failure("a description from stdin cannot be based on a file",
+                   "its base is one that 'stowage models' lists");
+  }
+  fs::path folder = fs::path(variant_file).parent_path();
+  if (folder.empty()) folder = ".";
+  const fs::path file = fs::path(variant_file).parent_path() / base;
+  if (!lies_in(file, folder)) {
+    return failure(fmt::format("the base '{}' is not in the folder of this description", base),
+                   "a base is one that 'stowage models' lists, or a file beside the description");
+  }
+  std::error_code code;
+  if (!fs::exists(file, code)) return failure(fmt::format("there is no file '{}'", file.string()));
+  return read_source(file.string(), FileKind::description, FileTypes::regular);
+}
+
 Result<SourceTextPtr> find_base(const Variant& variant, const std::string& variant_file,
                                 const std::string& directory) {
-  Result<SourceTextPtr> found = [&] {
-    std::error_code code;
-    const fs::path beside = fs::path(variant_file).parent_path() / variant.base;
-    const bool is_path =
-        variant.base.find('/') != std::string::npos || variant.base.ends_with(".yaml");
-    if (is_path && fs::is_regular_file(beside, code)) return read_file(beside);
-    if (variant.base == "-") return Result<SourceTextPtr>(failure("a base cannot be '-'"));
-    return find_text(variant.base, directory);
+  Result<SourceTextPtr> found = [&]() -> Result<SourceTextPtr> {
+    if (variant.base == "-") return failure("a base cannot be '-'");
+    if (is_path(variant.base)) return find_base_file(variant.base, variant_file);
+    return find_shipped(variant.base, directory);
   }();
   if (!found) found.error().front().span = variant.base_span;
   return found;

@@ -22,8 +22,8 @@ struct FoundModel {
 };
 /// MODEL as typed: "-" (stdin), a path that exists, else a name from `directory` (configs/models),
 /// however it is spelt ("ResNet_50"), with a suggestion where there is none. Variants
-/// (variant.hpp) are followed to their base; errors: a base that is not there, that leads back to
-/// itself, or more than longest_variant_chain of them.
+/// are followed to their base (variant.hpp); errors: a base that is not there or may not be read,
+/// that leads back to itself, or more than longest_variant_chain of them.
 [[nodiscard]] Result<FoundModel> find_model(const std::string& argument,
                                             const std::string& directory);
 /// What the command line says, over what a variant says.

@@ -2,7 +2,7 @@
 //
 //   model: resnet101
 //   source: torchvision.models.resnet101
-//   based_on: resnet50            # a catalogue name, or a path relative to this file
+//   based_on: resnet50            # a catalogue name, or a file in this file's folder
 //   arguments: {layers3: 23}      # instead of the base's defaults
 //   symbols: {seq: 2048}
 //

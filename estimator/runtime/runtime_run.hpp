@@ -23,8 +23,9 @@
 
 namespace stowage {
 
-/// Room without end, where it is asked what a step would take.
-inline constexpr Bytes all_it_wants{std::int64_t{1} << 60};
+/// Room without end, where it is asked what a step would take: more than 64 devices hold of steps
+/// of largest_memory.
+inline constexpr Bytes all_it_wants{std::int64_t{1} << 62};
 
 /// A step that was lowered for the settings' runtime, and the card that it is to run on. The three
 /// outlive it.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "estimator/runtime/runtime_run.hpp"
 
@@ -9,6 +10,9 @@ namespace stowage {
 namespace {
 
 constexpr std::int64_t mebibyte = 1 << 20;
+
+/// Beside pools of all_it_wants together: the context, the libraries, and what is in use.
+constexpr Bytes outside_pools{std::int64_t{1} << 60};
 
 Bytes whole_mebibytes(Bytes bytes) { return Bytes(bytes.count() / mebibyte * mebibyte); }
 
@@ -72,24 +76,33 @@ class Process {
     return replay_tensorflow(step_, touches_, buffers_, {}, card_, memory_);
   }
 
+  [[nodiscard]] std::int64_t devices() const {
+    return std::max<std::int64_t>(1, std::ssize(memory_.logical_devices));
+  }
+
   [[nodiscard]] TensorFlowMemory pools_of(Bytes limit) const {
     TensorFlowMemory memory = memory_;
-    memory.logical_devices.assign(std::max<std::size_t>(1, memory_.logical_devices.size()), limit);
+    memory.logical_devices.assign(static_cast<std::size_t>(devices()), limit);
     memory.allow_growth = false;
     return memory;
   }
 
   [[nodiscard]] TensorFlowReplay in_pools_of(Bytes limit) const {
     TensorFlowCard card = card_;
-    card.total = all_it_wants;
+    card.total = all_it_wants + outside_pools;
     return replay_tensorflow(step_, touches_, buffers_, libraries_, card, pools_of(limit));
   }
 
   /// In whole mebibytes, to within half a percent; its search takes it that more never hurts.
   [[nodiscard]] Bytes least_pool() const {
+    const std::int64_t most = all_it_wants.count() / mebibyte / devices();
     std::int64_t fails = 0;
     std::int64_t completes = 64;
     while (!in_pools_of(Bytes(completes * mebibyte)).completed()) {
+      if (completes >= most) {
+        throw std::logic_error(
+            fmt::format("a step does not complete in pools of {} MiB", completes));
+      }
       fails = completes;
       completes *= 2;
     }
@@ -106,9 +119,7 @@ class Process {
     std::vector<std::string> options;
     const Bytes left =
         card_.total - card_.in_use - reserve_ - card_.context - library_bytes() - device_page;
-    const auto devices =
-        static_cast<std::int64_t>(std::max<std::size_t>(1, memory_.logical_devices.size()));
-    const Bytes each = whole_mebibytes(least.value_or(Bytes(left.count() / devices)));
+    const Bytes each = whole_mebibytes(least.value_or(Bytes(left.count() / devices())));
     if (each > Bytes() && completes(pools_of(each))) {
       options.push_back(fmt::format("--memory-limit {}MiB", each.count() / mebibyte));
     }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,6 +72,12 @@ std::optional<std::string> bytes_of(const std::string& path) {
   return bytes;
 }
 
+// Beyond `ulimit -f` a write would end the program with SIGXFSZ.
+bool may_have(std::size_t bytes) {
+  rlimit limit = {};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
+}
+
 bool put_bytes(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
@@ -81,6 +88,7 @@ bool put_bytes(int descriptor, std::string_view bytes) {
 }
 
 void replace(const std::string& path, std::string_view bytes) {
+  if (!may_have(bytes.size())) return;
   std::string temporary = fmt::format("{}{}XXXXXX", path, unfinished);
   bool whole = false;
   {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "estimator/workspace/attention_workspace.hpp"
 #include "gpu_probe/cudnn/attention_graph.hpp"
 #include "gpu_probe/cudnn/circumstances.hpp"
 #include "gpu_probe/cudnn/library.hpp"
@@ -90,8 +89,7 @@ class DescribedDeviceSession final : public CudnnSession {
       const CudnnDescriptor& first = all.front();
       CudnnDescriptor engine(library_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
       first.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
-      const Bytes stated = stated_workspace(first) + frontend_workspace(query);
-      return WorkspaceAnswer{.engines = {{name(first, engine), stated}},
+      return WorkspaceAnswer{.engines = {{name(first, engine), stated_workspace(first)}},
                              .origin = WorkspaceOrigin::cudnn};
     } catch (const LibraryFailure& error) {
       return failure(error.what());

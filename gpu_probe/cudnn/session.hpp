@@ -24,7 +24,7 @@ class CudnnSession {
   /// lists are built. No engines: there are none. Errors: cuDNN's own words.
   [[nodiscard]] virtual Result<WorkspaceAnswer> engines(const ConvolutionQuery& query) = 0;
   /// The first engine of heuristics A, which is what PyTorch asks through cudnn-frontend, with the
-  /// workspace that cuDNN states for it and what the frontend keeps beside. It is not built: these
+  /// workspace that cuDNN states for it, without what the frontend adds. It is not built: these
   /// engines are compiled at run time, and loading them takes a driver. Errors: cuDNN's own words;
   /// it has no engine; it is older than 9.16, for which the frontend describes attention otherwise.
   [[nodiscard]] virtual Result<WorkspaceAnswer> attention_engines(const AttentionQuery& query) = 0;

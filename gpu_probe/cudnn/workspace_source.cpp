@@ -39,6 +39,20 @@ std::vector<Engine> kept_engines(const std::vector<Engine>& all) {
   return engines;
 }
 
+namespace {
+
+// What is computed here is no part of what is kept: a kept answer holds cuDNN's word alone, and
+// stays true when this formula changes.
+template <typename Query>
+WorkspaceAnswer completed(WorkspaceAnswer answer, const Query& query) {
+  if constexpr (std::is_same_v<Query, AttentionQuery>) {
+    for (Engine& engine : answer.engines) engine.workspace += frontend_workspace(query);
+  }
+  return answer;
+}
+
+}  // namespace
+
 CudnnWorkspaceSource::CudnnWorkspaceSource(const Card& card, std::string cache_folder)
     : device_(card.cudnn_device_json),
       compute_capability_(card.compute_capability),
@@ -80,7 +94,7 @@ template <typename Query>
 WorkspaceAnswer CudnnWorkspaceSource::ask(const Query& query) {
   if (!device_.empty()) {
     auto answer = kept_answer(query);
-    if (answer && !answer->engines.empty()) return *std::move(answer);
+    if (answer && !answer->engines.empty()) return completed(*std::move(answer), query);
     if (why_rule_.empty()) {
       why_rule_ = answer ? "cuDNN has no engine for a convolution" : answer.error()[0].message;
     }

@@ -37,7 +37,10 @@ CudaContext::CudaContext(const std::string& library, const std::string& pci_bus_
   must_succeed(driver_.device_by_bus(&device_, pci_bus_id.c_str()), "cuDeviceGetByPCIBusId");
   void* context = nullptr;
   must_succeed(driver_.retain(&context, device_), "cuDevicePrimaryCtxRetain");
-  must_succeed(driver_.set_current(context), "cuCtxSetCurrent");
+  if (const int error = driver_.set_current(context); error != 0) {
+    driver_.release(device_);  // no destructor runs for what was not constructed
+    must_succeed(error, "cuCtxSetCurrent");
+  }
 }
 
 CudaContext::~CudaContext() { driver_.release(device_); }

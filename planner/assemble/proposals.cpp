@@ -18,7 +18,7 @@ namespace stowage {
 namespace {
 
 // A micro-batch's step repeats forward and backward: past this many nodes none is tried.
-constexpr std::size_t most_nodes = 30'000;
+constexpr std::int64_t most_nodes = 30'000;
 constexpr int most_swapping_trials = 4;
 
 /// One second a billion bytes and nothing else: with these rates the objective is bytes over PCIe.
@@ -43,6 +43,16 @@ Bytes input_bytes(const SizedStep& step) {
   Bytes bytes;
   for (const TensorView& input : step.graph->inputs) bytes += step.bytes(input.storage);
   return bytes;
+}
+
+/// How many micro-batches a step of at most `most_nodes` has, from its nodes at `parts` of them:
+/// all but the updates are there once for each.
+std::int64_t most_micro_batches(const StepGraph& graph, std::int64_t parts) {
+  const auto updates =
+      std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                    [](const KernelNode& node) { return node.phase == Phase::update; });
+  const std::int64_t repeated = (std::ssize(graph.nodes) - updates) / parts;
+  return most_nodes / std::max<std::int64_t>(1, repeated);
 }
 
 bool computes_on_cpu(const Plan& plan) {
@@ -89,7 +99,7 @@ class Proposals {
       // Without it the updates alone break the budget: they have to run on the CPU.
       if (fewest_bytes) plans_.push_back(std::move(*fewest_bytes));
     }
-    if (!cheapest_plan || all_gpu.totals.arena > request_.budget) add_micro_batch();
+    if (!cheapest_plan || all_gpu.totals.arena > request_.budget) add_micro_batch(*whole);
     if (plans_.empty()) return tl::unexpected(cheapest_plan.error());
     if (!cheapest_plan) {
       plans_.back().remarks.push_back("without micro-batches there is no plan: " +
@@ -253,15 +263,17 @@ class Proposals {
     }
   }
 
-  void add_micro_batch() {
+  void add_micro_batch(const Case& whole) {
     if (request_.lowering.mode != Mode::train) return;
     std::optional<Plan> best;
     int swapping = 0;
-    for (std::int64_t parts = whole_batch_parts() + 1; parts <= request_.batch; ++parts) {
+    const std::int64_t most =
+        std::min(request_.batch, most_micro_batches(*whole.step.graph, whole_batch_parts()));
+    for (std::int64_t parts = whole_batch_parts() + 1; parts <= most; ++parts) {
       if (request_.batch % parts != 0 || parts % whole_batch_parts() != 0) continue;
       if (options_.cancelled && options_.cancelled()) break;
       auto part = make_case(static_cast<int>(parts));
-      if (!part || part->step.graph->nodes.size() > most_nodes) break;
+      if (!part || std::ssize(part->step.graph->nodes) > most_nodes) break;
       const Bytes all_gpu =
           evaluate(part->all_gpu, all_gpu_placement(part->all_gpu, request_.budget)).peak;
       if (memory_floor(part->free_updates).bytes > request_.budget) continue;

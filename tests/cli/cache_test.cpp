@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/cli/program.hpp"
+#include "tests/support/skip.hpp"
 
 namespace stowage {
 
@@ -31,12 +32,14 @@ bool loaded_cudnn(const Outcome& outcome) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("cudnn");
+
 TEST_CASE("the second run has the first one's answers, and does not start cuDNN") {
   const TemporaryFolder folder;
   const Outcome first = check(folder);
   CHECK(first.exit_code == 0);
   if (first.out.find("\"workspace_source\": \"cudnn\"") == std::string::npos) {
-    MESSAGE("SKIPPED, cuDNN is not here");
+    testing::skip("cuDNN is not here");
     CHECK(folder.names().empty());
     return;
   }
@@ -63,5 +66,7 @@ TEST_CASE("the cache can be turned off, and need not be possible") {
   CHECK(other.names().empty());
   CHECK(loaded_cudnn(check(folder, {"--no-cache"})) == has_cudnn);
 }
+
+TEST_SUITE_END();
 
 }  // namespace stowage

@@ -258,14 +258,16 @@ TEST_CASE("usage mistakes exit 2 with nothing on stdout") {
         "<command line>: error: --format does not know 'jsn'\n"
         "  did you mean 'json'?\n");
 
-  const Outcome configs = stowage_program({"gpus", "--configs", "/nonexistent"});
+  const testing::TemporaryFolder folder;
+  const std::string absent = folder.path("absent");
+  const Outcome configs = stowage_program({"gpus", "--configs", absent});
   CHECK(configs.exit_code == 2);
-  CHECK(configs.err == "<command line>: error: --configs: '/nonexistent' is not a folder\n");
+  CHECK(configs.err == "<command line>: error: --configs: '" + absent + "' is not a folder\n");
 
   const Outcome variable =
-      stowage_program({"gpus"}, {.environment = {{"STOWAGE_CONFIGS", "/nonexistent"}}});
+      stowage_program({"gpus"}, {.environment = {{"STOWAGE_CONFIGS", absent}}});
   CHECK(variable.exit_code == 2);
-  CHECK(variable.err == "error: STOWAGE_CONFIGS is '/nonexistent', which is not a folder\n");
+  CHECK(variable.err == "error: STOWAGE_CONFIGS is '" + absent + "', which is not a folder\n");
 }
 
 TEST_CASE("help goes to stdout and exits 0") {

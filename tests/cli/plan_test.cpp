@@ -210,8 +210,9 @@ TEST_CASE("mistakes of planning are told before any work") {
   const Outcome budget = stowage_program({"plan", "mlp", "--gpu", "rtx3090", "--budget", "1TiB"});
   CHECK(budget.exit_code == 2);
   CHECK(budget.err.find("--budget 1.0 TiB is more than the ") != std::string::npos);
+  const testing::TemporaryFolder folder;
   const Outcome place =
-      stowage_program({"plan", "mlp", "--budget", "64MiB", "-o", "/nonexistent/plan.yaml"});
+      stowage_program({"plan", "mlp", "--budget", "64MiB", "-o", folder.path("absent/plan.yaml")});
   CHECK(place.exit_code == 2);
   CHECK(place.out.empty());
   const Outcome name = stowage_program({"plan", "mlp", "--budget", "64MiB", "--choose", "all-gup"});
@@ -285,8 +286,10 @@ TEST_CASE("a plan says how much of it runs on the CPU") {
 }
 
 TEST_CASE("what is no plan is bad input") {
-  CHECK(stowage_program({"validate", "/nonexistent.yaml"}).err ==
-        "error: cannot open '/nonexistent.yaml': No such file or directory\n");
+  const testing::TemporaryFolder folder;
+  const std::string absent = folder.path("absent.yaml");
+  CHECK(stowage_program({"validate", absent}).err ==
+        "error: cannot open '" + absent + "': No such file or directory\n");
   const Outcome model = stowage_program({"validate", "-"}, {.input = deep_net(false)});
   CHECK(model.exit_code == 2);
   CHECK(model.out.empty());

@@ -1,6 +1,7 @@
 #include "tests/cli/program.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +9,17 @@
 #include <stdexcept>
 
 namespace stowage::testing {
+
+namespace {
+
+void limit(__rlimit_resource resource, const std::optional<Bytes>& most) {
+  if (!most) return;
+  const auto count = static_cast<rlim_t>(most->count());
+  const rlimit both{.rlim_cur = count, .rlim_max = count};
+  setrlimit(resource, &both);
+}
+
+}  // namespace
 
 Outcome stowage_program(const std::vector<std::string>& words, const Circumstances& circumstances) {
   const TemporaryFolder folder;
@@ -30,6 +42,8 @@ Outcome stowage_program(const std::vector<std::string>& words, const Circumstanc
         setenv(name.c_str(), value.c_str(), 1);
       }
     }
+    limit(RLIMIT_FSIZE, circumstances.largest_file);
+    limit(RLIMIT_AS, circumstances.address_space);
     std::vector<char*> argv{const_cast<char*>("stowage")};
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "estimator/base/bytes.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stowage::testing {
@@ -18,6 +20,8 @@ struct Outcome {
 struct Circumstances {
   std::string input;                               ///< stdin
   std::map<std::string, std::string> environment;  ///< added to ours; "" unsets
+  /// The largest file that it may write and its address space, as ulimit -f and -v set them.
+  std::optional<Bytes> largest_file = {}, address_space = {};
 };
 
 /// `words` without the program's name.

@@ -7,6 +7,7 @@
 
 #include "estimator/card/card.hpp"
 #include "gpu_probe/cudnn/session.hpp"
+#include "tests/support/skip.hpp"
 
 namespace stowage::testing {
 
@@ -18,14 +19,14 @@ inline Card card_named(const std::string& name) {
 
 inline bool cudnn_is_here() {
   const auto version = cudnn_version();
-  if (!version) MESSAGE("SKIPPED, cuDNN is not here: " << version.error().front().message);
+  if (!version) skip("cuDNN is not here: " + version.error().front().message);
   return version.has_value();
 }
 
 /// Figures are of cuDNN 9.19.0; another version may rank its engines differently.
 inline bool is_measured_version() {
   const bool same = *cudnn_version() == "9.19.0";
-  if (!same) MESSAGE("SKIPPED, the figures are of cuDNN 9.19.0, this is " << *cudnn_version());
+  if (!same) skip("the figures are of cuDNN 9.19.0, this is " + *cudnn_version());
   return same;
 }
 

@@ -143,6 +143,9 @@ TEST_CASE("Values of the wrong form") {
   CHECK(first_line("backend:jemalloc") == "conf:1:9: error: unknown backend 'jemalloc'");
   CHECK(first_line("roundup_power2_divisions:3") ==
         "conf:1:26: error: 'roundup_power2_divisions' must be a power of two, not 3");
+  CHECK(first_line("roundup_power2_divisions:36028797018963968") ==
+        "conf:1:26: error: 36028797018963968 divisions are more than PyTorch can multiply by 512 "
+        "in 64 bits; it takes up to 18014398509481984");
   CHECK(first_line("roundup_power2_divisions:[64:3]") ==
         "conf:1:30: error: divisions must be 0 or a power of two, not 3");
   CHECK(first_line("roundup_power2_divisions:[65:4]") ==

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "estimator/base/largest_memory.hpp"
+
 namespace stowage {
 
 namespace {
@@ -59,6 +61,12 @@ TEST_CASE("Divisions go by the power of two at or below the size") {
   CHECK(rounded_size(33_MiB, settings) == 33_MiB);
   CHECK(rounded_size(33_GiB, settings) == 40_GiB);
   CHECK(rounded_size(200_GiB, settings) == 224_GiB);
+}
+
+TEST_CASE("More divisions than a size has bytes are none") {
+  const AllocatorSettings settings = with_divisions(std::int64_t{1} << 54);
+  CHECK(rounded_size(1800_B, settings) == 2048_B);
+  CHECK(rounded_size(largest_memory - 1_B, settings) == largest_memory);
 }
 
 TEST_CASE("Segments by the rounded size") {

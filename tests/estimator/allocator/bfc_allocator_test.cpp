@@ -57,6 +57,13 @@ TEST_CASE("BFC: limits that are no multiple of 256 bytes are rounded down") {
   CHECK(card.device.used() == 10_MiB);
 }
 
+TEST_CASE("BFC: a region that is not doubled within 64 bits is not doubled") {
+  const Bytes limit(std::int64_t{1} << 62);
+  Card card(limit, whole(limit));
+  card.take(1_B);
+  CHECK(card.now().reserved.current == limit);
+}
+
 TEST_CASE("BFC: growth doubles from 2 MiB, or to what holds the request") {
   Card card(1_GiB, growing(512_MiB));
   card.take(1_MiB);

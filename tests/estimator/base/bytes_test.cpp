@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "estimator/base/largest_memory.hpp"
+
 namespace stowage {
 
 TEST_CASE("sizes are read as written") {
@@ -25,7 +27,10 @@ TEST_CASE("what is no size is refused with the reason") {
   CHECK(refusal("many") == "error: 'many' is not a size\n  write 8GiB, 233MiB or 2GB\n");
   CHECK(refusal("-5MB") == "error: '-5MB' is negative; a size of memory is not\n");
   CHECK(refusal("8GiBy") == "error: '8GiBy' has an unknown unit 'GiBy'\n  did you mean 'GiB'?\n");
-  CHECK(refusal("9e30") == "error: '9e30' is more than 4 EiB\n");
+  CHECK(refusal("9e30") ==
+        "error: '9e30' is more than 32.0 PiB\n  no machine has that much memory\n");
+  CHECK(refusal("32769TiB").starts_with("error: '32769TiB' is more than 32.0 PiB\n"));
+  CHECK(parse_bytes("32768TiB") == largest_memory);
   CHECK(refusal("nan") == "error: 'nan' is not a size\n  write 8GiB, 233MiB or 2GB\n");
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("an unknown card gets a suggestion") {
         "error: unknown GPU ''\n  'stowage gpus' lists the known ones; a card file or "
         "--gpu-memory takes others\n");
   CHECK(found("laptop rtx 4060").starts_with("error: unknown GPU"));
-  CHECK(found("no/such.yaml") == "error: cannot read the card file 'no/such.yaml'\n");
+  CHECK(found("no/such.yaml") == "error: cannot open 'no/such.yaml': No such file or directory\n");
 }
 
 TEST_CASE("a path is a card file") {

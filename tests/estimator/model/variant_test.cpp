@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -69,12 +70,12 @@ TEST_CASE("a variant is its base with other arguments") {
                "model: wide\nsource: another book\nbased_on: base\narguments: {width: 16}\n");
   folder.write("wider.yaml",
                "model: wider\nbased_on: wide\narguments: {width: 64}\nsymbols: {seq: 32}\n");
-  folder.write("elsewhere/near.yaml", "model: near\nbased_on: ../wide.yaml\n");
+  folder.write("near.yaml", "model: near\nbased_on: below/wide.yaml\n");
+  folder.write("below/wide.yaml", "model: wide\nsource: another book\nbased_on: wide\n");
   CHECK(folder.outcome("base") == "base (a book): [batch, 8, 4]");
   CHECK(folder.outcome("wide") == "wide (another book): [batch, 8, 16]");
   CHECK(folder.outcome("wider") == "wider (another book): [batch, 32, 64]");
-  CHECK(folder.outcome(folder.path("elsewhere/near.yaml")) ==
-        "near (another book): [batch, 8, 16]");
+  CHECK(folder.outcome(folder.path("near.yaml")) == "near (another book): [batch, 8, 16]");
   CHECK(folder.outcome("wide", {.seq = 5, .arguments = {{"width", "7"}}}) ==
         "wide (another book): [batch, 5, 7]");
   CHECK(folder.outcome("base", {.arguments = {{"seq", "12"}}}) == "base (a book): [batch, 12, 4]");
@@ -126,6 +127,40 @@ TEST_CASE("bases that lead back to themselves, or on and on, are refused") {
         std::string::npos);
   folder.write("stdin.yaml", "model: x\nbased_on: '-'\n");
   CHECK(folder.outcome("stdin").find("error: a base cannot be '-'") != std::string::npos);
+}
+
+TEST_CASE("a base is read from the catalogue or from the variant's own folder, nowhere else") {
+  const Folder folder;
+  const auto based_on = [&](const std::string& base) {
+    folder.write("sent/model.yaml", "model: sent\nbased_on: " + base + "\n");
+    const std::string text = folder.outcome(folder.path("sent/model.yaml"));
+    return text.substr(text.find("error: "));
+  };
+  const auto elsewhere = [](const std::string& base) {
+    return "error: the base '" + base +
+           "' is not in the folder of this description\n  based_on: " + base + "\n            " +
+           std::string(1, '^') + std::string(base.size() - 1, '~') +
+           "\n  a base is one that 'stowage models' lists, or a file beside the description\n";
+  };
+  folder.write("secret.yaml", "top: secret\n");
+  const std::string secret = folder.path("secret.yaml");
+  CHECK(based_on(secret) == elsewhere(secret));
+  CHECK(based_on("../secret.yaml") == elsewhere("../secret.yaml"));
+  CHECK(based_on("../absent.yaml") == elsewhere("../absent.yaml"));
+  folder.write("sent/below/x", "");
+  CHECK(based_on("below/../../secret.yaml") == elsewhere("below/../../secret.yaml"));
+  std::filesystem::create_symlink(secret, folder.path("sent/link.yaml"));
+  CHECK(based_on("link.yaml") == elsewhere("link.yaml"));
+  CHECK(based_on("./base.yaml").starts_with("error: there is no file '"));
+  const std::string pipe = folder.path("sent/pipe.yaml");
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(based_on("pipe.yaml").starts_with("error: '" + pipe + "' is not a regular file\n"));
+  // A name without a path is the catalogue's, even where the working folder has such a file.
+  CHECK(std::filesystem::exists("/proc/self/comm"));
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path("/proc/self");
+  CHECK(based_on("comm").starts_with("error: there is no model 'comm'\n"));
+  std::filesystem::current_path(before);
 }
 
 TEST_CASE("a text that only mentions the key is no variant") {

@@ -2,6 +2,7 @@
 #include "gpu_probe/cudnn/answer_cache.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <thread>
+#include <utility>
 
 #include "gpu_probe/cudnn/circumstances.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -124,6 +126,22 @@ TEST_CASE("a file of an earlier version is as none, and is replaced") {
   CHECK(found(folder.path(), "card", 2) == "eng1=2 eng0=0 ");
 }
 
+TEST_CASE("a cache that may not be written is left as it was") {
+  const TemporaryFolder folder;
+  keep(folder.path(), "card", {1});
+  const auto names = folder.names();
+  rlimit before = {};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit little{.rlim_cur = 64, .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
+  keep(folder.path(), "card", {2});  // SIGXFSZ would end the tests here
+  keep(folder.path(), "another card", {2});
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK(folder.names() == names);
+  CHECK(found(folder.path(), "card", 1) == "eng1=1 eng0=0 ");
+  CHECK(found(folder.path(), "card", 2) == "none");
+}
+
 TEST_CASE("an answer that there is no engine is an answer") {
   const TemporaryFolder folder;
   CudnnAnswerCache cache(folder.path(), "card");
@@ -146,11 +164,18 @@ TEST_CASE("answers of a library that was replaced are not given") {
   keep(folder.path("cache"), "card", {1}, file_stamp(library) + "\n");
   CHECK(found(folder.path("cache"), "card", 1) == "eng1=1 eng0=0 ");
   const auto time = fs::last_write_time(library);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // clocks tick every 4 to 10 ms
+  const auto changed = [&] {
+    struct stat found = {};
+    REQUIRE(stat(library.c_str(), &found) == 0);
+    return std::pair(found.st_ctim.tv_sec, found.st_ctim.tv_nsec);
+  };
+  const auto before = changed();
   fs::remove(library);
   CHECK(found(folder.path("cache"), "card", 1) == "none");
   // As a package manager does: as large, and as old.
-  fs::last_write_time(folder.file("libcudnn_graph.so.9", "new"), time);
+  do {  // until the file system's clock has ticked
+    fs::last_write_time(folder.file("libcudnn_graph.so.9", "new"), time);
+  } while (changed() == before);
   CHECK(found(folder.path("cache"), "card", 1) == "none");
   keep(folder.path("cache"), "card", {2}, file_stamp(library) + "\n");
   CHECK(found(folder.path("cache"), "card", 1) == "none");

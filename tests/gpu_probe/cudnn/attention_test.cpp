@@ -44,6 +44,8 @@ void check_rows(const char* card, const std::vector<Row>& rows) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("cudnn");
+
 TEST_CASE("attention on a Hopper that is not there") {
   if (!cudnn_is_here() || !is_measured_version()) return;
   check_rows(
@@ -146,6 +148,23 @@ TEST_CASE("attention's answers are kept beside the convolutions'") {
   CHECK(kept.engines[0].workspace == asked.engines[0].workspace);
 }
 
+TEST_CASE("what cudnn-frontend keeps beside the plan's own is added to a kept answer, not kept") {
+  if (!cudnn_is_here()) return;
+  const testing::TemporaryFolder folder;
+  const AttentionQuery query = attention_call({.batch = 2, .heads = 8, .length = 256}, true);
+  Bytes answered;
+  {
+    CudnnWorkspaceSource source(card_named("h200"), folder.path());
+    answered = source.attention_engines(query).engines.at(0).workspace;
+  }
+  const auto file = AnswerFileView::open(testing::file_text(folder.path(folder.names().at(0))));
+  REQUIRE(file);
+  const auto kept = file->find(question_bytes(query));
+  REQUIRE(kept);
+  REQUIRE(frontend_workspace(query) > 0_B);
+  CHECK(kept->engines.at(0).workspace + frontend_workspace(query) == answered);
+}
+
 TEST_CASE("no two questions about attention have the same bytes") {
   const AttentionCall call{.batch = 2, .heads = 8, .length = 256};
   std::vector<AttentionQuery> queries(6, attention_call(call, false));
@@ -207,3 +226,5 @@ TEST_CASE("the rule for attention is cuDNN's answer over a grid") {
     CHECK(source.origin() == WorkspaceOrigin::cudnn);
   }
 }
+
+TEST_SUITE_END();

@@ -47,6 +47,8 @@ std::string index_of(const std::string& engine) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("cudnn");
+
 TEST_CASE("half precision wants no workspace with channels innermost, and copies without") {
   if (!cudnn_is_here() || !is_measured_version()) return;
   for (const DataType type : {DataType::float16, DataType::bfloat16}) {
@@ -155,3 +157,5 @@ TEST_CASE("with benchmark every plan of both lists is there, and the usual answe
   CHECK(outcome.winners.front().workspace <= outcome.buffer);
   CHECK(outcome.winners.front().workspace >= on.engines.front().workspace);
 }
+
+TEST_SUITE_END();

@@ -71,6 +71,8 @@ std::string listed(const std::vector<Engine>& engines) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("cudnn");
+
 TEST_CASE("an RTX 3090's engines without an RTX 3090") {
   if (!cudnn_is_here()) return;
   CudnnWorkspaceSource source(card_named("rtx3090"));
@@ -272,3 +274,5 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
   CHECK(in_full(other.engines(fresh[0].first).engines) ==
         in_full(other_fresh.engines(fresh[0].first).engines));
 }
+
+TEST_SUITE_END();

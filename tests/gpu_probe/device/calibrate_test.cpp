@@ -7,6 +7,7 @@
 #include <string>
 
 #include "estimator/card/card_file.hpp"
+#include "gpu_probe/driver/shared_library.hpp"
 
 namespace stowage {
 
@@ -88,6 +89,15 @@ TEST_CASE("its file is one for --calibration, and goes before the card") {
   CHECK(measured.cublas == 40_MiB);
   CHECK(measured.cudnn == 90_MiB);
   CHECK(measured.stack == calibration.stack);
+}
+
+TEST_CASE("a context that cannot be made current is given back") {
+  const SharedLibrary driver(STOWAGE_FAKE_GPU);
+  int (*contexts)() = nullptr;
+  REQUIRE(driver.bind("fakeContexts", contexts));
+  const int before = contexts();
+  CHECK(refusal("no-current") == "cuCtxSetCurrent fails with error 201");
+  CHECK(contexts() == before);
 }
 
 TEST_CASE("what keeps a calibration from being made is said") {

@@ -98,6 +98,15 @@ void check_plan(const Plan& plan, Bytes budget) {
 
 }  // namespace
 
+TEST_CASE("a batch that divides into too many micro-batches only is answered at once") {
+  PlanRequest request = request_for(1_MiB);
+  request.batch = 999'999'937;  // a prime
+  const auto source = rule_workspace_source(8.6);
+  const auto plans = make_plans(request, *source);
+  REQUIRE(!plans);
+  CHECK(plans.error().front().message.starts_with("a budget of 1.0 MiB is below the "));
+}
+
 TEST_CASE("where everything fits, the first proposal keeps everything on the GPU") {
   auto workspaces = rule_workspace_source(8.6);
   const auto plans = make_plans(request_for(1_GiB), *workspaces);

@@ -252,7 +252,7 @@ TEST_CASE("mistakes in a plan are shown at their place") {
   error_at("memory: pinned", "memory: pinnet", 15,
            "'memory' must be the name of one of the memories, not 'pinnet'", 6);
   error_at("  batch: 64", "  batch: 4611686018427387904", 10,
-           "batch 4611686018427387904 makes 'image' (input) larger than 4 EiB", 19);
+           "batch 4611686018427387904 makes 'image' (input) larger than 32.0 PiB", 19);
   CHECK(error_of(text.substr(0, text.find("---\n"))).find("ends before its tables") !=
         std::string::npos);
   CHECK(error_of(text.substr(0, text.rfind("\n---\n"))).find("ends before its step") !=

@@ -1,7 +1,8 @@
 // A GPU that only counts: NVML, libcuda, cuBLAS and cuDNN in one library, as far as a calibration
 // calls them. The context takes 300 MiB of it, cuBLAS 40, cuDNN's first convolution 90.
 // STOWAGE_FAKE_GPU steers it: "full": hardly any memory is free; "eager": no lazy loading;
-// "no-products": cuBLAS fails; "shrinks": memory comes free while cuDNN runs.
+// "no-products": cuBLAS fails; "shrinks": memory comes free while cuDNN runs; "no-current": a
+// context cannot be made current. fakeContexts() says how many are held.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +14,7 @@ namespace {
 constexpr unsigned long long mebibyte = 1 << 20;
 unsigned long long used = 500 * mebibyte;
 int convolutions = 0;
+int contexts = 0;
 int handle;
 
 bool is(const char* setting) {
@@ -72,10 +74,15 @@ int cuDeviceGetByPCIBusId(int* device, const char* bus) {
 int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = 24248 * mebibyte, 0; }
 int cuDevicePrimaryCtxRetain(void** context, int) {
   used += 300 * mebibyte;
+  ++contexts;
   return *context = &handle, 0;
 }
-int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
-int cuCtxSetCurrent(void*) { return 0; }
+int cuDevicePrimaryCtxRelease_v2(int) {
+  --contexts;
+  return 0;
+}
+int fakeContexts() { return contexts; }
+int cuCtxSetCurrent(void*) { return is("no-current") ? 201 : 0; }
 int cuCtxSynchronize() { return 0; }
 int cuModuleGetLoadingMode(int* mode) { return *mode = is("eager") ? 1 : 2, 0; }
 int cuMemAlloc_v2(uint64_t* pointer, size_t bytes) {

@@ -1,0 +1,138 @@
+#include "estimator/base/read_source.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace stowage {
+
+namespace {
+
+struct Limit {
+  std::string_view name;
+  Bytes most;
+};
+
+Limit limit_of(FileKind kind) {
+  switch (kind) {
+    case FileKind::description:
+      return {"a description", 16_MiB};
+    case FileKind::card:
+      return {"a card file", 1_MiB};
+    case FileKind::calibration:
+      return {"a calibration", 1_MiB};
+    case FileKind::host:
+      return {"a host file", 1_MiB};
+    case FileKind::step:
+      return {"a step file", 256_MiB};
+    case FileKind::plan:
+      return {"a plan", 256_MiB};
+  }
+  return {};
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(const std::string& path)
+      : is_stdin_(path == "-"),
+        descriptor_(is_stdin_ ? STDIN_FILENO
+                              : open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {}
+  ~Descriptor() {
+    if (!is_stdin_ && descriptor_ >= 0) close(descriptor_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  [[nodiscard]] int get() const { return descriptor_; }
+  [[nodiscard]] bool is_stdin() const { return is_stdin_; }
+
+ private:
+  bool is_stdin_;
+  int descriptor_;
+};
+
+void wait_for_data(int descriptor) {
+  pollfd wanted{.fd = descriptor, .events = POLLIN, .revents = 0};
+  (void)poll(&wanted, 1, -1);
+}
+
+/// A pipe that was opened before its writer reads as ended: true once there is data or a writer.
+bool has_writer(int descriptor) {
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(pipe_patience);
+  pollfd wanted{.fd = descriptor, .events = POLLIN, .revents = 0};
+  return poll(&wanted, 1, static_cast<int>(milliseconds.count())) > 0;
+}
+
+class Reader {
+ public:
+  Reader(const std::string& path, FileKind kind) : path_(path), limit_(limit_of(kind)) {}
+
+  Result<std::string> run(FileTypes types) {
+    const Descriptor file(path_);
+    struct stat status = {};
+    if (file.get() < 0 || fstat(file.get(), &status) != 0) return cannot("open");
+    if (S_ISDIR(status.st_mode)) return failure(fmt::format("'{}' is a folder", path_));
+    const bool is_regular = S_ISREG(status.st_mode);
+    if (types == FileTypes::regular && !is_regular) {
+      return failure(fmt::format("'{}' is not a regular file", path_));
+    }
+    if (is_regular && status.st_size > limit_.most.count()) return too_large();
+    if (!file.is_stdin() && S_ISFIFO(status.st_mode)) waits_for_writer_ = true;
+    return read_all(file.get());
+  }
+
+ private:
+  Result<std::string> read_all(int descriptor) {
+    std::string text;
+    std::array<char, std::size_t{1} << 16> chunk{};
+    while (true) {
+      const ssize_t count = read(descriptor, chunk.data(), chunk.size());
+      if (count > 0) {
+        text.append(chunk.data(), static_cast<std::size_t>(count));
+        waits_for_writer_ = false;
+        if (text.size() > static_cast<std::size_t>(limit_.most.count())) return too_large();
+      } else if (count == 0) {
+        if (!std::exchange(waits_for_writer_, false)) return text;
+        if (!has_writer(descriptor)) {
+          return failure(fmt::format("'{}' is a pipe that nothing is written to", path_));
+        }
+      } else if (errno == EAGAIN) {
+        wait_for_data(descriptor);
+      } else if (errno != EINTR) {
+        return cannot("read");
+      }
+    }
+  }
+
+  [[nodiscard]] tl::unexpected<Diagnostics> cannot(std::string_view what) const {
+    return failure(fmt::format("cannot {} '{}': {}", what, path_, std::strerror(errno)));
+  }
+  [[nodiscard]] tl::unexpected<Diagnostics> too_large() const {
+    return failure(fmt::format("'{}' is larger than {}, the most that {} may have", path_,
+                               format_bytes(limit_.most), limit_.name));
+  }
+
+  const std::string& path_;
+  Limit limit_;
+  bool waits_for_writer_ = false;
+};
+
+}  // namespace
+
+Bytes largest_file(FileKind kind) { return limit_of(kind).most; }
+
+Result<SourceTextPtr> read_source(const std::string& path, FileKind kind, FileTypes types) {
+  return Reader(path, kind).run(types).map([&](std::string text) -> SourceTextPtr {
+    return std::make_shared<const SourceText>(SourceText{.name = path, .text = std::move(text)});
+  });
+}
+
+}  // namespace stowage

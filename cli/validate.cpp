@@ -60,6 +60,9 @@ Json measured_json(const Proceedings& proceedings, const Plan& plan) {
                       {"h2d_copies", measured.h2d.copies},
                       {"d2h_copies", measured.d2h.copies},
                       {"step_seconds", measured.step_seconds},
+                      {"kernel_seconds", measured.kernel_seconds},
+                      {"h2d_seconds", measured.h2d_seconds},
+                      {"d2h_seconds", measured.d2h_seconds},
                       {"planned_step_seconds", plan.totals.step_seconds},
                       {"differences", std::move(differences)}};
 }

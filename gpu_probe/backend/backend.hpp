@@ -47,6 +47,12 @@ struct Ticket {
   std::int64_t id = -1;
 };
 
+/// When a piece of work ran, in seconds on the backend's own clock.
+struct TimeSpan {
+  double begin = 0, end = 0;
+  [[nodiscard]] double seconds() const { return end - begin; }
+};
+
 /// When an emulated copy takes place within what its tickets allow. A plan must be right for every
 /// choice; a device's own lanes make one that nobody can foresee.
 struct CopyTiming {
@@ -60,6 +66,9 @@ struct CopyCount {
   Bytes bytes;
 };
 
+/// Every call that can fail returns a Result, whose message names the call that failed in the
+/// backend's own words ("cuLaunchKernel fails with error 700"). After an error the lanes are in no
+/// known state; allocate() starts afresh.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -68,7 +77,7 @@ class Backend {
   /// Whose kernels run the nodes that are placed on the GPU; the others run on the host's.
   [[nodiscard]] virtual KernelDevice gpu_kernels() const = 0;
 
-  /// Allocates both arenas, zeroed never: contents are undefined (the executor poisons them).
+  /// Allocates both arenas, in place of those that there are. Their contents are uninitialised.
   [[nodiscard]] virtual Result<void> allocate(Bytes gpu_arena, Bytes host_arena) = 0;
   [[nodiscard]] virtual std::byte* gpu_base() = 0;   ///< a device address on cuda
   [[nodiscard]] virtual std::byte* host_base() = 0;  ///< pinned on cuda
@@ -79,16 +88,23 @@ class Backend {
   [[nodiscard]] virtual Result<Ticket> copy(Direction direction, std::byte* gpu, std::byte* host,
                                             Bytes bytes, std::span<const Ticket> after) = 0;
   /// The compute lane goes on only when these are done.
-  virtual void compute_waits_for(std::span<const Ticket> tickets) = 0;
-  virtual Result<void> synchronize() = 0;
+  [[nodiscard]] virtual Result<void> compute_waits_for(std::span<const Ticket> tickets) = 0;
+  /// Returns when all that was queued is done.
+  [[nodiscard]] virtual Result<void> synchronize() = 0;
+  /// When the ticket's kernel or copy ran, since allocate(), by the backend's own events.
+  /// Precondition: synchronize() has returned since.
+  [[nodiscard]] virtual Result<TimeSpan> ran(Ticket ticket) const = 0;
   /// Since allocate().
   [[nodiscard]] virtual CopyCount copied(Direction direction) const = 0;
   /// Ignored where the lanes are real.
   virtual void set_copy_timing(CopyTiming timing) = 0;
 
   /// Synchronous access for setting up, poisoning and comparing; never counted as transfers.
-  virtual void write_gpu(std::byte* gpu, const std::byte* source, Bytes bytes) = 0;
-  virtual void read_gpu(std::byte* destination, const std::byte* gpu, Bytes bytes) = 0;
+  [[nodiscard]] virtual Result<void> write_gpu(std::byte* gpu, const std::byte* source,
+                                               Bytes bytes) = 0;
+  [[nodiscard]] virtual Result<void> read_gpu(std::byte* destination, const std::byte* gpu,
+                                              Bytes bytes) = 0;
+  [[nodiscard]] virtual Result<void> fill_gpu(std::byte* gpu, std::byte value, Bytes bytes) = 0;
 };
 
 }  // namespace stowage

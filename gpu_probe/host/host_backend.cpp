@@ -1,9 +1,14 @@
 #include "gpu_probe/host/host_backend.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <deque>
+#include <iterator>
+#include <optional>
 
 #include "gpu_probe/host/guarded_memory.hpp"
 #include "gpu_probe/host/host_kernels.hpp"
@@ -27,6 +32,8 @@ class HostBackend final : public Backend {
     gpu_ = std::move(*gpu);
     host_ = std::move(*host);
     lanes_ = {};
+    spans_.clear();
+    start_ = Clock::now();
     return {};
   }
   [[nodiscard]] std::byte* gpu_base() override { return gpu_.base(); }
@@ -36,13 +43,16 @@ class HostBackend final : public Backend {
     if (call.workspace != nullptr) {
       std::memset(call.workspace, scribble, size(call.workspace_bytes));
     }
+    const Ticket ticket = next_ticket();
+    const double begin = now();
     if (const auto done = run_host_kernel(call); !done) return tl::unexpected(done.error());
-    return Ticket{++last_ticket_};
+    span(ticket) = TimeSpan{begin, now()};
+    return ticket;
   }
 
   [[nodiscard]] Result<Ticket> copy(Direction direction, std::byte* gpu, std::byte* host,
                                     Bytes bytes, std::span<const Ticket> after) override {
-    const Ticket ticket{++last_ticket_};
+    const Ticket ticket = next_ticket();
     const bool upload = direction == Direction::h2d;
     lane(direction).waiting.push_back({.ticket = ticket,
                                        .to = upload ? gpu : host,
@@ -53,11 +63,12 @@ class HostBackend final : public Backend {
     return ticket;
   }
 
-  void compute_waits_for(std::span<const Ticket> tickets) override {
+  [[nodiscard]] Result<void> compute_waits_for(std::span<const Ticket> tickets) override {
     for (const Ticket ticket : tickets) finish(ticket);
+    return {};
   }
 
-  Result<void> synchronize() override {
+  [[nodiscard]] Result<void> synchronize() override {
     for (Lane& lane : lanes_) {
       while (!lane.waiting.empty()) finish(lane.waiting.back().ticket);
     }
@@ -69,11 +80,25 @@ class HostBackend final : public Backend {
   }
   void set_copy_timing(CopyTiming timing) override { timing_ = timing; }
 
-  void write_gpu(std::byte* gpu, const std::byte* source, Bytes bytes) override {
-    std::memcpy(gpu, source, size(bytes));
+  [[nodiscard]] Result<TimeSpan> ran(Ticket ticket) const override {
+    const auto index = static_cast<std::size_t>(ticket.id);
+    if (ticket.id >= 0 && index < spans_.size() && spans_[index]) return *spans_[index];
+    return failure(fmt::format("ticket {} has not run", ticket.id));
   }
-  void read_gpu(std::byte* destination, const std::byte* gpu, Bytes bytes) override {
+
+  [[nodiscard]] Result<void> write_gpu(std::byte* gpu, const std::byte* source,
+                                       Bytes bytes) override {
+    std::memcpy(gpu, source, size(bytes));
+    return {};
+  }
+  [[nodiscard]] Result<void> read_gpu(std::byte* destination, const std::byte* gpu,
+                                      Bytes bytes) override {
     std::memcpy(destination, gpu, size(bytes));
+    return {};
+  }
+  [[nodiscard]] Result<void> fill_gpu(std::byte* gpu, std::byte value, Bytes bytes) override {
+    std::memset(gpu, std::to_integer<int>(value), size(bytes));
+    return {};
   }
 
  private:
@@ -89,6 +114,19 @@ class HostBackend final : public Backend {
     CopyCount count;
   };
 
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] double now() const {
+    return std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+  Ticket next_ticket() {
+    spans_.emplace_back();
+    return {std::ssize(spans_) - 1};
+  }
+  std::optional<TimeSpan>& span(Ticket ticket) {
+    return spans_[static_cast<std::size_t>(ticket.id)];
+  }
+
   Lane& lane(Direction direction) { return lanes_[static_cast<std::size_t>(direction)]; }
 
   /// Runs the copy, if it still waits: after those before it on its lane and what it waits for.
@@ -102,7 +140,9 @@ class HostBackend final : public Backend {
         const Copy copy = std::move(lane.waiting.front());
         lane.waiting.pop_front();
         for (const Ticket earlier : copy.after) finish(earlier);
+        const double begin = now();
         std::memcpy(copy.to, copy.from, size(copy.bytes));
+        span(copy.ticket) = TimeSpan{begin, now()};
         ++lane.count.copies;
         lane.count.bytes += copy.bytes;
       }
@@ -112,7 +152,8 @@ class HostBackend final : public Backend {
   GuardedMemory gpu_, host_;
   std::array<Lane, 2> lanes_;
   CopyTiming timing_;
-  std::int64_t last_ticket_ = 0;
+  Clock::time_point start_;
+  std::vector<std::optional<TimeSpan>> spans_;  // by Ticket; none: it has not run
 };
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <optional>
+#include <type_traits>
 
 #include "gpu_probe/run/initial_values.hpp"
 #include "gpu_probe/run/node_call.hpp"
@@ -60,12 +60,13 @@ class Executor {
         initial_(initial_values(graph_, plan.step.batch)),
         results_(results_of(graph_)),
         book_(plan),
-        tickets_(plan.transfers.size()) {}
+        tickets_(plan.transfers.size()),
+        node_tickets_(plan.nodes.size()) {}
 
   Result<Execution> run();
 
  private:
-  struct Stop {};  // thrown at a violation, caught by run()
+  struct Stop {};  // thrown at a violation or a failure, caught by run()
 
   void prepare();
   void check_bounds();
@@ -81,6 +82,7 @@ class Executor {
   [[nodiscard]] bool there_at_start(Device side, const Residence& residence) const;
 
   [[nodiscard]] Bytes bytes(StorageId id) const { return plan_.bytes(id); }
+  [[nodiscard]] const std::string& name(StorageId id) const { return graph_.storage(id).name; }
   [[nodiscard]] std::byte* base(Device side) {
     return side == Device::gpu ? backend_.gpu_base() : backend_.host_base();
   }
@@ -90,19 +92,23 @@ class Executor {
   }
   [[nodiscard]] std::byte* address(Device side, StorageId id, const std::string& who);
   void touched(Device side, const std::byte* begin, Bytes size);
-  void write(Device side, std::byte* to, const std::byte* from, Bytes size);
-  void read(Device side, std::byte* to, const std::byte* from, Bytes size);
-  void fill(Device side, std::byte* to, std::byte value, Bytes size);
+  void write(Device side, std::byte* to, const std::byte* from, Bytes size, StorageId id);
+  void read(Device side, std::byte* to, const std::byte* from, Bytes size, StorageId id);
+  void fill(Device side, std::byte* to, std::byte value, Bytes size, const std::string& what);
+  void poison_place(Device side, std::byte* to, StorageId id);
   void violation(std::string text);
   void follow_book();
+  void collect_times();
 
-  template <typename Work>
-  auto timed(Work work) {
-    const auto begin = std::chrono::steady_clock::now();
-    auto result = work();
-    execution_.seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    return result;
+  /// What the backend gives; an error of its ends the execution.
+  template <typename T>
+  T need(Result<T> result, const std::string& doing) {
+    if (!result) {
+      const Diagnostic& why = result.error().front();
+      failure_ = failure(fmt::format("{}: {}", doing, why.message), why.hint).value();
+      throw Stop{};
+    }
+    if constexpr (!std::is_void_v<T>) return *std::move(result);
   }
 
   const Plan& plan_;
@@ -117,8 +123,10 @@ class Executor {
   ResidencyBook book_;
   std::size_t book_read_ = 0;          // violations of the book that execution_ has
   std::vector<Ticket> tickets_;        // by transfer
+  std::vector<Ticket> node_tickets_;   // by NodeId
   std::vector<Ticket> compute_;        // of the last node on the backend's lane; at most one
   std::vector<Ticket> last_download_;  // the last that has ended; at most one
+  Diagnostics failure_;                // of the backend; none: it did all that it was asked
   Execution execution_;
 };
 
@@ -132,23 +140,34 @@ void Executor::follow_book() {
   while (book_read_ < said.size()) violation(said[book_read_++]);
 }
 
-void Executor::write(Device side, std::byte* to, const std::byte* from, Bytes size) {
-  if (side == Device::gpu) return backend_.write_gpu(to, from, size);
-  std::copy(from, from + size.count(), to);
+void Executor::write(Device side, std::byte* to, const std::byte* from, Bytes size, StorageId id) {
+  if (side == Device::cpu) {
+    std::copy(from, from + size.count(), to);
+  } else {
+    need(backend_.write_gpu(to, from, size), fmt::format("writing '{}' to the GPU", name(id)));
+  }
 }
 
-void Executor::read(Device side, std::byte* to, const std::byte* from, Bytes size) {
-  if (side == Device::gpu) return backend_.read_gpu(to, from, size);
-  std::copy(from, from + size.count(), to);
+void Executor::read(Device side, std::byte* to, const std::byte* from, Bytes size, StorageId id) {
+  if (side == Device::cpu) {
+    std::copy(from, from + size.count(), to);
+  } else {
+    need(backend_.read_gpu(to, from, size), fmt::format("reading '{}' from the GPU", name(id)));
+  }
 }
 
-void Executor::fill(Device side, std::byte* to, std::byte value, Bytes size) {
+void Executor::fill(Device side, std::byte* to, std::byte value, Bytes size,
+                    const std::string& what) {
   if (side == Device::cpu) {
     std::fill(to, to + size.count(), value);
-    return;
+  } else {
+    need(backend_.fill_gpu(to, value, size), fmt::format("filling {} on the GPU", what));
   }
-  const std::vector<std::byte> values(static_cast<std::size_t>(size.count()), value);
-  backend_.write_gpu(to, values.data(), size);
+}
+
+void Executor::poison_place(Device side, std::byte* to, StorageId id) {
+  if (options_.clean) return;
+  fill(side, to, poison, bytes(id), fmt::format("the place of '{}'", name(id)));
 }
 
 void Executor::touched(Device side, const std::byte* begin, Bytes size) {
@@ -205,8 +224,8 @@ void Executor::prepare() {
     const bool upload = direction_of(plan_, t) == Direction::h2d;
     (upload ? uploaded_at_start_ : downloaded_at_start_)[t.storage.index()] = true;
   }
-  fill(Device::gpu, base(Device::gpu), poison, places_.gpu_arena);
-  fill(Device::cpu, base(Device::cpu), poison, places_.host_arena);
+  fill(Device::gpu, base(Device::gpu), poison, places_.gpu_arena, "the arena");
+  fill(Device::cpu, base(Device::cpu), poison, places_.host_arena, "the arena");
 }
 
 bool Executor::there_at_start(Device side, const Residence& residence) const {
@@ -224,12 +243,13 @@ void Executor::begin_residence(Device side, std::size_t index) {
   std::byte* const data = place(side, index);
   const Bytes size = bytes(residence.storage);
   if (places_.canary > Bytes(0)) {
-    fill(side, data - places_.canary.count(), canary, places_.canary);
-    fill(side, data + size.count(), canary, places_.canary);
+    const std::string what = fmt::format("the canaries of '{}'", name(residence.storage));
+    fill(side, data - places_.canary.count(), canary, places_.canary, what);
+    fill(side, data + size.count(), canary, places_.canary, what);
   }
   if (book_.residence(side, residence.storage) != index) return;
   if (!there_at_start(side, residence)) return;
-  write(side, data, initial_[residence.storage.index()].data(), size);
+  write(side, data, initial_[residence.storage.index()].data(), size, residence.storage);
   book_.loaded(side, residence.storage);
 }
 
@@ -237,7 +257,7 @@ void Executor::end_residence(Device side, std::size_t index, std::int32_t step) 
   const Residence& residence = residences_on(plan_, side)[index];
   book_.end_residence(side, index, step);
   follow_book();
-  fill(side, place(side, index), poison, bytes(residence.storage));
+  poison_place(side, place(side, index), residence.storage);
 }
 
 void Executor::begin_transfer(std::size_t index) {
@@ -252,22 +272,18 @@ void Executor::begin_transfer(std::size_t index) {
   if (direction == Direction::h2d) {
     after.insert(after.end(), last_download_.begin(), last_download_.end());
   }
-  const auto ticket =
-      timed([&] { return backend_.copy(direction, gpu, host, bytes(t.storage), after); });
-  if (!ticket) return violation(fmt::format("{}: {}", who, ticket.error().front().message));
-  tickets_[index] = *ticket;
+  tickets_[index] = need(backend_.copy(direction, gpu, host, bytes(t.storage), after), who);
 }
 
 void Executor::end_transfers(const std::vector<std::size_t>& indices) {
+  if (indices.empty()) return;
   std::vector<Ticket> tickets;
   for (const std::size_t index : indices) {
     if (tickets_[index].id >= 0) tickets.push_back(tickets_[index]);
     book_.end_transfer(index);
   }
-  timed([&] {
-    backend_.compute_waits_for(tickets);
-    return 0;
-  });
+  need(backend_.compute_waits_for(tickets),
+       fmt::format("waiting for the copy of '{}'", name(plan_.transfers[indices.front()].storage)));
 }
 
 void Executor::at_boundary(std::int32_t step) {
@@ -300,7 +316,7 @@ void Executor::run_node(NodeId id) {
   follow_book();
   const std::string who = fmt::format("node '{}'", node.name);
   for (const StorageId storage : node.temporaries) {
-    fill(side, address(side, storage, who), poison, bytes(storage));
+    poison_place(side, address(side, storage, who), storage);
   }
   const NodeArguments arguments = arguments_of(
       node, plan_.step.batch, [&](StorageId storage) { return address(side, storage, who); });
@@ -318,13 +334,12 @@ void Executor::run_node(NodeId id) {
     touched(Device::gpu, call.workspace, planned.workspace);
   }
   execution_.gpu_peak = std::max(execution_.gpu_peak, book_.live_on_gpu(id));
-  const auto ticket = timed([&] { return backend_.run(call); });
-  if (!ticket) return violation(fmt::format("{}: {}", who, ticket.error().front().message));
-  compute_ = {*ticket};
+  node_tickets_[id.index()] = need(backend_.run(call), who);
+  compute_ = {node_tickets_[id.index()]};
   book_.end_node(id);
   const Device other = side == Device::gpu ? Device::cpu : Device::gpu;
   for (const StorageId storage : book_.made_stale(side, id)) {
-    fill(other, address(other, storage, who), poison, bytes(storage));
+    poison_place(other, address(other, storage, who), storage);
   }
   if (places_.canary > Bytes(0)) check_canaries(who);
 }
@@ -334,7 +349,7 @@ void Executor::check_canaries(const std::string& when) {
   const auto check = [&](Device side, StorageId storage, std::size_t index) {
     std::byte* const data = place(side, index);
     for (std::byte* const at : {data - places_.canary.count(), data + bytes(storage).count()}) {
-      read(side, found.data(), at, places_.canary);
+      read(side, found.data(), at, places_.canary, storage);
       if (std::all_of(found.begin(), found.end(), [](std::byte b) { return b == canary; })) {
         continue;
       }
@@ -383,34 +398,47 @@ void Executor::capture(std::int32_t after) {
     if (!residence) continue;  // missing: a difference
     std::vector<std::byte>& value = execution_.results[id];
     value.resize(static_cast<std::size_t>(bytes(id).count()));
-    read(*side, value.data(), place(*side, *residence), bytes(id));
+    read(*side, value.data(), place(*side, *residence), bytes(id), id);
+  }
+}
+
+void Executor::collect_times() {
+  for (std::size_t i = 0; i < node_tickets_.size(); ++i) {
+    execution_.times.nodes.push_back(
+        need(backend_.ran(node_tickets_[i]),
+             fmt::format("asking when node '{}' ran", graph_.nodes[i].name)));
+  }
+  for (std::size_t i = 0; i < tickets_.size(); ++i) {
+    execution_.times.copies.push_back(
+        need(backend_.ran(tickets_[i]),
+             fmt::format("asking when the copy of '{}' ran", name(plan_.transfers[i].storage))));
   }
 }
 
 Result<Execution> Executor::run() {
   backend_.set_copy_timing(options_.timing);
-  if (auto done = backend_.allocate(places_.gpu_arena, places_.host_arena); !done) {
-    return tl::unexpected(done.error());
-  }
   try {
+    need(backend_.allocate(places_.gpu_arena, places_.host_arena), "allocating the arenas");
     check_bounds();
     prepare();
     const auto steps = static_cast<std::int32_t>(graph_.nodes.size());
     for (std::int32_t step = 0; step < steps; ++step) {
       at_boundary(step);
       run_node(NodeId{step});
-      capture(step);
+      if (!options_.clean) capture(step);
     }
     at_boundary(steps);
-    if (auto done = backend_.synchronize(); !done) return tl::unexpected(done.error());
+    need(backend_.synchronize(), "waiting for the step's end");
     execution_.completed = true;
+    if (execution_.violations.empty()) collect_times();
     book_.end_step();
     capture(steps);
     if (places_.canary > Bytes(0)) check_canaries("the step");
     follow_book();
   } catch (const Stop&) {
-    // What stopped it is among the violations or the overruns.
+    // What stopped it is the failure, or among the violations or the overruns.
   }
+  if (!failure_.empty()) return tl::unexpected(std::move(failure_));
   execution_.h2d = backend_.copied(Direction::h2d);
   execution_.d2h = backend_.copied(Direction::d2h);
   return execution_;

@@ -9,7 +9,10 @@
 // ends, a copy that a write on the other side makes stale, temporaries and workspaces before their
 // node. So a plan that reads what is not there gives wrong numbers, quite apart from the book that
 // the executor keeps (residency_book.hpp). In padded places every canary is looked at after every
-// node.
+// node. A run for its times has none of that between its first node and its last: the arenas are
+// poisoned before it, and results are read after it.
+//
+// A backend that fails ends the execution with an error: it is no finding about the plan.
 //
 // Deterministic but for the seconds. Not thread-safe: one execution a backend at a time.
 #pragma once
@@ -20,18 +23,22 @@
 #include "gpu_probe/backend/backend.hpp"
 #include "gpu_probe/run/arena_places.hpp"
 #include "gpu_probe/run/step_results.hpp"
+#include "gpu_probe/run/step_times.hpp"
 
 namespace stowage {
 
 struct ExecutionOptions {
   bool padded = false;  ///< else the plan's own offsets
   CopyTiming timing;
+  /// Nothing runs in between but the step's own kernels and copies. Not together with padded; of
+  /// the results only those that are there at the step's end are read.
+  bool clean = false;
   /// false: go on for as long as there are addresses, to see what the numbers say.
   bool stop_at_violation = true;
 };
 
 struct Execution {
-  /// What the plan did wrong, in order: by the book, by the arenas' bounds, by a kernel's refusal.
+  /// What the plan did wrong, in order: by the book, by the arenas' bounds.
   std::vector<std::string> violations;
   std::vector<std::string> overruns;  ///< spoilt canaries: a kernel's fault, or a copy's
   bool completed = false;             ///< the step's last node has run
@@ -40,10 +47,11 @@ struct Execution {
   Bytes gpu_high_water;               ///< how far into the GPU arena anything was read or written
   Bytes host_high_water;
   CopyCount h2d, d2h;
-  double seconds = 0;  ///< in kernels and copies
+  StepTimes times;  ///< where it completed
 };
 
-/// Precondition: check_structure(plan) passed. Errors: the backend cannot provide the arenas.
+/// Precondition: check_structure(plan) passed. Errors: the backend's, with what the executor was
+/// about to do: "node 'relu_1.forward': ...".
 [[nodiscard]] Result<Execution> execute(const Plan& plan, Backend& backend,
                                         const ExecutionOptions& options);
 

@@ -2,7 +2,8 @@
 // resident.
 //
 // Three runs: at the plan's own offsets with copies as early as the plan's meaning allows, the same
-// with copies as late as it allows, and in padded places with canaries. The reference has the same
+// with copies as late as it allows, and in padded places with canaries. A fourth, in which nothing
+// runs but the step's own kernels and copies, is for the times. The reference has the same
 // micro-batching and initial values and runs on the host kernels. On the host backend the two run
 // the same kernels on the same numbers, and a host kernel's result does not depend on addresses:
 // the results must be equal bit by bit (tolerance 0). A GPU's differ by rounding.
@@ -29,13 +30,15 @@ struct MeasuredDifference {
   Difference difference;  ///< the worst of the runs
 };
 
-/// Measured in the run at the plan's own offsets with early copies.
+/// Measured in the run at the plan's own offsets with early copies; the times in the clean one.
 struct MeasuredRun {
   Bytes gpu_peak;        ///< largest sum of what was resident, workspaces included
   Bytes gpu_high_water;  ///< how far into the arena anything was read or written
   Bytes host_high_water;
   CopyCount h2d, d2h;
-  double step_seconds = 0;  ///< in kernels and copies, one after the other on the host backend
+  double step_seconds = 0;                  ///< from the first kernel or copy to the last one's end
+  double kernel_seconds = 0;                ///< in kernels
+  double h2d_seconds = 0, d2h_seconds = 0;  ///< in copies, by lane
   std::vector<MeasuredDifference> differences;
 };
 
@@ -47,8 +50,8 @@ struct RunReport {
 };
 
 /// Errors, which are not findings about the plan: a plan of kernels that Stowage does not run
-/// (`--runtime pytorch`), kernels or data types without an implementation (missing_kernels.hpp), no
-/// memory for the arenas.
+/// (`--runtime pytorch`), kernels or data types without an implementation (missing_kernels.hpp),
+/// and the backend's failures, no memory for the arenas among them.
 [[nodiscard]] Result<RunReport> run_plan(const Plan& plan, Backend& backend,
                                          const RunOptions& options = {});
 

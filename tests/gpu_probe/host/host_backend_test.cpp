@@ -15,15 +15,10 @@
 #include "gpu_probe/run/executor.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
+#include "tests/gpu_probe/run/wrapped_backend.hpp"
 
 namespace stowage::test {
 namespace {
-
-std::unique_ptr<Backend> host() {
-  auto backend = open_host_backend();
-  REQUIRE(backend.has_value());
-  return std::move(*backend);
-}
 
 /// The signal that a child dies of when it writes a byte at `at`; 0: it lives.
 int signal_of_write(std::byte* at) {
@@ -39,42 +34,20 @@ int signal_of_write(std::byte* at) {
 }
 
 /// The host backend with a kernel that writes past its first result.
-class Careless final : public Backend {
+class Careless final : public WrappedBackend {
  public:
-  explicit Careless(Kernel kernel) : kernel_(kernel), inner_(host()) {}
-  std::string name() const override { return "careless"; }
-  KernelDevice gpu_kernels() const override { return inner_->gpu_kernels(); }
-  Result<void> allocate(Bytes gpu, Bytes cpu) override { return inner_->allocate(gpu, cpu); }
-  std::byte* gpu_base() override { return inner_->gpu_base(); }
-  std::byte* host_base() override { return inner_->host_base(); }
+  explicit Careless(Kernel kernel) : kernel_(kernel) {}
   Result<Ticket> run(const KernelCall& call) override {
-    auto ticket = inner_->run(call);
+    auto ticket = WrappedBackend::run(call);
     const TensorArgument& y = call.writes.front();
     std::int64_t bytes = element_size(y.type);
     for (const std::int64_t size : y.shape) bytes *= size;
     if (call.kernel == kernel_) y.data[bytes] = std::byte{0};
     return ticket;
   }
-  Result<Ticket> copy(Direction direction, std::byte* gpu, std::byte* cpu, Bytes bytes,
-                      std::span<const Ticket> after) override {
-    return inner_->copy(direction, gpu, cpu, bytes, after);
-  }
-  void compute_waits_for(std::span<const Ticket> tickets) override {
-    inner_->compute_waits_for(tickets);
-  }
-  Result<void> synchronize() override { return inner_->synchronize(); }
-  CopyCount copied(Direction direction) const override { return inner_->copied(direction); }
-  void set_copy_timing(CopyTiming timing) override { inner_->set_copy_timing(timing); }
-  void write_gpu(std::byte* gpu, const std::byte* source, Bytes bytes) override {
-    inner_->write_gpu(gpu, source, bytes);
-  }
-  void read_gpu(std::byte* to, const std::byte* gpu, Bytes bytes) override {
-    inner_->read_gpu(to, gpu, bytes);
-  }
 
  private:
   Kernel kernel_;
-  std::unique_ptr<Backend> inner_;
 };
 
 }  // namespace
@@ -101,7 +74,7 @@ TEST_CASE("memory that there is not is an error") {
 
 TEST_CASE("late copies take place when they are waited for, in their lane's order") {
   for (const bool is_late : {false, true}) {
-    const auto backend = host();
+    const auto backend = host_backend();
     backend->set_copy_timing({is_late, is_late});
     REQUIRE(backend->allocate(64_B, 64_B).has_value());
     std::byte* const gpu = backend->gpu_base();
@@ -114,7 +87,7 @@ TEST_CASE("late copies take place when they are waited for, in their lane's orde
     REQUIRE((first && second));
     CHECK(gpu[0] == (is_late ? std::byte{1} : std::byte{2}));
     CHECK(backend->copied(Direction::h2d).copies == (is_late ? 0 : 2));
-    backend->compute_waits_for(std::array{*second});
+    REQUIRE(backend->compute_waits_for(std::array{*second}).has_value());
     CHECK(gpu[0] == (is_late ? std::byte{3} : std::byte{2}));  // the first went before it
     CHECK(gpu[8] == std::byte{3});
     CHECK(backend->copied(Direction::h2d).copies == 2);
@@ -124,7 +97,7 @@ TEST_CASE("late copies take place when they are waited for, in their lane's orde
 }
 
 TEST_CASE("a copy comes after what it waits for on the other lane") {
-  const auto backend = host();
+  const auto backend = host_backend();
   backend->set_copy_timing({true, true});
   REQUIRE(backend->allocate(64_B, 64_B).has_value());
   std::byte* const gpu = backend->gpu_base();
@@ -134,8 +107,39 @@ TEST_CASE("a copy comes after what it waits for on the other lane") {
   REQUIRE(down.has_value());
   const auto up = backend->copy(Direction::h2d, gpu + 32, cpu, 1_B, std::array{*down});
   REQUIRE(up.has_value());
-  backend->compute_waits_for(std::array{*up});
+  REQUIRE(backend->compute_waits_for(std::array{*up}).has_value());
   CHECK(gpu[32] == std::byte{7});
+}
+
+TEST_CASE("a copy has its times once it has run, and a new allocation forgets them") {
+  const auto backend = host_backend();
+  backend->set_copy_timing({true, true});
+  REQUIRE(backend->allocate(64_B, 64_B).has_value());
+  const auto first =
+      backend->copy(Direction::h2d, backend->gpu_base(), backend->host_base(), 8_B, {});
+  const auto second =
+      backend->copy(Direction::h2d, backend->gpu_base() + 8, backend->host_base(), 8_B, {});
+  REQUIRE((first && second));
+  CHECK(backend->ran(*first).error().front().message == "ticket 0 has not run");
+  REQUIRE(backend->synchronize().has_value());
+  const auto a = backend->ran(*first), b = backend->ran(*second);
+  REQUIRE((a && b));
+  CHECK(0 <= a->begin);
+  CHECK(a->begin <= a->end);
+  CHECK(a->end <= b->begin);
+  REQUIRE(backend->allocate(64_B, 64_B).has_value());
+  CHECK(!backend->ran(*first).has_value());
+  CHECK(!backend->ran({}).has_value());
+}
+
+TEST_CASE("a fill writes its bytes and no others") {
+  const auto backend = host_backend();
+  REQUIRE(backend->allocate(64_B, 64_B).has_value());
+  REQUIRE(backend->fill_gpu(backend->gpu_base(), std::byte{1}, 64_B).has_value());
+  REQUIRE(backend->fill_gpu(backend->gpu_base() + 8, std::byte{2}, 16_B).has_value());
+  CHECK(std::count(backend->gpu_base(), backend->gpu_base() + 64, std::byte{2}) == 16);
+  CHECK(backend->gpu_base()[7] == std::byte{1});
+  CHECK(backend->gpu_base()[24] == std::byte{1});
 }
 
 TEST_CASE("a kernel that writes past its result is found in the padded run, by name") {

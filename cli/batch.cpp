@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/replicas.hpp"
 #include "cli/requested_step.hpp"
 #include "cli/step_report.hpp"
 #include "estimator/check/batch_search.hpp"
-#include "estimator/step/lower.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 
@@ -109,9 +109,17 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
 }  // namespace
 
 Result<Answer> run_batch(const BatchRequest& request) {
-  const auto requested = requested_step(request.step);
+  const auto requested = requested_step(
+      request.step, {.document = {.costs = false, .result_bytes = false, .evaluation = false},
+                     .accumulating = request.global_batch.has_value()});
   if (!requested) return tl::unexpected(requested.error());
-  const ModelGraph& model = requested->model.graph;
+  const StepDocument& document = requested->document;
+  if (document.fixed_batch) {
+    return failure(command_line_error(
+        fmt::format("the step was recorded at batch {} and has no sizes at another",
+                    grouped_digits(*document.batch))));
+  }
+  const ToldStep told = told_step(document);
   const CheckSettings& settings = requested->settings;
   const Card& card = requested->card.card;
   CudnnWorkspaceSource cudnn(card, answer_folder(request.step.keep_answers));
@@ -119,14 +127,15 @@ Result<Answer> run_batch(const BatchRequest& request) {
   BatchSettings search{.check = settings, .global_batch = request.global_batch};
   const std::int64_t replicas = replica_count(settings);
   if (search.global_batch) {
-    LoweringSettings accumulating = requested->chosen.lowering;
-    accumulating.micro_batches = 2;
-    auto graph = lower(model, accumulating);
-    if (!graph) return tl::unexpected(std::move(graph.error()));
-    search.accumulating = std::make_shared<const StepGraph>(*std::move(graph));
+    if (requested->accumulating == nullptr) {
+      return failure(command_line_error(
+          "--global-batch: the step file is of one micro-batch, and accumulating takes two",
+          "write it with stowage lower --accumulation 2"));
+    }
+    search.accumulating = requested->accumulating;
   }
   const auto report =
-      find_batch(requested->graph, card, search, workspaces).map([&](BatchReport of_a_replica) {
+      find_batch(document.graph, card, search, workspaces).map([&](BatchReport of_a_replica) {
         return of_all_replicas(std::move(of_a_replica), replicas);
       });
   if (!report) return tl::unexpected(report.error());
@@ -137,15 +146,12 @@ Result<Answer> run_batch(const BatchRequest& request) {
   out.notes = notes_of(*requested);
   out.json = json_of(*report, card, settings);
   out.json.emplace_back("settings",
-                        settings_json(model, requested->chosen, report->recommended,
-                                      requested->model.options.seq, to_string(settings.runtime)));
+                        settings_json(told, report->recommended, to_string(settings.runtime)));
   out.json.emplace_back("software", stack_json(settings.stack));
   out.json.emplace_back("tensorflow", tensorflow_json(settings));
   out.listing = curve_table(*report);
 
-  out.say(fmt::format("{}, {} runtime, {}",
-                      describe_step(model, requested->chosen.lowering, std::nullopt,
-                                    requested->model.options.seq),
+  out.say(fmt::format("{}, {} runtime, {}", describe_step(told, std::nullopt),
                       to_string(settings.runtime), card.name),
           Tone::heading);
   if (!report->curve.empty()) out.show(out.listing);

@@ -5,10 +5,10 @@
 #include "cli/commands.hpp"
 #include "cli/replicas.hpp"
 #include "cli/requested_step.hpp"
+#include "cli/step_file.hpp"
 #include "cli/step_report.hpp"
 #include "cli/workspace_report.hpp"
 #include "estimator/check/batch_search.hpp"
-#include "estimator/step/lower.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 
@@ -36,17 +36,18 @@ Result<std::optional<EvaluationReport>> evaluate(std::optional<std::int64_t> bat
                                                  const SizedStep& training,
                                                  WorkspaceSource& workspaces) {
   if (!batch) return std::optional<EvaluationReport>();
-  if (requested.chosen.lowering.mode != Mode::train) {
+  if (requested.document.graph->settings.mode != Mode::train) {
     return failure(command_line_error("--eval-batch is an evaluation beside training",
                                       "without training, give its size as --batch"));
   }
-  LoweringSettings lowering = requested.chosen.lowering;
-  lowering.mode = Mode::inference;
-  lowering.micro_batches = 1;
-  auto graph = lower(requested.model.graph, lowering);
-  if (!graph) return tl::unexpected(std::move(graph.error()));
-  auto report = check_evaluation(training, std::make_shared<const StepGraph>(*std::move(graph)),
-                                 *batch, requested.card.card, requested.settings, workspaces);
+  if (requested.document.evaluation == nullptr) {
+    return failure(command_line_error("--eval-batch: there is no evaluation beside this step"));
+  }
+  if (auto served = check_batch(requested.document, *batch, "--eval-batch"); !served) {
+    return tl::unexpected(std::move(served.error()));
+  }
+  auto report = check_evaluation(training, requested.document.evaluation, *batch,
+                                 requested.card.card, requested.settings, workspaces);
   if (!report) return tl::unexpected(std::move(report.error()));
   return std::optional<EvaluationReport>(*std::move(report));
 }
@@ -70,14 +71,22 @@ std::string say_evaluation(const EvaluationReport& evaluation) {
 }  // namespace
 
 Result<Answer> run_check(const CheckRequest& request) {
-  const auto requested = requested_step(request.step);
+  const auto requested =
+      requested_step(request.step, {.document = {.costs = false,
+                                                 .result_bytes = request.rule_of_thumb,
+                                                 .evaluation = request.eval_batch.has_value()}});
   if (!requested) return tl::unexpected(requested.error());
-  const ModelGraph& model = requested->model.graph;
+  const StepDocument& document = requested->document;
+  const std::int64_t batch = request.batch.value_or(document.batch.value_or(1));
+  if (auto served = check_batch(document, batch, "--batch"); !served) {
+    return tl::unexpected(std::move(served.error()));
+  }
+  const ToldStep told = told_step(document);
   const CheckSettings& settings = requested->settings;
   const Card& card = requested->card.card;
   CudnnWorkspaceSource cudnn(card, answer_folder(request.step.keep_answers));
   RuntimeWorkspaceSource workspaces(cudnn, settings.runtime);
-  const auto step = size_step(requested->graph, replica_batch(request.batch, settings), workspaces);
+  const auto step = size_step(document.graph, replica_batch(batch, settings), workspaces);
   if (!step) return tl::unexpected(step.error());
   const auto evaluation = evaluate(request.eval_batch, *requested, *step, workspaces);
   if (!evaluation) return tl::unexpected(evaluation.error());
@@ -89,17 +98,13 @@ Result<Answer> run_check(const CheckRequest& request) {
   Report& out = answer.report;
   out.notes = notes_of(*requested);
   out.json = check_json(report, card);
-  out.json.emplace_back("settings",
-                        settings_json(model, requested->chosen, request.batch,
-                                      requested->model.options.seq, to_string(settings.runtime)));
+  out.json.emplace_back("settings", settings_json(told, batch, to_string(settings.runtime)));
   out.json.emplace_back("software", stack_json(settings.stack));
   out.json.emplace_back("tensorflow", tensorflow_json(settings));
-  out.listing = largest_tensors(report, model);
+  out.listing = largest_tensors(report);
 
-  out.say(fmt::format("{}, {} runtime{}",
-                      describe_step(model, requested->chosen.lowering, request.batch,
-                                    requested->model.options.seq),
-                      to_string(settings.runtime), describe_replicas(request.batch, settings)),
+  out.say(fmt::format("{}, {} runtime{}", describe_step(told, batch), to_string(settings.runtime),
+                      describe_replicas(batch, settings)),
           Tone::heading);
   out.say(fmt::format("\nThe peak, while {} runs (workspaces: {}):", report.peak_at,
                       to_string(report.workspace_origin)));
@@ -107,10 +112,10 @@ Result<Answer> run_check(const CheckRequest& request) {
   out.say("\nThe largest tensors at the peak:");
   out.show(request.verbose ? out.listing : folded_tensors(out.listing));
   const std::vector<KernelWorkspace> workspaces_taken = kernel_workspaces(*step, report);
-  out.json.emplace_back("workspaces", workspaces_json(workspaces_taken, model));
+  out.json.emplace_back("workspaces", workspaces_json(workspaces_taken));
   if (request.verbose && !workspaces_taken.empty()) {
     out.say("\nThe kernels' workspaces:");
-    out.show(workspace_table(workspaces_taken, model));
+    out.show(workspace_table(workspaces_taken));
   }
   if (!report.fallbacks.empty()) {
     out.say("\nConvolutions that must take a smaller engine than their first:");
@@ -120,9 +125,9 @@ Result<Answer> run_check(const CheckRequest& request) {
   out.show(phase_table(report));
   out.say(fmt::format(
       "\nHost: {} of inputs{}", format_bytes(report.host_bytes),
-      requested->graph->host_state_bytes > 0 ? " and of the optimizer's step counters" : ""));
+      document.graph->host_state_bytes > 0 ? " and of the optimizer's step counters" : ""));
   if (request.rule_of_thumb) {
-    const auto rule = rule_of_thumb(model, requested->chosen.lowering.mode, request.batch);
+    const auto rule = rule_of_thumb(document, batch);
     if (!rule) return tl::unexpected(rule.error());
     out.say("\nThe rule of thumb (activations and parameters counted by hand) beside it:");
     out.show(rule_table(*rule, training));
@@ -140,11 +145,11 @@ Result<Answer> run_check(const CheckRequest& request) {
     out.say("  " + say_evaluation(**evaluation));
     out.json.emplace_back("evaluation", evaluation_json(**evaluation));
   }
-  if (!training.fits && depends_on_batch(training)) {
-    const auto batches = find_batch(requested->graph, card, {.check = settings}, workspaces);
+  if (!training.fits && depends_on_batch(training) && !document.fixed_batch) {
+    const auto batches = find_batch(document.graph, card, {.check = settings}, workspaces);
     if (!batches) return tl::unexpected(batches.error());
     const std::int64_t largest = batches->largest * replica_count(settings);
-    out.say("  " + what_would_do(largest, model.name));
+    out.say("  " + what_would_do(largest, document.graph->model));
     out.json.emplace_back("largest_batch", largest);
   }
   return answer;

@@ -40,7 +40,7 @@ Table room_table(const CheckReport& report, const CheckSettings& settings) {
   return table;
 }
 
-Table largest_tensors(const CheckReport& report, const ModelGraph& model) {
+Table largest_tensors(const CheckReport& report) {
   Table table{.columns = {{"Size", "bytes"},
                           {"So far", "cumulative_share"},
                           {"Class", "class"},
@@ -51,7 +51,7 @@ Table largest_tensors(const CheckReport& report, const ModelGraph& model) {
   for (const FootprintRow& row : report.footprint.rows) {
     sum += static_cast<double>(row.bytes.count());
     const MemoryEntry& entry = row.entry;
-    const std::string layer = entry.op.valid() ? model.op(entry.op).name : std::string();
+    const std::string layer(report.footprint.graph->layer(entry.op));
     table.rows.push_back({{row.bytes, Share{sum / total}, spaced(to_string(entry.storage_class)),
                            layer, name_of(report.footprint, row)}});
   }

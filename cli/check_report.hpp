@@ -14,7 +14,7 @@ namespace stowage {
 [[nodiscard]] Table breakdown_table(const CheckReport& report);
 /// The card's CUDA total, less what is in use and what is to stay free.
 [[nodiscard]] Table room_table(const CheckReport& report, const CheckSettings& settings);
-[[nodiscard]] Table largest_tensors(const CheckReport& report, const ModelGraph& model);
+[[nodiscard]] Table largest_tensors(const CheckReport& report);
 /// The largest few, the rest as one row.
 [[nodiscard]] Table folded_tensors(const Table& all);
 [[nodiscard]] Table phase_table(const CheckReport& report);

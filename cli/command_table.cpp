@@ -9,6 +9,9 @@ namespace {
 
 constexpr PositionalSpec model_positional{
     .name = "MODEL", .help = "a description's file, '-' for stdin, or a name of stowage models"};
+constexpr PositionalSpec model_or_step_positional{
+    .name = "MODEL",
+    .help = "a description's or a step's file, '-' for stdin, or a name of stowage models"};
 
 using OptionNames = std::vector<std::string_view>;
 
@@ -68,7 +71,7 @@ const std::vector<CommandSpec>& table() {
        .details = "Says whether a step of the model fits the card under the given runtime, what is "
                   "live at its peak by class and by tensor, and what the runtime adds to that. "
                   "Exit code 0: it fits, 1: it does not.",
-       .positionals = {model_positional},
+       .positionals = {model_or_step_positional},
        .options = joined({{"batch", "eval-batch", "rule-of-thumb", "verbose"}, sizing_options}),
        .examples = {"stowage check vgg16 --gpu rtx3090 --batch 64",
                     "stowage check keras-deep-16x16 --gpu gtx960 --in-use 233MiB",
@@ -81,11 +84,43 @@ const std::vector<CommandSpec>& table() {
                   "and one to use: a multiple of 8 where there is one. With --global-batch also "
                   "the micro-batch and the steps of accumulation that reach it. Exit code 1: not "
                   "even one sample fits.",
-       .positionals = {model_positional},
+       .positionals = {model_or_step_positional},
        .options = joined({{"global-batch"}, sizing_options}),
        .examples = {"stowage batch resnet50 --gpu rtx3090",
                     "stowage batch resnet50 --gpu rtx3090 --reserve 1GiB --format json"},
        .run = answered<read_batch_request, run_batch>},
+      {.name = "lower",
+       .summary = "the step as a document that stands by itself",
+       .details = "Writes the step of the model under a runtime as a step file: its kernels and "
+                  "storages with sizes for any batch, its settings, its layers and, where it "
+                  "trains, the evaluation beside it. check, batch and summary take the file in "
+                  "place of the model and answer the same; docs/step-file.md has the format. "
+                  "--batch is remembered as the one to size it at where no other is given.",
+       .positionals = {model_positional},
+       .options = {"runtime",
+                   "gpu",
+                   "output",
+                   "batch",
+                   "gpu-memory",
+                   "mode",
+                   "optimizer",
+                   "optimizer-implementation",
+                   "precision",
+                   "master-gradients",
+                   "accumulation",
+                   "seq",
+                   "gpus",
+                   "zero",
+                   "layout",
+                   "cudnn-benchmark",
+                   "tf32",
+                   "deterministic",
+                   "compute-capability",
+                   "set",
+                   "configs"},
+       .examples = {"stowage lower gpt2 --gpu rtx3090 --batch 8 -o gpt2.json",
+                    "stowage lower net.yaml --runtime stowage --optimizer adam -o net.json"},
+       .run = answered<read_lower_request, run_lower>},
       {.name = "plan",
        .summary = "where everything goes, so that it fits",
        .details = "Makes plans of the step within the card's memory or the budget: what stays on "
@@ -154,7 +189,7 @@ const std::vector<CommandSpec>& table() {
                   "buffers, such as running statistics, are counted apart. With --verbose also "
                   "what each layer computes and what it is the first to keep for the backward "
                   "pass in PyTorch, for one sample where no --batch is given.",
-       .positionals = {model_positional},
+       .positionals = {model_or_step_positional},
        .options = {"batch", "seq", "layout", "set", "format", "verbose", "configs"},
        .examples = {"stowage summary resnet50", "stowage summary gpt2 --seq 512 --format json"},
        .run = answered<read_summary_request, run_summary>},

@@ -9,6 +9,7 @@ namespace stowage {
 
 [[nodiscard]] Result<Answer> run_check(const CheckRequest& request);
 [[nodiscard]] Result<Answer> run_batch(const BatchRequest& request);
+[[nodiscard]] Result<Answer> run_lower(const LowerRequest& request);
 [[nodiscard]] Result<Answer> run_planning(const PlanningRequest& request);
 [[nodiscard]] Result<Answer> run_validate(const ValidateRequest& request);
 [[nodiscard]] Result<Answer> run_export(const ExportRequest& request);

@@ -114,6 +114,7 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
   Json::Array rows;
   for (std::size_t i = 0; i < plans.size(); ++i) rows.push_back(plan_json(plans[i], proofs[i]));
   const std::string_view runtime = to_string(request.lowering.kernels);
+  const ToldStep step = told_step(request.model, request.lowering, request.model_options.seq);
   // A budget alone is the arena's size and says nothing of a card's.
   const bool has_card = request.available > Bytes();
   out.json = {
@@ -126,13 +127,9 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
                             {"source", request.host.source},
                             {"memory_bytes", request.host.memory}}},
       {"workspace_source", to_string(workspace_origin(plans.front()))},
-      {"settings", settings_json(request.model, {.lowering = request.lowering}, request.batch,
-                                 request.model_options.seq, runtime)}};
+      {"settings", settings_json(step, request.batch, runtime)}};
   out.listing = proposals(plans);
-  out.say(fmt::format("{}, {} kernels",
-                      describe_step(request.model, request.lowering, request.batch,
-                                    request.model_options.seq),
-                      runtime),
+  out.say(fmt::format("{}, {} kernels", describe_step(step, request.batch), runtime),
           Tone::heading);
   out.say(scope(request));
   out.say("");

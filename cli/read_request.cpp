@@ -82,6 +82,17 @@ Result<CardRequest> read_card(const Arguments& arguments, const ConfigDirectory&
   return card;
 }
 
+Result<void> check_layout(Runtime runtime, const StepWishes& wishes) {
+  if (runtime != Runtime::tensorflow || wishes.layout != TensorLayout::channels_last) return {};
+  return failure(command_line_error(
+      "--layout nhwc is a memory format of PyTorch's; TensorFlow chooses between NHWC and NCHW "
+      "by itself, and is sized with NCHW"));
+}
+
+std::optional<std::int64_t> given_batch(const Arguments& arguments) {
+  return arguments.given("batch") ? arguments.integer("batch") : std::nullopt;
+}
+
 Result<StepRequest> read_step(const Arguments& arguments) {
   auto model = read_model(arguments);
   if (!model) return tl::unexpected(std::move(model.error()));
@@ -90,15 +101,17 @@ Result<StepRequest> read_step(const Arguments& arguments) {
   auto process = read_process_request(arguments, Runtime::pytorch);
   if (!process) return tl::unexpected(std::move(process.error()));
   StepWishes wishes = read_wishes(arguments);
-  if (process->runtime == Runtime::tensorflow && wishes.layout == TensorLayout::channels_last) {
-    return failure(command_line_error(
-        "--layout nhwc is a memory format of PyTorch's; TensorFlow chooses between NHWC and NCHW "
-        "by itself, and is sized with NCHW"));
+  if (auto served = check_layout(process->runtime, wishes); !served) {
+    return tl::unexpected(std::move(served.error()));
   }
   return StepRequest{.model = *std::move(model),
                      .card = *std::move(card),
                      .wishes = std::move(wishes),
                      .process = *std::move(process),
+                     .given = {.runtime = arguments.given("runtime"),
+                               .gpus = arguments.given("gpus"),
+                               .zero = arguments.given("zero"),
+                               .tf32 = arguments.given("tf32")},
                      .keep_answers = !arguments.flag("no-cache")};
 }
 
@@ -123,7 +136,7 @@ Result<KernelSet> read_planned_kernels(const Arguments& arguments, Runtime runti
 Result<CheckRequest> read_check_request(const Arguments& arguments) {
   return read_step(arguments).map([&](StepRequest step) {
     return CheckRequest{.step = std::move(step),
-                        .batch = arguments.integer("batch").value_or(1),
+                        .batch = given_batch(arguments),
                         .eval_batch = arguments.integer("eval-batch"),
                         .rule_of_thumb = arguments.flag("rule-of-thumb"),
                         .verbose = arguments.flag("verbose")};
@@ -137,6 +150,26 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
   if (request.global_batch && request.step.process.tensorflow.logical_devices.size() > 1) {
     return failure(command_line_error("--global-batch is not served together with --virtual-gpus"));
   }
+  return request;
+}
+
+Result<LowerRequest> read_lower_request(const Arguments& arguments) {
+  auto model = read_model(arguments);
+  if (!model) return tl::unexpected(std::move(model.error()));
+  LowerRequest request{.model = *std::move(model),
+                       .wishes = read_wishes(arguments),
+                       .batch = given_batch(arguments),
+                       .output = text_or_empty(arguments, "output")};
+  if (const auto runtime = arguments.text("runtime")) {
+    request.runtime = find_runtime(*runtime).value_or(request.runtime);
+  }
+  if (auto served = check_layout(request.runtime, request.wishes); !served) {
+    return tl::unexpected(std::move(served.error()));
+  }
+  if (!arguments.given("gpu") && !arguments.given("gpu-memory")) return request;
+  auto card = read_card(arguments, request.model.configs);
+  if (!card) return tl::unexpected(std::move(card.error()));
+  request.card = *std::move(card);
   return request;
 }
 
@@ -198,7 +231,7 @@ Result<SummaryRequest> read_summary_request(const Arguments& arguments) {
         .model = std::move(model),
         .layout = read_layout(arguments),
         .costs = arguments.flag("verbose") || arguments.text("format") != "table"};
-    if (arguments.given("batch")) request.batch = arguments.integer("batch");
+    request.batch = given_batch(arguments);
     return request;
   });
 }

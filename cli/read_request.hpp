@@ -12,6 +12,7 @@ namespace stowage {
 
 [[nodiscard]] Result<CheckRequest> read_check_request(const Arguments& arguments);
 [[nodiscard]] Result<BatchRequest> read_batch_request(const Arguments& arguments);
+[[nodiscard]] Result<LowerRequest> read_lower_request(const Arguments& arguments);
 [[nodiscard]] Result<PlanningRequest> read_planning_request(const Arguments& arguments);
 [[nodiscard]] Result<ValidateRequest> read_validate_request(const Arguments& arguments);
 [[nodiscard]] Result<ExportRequest> read_export_request(const Arguments& arguments);

@@ -51,18 +51,25 @@ struct ProcessRequest {
   TensorFlowMemory tensorflow;
 };
 
+/// Which options that have a usual value were given all the same: a step file may not contradict
+/// them.
+struct GivenUsuals {
+  bool runtime = false, gpus = false, zero = false, tf32 = false;
+};
+
 /// What sizing a step takes: a model, a card, a step of the model, a process on the card.
 struct StepRequest {
   ModelRequest model;
   CardRequest card;
   StepWishes wishes;  ///< without the kernel set and the compute capability, which follow
   ProcessRequest process;
+  GivenUsuals given;
   bool keep_answers = true;  ///< cuDNN's, from run to run
 };
 
 struct CheckRequest {
   StepRequest step;
-  std::int64_t batch = 1;
+  std::optional<std::int64_t> batch;  ///< absent: a step file's own, or 1
   std::optional<std::int64_t> eval_batch;
   bool rule_of_thumb = false;
   bool verbose = false;
@@ -71,6 +78,15 @@ struct CheckRequest {
 struct BatchRequest {
   StepRequest step;
   std::optional<std::int64_t> global_batch;
+};
+
+struct LowerRequest {
+  ModelRequest model;
+  std::optional<CardRequest> card;  ///< absent: the compute capability of a generic one
+  StepWishes wishes;                ///< as StepRequest's
+  Runtime runtime = Runtime::pytorch;
+  std::optional<std::int64_t> batch;
+  std::string output;  ///< a file, "-" for stdout; empty: stdout
 };
 
 struct PlanningRequest {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/arguments.hpp"
+#include "cli/step_file.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
 #include "estimator/step/lower.hpp"
@@ -69,13 +70,22 @@ Result<SoftwareStack> requested_stack(const SoftwareRequest& request, Runtime ru
 
 }  // namespace
 
+Result<RequestedModel> loaded_model(FoundModel found, const ModelRequest& request) {
+  ModelOptions options = overridden(std::move(found.options), request.options);
+  auto graph = load_model(found.source, options);
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  return RequestedModel{std::move(found.source), std::move(options), std::move(*graph)};
+}
+
 Result<RequestedModel> requested_model(const ModelRequest& request) {
   auto found = find_model(request.source, request.configs.models());
   if (!found) return tl::unexpected(std::move(found.error()));
-  ModelOptions options = overridden(std::move(found->options), request.options);
-  auto graph = load_model(found->source, options);
-  if (!graph) return tl::unexpected(std::move(graph.error()));
-  return RequestedModel{std::move(found->source), std::move(options), std::move(*graph)};
+  if (is_step_file(found->source->text)) {
+    return failure(Diagnostic{.message = "this is a step, and a description is wanted here",
+                              .span = {.source = found->source},
+                              .hint = "stowage check, batch and summary take a step's file"});
+  }
+  return loaded_model(*std::move(found), request);
 }
 
 Result<RequestedCard> requested_card(const CardRequest& request) {
@@ -110,27 +120,70 @@ Result<CheckSettings> requested_settings(const ProcessRequest& request, const Ca
                        .tensorflow = request.tensorflow};
 }
 
-Result<RequestedStep> requested_step(const StepRequest& request) {
-  auto model = requested_model(request.model);
-  if (!model) return tl::unexpected(std::move(model.error()));
+namespace {
+
+Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& request,
+                                   RequestedCard card) {
+  auto document = read_step(std::move(source));
+  if (!document) return tl::unexpected(std::move(document.error()));
+  if (Diagnostics found = contradictions(*document, request, card.card); !found.empty()) {
+    return tl::unexpected(std::move(found));
+  }
+  ProcessRequest process = request.process;
+  if (!request.given.runtime) process.runtime = document->runtime;
+  auto settings = requested_settings(process, card.card);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  const bool accumulates = document->graph->settings.micro_batches > 1;
+  auto accumulating = accumulates ? document->graph : nullptr;
+  return RequestedStep{*std::move(document), std::move(accumulating), std::move(card),
+                       *std::move(settings)};
+}
+
+Result<std::shared_ptr<const StepGraph>> accumulating_step(const ModelGraph& model,
+                                                           LoweringSettings lowering) {
+  lowering.micro_batches = 2;
+  auto graph = lower(model, lowering);
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  return std::make_shared<const StepGraph>(*std::move(graph));
+}
+
+Result<RequestedStep> step_of_model(FoundModel found, const StepRequest& request,
+                                    const WantedParts& parts, RequestedCard card) {
+  const auto model = loaded_model(std::move(found), request.model);
+  if (!model) return tl::unexpected(model.error());
+  auto settings = requested_settings(request.process, card.card);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  const auto chosen =
+      requested_choice(request.wishes, model->graph, kernel_set_of(settings->runtime), card.card);
+  if (!chosen) return tl::unexpected(chosen.error());
+  auto document =
+      make_document(model->graph, *chosen, settings->runtime, model->options.seq, parts.document);
+  if (!document) return tl::unexpected(std::move(document.error()));
+  RequestedStep step{*std::move(document), nullptr, std::move(card), *std::move(settings)};
+  if (parts.accumulating) {
+    auto accumulating = accumulating_step(model->graph, chosen->lowering);
+    if (!accumulating) return tl::unexpected(std::move(accumulating.error()));
+    step.accumulating = *std::move(accumulating);
+  }
+  return step;
+}
+
+}  // namespace
+
+Result<RequestedStep> requested_step(const StepRequest& request, const WantedParts& parts) {
+  auto found = find_model(request.model.source, request.model.configs.models());
+  if (!found) return tl::unexpected(std::move(found.error()));
   auto card = requested_card(request.card);
   if (!card) return tl::unexpected(std::move(card.error()));
-  auto settings = requested_settings(request.process, card->card);
-  if (!settings) return tl::unexpected(std::move(settings.error()));
-  auto chosen =
-      requested_choice(request.wishes, model->graph, kernel_set_of(settings->runtime), card->card);
-  if (!chosen) return tl::unexpected(std::move(chosen.error()));
-  auto graph = lower(model->graph, chosen->lowering);
-  if (!graph) return tl::unexpected(std::move(graph.error()));
-  return RequestedStep{*std::move(model), *std::move(card), *std::move(settings),
-                       *std::move(chosen), std::make_shared<const StepGraph>(*std::move(graph))};
+  if (is_step_file(found->source->text)) {
+    return step_of_file(std::move(found->source), request, *std::move(card));
+  }
+  return step_of_model(*std::move(found), request, parts, *std::move(card));
 }
 
 Diagnostics notes_of(const RequestedStep& step) {
-  Diagnostics notes = step.model.graph.warnings;
-  for (const Diagnostics* more : {&step.card.notes, &step.chosen.warnings}) {
-    notes.insert(notes.end(), more->begin(), more->end());
-  }
+  Diagnostics notes = step.document.warnings;
+  notes.insert(notes.end(), step.card.notes.begin(), step.card.notes.end());
   return notes;
 }
 

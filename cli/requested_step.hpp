@@ -10,9 +10,9 @@
 
 #include "cli/request.hpp"
 #include "estimator/card/card.hpp"
+#include "estimator/document/make_document.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/runtime/check_settings.hpp"
-#include "estimator/step/step_graph.hpp"
 
 namespace stowage {
 
@@ -21,7 +21,9 @@ struct RequestedModel {
   ModelOptions options;
   ModelGraph graph;
 };
+/// Errors: also a step file, which only some commands take.
 [[nodiscard]] Result<RequestedModel> requested_model(const ModelRequest& request);
+[[nodiscard]] Result<RequestedModel> loaded_model(FoundModel found, const ModelRequest& request);
 
 struct RequestedCard {
   Card card;
@@ -38,15 +40,24 @@ struct RequestedCard {
 [[nodiscard]] Result<CheckSettings> requested_settings(const ProcessRequest& request,
                                                        const Card& card);
 
+/// The document of a step: of its file, or made of a model.
 struct RequestedStep {
-  RequestedModel model;
+  StepDocument document;
+  /// The step of two micro-batches, from which on all are alike; null: not asked for, or a step
+  /// file of one.
+  std::shared_ptr<const StepGraph> accumulating;
   RequestedCard card;
   CheckSettings settings;
-  ChosenStep chosen;
-  std::shared_ptr<const StepGraph> graph;
 };
-[[nodiscard]] Result<RequestedStep> requested_step(const StepRequest& request);
-/// What its user should know: warnings of the description, assumptions, idle wishes.
+struct WantedParts {
+  DocumentParts document;
+  bool accumulating = false;
+};
+/// `parts`: what will be asked for. Errors: of a step file, also what was said
+/// against what the step was made for (step_file.hpp).
+[[nodiscard]] Result<RequestedStep> requested_step(const StepRequest& request,
+                                                   const WantedParts& parts);
+/// What its user should know: warnings of the description and of idle wishes, assumptions.
 [[nodiscard]] Diagnostics notes_of(const RequestedStep& step);
 
 /// Where cuDNN's answers are kept; "" where they are not to be, or with STOWAGE_NO_CACHE.

@@ -8,14 +8,31 @@
 
 namespace stowage {
 
-std::string describe_step(const ModelGraph& model, const LoweringSettings& lowering,
-                          std::optional<std::int64_t> batch, std::optional<std::int64_t> seq) {
-  std::string text = model.name;
+ToldStep told_step(const StepDocument& document) {
+  const StepGraph& graph = *document.graph;
+  return {.model = graph.model,
+          .lowering = graph.settings,
+          .precision = document.precision,
+          .accumulation = document.accumulation,
+          .seq = document.seq};
+}
+
+ToldStep told_step(const ModelGraph& model, const LoweringSettings& lowering,
+                   std::optional<std::int64_t> seq) {
+  return {.model = model.name,
+          .lowering = lowering,
+          .precision = model.precision,
+          .seq = model.default_seq > 0 ? seq.value_or(model.default_seq) : 0};
+}
+
+std::string describe_step(const ToldStep& step, std::optional<std::int64_t> batch) {
+  const LoweringSettings& lowering = step.lowering;
+  std::string text = step.model;
   if (batch) text += fmt::format(", batch {}", grouped_digits(*batch));
   const DataParallel& parallel = lowering.parallel;
   if (parallel.is_parallel()) text += fmt::format(" on each of {} GPUs", parallel.gpus);
   if (parallel.zero > 0) text += fmt::format(" (ZeRO {})", parallel.zero);
-  if (model.default_seq > 0) text += fmt::format(", seq {}", seq.value_or(model.default_seq));
+  if (step.seq > 0) text += fmt::format(", seq {}", step.seq);
   text += lowering.mode == Mode::train
               ? fmt::format(", training with {}", optimizer_text(lowering.optimizer))
               : std::string(", inference");
@@ -23,15 +40,13 @@ std::string describe_step(const ModelGraph& model, const LoweringSettings& lower
     text += ", gradients accumulated";
   }
   const TensorLayout layout = lowering.step.layout;
-  return fmt::format("{}, {}{}", text, to_string(model.precision),
+  return fmt::format("{}, {}{}", text, to_string(step.precision),
                      layout == TensorLayout::contiguous ? "" : ", nhwc");
 }
 
-Json settings_json(const ModelGraph& model, const ChosenStep& chosen, std::int64_t batch,
-                   std::optional<std::int64_t> seq, std::string_view runtime) {
-  const LoweringSettings& lowering = chosen.lowering;
+Json settings_json(const ToldStep& step, std::int64_t batch, std::string_view runtime) {
+  const LoweringSettings& lowering = step.lowering;
   const bool trains = lowering.mode == Mode::train;
-  const bool has_seq = model.default_seq > 0;
   const auto of_training = [&](Json value) { return trains ? std::move(value) : Json(); };
   const auto of_pytorch = [&](bool value) {
     return lowering.kernels == KernelSet::pytorch ? Json(value) : Json();
@@ -39,17 +54,17 @@ Json settings_json(const ModelGraph& model, const ChosenStep& chosen, std::int64
   const OptimizerSettings& optimizer = lowering.optimizer;
   const MasterWeights masters = optimizer.master_weights;
   return Json::Object{
-      {"model", model.name},
+      {"model", step.model},
       {"batch", batch},
-      {"seq", has_seq ? Json(seq.value_or(model.default_seq)) : Json()},
+      {"seq", step.seq > 0 ? Json(step.seq) : Json()},
       {"mode", to_string(lowering.mode)},
       {"optimizer", of_training(optimizer.name)},
       {"momentum", of_training(optimizer.momentum)},
       {"optimizer_implementation", of_training(to_string(implementation_of(optimizer)))},
-      {"precision", to_string(model.precision)},
+      {"precision", to_string(step.precision)},
       {"master_weights", of_training(masters != MasterWeights::none)},
       {"master_gradients", of_training(masters == MasterWeights::weights_and_gradients)},
-      {"accumulation", of_training(chosen.accumulation)},
+      {"accumulation", of_training(step.accumulation)},
       {"gpus", std::int64_t{lowering.parallel.gpus}},
       {"zero", std::int64_t{lowering.parallel.zero}},
       {"zero_grad", of_training(to_string(lowering.step.zero_grad))},

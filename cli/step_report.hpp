@@ -7,18 +7,27 @@
 
 #include "cli/json_value.hpp"
 #include "estimator/card/software_stack.hpp"
+#include "estimator/document/step_document.hpp"
 #include "estimator/runtime/check_settings.hpp"
-#include "estimator/step/choose_step.hpp"
 
 namespace stowage {
 
+/// What is told of a step: of a document's, or of one that a model is lowered to.
+struct ToldStep {
+  std::string model;
+  LoweringSettings lowering;
+  Precision precision = Precision::fp32;
+  std::int64_t accumulation = 1;
+  std::int64_t seq = 0;  ///< 0: the model has no symbol `seq`
+};
+[[nodiscard]] ToldStep told_step(const StepDocument& document);
+[[nodiscard]] ToldStep told_step(const ModelGraph& model, const LoweringSettings& lowering,
+                                 std::optional<std::int64_t> seq);
+
 /// "vgg16, batch 64, training with sgd, fp32"
-[[nodiscard]] std::string describe_step(const ModelGraph& model, const LoweringSettings& lowering,
-                                        std::optional<std::int64_t> batch,
-                                        std::optional<std::int64_t> seq);
+[[nodiscard]] std::string describe_step(const ToldStep& step, std::optional<std::int64_t> batch);
 /// The JSON member `settings` that every command about a step prints.
-[[nodiscard]] Json settings_json(const ModelGraph& model, const ChosenStep& chosen,
-                                 std::int64_t batch, std::optional<std::int64_t> seq,
+[[nodiscard]] Json settings_json(const ToldStep& step, std::int64_t batch,
                                  std::string_view runtime);
 /// The JSON member `software`.
 [[nodiscard]] Json stack_json(const SoftwareStack& stack);

@@ -1,83 +1,37 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <set>
-
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/requested_step.hpp"
-#include "estimator/model/operator_row.hpp"
-#include "estimator/step/lower.hpp"
+#include "cli/step_file.hpp"
+#include "estimator/document/make_document.hpp"
 
 namespace stowage {
 
 namespace {
 
-struct Layer {
-  std::string name;
-  std::string_view op;
-  Shape output;
-  std::int64_t parameters = 0;
-  Affine flops = 0;        ///< of its forward pass
-  Affine saved_bytes = 0;  ///< that it is the first to keep for the backward pass
-};
-
-// A tied parameter counts at its first owner, so that the rows add up to the model's.
-std::vector<Layer> layers_of(const ModelGraph& model) {
-  std::vector<Layer> layers;
-  std::set<ParameterId> counted;
-  for (const Operator& op : model.operators) {
-    Layer layer{.name = op.name, .op = op.row->name};
-    if (!op.outputs.empty()) layer.output = model.tensor(op.outputs.front()).type.shape;
-    for (const ParameterId id : op.parameters) {
-      const Parameter& parameter = model.parameter(id);
-      if (parameter.is_buffer || !counted.insert(id).second) continue;
-      layer.parameters += element_count(parameter.type.shape).constant;
-    }
-    layers.push_back(std::move(layer));
-  }
-  return layers;
-}
-
-bool is_kept(StorageClass storage_class) {
-  return storage_class == StorageClass::activation ||
-         storage_class == StorageClass::saved_auxiliary;
-}
-
-// What eager PyTorch's forward pass computes and keeps, layer by layer; without a loss nothing is
-// kept.
-Result<bool> add_costs(const ModelGraph& model, TensorLayout layout, std::vector<Layer>& layers) {
-  const bool trains = model.loss.valid();
-  const auto step = lower(model, {.kernels = KernelSet::pytorch,
-                                  .mode = trains ? Mode::train : Mode::inference,
-                                  .step = {.layout = layout}});
-  if (!step) return tl::unexpected(step.error());
-  for (const KernelNode& node : step->nodes) {
-    if (!node.op.valid() || node.phase == Phase::backward) continue;
-    Affine& flops = layers[node.op.index()].flops;
-    flops = flops + node.flops;
-  }
-  std::set<StorageId> counted;
-  for (const SavedTensor& saved : step->saved) {
-    const Storage& storage = step->storage(saved.storage);
-    if (!is_kept(storage.storage_class) || !counted.insert(saved.storage).second) continue;
-    Affine& bytes = layers[saved.op.index()].saved_bytes;
-    bytes = bytes + storage.bytes;
-  }
-  return true;
-}
-
 std::string shape_text(const Shape& shape, std::optional<std::int64_t> batch) {
   return batch ? fmt::format("[{}]", fmt::join(at_batch(shape, *batch), ", ")) : to_string(shape);
 }
 
-Bytes parameter_bytes(const ModelGraph& model, bool buffers) {
+/// Of all parameters, or of all buffers.
+Bytes parameter_bytes(const StepDocument& document, bool buffers) {
   Bytes sum;
-  for (const Parameter& parameter : model.parameters) {
+  for (const Parameter& parameter : document.parameters) {
     if (parameter.is_buffer != buffers) continue;
     sum += Bytes(element_count(parameter.type.shape).constant) * element_size(parameter.type.type);
   }
   return sum;
+}
+
+std::int64_t parameter_count(const StepDocument& document, bool trainable_only) {
+  std::int64_t count = 0;
+  for (const Parameter& parameter : document.parameters) {
+    if (parameter.is_buffer || (trainable_only && !parameter.trainable)) continue;
+    count += element_count(parameter.type.shape).constant;
+  }
+  return count;
 }
 
 // FLOPs leave 64 bits long before bytes do.
@@ -108,10 +62,9 @@ Table listing(const std::vector<Layer>& layers, std::optional<std::int64_t> batc
   return table;
 }
 
-Json::Object json_of(const ModelGraph& model, const std::vector<Layer>& layers,
-                     std::int64_t batch) {
+Json::Object json_of(const StepDocument& document, const std::string& name, std::int64_t batch) {
   Json::Array rows;
-  for (const Layer& layer : layers) {
+  for (const Layer& layer : document.layers) {
     Json::Array shape;
     for (const std::int64_t extent : at_batch(layer.output, batch)) shape.emplace_back(extent);
     rows.emplace_back(Json::Object{{"name", layer.name},
@@ -121,27 +74,28 @@ Json::Object json_of(const ModelGraph& model, const std::vector<Layer>& layers,
                                    {"flops", value_of(layer.flops, batch)},
                                    {"saved_bytes", layer.saved_bytes.at(batch)}});
   }
-  return {{"model", Json::Object{{"name", model.name},
-                                 {"source", model.source},
-                                 {"parameters", parameter_count(model)},
-                                 {"trainable_parameters", trainable_parameter_count(model)},
-                                 {"parameter_bytes", parameter_bytes(model, false)},
-                                 {"buffer_bytes", parameter_bytes(model, true)}}},
+  return {{"model", Json::Object{{"name", name},
+                                 {"source", document.source},
+                                 {"parameters", parameter_count(document, false)},
+                                 {"trainable_parameters", parameter_count(document, true)},
+                                 {"parameter_bytes", parameter_bytes(document, false)},
+                                 {"buffer_bytes", parameter_bytes(document, true)}}},
           {"batch", batch},
           {"layers", std::move(rows)}};
 }
 
-Answer answer_of(const ModelGraph& model, const std::vector<Layer>& layers,
+Answer answer_of(const StepDocument& document, const std::string& name,
                  std::optional<std::int64_t> batch, bool costs) {
+  const std::vector<Layer>& layers = document.layers;
   Answer answer;
   Report& report = answer.report;
-  report.notes = model.warnings;
+  report.notes = document.warnings;
   report.listing = listing(layers, batch, costs);
-  report.json = json_of(model, layers, batch.value_or(1));
+  report.json = json_of(document, name, batch.value_or(1));
 
-  const std::int64_t all = parameter_count(model);
-  const std::int64_t trainable = trainable_parameter_count(model);
-  report.say(model.source.empty() ? model.name : fmt::format("{} ({})", model.name, model.source),
+  const std::int64_t all = parameter_count(document, false);
+  const std::int64_t trainable = parameter_count(document, true);
+  report.say(document.source.empty() ? name : fmt::format("{} ({})", name, document.source),
              Tone::heading);
   Table table = report.listing;
   Row sum{{all, std::string(), std::string(), std::string("all")}, true};
@@ -158,31 +112,74 @@ Answer answer_of(const ModelGraph& model, const std::vector<Layer>& layers,
   report.show(std::move(table));
   report.say("");
   Table totals{.columns = {{"", "count"}, {"", "bytes"}, {"", "name"}}};
-  totals.rows.push_back({{all, parameter_bytes(model, false), std::string("parameters")}});
+  totals.rows.push_back({{all, parameter_bytes(document, false), std::string("parameters")}});
   totals.rows.push_back({{trainable, std::monostate{}, std::string("of them trainable")}});
-  totals.rows.push_back({{std::monostate{}, parameter_bytes(model, true), std::string("buffers")}});
+  totals.rows.push_back(
+      {{std::monostate{}, parameter_bytes(document, true), std::string("buffers")}});
   report.show(std::move(totals));
   return answer;
+}
+
+/// What a step file has of its model; its graph is not looked at.
+Result<StepDocument> read_document(SourceTextPtr source, const SummaryRequest& request) {
+  auto document = read_step(std::move(source));
+  if (!document) return document;
+  Diagnostics found = contradictions(*document, request.model.options);
+  const TensorLayout layout = document->graph->settings.step.layout;
+  if (request.layout && *request.layout != layout) {
+    found.push_back(command_line_error(fmt::format("--layout {}: the step was made for {}",
+                                                   to_string(*request.layout), to_string(layout))));
+  }
+  if (request.costs && !document->has_costs) {
+    found.push_back(command_line_error(
+        "the step file does not say what its layers compute and keep", "leave out --verbose"));
+  }
+  if (request.batch) {
+    if (auto served = check_batch(*document, *request.batch, "--batch"); !served) {
+      found.push_back(served.error().front());
+    }
+  }
+  if (!found.empty()) return tl::unexpected(std::move(found));
+  return document;
+}
+
+/// The same of a model, which has no step.
+Result<StepDocument> described(const ModelGraph& model, const SummaryRequest& request) {
+  StepDocument document;
+  document.source = model.source;
+  document.parameters = model.parameters;
+  document.layers = layers_of(model);
+  document.warnings = model.warnings;
+  if (request.costs) {
+    const TensorLayout layout = request.layout.value_or(model.step.layout);
+    const auto added = add_costs(model, layout, document.layers);
+    if (!added) return tl::unexpected(added.error());
+  }
+  return document;
 }
 
 }  // namespace
 
 Result<Answer> run_summary(const SummaryRequest& request) {
-  const auto requested = requested_model(request.model);
-  if (!requested) return tl::unexpected(requested.error());
-  const ModelGraph& model = requested->graph;
-
-  std::vector<Layer> layers = layers_of(model);
-  if (request.costs) {
-    const TensorLayout layout = request.layout.value_or(model.step.layout);
-    const auto added = add_costs(model, layout, layers);
-    if (!added) return tl::unexpected(added.error());
+  auto found = find_model(request.model.source, request.model.configs.models());
+  if (!found) return tl::unexpected(std::move(found.error()));
+  Result<StepDocument> document;
+  std::string name;
+  if (is_step_file(found->source->text)) {
+    document = read_document(std::move(found->source), request);
+    if (document) name = document->graph->model;
+  } else {
+    const auto model = loaded_model(*std::move(found), request.model);
+    if (!model) return tl::unexpected(model.error());
+    name = model->graph.name;
+    document = described(model->graph, request);
   }
+  if (!document) return tl::unexpected(std::move(document.error()));
   try {
-    return answer_of(model, layers, request.batch, request.costs);
+    return answer_of(*document, name, request.batch, request.costs);
   } catch (const ArithmeticOverflow&) {
-    return failure(command_line_error(
-        fmt::format("--batch {}: what this model keeps leaves 64 bits", *request.batch)));
+    return failure(command_line_error(fmt::format(
+        "--batch {}: what this model keeps leaves 64 bits", request.batch.value_or(1))));
   }
 }
 

@@ -24,10 +24,6 @@ std::string_view direction_of(Kernel kernel) {
   }
 }
 
-std::string layer_of(const KernelWorkspace& workspace, const ModelGraph& model) {
-  return workspace.op.valid() ? model.op(workspace.op).name : std::string();
-}
-
 }  // namespace
 
 std::vector<KernelWorkspace> kernel_workspaces(const SizedStep& step, const CheckReport& report) {
@@ -37,7 +33,7 @@ std::vector<KernelWorkspace> kernel_workspaces(const SizedStep& step, const Chec
     if (step.engines[i].empty()) continue;
     KernelWorkspace& workspace = workspaces.emplace_back();
     workspace.node = node.name;
-    workspace.op = node.op;
+    workspace.layer = step.graph->layer(node.op);
     workspace.direction = direction_of(node.kernel);
     workspace.engine = step.engines[i].front();
     const auto fallback = std::ranges::find(report.fallbacks, node.name, &EngineFallback::node);
@@ -50,7 +46,7 @@ std::vector<KernelWorkspace> kernel_workspaces(const SizedStep& step, const Chec
   return workspaces;
 }
 
-Table workspace_table(const std::vector<KernelWorkspace>& workspaces, const ModelGraph& model) {
+Table workspace_table(const std::vector<KernelWorkspace>& workspaces) {
   const bool timed = std::ranges::any_of(
       workspaces, [](const KernelWorkspace& workspace) { return workspace.timed_in.has_value(); });
   Table table{.one_size_scale = true, .columns = {{timed ? "At most" : "Workspace", "bytes"}}};
@@ -71,17 +67,17 @@ Table workspace_table(const std::vector<KernelWorkspace>& workspaces, const Mode
       row.cells.push_back(cell(workspace.timed_in));
     }
     row.cells.emplace_back(workspace.engine.name);
-    row.cells.emplace_back(layer_of(workspace, model));
+    row.cells.emplace_back(workspace.layer);
     row.cells.emplace_back(std::string(workspace.direction));
   }
   return table;
 }
 
-Json workspaces_json(const std::vector<KernelWorkspace>& workspaces, const ModelGraph& model) {
+Json workspaces_json(const std::vector<KernelWorkspace>& workspaces) {
   Json::Array rows;
   for (const KernelWorkspace& workspace : workspaces) {
     Json::Object row{{"kernel", workspace.node},
-                     {"layer", layer_of(workspace, model)},
+                     {"layer", workspace.layer},
                      {"direction", workspace.direction},
                      {"engine", workspace.engine.name},
                      {"bytes", workspace.engine.workspace}};

@@ -8,13 +8,12 @@
 #include "cli/json_value.hpp"
 #include "cli/table.hpp"
 #include "estimator/check/check.hpp"
-#include "estimator/model/model_graph.hpp"
 
 namespace stowage {
 
 struct KernelWorkspace {
-  std::string node;  ///< "conv1.backward.data"
-  OperatorId op;
+  std::string node;            ///< "conv1.backward.data"
+  std::string layer;           ///< "conv1"; "" where the kernel belongs to none
   std::string_view direction;  ///< "forward", "data gradient", "filter gradient", "backward"
   Engine engine;               ///< the one that the step is taken to run with
   /// With cudnn.benchmark: what the winner wants at least (`engine` is the most), and the buffer in
@@ -27,9 +26,7 @@ struct KernelWorkspace {
 [[nodiscard]] std::vector<KernelWorkspace> kernel_workspaces(const SizedStep& step,
                                                              const CheckReport& report);
 
-[[nodiscard]] Table workspace_table(const std::vector<KernelWorkspace>& workspaces,
-                                    const ModelGraph& model);
-[[nodiscard]] Json workspaces_json(const std::vector<KernelWorkspace>& workspaces,
-                                   const ModelGraph& model);
+[[nodiscard]] Table workspace_table(const std::vector<KernelWorkspace>& workspaces);
+[[nodiscard]] Json workspaces_json(const std::vector<KernelWorkspace>& workspaces);
 
 }  // namespace stowage

@@ -2,54 +2,41 @@
 
 #include <fmt/format.h>
 
-#include <set>
-#include <string_view>
-
-#include "estimator/step/lower.hpp"
-
 namespace stowage {
 
 namespace {
 
-Bytes bytes_of(const TensorType& type, std::int64_t batch) {
-  return Bytes(checked_multiply(element_count(type.shape).at(batch), element_size(type.type)));
-}
-
-// Outputs of operators that have memory of their own: lowered for inference, each is a storage of
-// the tensor's name; in-place results and views are none, nor is what a kernel needs inside.
-Bytes activation_bytes(const ModelGraph& model, const StepGraph& step, std::int64_t batch) {
-  std::set<std::string_view> outputs;
-  for (const ModelTensor& tensor : model.tensors) {
-    if (tensor.producer.valid()) outputs.insert(tensor.name);
-  }
-  Bytes bytes;
-  for (const Storage& storage : step.storages) {
-    if (storage.storage_class != StorageClass::activation) continue;
-    if (outputs.count(storage.name) != 0) bytes += Bytes(storage.bytes.at(batch));
-  }
-  return bytes;
+Bytes bytes_of(const Shape& shape, DataType type, std::int64_t batch) {
+  return Bytes(checked_multiply(element_count(shape).at(batch), element_size(type)));
 }
 
 }  // namespace
 
-Result<RuleOfThumb> rule_of_thumb(const ModelGraph& model, Mode mode, std::int64_t batch) {
-  const auto step = lower(model, {.kernels = KernelSet::pytorch, .mode = Mode::inference});
-  if (!step) return tl::unexpected(step.error());
-  const std::int64_t with_gradients = mode == Mode::train ? 2 : 1;
-  const std::int64_t with_cache = mode == Mode::train ? 3 : 1;
+Result<RuleOfThumb> rule_of_thumb(const StepDocument& document, std::int64_t batch) {
+  const StepGraph& graph = *document.graph;
+  if (!document.result_bytes) {
+    return failure("the step file does not say how large its layers' results are",
+                   "leave out --rule-of-thumb");
+  }
+  const bool trains = graph.settings.mode == Mode::train;
+  const std::int64_t with_gradients = trains ? 2 : 1;
+  const std::int64_t with_cache = trains ? 3 : 1;
   try {
     RuleOfThumb rule;
-    rule.activations = activation_bytes(model, *step, batch) * with_gradients;
-    for (const Parameter& parameter : model.parameters) {
+    rule.activations = Bytes(document.result_bytes->at(batch)) * with_gradients;
+    for (const Parameter& parameter : document.parameters) {
       if (parameter.is_buffer) continue;
-      rule.parameters += bytes_of(parameter.type, 1) * (parameter.trainable ? with_cache : 1);
+      rule.parameters += bytes_of(parameter.type.shape, parameter.type.type, 1) *
+                         (parameter.trainable ? with_cache : 1);
     }
-    for (const TensorId input : model.inputs) {
-      rule.miscellaneous += bytes_of(model.tensor(input).type, batch);
+    const std::size_t inputs =
+        graph.inputs.size() / static_cast<std::size_t>(graph.settings.micro_batches);
+    for (std::size_t i = 0; i < inputs; ++i) {
+      rule.miscellaneous += bytes_of(graph.inputs[i].shape, graph.inputs[i].type, batch);
     }
     return rule;
   } catch (const ArithmeticOverflow& overflow) {
-    return failure(fmt::format("the rule of thumb for model '{}' leaves 64 bits: {}", model.name,
+    return failure(fmt::format("the rule of thumb for model '{}' leaves 64 bits: {}", graph.model,
                                overflow.what()));
   }
 }

@@ -11,8 +11,7 @@
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
-#include "estimator/model/model_graph.hpp"
-#include "estimator/step/step_graph.hpp"
+#include "estimator/document/step_document.hpp"
 
 namespace stowage {
 
@@ -23,8 +22,7 @@ struct RuleOfThumb {
   [[nodiscard]] Bytes total() const { return activations + parameters + miscellaneous; }
 };
 
-/// Errors: as lower's, and a size past 64 bits.
-[[nodiscard]] Result<RuleOfThumb> rule_of_thumb(const ModelGraph& model, Mode mode,
-                                                std::int64_t batch);
+/// Of a step that trains or infers. Errors: a document without `result_bytes`, a size past 64 bits.
+[[nodiscard]] Result<RuleOfThumb> rule_of_thumb(const StepDocument& document, std::int64_t batch);
 
 }  // namespace stowage

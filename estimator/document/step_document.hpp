@@ -14,8 +14,8 @@
 
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/base/precision.hpp"
-#include "estimator/model/model_graph.hpp"
 #include "estimator/base/runtime.hpp"
+#include "estimator/model/model_graph.hpp"
 #include "estimator/step/step_graph.hpp"
 
 namespace stowage {

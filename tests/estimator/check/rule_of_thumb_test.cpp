@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "estimator/document/make_document.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {
@@ -22,6 +23,14 @@ loss:
   cross_entropy: {from: [fc, y]}
 )";
 
+Result<RuleOfThumb> rule_of(const ModelGraph& model, Mode mode, std::int64_t batch) {
+  const auto chosen = choose_step(model, {.mode = mode});
+  REQUIRE(chosen.has_value());
+  const auto document = make_document(model, *chosen, Runtime::pytorch, std::nullopt);
+  REQUIRE(document.has_value());
+  return rule_of_thumb(*document, batch);
+}
+
 }  // namespace
 
 TEST_CASE("activations twice, parameters three times, inputs once") {
@@ -29,13 +38,13 @@ TEST_CASE("activations twice, parameters three times, inputs once") {
   const std::int64_t activations = 4 * (4 * 8 * 8 + 10);  // in-place relu, flatten: none
   const std::int64_t parameters = 4 * (4 * 27 + 4 + 256 * 10 + 10);
   const std::int64_t inputs = 4 * 3 * 8 * 8 + 8;
-  const auto training = rule_of_thumb(model, Mode::train, 5);
+  const auto training = rule_of(model, Mode::train, 5);
   REQUIRE(training.has_value());
   CHECK(training->activations == Bytes(2 * 5 * activations));
   CHECK(training->parameters == Bytes(3 * parameters));
   CHECK(training->miscellaneous == Bytes(5 * inputs));
   CHECK(training->total() == Bytes(10 * activations + 3 * parameters + 5 * inputs));
-  const auto inference = rule_of_thumb(model, Mode::inference, 5);
+  const auto inference = rule_of(model, Mode::inference, 5);
   REQUIRE(inference.has_value());
   CHECK(inference->activations == Bytes(5 * activations));
   CHECK(inference->parameters == Bytes(parameters));
@@ -44,7 +53,7 @@ TEST_CASE("activations twice, parameters three times, inputs once") {
 TEST_CASE(
     "the rule's example: VGG-16 has 15.2 million values an image beside its 138 million "
     "parameters") {
-  const auto rule = rule_of_thumb(testing::shipped("vgg16"), Mode::inference, 1);
+  const auto rule = rule_of(testing::shipped("vgg16"), Mode::inference, 1);
   REQUIRE(rule.has_value());
   CHECK(rule->parameters == Bytes(4LL * 138'357'544));
   // Convolutions, pools, fully connected layers, and torchvision's average pool of size 7.

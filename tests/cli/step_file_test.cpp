@@ -1,0 +1,157 @@
+// A step's file in place of its model: the same answers to the byte, and what contradicts it.
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "tests/cli/program.hpp"
+
+namespace stowage {
+
+using testing::Outcome;
+using testing::stowage_program;
+using testing::TemporaryFolder;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// Where `stowage lower` has written the step.
+std::string lowered(const TemporaryFolder& folder, const Words& how) {
+  const std::string path = folder.file("step.json", "");
+  const Outcome outcome = stowage_program(Words{"lower"} + how + Words{"-o", path});
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  return path;
+}
+
+void check_same(const Words& command, const std::string& model, const std::string& step,
+                const Words& how) {
+  for (const char* format : {"table", "json"}) {
+    CAPTURE(model);
+    CAPTURE(format);
+    const Words more = how + Words{"--format", format};
+    const Outcome of_model = stowage_program(command + Words{model} + more);
+    const Outcome of_step = stowage_program(command + Words{step} + more);
+    CHECK(of_step.out == of_model.out);
+    CHECK(of_step.exit_code == of_model.exit_code);
+    CHECK_FALSE(of_step.out.empty());
+  }
+}
+
+struct Case {
+  const char* model;
+  Words settings;
+};
+
+const std::vector<Case> cases{
+    {"resnet18", {"--gpu", "rtx3090", "--optimizer", "adam"}},
+    {"gpt2", {"--gpu", "a100-80gb", "--precision", "amp-bf16", "--seq", "256"}},
+    {"bert-base", {"--gpu", "rtx3090", "--mode", "inference"}},
+    {"lstm-lm", {"--gpu", "v100-16gb", "--accumulation", "4"}},
+    {"mlp", {"--gpu", "rtx3090", "--runtime", "stowage", "--optimizer", "momentum"}},
+    {"mnist-cnn", {"--gpu", "gtx960", "--runtime", "tensorflow"}},
+};
+
+}  // namespace
+
+TEST_CASE("check answers for a step's file as for its model") {
+  const TemporaryFolder folder;
+  for (const Case& c : cases) {
+    const std::string step = lowered(folder, Words{c.model} + c.settings);
+    check_same({"check"}, c.model, step,
+               c.settings + Words{"--batch", "8", "--verbose", "--rule-of-thumb"});
+  }
+}
+
+TEST_CASE("check --eval-batch takes the evaluation that the file has") {
+  const TemporaryFolder folder;
+  const std::string step = lowered(folder, {"resnet18", "--gpu", "gtx960"});
+  check_same({"check"}, "resnet18", step,
+             {"--gpu", "gtx960", "--batch", "4", "--eval-batch", "64"});
+}
+
+TEST_CASE("batch and summary answer for a step's file as for its model") {
+  const TemporaryFolder folder;
+  const std::string step = lowered(folder, {"mlp", "--gpu", "gtx960"});
+  check_same({"batch"}, "mlp", step, {"--gpu", "gtx960"});
+  for (const char* model : {"resnet18", "gpt2"}) {
+    const std::string of_model = lowered(folder, {model, "--gpu", "rtx3090"});
+    check_same({"summary"}, model, of_model, {"--verbose", "--batch", "3"});
+    check_same({"summary"}, model, of_model, {});
+  }
+}
+
+TEST_CASE("a step is sized at the batch that it was written with, where no other is given") {
+  const TemporaryFolder folder;
+  const Words settings{"--gpu", "rtx3090"};
+  const std::string step = lowered(folder, Words{"mlp", "--batch", "8"} + settings);
+  const Outcome as_written = stowage_program(Words{"check", step} + settings);
+  CHECK(as_written.out == stowage_program(Words{"check", "mlp", "--batch", "8"} + settings).out);
+  const Outcome another = stowage_program(Words{"check", step, "--batch", "16"} + settings);
+  CHECK(another.out == stowage_program(Words{"check", "mlp", "--batch", "16"} + settings).out);
+}
+
+TEST_CASE("what contradicts a step's file is refused by name; what it was made for is fine") {
+  const TemporaryFolder folder;
+  const std::string step = lowered(
+      folder, {"gpt2", "--gpu", "rtx3090", "--optimizer", "adam", "--precision", "amp-bf16"});
+  const auto mistake = [&](const Words& more) {
+    const Outcome outcome = stowage_program(Words{"check", step, "--gpu", "rtx3090"} + more);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    return outcome.err;
+  };
+  const std::string hint = "  leave it out, or write the step for it with stowage lower\n";
+  const auto error = [&](const std::string& text) {
+    return "<command line>: error: " + text + "\n" + hint;
+  };
+  CHECK(mistake({"--optimizer", "sgd"}) == error("--optimizer sgd: the step was made for adam"));
+  CHECK(mistake({"--mode", "inference"}) == error("--mode inference: the step was made for train"));
+  CHECK(mistake({"--precision", "fp32"}) ==
+        error("--precision fp32: the step was made for amp-bf16"));
+  CHECK(mistake({"--seq", "512"}) == error("--seq 512: the step was made for seq 1024"));
+  CHECK(mistake({"--layout", "nhwc"}) == error("--layout nhwc: the step was made for nchw"));
+  CHECK(mistake({"--runtime", "stowage"}) ==
+        error("--runtime stowage: the step was made for pytorch"));
+  CHECK(mistake({"--gpus", "4"}) == error("--gpus 4: the step was made for 1 GPU"));
+  CHECK(mistake({"--tf32", "off"}) == error("--tf32 off: the step was made for tf32 on"));
+  CHECK(mistake({"--accumulation", "2"}) ==
+        error("--accumulation 2: the step was made for 1 micro-batches"));
+  CHECK(mistake({"--set", "layers=3"}) ==
+        "<command line>: error: --set layers: changes a description, and this is a step that was "
+        "made of one\n");
+  const Outcome other_card = stowage_program({"check", step, "--gpu", "h100-sxm"});
+  CHECK(other_card.exit_code == 2);
+  CHECK(other_card.err.find("has compute capability 9.0: the step was made for 8.6") !=
+        std::string::npos);
+  const Outcome again = stowage_program({"check", step, "--gpu", "rtx3090", "--optimizer", "adam",
+                                         "--precision", "amp-bf16", "--mode", "train", "--seq",
+                                         "1024", "--runtime", "pytorch", "--layout", "nchw"});
+  CHECK(again.exit_code == stowage_program({"check", step, "--gpu", "rtx3090"}).exit_code);
+  CHECK_FALSE(again.out.empty());
+}
+
+TEST_CASE("a step's file is refused where a description is wanted") {
+  const TemporaryFolder folder;
+  const std::string step = lowered(folder, {"mlp", "--runtime", "stowage"});
+  const Outcome outcome = stowage_program({"lower", step, "--gpu", "rtx3090"});
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.err == step +
+                           ": error: this is a step, and a description is wanted here\n"
+                           "  stowage check, batch and summary take a step's file\n");
+}
+
+TEST_CASE("lower writes to stdout where no file is named, and says for which card") {
+  const Outcome outcome = stowage_program({"lower", "mlp"});
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out.substr(0, 33) == "{\n\"format\": \"stowage-step\",\n\"vers");
+  CHECK(outcome.err.find("no card was named: the step is for compute capability 8.6") !=
+        std::string::npos);
+}
+
+}  // namespace stowage

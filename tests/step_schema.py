@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""Holds real step files against docs/stowage-step.schema.json.
+
+    python3 tests/step_schema.py build/stowage [MODEL ...]
+
+Wants the Python package jsonschema (4.0 or later).
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+import jsonschema
+
+schema_file = pathlib.Path(__file__).parent.parent / "docs" / "stowage-step.schema.json"
+validator = jsonschema.Draft202012Validator(json.loads(schema_file.read_text()))
+mistakes = 0
+for model in sys.argv[2:] or ["mlp", "resnet18", "gpt2", "lstm-lm", "unet"]:
+    for runtime in ["pytorch", "stowage"]:
+        command = [sys.argv[1], "lower", model, "--runtime", runtime]
+        step = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        for error in validator.iter_errors(step):
+            mistakes += 1
+            print(f"{model}, {runtime}: {list(error.absolute_path)}: {error.message[:200]}")
+sys.exit(1 if mistakes else 0)

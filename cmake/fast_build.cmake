@@ -1,7 +1,9 @@
-# The whole from nothing in less processor time (the preset 'user'; STOWAGE_FAST_BUILD): standard
-# headers and the commonest of our own are compiled once, ahead, and the sources of a folder are
-# compiled together. In exchange a change recompiles more, and a missing #include can go unseen, so
-# that the developers' presets compile each source by itself.
+# The whole from nothing in less processor time, at the price of more at each later change; a missing
+# #include can go unseen, so that the developers' presets compile each source by itself.
+#
+# STOWAGE_FAST_BUILD (the preset 'user'): standard headers and fmt's are compiled once, ahead.
+# STOWAGE_BATCHES (no preset): the sources of a folder are compiled together. It saves as much again,
+# but then no two of them may give one name to two things in their anonymous namespaces.
 
 set(stowage_common_headers
     <algorithm> <array> <cassert> <cmath> <cstdint> <functional> <limits> <map> <memory> <numeric>
@@ -24,7 +26,7 @@ endfunction()
 # stowage_batch_sources(TARGET [EXCEPT REGEX]): the sources of a folder together, in alphabetical
 # order, in batches of about 60 kB; those whose path matches REGEX one by one.
 function(stowage_batch_sources target)
-  if(NOT STOWAGE_FAST_BUILD)
+  if(NOT STOWAGE_BATCHES)
     return()
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCEPT" "")

@@ -68,9 +68,8 @@ Mistake check_choice(const OptionSpec& option, std::string_view text) {
   const std::string offered =
       fmt::format("--{} takes {}", option.name, fmt::join(option.choices, ", "));
   if (std::any_of(option.later.begin(), option.later.end(), is)) {
-    return command_line_error(
-        fmt::format("--{} {} is not served yet; it comes in a later version", option.name, text),
-        offered);
+    return command_line_error(fmt::format("--{} {} is not supported yet", option.name, text),
+                              offered);
   }
   std::string hint = did_you_mean(text, option.choices);
   return command_line_error(fmt::format("--{} does not know '{}'", option.name, text),
@@ -118,8 +117,10 @@ Result<Arguments> read_values(const CommandSpec& command,
                               std::vector<std::string> positionals) {
   Diagnostics mistakes;
   Arguments arguments;
-  for (const auto& [name, values] : given) {
+  for (const auto& [name, typed] : given) {
     const OptionSpec* option = find_option(name);
+    std::vector<std::string> values;
+    for (const std::string& value : typed) values.emplace_back(canonical_value(*option, value));
     if (values.size() > 1 && option->type != OptionType::assignment) {
       mistakes.push_back(command_line_error(fmt::format("--{} is given twice", name)));
       continue;
@@ -194,6 +195,10 @@ std::map<std::string, std::string> Arguments::assignments(std::string_view optio
     }
   }
   return all;
+}
+
+TypedWords Arguments::typed() const {
+  return {.positionals = positionals_, .options = {given_.begin(), given_.end()}};
 }
 
 }  // namespace stowage

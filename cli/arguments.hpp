@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/advice.hpp"
 #include "cli/command.hpp"
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
@@ -32,6 +33,8 @@ class Arguments {
   [[nodiscard]] std::map<std::string, std::string> assignments(std::string_view option) const;
 
   [[nodiscard]] const std::vector<std::string>& positionals() const { return positionals_; }
+  /// For advice that repeats them.
+  [[nodiscard]] TypedWords typed() const;
 
  private:
   friend Result<Arguments> parse_arguments(const CommandSpec&, std::span<const std::string>);

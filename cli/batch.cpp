@@ -4,6 +4,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/progress.hpp"
 #include "cli/replicas.hpp"
 #include "cli/requested_step.hpp"
 #include "cli/step_report.hpp"
@@ -109,6 +110,7 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
 }  // namespace
 
 Result<Answer> run_batch(const BatchRequest& request) {
+  const Progress progress("searching for the largest batch");
   const auto requested = requested_step(
       request.step, {.document = {.costs = false, .result_bytes = false, .evaluation = false},
                      .accumulating = request.global_batch.has_value()});

@@ -3,6 +3,8 @@
 #include "cli/arguments.hpp"
 #include "cli/check_report.hpp"
 #include "cli/commands.hpp"
+#include "cli/plan_advice.hpp"
+#include "cli/progress.hpp"
 #include "cli/replicas.hpp"
 #include "cli/requested_step.hpp"
 #include "cli/step_file.hpp"
@@ -21,13 +23,24 @@ bool depends_on_batch(const CheckReport& report) {
   return !report.failure || report.failure->library.empty();
 }
 
-std::string what_would_do(std::int64_t largest, std::string_view model) {
+// Of a step that does not fit: the batch that does, and the plan by which this one may run.
+void advise(const CheckRequest& request, const RequestedStep& requested, std::int64_t largest,
+            Report& out) {
+  const TypedWords& typed = request.step.typed;
+  Json::Object lines;
   if (largest > 0) {
-    return fmt::format("the largest batch that fits is {} (stowage batch {})",
-                       grouped_digits(largest), model);
+    const std::string line = advice(typed, "check", {.set = {{"batch", std::to_string(largest)}}});
+    out.say(fmt::format("  the largest batch that fits is {}: {}", grouped_digits(largest), line));
+    lines.emplace_back("batch", line);
+  } else {
+    out.say("  not even a batch of 1 fits");
   }
-  return fmt::format(
-      "not even a batch of 1 fits; stowage plan {} tries it with part of it on the host", model);
+  if (const auto line = plan_advice(request.step, requested)) {
+    out.say(fmt::format("  it may run with part of it on the host: {}", *line));
+    lines.emplace_back("plan", *line);
+  }
+  out.json.emplace_back("largest_batch", largest);
+  out.json.emplace_back("advice", std::move(lines));
 }
 
 /// The same model, evaluated in the process that trains.
@@ -71,6 +84,7 @@ std::string say_evaluation(const EvaluationReport& evaluation) {
 }  // namespace
 
 Result<Answer> run_check(const CheckRequest& request) {
+  const Progress progress("sizing the step");
   const auto requested =
       requested_step(request.step, {.document = {.costs = false,
                                                  .result_bytes = request.rule_of_thumb,
@@ -101,7 +115,8 @@ Result<Answer> run_check(const CheckRequest& request) {
   out.json.emplace_back("settings", settings_json(told, batch, to_string(settings.runtime)));
   out.json.emplace_back("software", stack_json(settings.stack));
   out.json.emplace_back("tensorflow", tensorflow_json(settings));
-  out.listing = largest_tensors(report);
+  const Table tensors = largest_tensors(report);
+  out.listing = verdict_listing(report, tensors);
 
   out.say(fmt::format("{}, {} runtime{}", describe_step(told, batch), to_string(settings.runtime),
                       describe_replicas(batch, settings)),
@@ -110,7 +125,7 @@ Result<Answer> run_check(const CheckRequest& request) {
                       to_string(report.workspace_origin)));
   out.show(breakdown_table(report));
   out.say("\nThe largest tensors at the peak:");
-  out.show(request.verbose ? out.listing : folded_tensors(out.listing));
+  out.show(request.verbose ? tensors : folded_tensors(tensors));
   const std::vector<KernelWorkspace> workspaces_taken = kernel_workspaces(*step, report);
   out.json.emplace_back("workspaces", workspaces_json(workspaces_taken));
   if (request.verbose && !workspaces_taken.empty()) {
@@ -149,8 +164,7 @@ Result<Answer> run_check(const CheckRequest& request) {
     const auto batches = find_batch(document.graph, card, {.check = settings}, workspaces);
     if (!batches) return tl::unexpected(batches.error());
     const std::int64_t largest = batches->largest * replica_count(settings);
-    out.say("  " + what_would_do(largest, document.graph->model));
-    out.json.emplace_back("largest_batch", largest);
+    advise(request, *requested, largest, out);
   }
   return answer;
 }

@@ -36,7 +36,10 @@ Table room_table(const CheckReport& report, const CheckSettings& settings) {
   if (settings.reserve > Bytes()) {
     table.rows.push_back({{Bytes() - settings.reserve, std::string("to stay free")}});
   }
-  table.rows.push_back({{report.available_bytes, std::string("available")}, true});
+  const bool is_left = report.available_bytes >= Bytes();
+  table.rows.push_back({{report.available_bytes,
+                         std::string(is_left ? "available" : "missing before the step begins")},
+                        true});
   return table;
 }
 
@@ -54,6 +57,27 @@ Table largest_tensors(const CheckReport& report) {
     const std::string layer(report.footprint.graph->layer(entry.op));
     table.rows.push_back({{row.bytes, Share{sum / total}, spaced(to_string(entry.storage_class)),
                            layer, name_of(report.footprint, row)}});
+  }
+  return table;
+}
+
+Table verdict_listing(const CheckReport& report, const Table& tensors) {
+  Table table{.columns = {{"Row", "row"}}};
+  table.columns.insert(table.columns.end(), tensors.columns.begin(), tensors.columns.end());
+  // As in the tensors' columns: bytes, cumulative share, class, layer, name.
+  const auto sum = [&](const char* row, Bytes bytes, const char* name) {
+    table.rows.push_back({{std::string(row), bytes, std::monostate(), std::string(), std::string(),
+                           std::string(name)}});
+  };
+  sum("verdict", report.headroom, report.fits ? "fits" : "does_not_fit");
+  sum("sum", report.tensor_bytes, "tensor_bytes");
+  sum("sum", report.reserved_bytes, "reserved_bytes");
+  sum("sum", report.device_bytes, "device_bytes");
+  sum("sum", report.available_bytes, "available_bytes");
+  for (const Row& tensor : tensors.rows) {
+    Row row{{std::string("tensor")}};
+    row.cells.insert(row.cells.end(), tensor.cells.begin(), tensor.cells.end());
+    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -238,12 +262,16 @@ std::string refusal(const CheckReport& report, const Card& card) {
                        format_bytes(first.pool), card.name);
   }
   const auto [wanted, available] = format_apart(report.device_bytes, report.available_bytes);
+  if (report.available_bytes <= Bytes()) {
+    return fmt::format("does not fit: {} wanted, nothing available on {}, {} too much",
+                       format_bytes(report.device_bytes), card.name,
+                       format_bytes(Bytes() - report.headroom));
+  }
   if (report.headroom >= Bytes()) {
     return fmt::format(
-        "does not fit: of the {} that {} has available PyTorch's allocator may not take the {} "
-        "that "
-        "are wanted (per_process_memory_fraction)",
-        available, card.name, wanted);
+        "does not fit: {} wanted, of the {} available on {}, is more than PyTorch's allocator may "
+        "take (per_process_memory_fraction)",
+        wanted, available, card.name);
   }
   return fmt::format("does not fit: {} wanted, {} available on {}, {} too much", wanted, available,
                      card.name, format_bytes(Bytes() - report.headroom));
@@ -260,12 +288,14 @@ void say_verdict(const CheckReport& report, const Card& card, Report& out) {
     if (!report.logical_devices.empty()) {
       out.say("  context and libraries find room beside TensorFlow's pool");
     } else if (report.releases > 0) {
-      out.say(report.settles
-                  ? fmt::format("  tightly: PyTorch gives its cache back {} times before its steps "
-                                "ask the driver for nothing more",
-                                report.releases)
-                  : std::string("  so tightly that every step gives memory back to the driver and "
-                                "asks for it again, which is slow"));
+      out.say(
+          report.settles
+              ? fmt::format("  tightly: PyTorch gives its cache back {} before its steps ask the "
+                            "driver for nothing more",
+                            report.releases == 1 ? std::string("once")
+                                                 : fmt::format("{} times", report.releases))
+              : std::string("  so tightly that every step gives memory back to the driver and "
+                            "asks for it again, which is slow"));
     }
     return;
   }

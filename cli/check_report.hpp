@@ -15,6 +15,9 @@ namespace stowage {
 /// The card's CUDA total, less what is in use and what is to stay free.
 [[nodiscard]] Table room_table(const CheckReport& report, const CheckSettings& settings);
 [[nodiscard]] Table largest_tensors(const CheckReport& report);
+/// The verdict and the peak's sums in front of the tensors, told apart by a first column "row":
+/// what CSV holds.
+[[nodiscard]] Table verdict_listing(const CheckReport& report, const Table& tensors);
 /// The largest few, the rest as one row.
 [[nodiscard]] Table folded_tensors(const Table& all);
 [[nodiscard]] Table phase_table(const CheckReport& report);

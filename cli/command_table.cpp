@@ -11,7 +11,7 @@ constexpr PositionalSpec model_positional{
     .name = "MODEL", .help = "a description's file, '-' for stdin, or a name of stowage models"};
 constexpr PositionalSpec model_or_step_positional{
     .name = "MODEL",
-    .help = "a description's or a step's file, '-' for stdin, or a name of stowage models"};
+    .help = "a description or step file, '-' for stdin, or a name (stowage models)"};
 
 using OptionNames = std::vector<std::string_view>;
 
@@ -208,16 +208,19 @@ const std::vector<CommandSpec>& table() {
       {.name = "models",
        .summary = "the catalogue of models",
        .details = "Lists the models that came with the program; every command that takes a MODEL "
-                  "takes these names.",
+                  "takes these names. With a PART, those that have it in their name.",
+       .positionals = {{.name = "PART", .help = "of the names that are wanted", .required = false}},
        .options = {"format", "configs"},
-       .examples = {"stowage models"},
+       .examples = {"stowage models", "stowage models resnet"},
        .run = answered<read_catalogue_request, run_models>},
       {.name = "gpus",
        .summary = "the catalogue of cards",
        .details = "Lists the cards that --gpu knows: what nvidia-smi prints as their memory, what "
-                  "CUDA can hand out of it, and their rates.",
+                  "CUDA can hand out of it, and their rates. With a PART, those that have it in "
+                  "their name.",
+       .positionals = {{.name = "PART", .help = "of the names that are wanted", .required = false}},
        .options = {"format", "configs"},
-       .examples = {"stowage gpus", "stowage gpus --format csv"},
+       .examples = {"stowage gpus", "stowage gpus rtx", "stowage gpus --format csv"},
        .run = answered<read_catalogue_request, run_gpus>},
       {.name = "ops",
        .summary = "the catalogue of operators",

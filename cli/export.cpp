@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "cli/commands.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/output_file.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/model/load_model.hpp"
@@ -11,10 +12,7 @@ namespace stowage {
 
 namespace {
 
-// A plan says in its first lines what it is.
-bool is_plan(const SourceText& source) {
-  return source.text.substr(0, 1000).find("stowage_plan:") != std::string::npos;
-}
+bool is_plan(const SourceText& source) { return stowage_file(source.text) == StowageFile::plan; }
 
 // A plan is a file or stdin, which is read once; anything else is a model.
 Result<FoundModel> requested_source(const std::string& argument, const ConfigDirectory& configs) {
@@ -35,6 +33,7 @@ Result<std::string> drawing(const ExportRequest& request) {
     if (!plan) return tl::unexpected(plan.error());
     return export_dot(*plan);
   }
+  if (auto mistake = not_a_model(*source->source)) return failure(*std::move(mistake));
   const auto model = load_model(std::move(source->source),
                                 overridden(std::move(source->options), request.options));
   if (!model) return tl::unexpected(model.error());

@@ -1,4 +1,8 @@
+#include <fmt/format.h>
+
+#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "estimator/base/name_match.hpp"
 #include "estimator/card/card.hpp"
 
 namespace stowage {
@@ -46,11 +50,16 @@ Result<Answer> run_gpus(const CatalogueRequest& request) {
                           {"Name", "name"}}};
   Json::Array rows;
   for (const Card& card : *cards) {
+    if (!has_words(card.name, request.filter)) continue;
     table.rows.push_back(
         {{card.nvml_total, card.cuda_total, card.context, Number{card.compute_capability, 1},
           Number{card.memory_bandwidth / 1e9}, Number{card.fp32_flops / 1e12, 1},
           Number{card.h2d_bandwidth / 1e9, 1}, card.pcie, card.name}});
     rows.push_back(json_of(card));
+  }
+  if (rows.empty() && !request.filter.empty()) {
+    return failure(command_line_error(fmt::format("no card has '{}' in its name", request.filter),
+                                      "stowage gpus lists them all"));
   }
   report.json = {{"gpus", std::move(rows)}};
   report.listing = table;

@@ -56,9 +56,20 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   return out;
 }
 
-std::string full_text(const OptionSpec& option) {
+// "also --batch-size; tf: tensorflow": the option's other names, and its values'.
+std::string also(const OptionSpec& option) {
+  std::vector<std::string> words;
+  for (const std::string_view alias : option.aliases) words.push_back(fmt::format("--{}", alias));
+  for (const auto& [word, meaning] : option.synonyms) {
+    words.push_back(fmt::format("{} for {}", word, meaning));
+  }
+  return words.empty() ? "" : fmt::format("; also {}", fmt::join(words, ", "));
+}
+
+std::string full_text(const OptionSpec& option, bool with_other_names) {
   std::string text(option.help);
   if (!option.choices.empty()) text += fmt::format(": {}", fmt::join(option.choices, ", "));
+  if (with_other_names) text += also(option);
   if (const std::string fallback = default_of(option); !fallback.empty()) {
     text += fmt::format(" [{}]", fallback);
   }
@@ -76,7 +87,7 @@ std::size_t label_width(const CommandSpec& command) {
 // One line: what does not fit is left out, whole words at a time.
 std::string one_line(const OptionSpec& option, std::size_t labels) {
   const std::size_t room = screen_width - 2 - labels - 2;
-  std::string text = full_text(option);
+  std::string text = full_text(option, false);
   if (text.size() > room) text = std::string(option.help);
   if (text.size() > room) text = text.substr(0, text.rfind(' ', room - 3)) + "...";
   return fmt::format("  {:{}}  {}\n", label(option), labels, text);
@@ -132,7 +143,7 @@ std::string long_help(const CommandSpec& command) {
       const OptionSpec& option = *find_option(name);
       if (option.group != group) continue;
       section += fmt::format("  {:{}}  {}\n", label(option), labels,
-                             wrapped(full_text(option), screen_width, labels + 4));
+                             wrapped(full_text(option, true), screen_width, labels + 4));
     }
     if (!section.empty()) out += fmt::format("\n{}\n{}", to_string(group), section);
   }
@@ -148,14 +159,28 @@ std::string command_reference() {
       "Results go to stdout, everything else to stderr. Sizes are read and printed with their\n"
       "units: `8GiB` is 8 * 2^30 bytes, `8GB` is 8 * 10^9. JSON holds bytes as integers and\n"
       "durations in seconds, and starts with `schema_version`. Colour appears on a terminal only\n"
-      "and not where `NO_COLOR` is set.\n\n"
+      "and not where `NO_COLOR` is set; there, tables keep to its width (`COLUMNS` overrides it), "
+      "and\n"
+      "what takes long says so. Control characters in names are printed as escapes: `\\x1b`.\n\n"
+      "Under `--format json` an error is JSON too: exit code 2, nothing on stdout, and on stderr "
+      "one\n"
+      "object `{schema_version, diagnostics: [...]}`, each with `severity` (`error`, `warning`,\n"
+      "`note`), `message`, `file`, `line`, `column`, `hint` and `notes`; what is not known is "
+      "null, and\n"
+      "`file` is `<command line>` for the command line itself.\n\n"
+      "A file written with `-o` appears whole or not at all; a symbolic link is followed. The "
+      "first\n"
+      "Ctrl-C during `stowage plan` writes the best plan so far, the second one ends the "
+      "program.\n\n"
       "| exit code | meaning |\n|---:|---|\n"
       "| 0 | yes |\n"
       "| 1 | a clean no: does not fit, an invalid plan, numbers outside the tolerance |\n"
-      "| 2 | bad usage or bad input, or more memory needed than the machine gives |\n"
+      "| 2 | bad usage, bad input, a result that cannot be written, or more memory needed than the "
+      "machine gives; a full stderr changes no code |\n"
       "| 3 | a GPU is needed that is not there |\n"
       "| 70 | a bug in stowage |\n"
-      "| 130 | interrupted |\n";
+      "| 130 | interrupted; of a plan: the best so far was taken |\n"
+      "| 143 | ended by SIGTERM |\n";
   for (const CommandSpec& command : command_table()) {
     out += fmt::format("\n## stowage {}\n\n{}\n\n```\n{}\n", command.name, command.details,
                        usage(command));
@@ -167,6 +192,7 @@ std::string command_reference() {
       const OptionSpec& option = *find_option(name);
       std::string meaning(option.help);
       if (!option.choices.empty()) meaning += fmt::format(": {}", fmt::join(option.choices, ", "));
+      meaning += also(option);
       out += fmt::format("| `{}` | {} | {} | {} |\n", label(option), meaning, default_of(option),
                          option.unit);
     }

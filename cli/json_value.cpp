@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "estimator/base/printable.hpp"
+
 namespace stowage {
 
 namespace {
@@ -32,7 +34,22 @@ Document document(const Json& json) {
 }  // namespace
 
 std::string Json::text() const {
-  return document(*this).dump(2, ' ', false, Document::error_handler_t::replace) + '\n';
+  const std::string dumped =
+      document(*this).dump(2, ' ', false, Document::error_handler_t::replace);
+  // nlohmann-json escapes what JSON forbids. The other control characters stand in strings alone,
+  // since everything else is ASCII.
+  std::string out;
+  for (std::string_view rest = dumped; !rest.empty();) {
+    const TextPiece piece = first_piece(rest);
+    const std::string_view bytes = rest.substr(0, piece.bytes);
+    if (piece.is_printable || bytes == "\n") {
+      out += bytes;
+    } else {
+      out += bytes == "\x7f" ? std::string("\\u007f") : printable_line(bytes);
+    }
+    rest.remove_prefix(piece.bytes);
+  }
+  return out + '\n';
 }
 
 }  // namespace stowage

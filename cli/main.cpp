@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/output_file.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/run.hpp"
+#include "cli/signals.hpp"
+#include "cli/terminal.hpp"
+#include "estimator/base/printable.hpp"
 
 int main(int argc, char** argv) {
   stowage::install_signal_handlers();
@@ -21,10 +24,11 @@ int main(int argc, char** argv) {
                stderr);
     return static_cast<int>(stowage::ExitCode::bad_input);
   } catch (const std::exception& error) {
-    fmt::print(stderr,
-               "stowage: a bug in stowage: {}\n"
-               "  please report it with the command line and the model's description\n",
-               error.what());
+    stowage::write_quietly(
+        stderr,
+        fmt::format("stowage: a bug in stowage: {}\n"
+                    "  please report it with the command line and the model's description\n",
+                    stowage::printable_text(error.what())));
     return static_cast<int>(stowage::ExitCode::bug);
   }
 }

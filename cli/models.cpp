@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "estimator/base/name_match.hpp"
 #include "estimator/model/load_model.hpp"
 
 namespace stowage {
@@ -14,14 +16,15 @@ Result<ModelGraph> load_named(const std::string& name, const std::string& direct
 }
 
 // One file that is no model takes nothing from the others.
-Diagnostic left_out(const std::string& name, const Diagnostics& mistakes) {
+Diagnostic left_out(const std::string& name, TypedWords typed, const Diagnostics& mistakes) {
   Diagnostic warning{
       .severity = Severity::warning,
       .message = fmt::format("'{}.yaml' is left out: {}", name, mistakes.front().message),
       .span = mistakes.front().span};
   if (mistakes.size() > 1) {
-    warning.hint = fmt::format("and {} more mistake{}: stowage summary {}", mistakes.size() - 1,
-                               mistakes.size() > 2 ? "s" : "", name);
+    typed.positionals = {name};
+    warning.hint = fmt::format("and {} more mistake{}: {}", mistakes.size() - 1,
+                               mistakes.size() > 2 ? "s" : "", advice(typed, "summary"));
   }
   return warning;
 }
@@ -37,9 +40,10 @@ Result<Answer> run_models(const CatalogueRequest& request) {
                           {"As in", "source"}}};
   Json::Array rows;
   for (const std::string& name : model_names(directory)) {
+    if (!has_words(name, request.filter)) continue;
     const auto model = load_named(name, directory);
     if (!model) {
-      answer.report.notes.push_back(left_out(name, model.error()));
+      answer.report.notes.push_back(left_out(name, request.typed, model.error()));
       continue;
     }
     const std::int64_t parameters = parameter_count(*model);
@@ -50,6 +54,10 @@ Result<Answer> run_models(const CatalogueRequest& request) {
                                    {"trainable_parameters", trainable_parameter_count(*model)},
                                    {"operators", operators},
                                    {"source", model->source}});
+  }
+  if (rows.empty() && !request.filter.empty()) {
+    return failure(command_line_error(fmt::format("no model has '{}' in its name", request.filter),
+                                      "stowage models lists them all"));
   }
   answer.report.json = {{"models", std::move(rows)}};
   answer.report.listing = table;

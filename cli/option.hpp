@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stowage {
@@ -38,11 +39,16 @@ struct OptionSpec {
   std::vector<std::string_view> choices = {};
   std::vector<std::string_view> later = {};  ///< words that are known and not served yet
   double minimum = 0;
-  double maximum = 0;   ///< integer and number
-  char short_name = 0;  ///< 'o' for -o
+  double maximum = 0;                          ///< integer and number
+  char short_name = 0;                         ///< 'o' for -o
+  std::vector<std::string_view> aliases = {};  ///< other names: "batch-size"
+  /// Other words for values, each with what it stands for: {"tf", "tensorflow"}.
+  std::vector<std::pair<std::string_view, std::string_view>> synonyms = {};
 };
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 [[nodiscard]] const OptionSpec* find_option(std::string_view name);  ///< null: unknown
+/// A value as the option's table spells it: a synonym's meaning, else the value itself.
+[[nodiscard]] std::string_view canonical_value(const OptionSpec& option, std::string_view value);
 
 }  // namespace stowage

@@ -1,7 +1,10 @@
 // OutputFile: a file that appears whole or not at all.
 //
-// Opened before long work (so that a bad path is an error at once) under a temporary name in the
-// same folder, renamed by commit(); an uncommitted one is removed, on SIGINT and SIGTERM too.
+// Opened before long work, so that a bad path is an error at once. The content goes into a nameless
+// file in the same folder (O_TMPFILE) or, where the file system has none, under a temporary name;
+// commit() gives it the wanted name, over what stood there before. A symbolic link is followed: its
+// target is replaced and the link stays. A temporary name that is not committed is removed, on
+// SIGINT and SIGTERM too; a nameless file needs no removing, whatever ends the program.
 // At most one exists at a time. Not thread-safe.
 #pragma once
 
@@ -14,24 +17,26 @@ namespace stowage {
 
 class OutputFile {
  public:
+  /// Errors: a folder, a folder that is not there or may not be written to, a link that leads
+  /// nowhere one could write.
   [[nodiscard]] static Result<OutputFile> open(const std::string& path);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();
 
+  /// Errors: it cannot be written in full; what stood there before is then untouched.
   [[nodiscard]] Result<void> commit(std::string_view content);
 
  private:
-  OutputFile(std::string path, std::string temporary, int descriptor);
-  std::string path_;
-  std::string temporary_;
+  enum class Kind { nameless, temporary, direct };  ///< direct: a device or a pipe
+  OutputFile(Kind kind, std::string path, std::string target, int descriptor);
+  [[nodiscard]] tl::unexpected<Diagnostics> cannot_write() const;
+  [[nodiscard]] bool give_temporary_name();
+  Kind kind_;
+  std::string path_;       ///< as typed
+  std::string target_;     ///< what is replaced: `path_` with links followed
+  std::string temporary_;  ///< empty: it has no name
   int descriptor_ = -1;
 };
-
-/// Ends the program with 130 (SIGINT) or 143 (SIGTERM) after removing an open OutputFile's
-/// temporary. A first SIGINT only sets interrupted() after poll_interrupts(true).
-void install_signal_handlers();
-void poll_interrupts(bool polls);
-[[nodiscard]] bool interrupted();
 
 }  // namespace stowage

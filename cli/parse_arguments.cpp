@@ -15,7 +15,10 @@ namespace {
 const OptionSpec* option_of(const CommandSpec& command, std::string_view word) {
   for (const std::string_view name : command.options) {
     const OptionSpec* option = find_option(name);
-    const bool is_long = word.size() > 2 && word.substr(0, 2) == "--" && word.substr(2) == name;
+    const auto is_name = [&](std::string_view candidate) {
+      return word.substr(0, 2) == "--" && word.substr(2) == candidate;
+    };
+    const bool is_long = is_name(name) || std::ranges::any_of(option->aliases, is_name);
     const bool is_short = word.size() == 2 && word[0] == '-' && option->short_name != 0 &&
                           word[1] == option->short_name;
     if (is_long || is_short) return option;
@@ -108,6 +111,7 @@ Result<Arguments> parse_arguments(const CommandSpec& command, std::span<const st
     const OptionSpec* option = find_option(name);
     std::string names = fmt::format("--{}", name);
     if (option->short_name != 0) names += fmt::format(",-{}", option->short_name);
+    for (const std::string_view alias : option->aliases) names += fmt::format(",--{}", alias);
     CLI::Option* const handle =
         option->type == OptionType::flag
             ? app.add_flag(names)

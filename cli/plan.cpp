@@ -10,7 +10,9 @@
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
 #include "cli/plan_report.hpp"
+#include "cli/progress.hpp"
 #include "cli/requested_step.hpp"
+#include "cli/signals.hpp"
 #include "cli/version.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/memory/sized_step.hpp"
@@ -47,7 +49,7 @@ Result<void> set_budget(const PlanningRequest& asked, PlanRequest& request) {
     if (request.available <= Bytes()) {
       return failure(
           fmt::format("{} has nothing left for an arena: {} of CUDA total, less the "
-                      "context, what is in use and what is to stay free",
+                      "context, what is in use and memory that must stay free",
                       request.card.name, format_bytes(request.card.cuda_total)));
     }
     if (asked.budget && *asked.budget > request.available) {
@@ -143,6 +145,15 @@ Answer no_plan(const PreparedPlan& prepared, const Diagnostics& why) {
   return answer;
 }
 
+Answer interrupted_early(const PreparedPlan& prepared) {
+  Answer answer;
+  answer.exit_code = ExitCode::interrupted;
+  answer.report.notes = prepared.notes;
+  answer.report.json = {{"plans", Json::Array{}}, {"budget_bytes", prepared.request.budget}};
+  answer.report.say("interrupted before there was a plan", Tone::bad);
+  return answer;
+}
+
 // The one that is asked for, else the fastest step of those that leave the training as it is and
 // that the host can hold; none of these: null.
 Result<std::optional<std::size_t>> chosen_plan(const std::string& name, const Host& host,
@@ -178,6 +189,7 @@ void require_valid(const Plan& plan, const PlanValidation& validation) {
 }  // namespace
 
 Result<Answer> run_planning(const PlanningRequest& request) {
+  Progress progress("preparing the plan");
   const auto prepared = prepare(request);
   if (!prepared) return tl::unexpected(prepared.error());
   if (auto step = check_step(prepared->request); !step) return tl::unexpected(step.error());
@@ -191,11 +203,17 @@ Result<Answer> run_planning(const PlanningRequest& request) {
   }
 
   CudnnWorkspaceSource workspaces(prepared->request.card, answer_folder(request.keep_answers));
-  poll_interrupts(true);
-  const auto plans =
-      make_plans(prepared->request, workspaces,
-                 {.time_limit_seconds = request.time_limit_seconds, .cancelled = interrupted});
-  poll_interrupts(false);
+  std::optional<StoppableSearch> search(std::in_place);
+  const auto has_plan = [&] {
+    search->has_result();
+    progress.now("searching for better plans (Ctrl-C takes the best so far)");
+  };
+  const auto plans = make_plans(prepared->request, workspaces,
+                                {.time_limit_seconds = request.time_limit_seconds,
+                                 .cancelled = interrupted,
+                                 .has_plan = has_plan});
+  progress.now("checking the plans");
+  if (!plans && interrupted()) return interrupted_early(*prepared);
   if (!plans) return no_plan(*prepared, plans.error());
   const auto chosen = chosen_plan(request.choice, prepared->request.host, *plans);
   if (!chosen) return tl::unexpected(chosen.error());
@@ -207,7 +225,9 @@ Result<Answer> run_planning(const PlanningRequest& request) {
   }
   ExitCode exit_code = interrupted() ? ExitCode::interrupted : ExitCode::yes;
   if (!*chosen) exit_code = ExitCode::clean_no;
-  if (*chosen && request.run_on_host) {
+  search.reset();  // a run has nothing to show before its end
+  if (*chosen && request.run_on_host && !interrupted()) {
+    progress.now("running the plan on the host");
     const auto run = run_on_host((*plans)[**chosen]);
     if (!run) return tl::unexpected(run.error());
     proofs[**chosen].host = run->passed() ? Proof::passed : Proof::failed;

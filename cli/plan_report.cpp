@@ -150,7 +150,7 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
   if (!chosen) {
     out.say("");
     for (const Plan& plan : plans) {
-      out.say(fmt::format("'{}' is not taken unasked: {}; --choose {} takes it", plan.name,
+      out.say(fmt::format("'{}' is not chosen by default: {}; --choose {} takes it", plan.name,
                           why_not_taken(plan, request.host), plan.name),
               Tone::bad);
     }

@@ -60,7 +60,7 @@ Diagnostics tensorflow_mistakes(const Arguments& arguments, Runtime runtime) {
         fmt::format("--{} is for --runtime tensorflow, not for {}", option, to_string(runtime))));
   }
   if (runtime == Runtime::tensorflow && arguments.given("gpus")) {
-    mistakes.push_back(command_line_error("--gpus is not served with --runtime tensorflow",
+    mistakes.push_back(command_line_error("--gpus does not apply to --runtime tensorflow",
                                           "--virtual-gpus are logical devices of one card"));
   }
   if (arguments.given("memory-fraction") && arguments.given("memory-limit")) {
@@ -69,7 +69,7 @@ Diagnostics tensorflow_mistakes(const Arguments& arguments, Runtime runtime) {
   }
   if (arguments.given("virtual-gpus") && !arguments.given("memory-limit")) {
     mistakes.push_back(
-        command_line_error("--virtual-gpus wants the --memory-limit of each of them"));
+        command_line_error("--virtual-gpus needs --memory-limit, the size of each of them"));
   }
   return mistakes;
 }

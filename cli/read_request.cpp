@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <filesystem>
 
 #include "cli/read_process_request.hpp"
+#include "cli/shell_word.hpp"
 
 namespace stowage {
 
@@ -14,6 +18,10 @@ constexpr Bytes least_card{1 << 20};  // who gives less has left out the unit
 
 std::string text_or_empty(const Arguments& arguments, std::string_view option) {
   return arguments.text(option).value_or(std::string());
+}
+
+std::string first_positional(const Arguments& arguments) {
+  return arguments.positionals().empty() ? std::string() : arguments.positionals().front();
 }
 
 ModelOptions read_options(const Arguments& arguments) {
@@ -67,8 +75,12 @@ Result<CardRequest> read_card(const Arguments& arguments, const ConfigDirectory&
                    .calibration = text_or_empty(arguments, "calibration"),
                    .configs = configs};
   if (card.name.empty() && !card.cuda_total) {
-    return failure(command_line_error("a card is missing: --gpu NAME or --gpu-memory SIZE",
-                                      "stowage gpus lists the names"));
+    const std::string batch = arguments.text("batch").value_or("1");
+    const std::string without = advice(arguments.typed(), "summary", {.set = {{"batch", batch}}});
+    return failure(command_line_error(
+        "a card is missing: --gpu NAME or --gpu-memory SIZE",
+        fmt::format("stowage gpus lists the names; without a card, {} says what the tensors take",
+                    without)));
   }
   if (!card.name.empty() && card.compute_capability) {
     return failure(command_line_error(
@@ -76,7 +88,7 @@ Result<CardRequest> read_card(const Arguments& arguments, const ConfigDirectory&
   }
   if (card.cuda_total && *card.cuda_total < least_card) {
     return failure(command_line_error(
-        fmt::format("--gpu-memory: a card of {} is none", format_bytes(*card.cuda_total)),
+        fmt::format("--gpu-memory {} is too small for a card", format_bytes(*card.cuda_total)),
         "sizes are written with their unit: 8GiB"));
   }
   return card;
@@ -91,6 +103,31 @@ Result<void> check_layout(Runtime runtime, const StepWishes& wishes) {
 
 std::optional<std::int64_t> given_batch(const Arguments& arguments) {
   return arguments.given("batch") ? arguments.integer("batch") : std::nullopt;
+}
+
+// A file that is named as a picture and holds the text of one would open nowhere.
+std::optional<Diagnostic> contradicting_extension(const Arguments& arguments) {
+  const std::string output = text_or_empty(arguments, "output");
+  std::string extension = std::filesystem::path(output).extension().string();
+  std::ranges::transform(extension, extension.begin(), [](char c) {
+    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  });
+  constexpr std::array<std::string_view, 7> pictures{".svg", ".png", ".pdf", ".ps",
+                                                     ".jpg", ".gif", ".webp"};
+  constexpr std::array<std::string_view, 5> texts{".html", ".json", ".yaml", ".yml", ".csv"};
+  if (std::ranges::find(pictures, extension) != pictures.end()) {
+    return command_line_error(
+        fmt::format("dot is a text for graphviz, and '{}' is named as a picture", output),
+        fmt::format("{} | dot -T{} -o {}", advice(arguments.typed(), "export"), extension.substr(1),
+                    shell_word(output)));
+  }
+  if (std::ranges::find(texts, extension) != texts.end()) {
+    const std::string better = std::filesystem::path(output).replace_extension(".dot").string();
+    return command_line_error(
+        fmt::format("what is written is dot, and '{}' is named as something else", output),
+        fmt::format("{} -o {}", advice(arguments.typed(), "export"), shell_word(better)));
+  }
+  return std::nullopt;
 }
 
 Result<StepRequest> read_step(const Arguments& arguments) {
@@ -112,7 +149,8 @@ Result<StepRequest> read_step(const Arguments& arguments) {
                                .gpus = arguments.given("gpus"),
                                .zero = arguments.given("zero"),
                                .tf32 = arguments.given("tf32")},
-                     .keep_answers = !arguments.flag("no-cache")};
+                     .keep_answers = !arguments.flag("no-cache"),
+                     .typed = arguments.typed()};
 }
 
 // Options that only PyTorch's runtime has: a plan that we run ourselves would ignore them.
@@ -148,7 +186,7 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
   if (!step) return tl::unexpected(std::move(step.error()));
   BatchRequest request{.step = *std::move(step), .global_batch = arguments.integer("global-batch")};
   if (request.global_batch && request.step.process.tensorflow.logical_devices.size() > 1) {
-    return failure(command_line_error("--global-batch is not served together with --virtual-gpus"));
+    return failure(command_line_error("--global-batch and --virtual-gpus cannot be combined"));
   }
   return request;
 }
@@ -191,7 +229,8 @@ Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
                           .choice = text_or_empty(arguments, "choose"),
                           .time_limit_seconds = *arguments.number("time-limit"),
                           .run_on_host = arguments.flag("validate"),
-                          .output = text_or_empty(arguments, "output")};
+                          .output = text_or_empty(arguments, "output"),
+                          .typed = arguments.typed()};
   if (!arguments.given("gpu") && !arguments.given("gpu-memory")) {
     if (request.budget) return request;
     return failure(command_line_error("a plan needs --gpu NAME, --gpu-memory SIZE or --budget SIZE",
@@ -217,6 +256,7 @@ Result<ValidateRequest> read_validate_request(const Arguments& arguments) {
 }
 
 Result<ExportRequest> read_export_request(const Arguments& arguments) {
+  if (auto mistake = contradicting_extension(arguments)) return failure(*std::move(mistake));
   return find_configs(arguments.text("configs")).map([&](ConfigDirectory configs) {
     return ExportRequest{.source = arguments.positionals().front(),
                          .options = read_options(arguments),
@@ -255,15 +295,16 @@ Result<ProbeRequest> read_probe_request(const Arguments& arguments) {
 }
 
 Result<CatalogueRequest> read_catalogue_request(const Arguments& arguments) {
-  return find_configs(arguments.text("configs")).map([](ConfigDirectory configs) {
-    return CatalogueRequest{std::move(configs)};
+  return find_configs(arguments.text("configs")).map([&](ConfigDirectory configs) {
+    return CatalogueRequest{.configs = std::move(configs),
+                            .filter = first_positional(arguments),
+                            .typed = arguments.typed()};
   });
 }
 
 Result<TopicRequest> read_topic_request(const Arguments& arguments) {
-  return TopicRequest{
-      .topic = arguments.positionals().empty() ? "" : arguments.positionals().front(),
-      .format = format_of(*arguments.text("format"))};
+  return TopicRequest{.topic = first_positional(arguments),
+                      .format = format_of(*arguments.text("format"))};
 }
 
 }  // namespace stowage

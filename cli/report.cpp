@@ -2,32 +2,35 @@
 
 #include <fmt/format.h>
 
+#include "estimator/base/printable.hpp"
+
 namespace stowage {
 
 namespace {
 
-std::string coloured(const Paragraph& paragraph) {
-  switch (paragraph.tone) {
+std::string coloured(std::string text, Tone tone) {
+  switch (tone) {
     case Tone::plain:
-      return paragraph.text;
+      break;
     case Tone::good:
-      return fmt::format("\x1b[32m{}\x1b[0m", paragraph.text);
+      return fmt::format("\x1b[32m{}\x1b[0m", text);
     case Tone::bad:
-      return fmt::format("\x1b[31m{}\x1b[0m", paragraph.text);
+      return fmt::format("\x1b[31m{}\x1b[0m", text);
     case Tone::heading:
-      return fmt::format("\x1b[1m{}\x1b[0m", paragraph.text);
+      return fmt::format("\x1b[1m{}\x1b[0m", text);
   }
-  return paragraph.text;
+  return text;
 }
 
-std::string text_of(const Report& report, bool colour) {
+std::string text_of(const Report& report, const Screen& screen) {
   std::string out;
   for (const auto& block : report.blocks) {
     if (const auto* paragraph = std::get_if<Paragraph>(&block)) {
-      out += colour ? coloured(*paragraph) : paragraph->text;
+      std::string text = printable_text(paragraph->text);
+      out += screen.colour ? coloured(std::move(text), paragraph->tone) : text;
       out += '\n';
     } else {
-      out += plain_text(std::get<Table>(block));
+      out += plain_text(std::get<Table>(block), screen.width);
     }
   }
   return out;
@@ -39,7 +42,8 @@ std::string markdown_of(const Report& report) {
     if (const auto* paragraph = std::get_if<Paragraph>(&block)) {
       if (paragraph->text.empty()) continue;
       const bool heading = paragraph->tone == Tone::heading;
-      out += fmt::format("{}{}{}\n\n", heading ? "**" : "", paragraph->text, heading ? "**" : "");
+      out += fmt::format("{}{}{}\n\n", heading ? "**" : "", printable_text(paragraph->text),
+                         heading ? "**" : "");
     } else {
       out += markdown(std::get<Table>(block)) + '\n';
     }
@@ -62,11 +66,11 @@ Format format_of(std::string_view name) {
   return Format::table;
 }
 
-std::string render(const Report& report, Format format, bool colour) {
-  if (!report.raw.empty()) return report.raw;
+std::string render(const Report& report, Format format, const Screen& screen) {
+  if (!report.raw.empty()) return screen.is_terminal ? printable_text(report.raw) : report.raw;
   switch (format) {
     case Format::table:
-      return text_of(report, colour);
+      return text_of(report, screen);
     case Format::json:
       return json_of(report);
     case Format::csv:

@@ -2,6 +2,8 @@
 // `--format table|json|csv|markdown` is rendered.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -38,6 +40,14 @@ inline constexpr int schema_version = 1;
 enum class Format { table, json, csv, markdown };
 [[nodiscard]] Format format_of(std::string_view name);  ///< precondition: one of --format's choices
 
-[[nodiscard]] std::string render(const Report& report, Format format, bool colour);
+/// Where a report is printed.
+struct Screen {
+  bool is_terminal = false;
+  bool colour = false;
+  std::optional<std::size_t> width = std::nullopt;  ///< of lines; nullopt: as long as they are
+};
+/// Whatever names the report holds, the text moves no cursor (printable.hpp); `raw` is made so on
+/// a terminal, and is exact elsewhere.
+[[nodiscard]] std::string render(const Report& report, Format format, const Screen& screen);
 
 }  // namespace stowage

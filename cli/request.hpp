@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/advice.hpp"
 #include "cli/config_directory.hpp"
 #include "cli/report.hpp"
 #include "estimator/allocator/allocator_settings.hpp"
@@ -65,6 +66,7 @@ struct StepRequest {
   ProcessRequest process;
   GivenUsuals given;
   bool keep_answers = true;  ///< cuDNN's, from run to run
+  TypedWords typed;          ///< to be repeated in advice
 };
 
 struct CheckRequest {
@@ -103,6 +105,7 @@ struct PlanningRequest {
   double time_limit_seconds = 10;
   bool run_on_host = false;
   std::string output;  ///< a file, "-" for stdout; empty: nowhere
+  TypedWords typed;    ///< to be repeated in advice
 };
 
 enum class RunOn { host, cuda };
@@ -140,6 +143,8 @@ struct ProbeRequest {
 /// models and gpus.
 struct CatalogueRequest {
   ConfigDirectory configs;
+  std::string filter;  ///< a part of the names that are wanted; empty: all
+  TypedWords typed;    ///< to be repeated in advice
 };
 
 /// ops and help.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/arguments.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/step_file.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
@@ -71,6 +72,7 @@ Result<SoftwareStack> requested_stack(const SoftwareRequest& request, Runtime ru
 }  // namespace
 
 Result<RequestedModel> loaded_model(FoundModel found, const ModelRequest& request) {
+  if (auto mistake = not_a_model(*found.source)) return failure(*std::move(mistake));
   ModelOptions options = overridden(std::move(found.options), request.options);
   auto graph = load_model(found.source, options);
   if (!graph) return tl::unexpected(std::move(graph.error()));
@@ -136,7 +138,7 @@ Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& requ
   const bool accumulates = document->graph->settings.micro_batches > 1;
   auto accumulating = accumulates ? document->graph : nullptr;
   return RequestedStep{*std::move(document), std::move(accumulating), std::move(card),
-                       *std::move(settings)};
+                       *std::move(settings), nullptr};
 }
 
 Result<std::shared_ptr<const StepGraph>> accumulating_step(const ModelGraph& model,
@@ -159,7 +161,8 @@ Result<RequestedStep> step_of_model(FoundModel found, const StepRequest& request
   auto document =
       make_document(model->graph, *chosen, settings->runtime, model->options.seq, parts.document);
   if (!document) return tl::unexpected(std::move(document.error()));
-  RequestedStep step{*std::move(document), nullptr, std::move(card), *std::move(settings)};
+  RequestedStep step{*std::move(document), nullptr, std::move(card), *std::move(settings),
+                     std::make_shared<const ModelGraph>(model->graph)};
   if (parts.accumulating) {
     auto accumulating = accumulating_step(model->graph, chosen->lowering);
     if (!accumulating) return tl::unexpected(std::move(accumulating.error()));

@@ -48,6 +48,7 @@ struct RequestedStep {
   std::shared_ptr<const StepGraph> accumulating;
   RequestedCard card;
   CheckSettings settings;
+  std::shared_ptr<const ModelGraph> model;  ///< null: of a step file
 };
 struct WantedParts {
   DocumentParts document;

@@ -10,80 +10,91 @@
 #include <cstring>
 
 #include "cli/arguments.hpp"
+#include "cli/diagnostics_json.hpp"
 #include "cli/help.hpp"
 #include "cli/option.hpp"
+#include "cli/terminal.hpp"
 #include "cli/version.hpp"
 
 namespace stowage {
 
 namespace {
 
-void complain(const Diagnostics& diagnostics) {
-  const std::string text = render(diagnostics);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+// What cannot be written to stderr is lost: the exit code still tells.
+void complain(const Diagnostics& diagnostics) { write_quietly(stderr, render(diagnostics)); }
+
+ExitCode refuse(const Diagnostics& mistakes, Format format) {
+  if (format == Format::json) {
+    write_quietly(stderr, diagnostics_json(mistakes).text());
+  } else {
+    complain(mistakes);
+  }
+  return ExitCode::bad_input;
 }
 
 // A reader that went away (head, less) is no mistake of anybody's; a full disk is one.
 ExitCode print(std::string_view text, ExitCode exit_code) {
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  if (written || errno == EPIPE) return exit_code;
-  fmt::print(stderr, "error: cannot write the result: {}\n", std::strerror(errno));
+  if (write_quietly(stdout, text) || errno == EPIPE) return exit_code;
+  const std::string why = std::strerror(errno);
+  complain({{.message = fmt::format("cannot write the result: {}", why)}});
   return ExitCode::bad_input;
 }
 
-bool wants_colour() {
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0') &&
-         (terminal == nullptr || std::string_view(terminal) != "dumb");
+Screen screen() {
+  const char* const no_color = std::getenv("NO_COLOR");
+  const bool wants_colour = no_color == nullptr || *no_color == '\0';
+  return {.is_terminal = isatty(STDOUT_FILENO) != 0,
+          .colour = wants_colour && is_terminal(STDOUT_FILENO),
+          .width = terminal_width(STDOUT_FILENO)};
 }
 
-ExitCode unknown_command(const std::string& word) {
+Diagnostics unknown_command(const std::string& word) {
   std::vector<std::string_view> names;
   for (const CommandSpec& command : command_table()) names.push_back(command.name);
   std::string hint = did_you_mean(word, names);
   if (hint.empty()) hint = "stowage --help lists the commands";
-  complain({command_line_error(fmt::format("there is no command '{}'", word), hint)});
-  return ExitCode::bad_input;
+  return {command_line_error(fmt::format("there is no command '{}'", word), hint)};
 }
 
 bool contains(std::span<const std::string> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+// In which form a mistake is told, even one that keeps the words from being parsed.
+Format wanted_format(std::span<const std::string> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool next = words[i] == "--format" && i + 1 < words.size() && words[i + 1] == "json";
+    if (next || words[i] == "--format=json") return Format::json;
+  }
+  return Format::table;
+}
+
 }  // namespace
 
 ExitCode run_program(std::span<const std::string> words) {
   if (words.empty()) {
-    const std::string help = program_help();
-    std::fwrite(help.data(), 1, help.size(), stderr);
+    write_quietly(stderr, program_help());
     return ExitCode::bad_input;
   }
   if (words[0] == "-h" || words[0] == "--help") return print(program_help(), ExitCode::yes);
-  if (words[0] == "--version")
+  if (words[0] == "-V" || words[0] == "--version") {
     return print(fmt::format("stowage {}\n", program_version), ExitCode::yes);
+  }
 
+  const Format mistakes_format = wanted_format(words);
   const CommandSpec* command = find_command(words[0]);
-  if (command == nullptr) return unknown_command(words[0]);
+  if (command == nullptr) return refuse(unknown_command(words[0]), mistakes_format);
   words = words.subspan(1);
   if (contains(words, "--help")) return print(long_help(*command), ExitCode::yes);
   if (contains(words, "-h")) return print(short_help(*command), ExitCode::yes);
 
   const Result<Arguments> arguments = parse_arguments(*command, words);
-  if (!arguments) {
-    complain(arguments.error());
-    return ExitCode::bad_input;
-  }
+  if (!arguments) return refuse(arguments.error(), mistakes_format);
   const Result<Answer> answer = command->run(*arguments);
-  if (!answer) {
-    complain(answer.error());
-    return ExitCode::bad_input;
-  }
+  if (!answer) return refuse(answer.error(), mistakes_format);
   complain(answer->report.notes);
   const Format format = format_of(arguments->text("format").value_or("table"));
-  const std::string text = render(answer->report, format, wants_colour());
-  return print(text, answer->exit_code);
+  return print(render(answer->report, format, screen()), answer->exit_code);
 }
 
 }  // namespace stowage

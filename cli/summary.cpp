@@ -5,11 +5,26 @@
 #include "cli/commands.hpp"
 #include "cli/requested_step.hpp"
 #include "cli/step_file.hpp"
+#include "cli/step_memory_report.hpp"
 #include "estimator/document/make_document.hpp"
+#include "estimator/step/choose_step.hpp"
+#include "estimator/step/lower.hpp"
 
 namespace stowage {
 
 namespace {
+
+// The step as the description has it, in eager PyTorch's kernels.
+Result<std::shared_ptr<const StepGraph>> described_step(const ModelGraph& model,
+                                                        std::optional<TensorLayout> layout) {
+  const auto chosen = choose_step(model, {.layout = layout});
+  if (!chosen) return tl::unexpected(chosen.error());
+  LoweringSettings lowering = chosen->lowering;
+  lowering.micro_batches = 1;  // what one batch computes and keeps
+  auto step = lower(model, lowering);
+  if (!step) return tl::unexpected(step.error());
+  return std::make_shared<const StepGraph>(*std::move(step));
+}
 
 std::string shape_text(const Shape& shape, std::optional<std::int64_t> batch) {
   return batch ? fmt::format("[{}]", fmt::join(at_batch(shape, *batch), ", ")) : to_string(shape);
@@ -155,7 +170,26 @@ Result<StepDocument> described(const ModelGraph& model, const SummaryRequest& re
     const auto added = add_costs(model, layout, document.layers);
     if (!added) return tl::unexpected(added.error());
   }
+  if (request.batch) {
+    auto step = described_step(model, request.layout);
+    if (!step) return tl::unexpected(std::move(step.error()));
+    document.graph = *std::move(step);
+  }
   return document;
+}
+
+// What the step's tensors take, where a batch is given.
+Result<void> add_memory(const StepDocument& document, const SummaryRequest& request, Report& out) {
+  if (!request.batch) {
+    out.json.emplace_back("memory", Json());
+    return {};
+  }
+  const auto footprint = tensor_footprint(document.graph, *request.batch);
+  if (!footprint) return tl::unexpected(footprint.error());
+  out.json.emplace_back("memory", memory_json(*footprint, *request.batch));
+  say_memory(*footprint, *request.batch, out);
+  out.say("  Tensors alone: stowage check adds workspaces, the allocator and the CUDA context");
+  return {};
 }
 
 }  // namespace
@@ -176,7 +210,11 @@ Result<Answer> run_summary(const SummaryRequest& request) {
   }
   if (!document) return tl::unexpected(std::move(document.error()));
   try {
-    return answer_of(*document, name, request.batch, request.costs);
+    Answer answer = answer_of(*document, name, request.batch, request.costs);
+    if (auto added = add_memory(*document, request, answer.report); !added) {
+      return tl::unexpected(std::move(added.error()));
+    }
+    return answer;
   } catch (const ArithmeticOverflow&) {
     return failure(command_line_error(fmt::format(
         "--batch {}: what this model keeps leaves 64 bits", request.batch.value_or(1))));

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "estimator/base/printable.hpp"
+
 namespace stowage {
 
 namespace {
@@ -124,7 +126,7 @@ std::vector<std::string> size_column(const Table& table, std::size_t column) {
 std::string exact_text(const Cell& cell) {
   struct Write {
     std::string operator()(std::monostate) const { return ""; }
-    std::string operator()(const std::string& text) const { return text; }
+    std::string operator()(const std::string& text) const { return printable_line(text); }
     std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
     std::string operator()(Bytes bytes) const { return fmt::format("{}", bytes.count()); }
     std::string operator()(Duration duration) const { return fmt::format("{}", duration.seconds); }
@@ -146,7 +148,7 @@ PrintedColumn printed(const Table& table, std::size_t column) {
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     const Cell& cell = table.rows[r].cells[column];
     std::string& text = result.texts[r];
-    if (const auto* words = std::get_if<std::string>(&cell)) text = *words;
+    if (const auto* words = std::get_if<std::string>(&cell)) text = printable_line(*words);
     if (const auto* count = std::get_if<std::int64_t>(&cell)) text = grouped_digits(*count);
     if (const auto* number = std::get_if<Number>(&cell)) {
       text = fmt::format("{:.{}f}", number->value, number->decimals);
@@ -165,17 +167,32 @@ PrintedColumn printed(const Table& table, std::size_t column) {
   return result;
 }
 
-// In characters, not bytes: UTF-8 continuation bytes take no column.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
-  }));
-}
-
 std::string padded(std::string_view text, std::size_t width, bool right_aligned) {
-  const std::size_t have = width_of(text);
+  const std::size_t have = column_count(text);
   const std::string spaces(width > have ? width - have : 0, ' ');
   return right_aligned ? spaces + std::string(text) : std::string(text) + spaces;
+}
+
+// Takes from the widest column of texts until a line has room, or none is wider than a short name.
+void shrink_texts(std::vector<PrintedColumn>& columns, std::vector<std::size_t>& widths,
+                  std::size_t room) {
+  constexpr std::size_t short_name = 12;
+  const auto line_width = [&] {
+    return std::accumulate(widths.begin(), widths.end(), 2 * widths.size());
+  };
+  while (line_width() > room) {
+    std::optional<std::size_t> widest;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      const bool may_shrink = !columns[c].right_aligned && widths[c] > short_name;
+      if (may_shrink && (!widest || widths[c] > widths[*widest])) widest = c;
+    }
+    if (!widest) break;
+    --widths[*widest];
+  }
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (columns[c].right_aligned) continue;
+    for (std::string& text : columns[c].texts) text = shortened(text, widths[c]);
+  }
 }
 
 void end_line(std::string& out) {
@@ -244,16 +261,35 @@ Table folded(Table table, std::size_t most) {
   return table;
 }
 
-std::string plain_text(const Table& table, int indent) {
-  const std::string margin(static_cast<std::size_t>(indent), ' ');
+std::string shortened(std::string_view text, std::size_t columns) {
+  constexpr std::string_view gap = "...";
+  if (column_count(text) <= columns) return std::string(text);
+  if (columns <= gap.size()) return std::string(gap.substr(0, columns));
+  // The byte at which so many columns of the text end.
+  const auto end_of = [&](std::size_t count) {
+    std::size_t at = 0;
+    for (; count > 0; --count) at += first_piece(text.substr(at)).bytes;
+    return at;
+  };
+  const std::size_t kept = columns - gap.size();
+  const std::size_t tail = kept / 2;
+  return fmt::format("{}{}{}", text.substr(0, end_of(kept - tail)), gap,
+                     text.substr(end_of(column_count(text) - tail)));
+}
+
+std::string plain_text(const Table& table, std::optional<std::size_t> width) {
+  const std::string margin(2, ' ');
   std::vector<PrintedColumn> columns;
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     columns.push_back(printed(table, c));
-    std::size_t width = width_of(table.columns[c].title);
-    for (const std::string& text : columns.back().texts) width = std::max(width, width_of(text));
-    widths.push_back(width);
+    std::size_t widest = column_count(table.columns[c].title);
+    for (const std::string& text : columns.back().texts) {
+      widest = std::max(widest, column_count(text));
+    }
+    widths.push_back(widest);
   }
+  if (width) shrink_texts(columns, widths, *width);
   const auto line = [&](const auto& text_of) {
     std::string out = margin;
     for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -266,7 +302,9 @@ std::string plain_text(const Table& table, int indent) {
   std::string out;
   const bool titled = std::any_of(table.columns.begin(), table.columns.end(),
                                   [](const Column& column) { return !column.title.empty(); });
-  if (titled) out += line([&](std::size_t c) { return table.columns[c].title; });
+  if (titled) {
+    out += line([&](std::size_t c) { return shortened(table.columns[c].title, widths[c]); });
+  }
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     if (table.rows[r].is_total) {
       // The rule stands over the numbers that add up.

@@ -4,7 +4,9 @@
 // rounded rows add up to it (largest remainders). CSV keeps bytes and seconds exact.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -52,11 +54,15 @@ struct Table {
 /// adding up sizes and counts. Unchanged where that would save nothing.
 [[nodiscard]] Table folded(Table table, std::size_t most);
 
-/// Lines ended by '\n'. `indent` spaces before each.
-[[nodiscard]] std::string plain_text(const Table& table, int indent = 2);
+/// Lines ended by '\n', two spaces before each. With a `width`, texts are shortened in the middle
+/// where the lines would be longer; numbers never are.
+[[nodiscard]] std::string plain_text(const Table& table,
+                                     std::optional<std::size_t> width = std::nullopt);
 [[nodiscard]] std::string markdown(const Table& table);
 [[nodiscard]] std::string csv(const Table& table);
 
+/// "a_very_lo...r_a_name", of at most `columns`; unchanged where it is no longer than that.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t columns);
 /// "optimizer_state" as people read it: "optimizer state".
 [[nodiscard]] std::string spaced(std::string_view name);
 /// "25,557,032"

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "cli/commands.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/plan_report.hpp"
+#include "cli/progress.hpp"
 #include "cli/requested_step.hpp"
 #include "estimator/base/read_source.hpp"
 #include "gpu_probe/cuda/cuda_backend.hpp"
@@ -161,9 +163,11 @@ void say_verdict(const Proceedings& proceedings, Report& out) {
 Result<Answer> run_validate(const ValidateRequest& request) {
   auto source = read_source(request.plan, FileKind::plan);
   if (!source) return tl::unexpected(std::move(source.error()));
+  if (auto mistake = not_a_plan(**source)) return failure(*std::move(mistake));
   const auto plan = read_plan(std::move(*source));
   if (!plan) return tl::unexpected(plan.error());
 
+  const Progress progress("checking the plan");
   Proceedings proceedings;
   CudnnWorkspaceSource workspaces(plan->inputs.card, answer_folder(request.keep_answers));
   std::vector<Check> on_paper = validate_plan(*plan, workspaces).checks;

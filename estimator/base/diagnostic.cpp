@@ -7,6 +7,9 @@
 #include <iterator>
 #include <numeric>
 
+#include "estimator/base/printable.hpp"
+#include "estimator/base/severity.hpp"
+
 namespace stowage {
 
 tl::unexpected<Diagnostics> failure(std::string message, std::string hint) {
@@ -19,11 +22,7 @@ tl::unexpected<Diagnostics> failure(Diagnostic diagnostic) {
   return tl::unexpected(std::move(diagnostics));
 }
 
-namespace {
-
-constexpr int shown_width = 160;  // a longer line is shown around its caret
-
-std::string_view severity_name(Severity severity) {
+std::string_view to_string(Severity severity) {
   switch (severity) {
     case Severity::error:
       return "error";
@@ -34,6 +33,10 @@ std::string_view severity_name(Severity severity) {
   }
   return "error";
 }
+
+namespace {
+
+constexpr int shown_width = 160;  // a longer line is shown around its caret
 
 std::string_view line_of(std::string_view text, int line) {
   std::size_t begin = 0;
@@ -48,15 +51,29 @@ std::string_view line_of(std::string_view text, int line) {
   return rest;
 }
 
-// Tabs become one space and other control bytes '?', so that the caret stands under its column.
-std::string printable(std::string_view line) {
-  std::string shown(line);
-  for (char& c : shown) {
-    if (c == '\t')
-      c = ' ';
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      c = '?';
+// A line of a source as it is shown, and under which of its columns a byte of it stands.
+struct ShownLine {
+  std::string text;
+  std::size_t begin = 0;  ///< columns [begin, end) show the span
+  std::size_t end = 0;
+};
+
+// Tabs become one space, so that the caret stands under its column.
+ShownLine shown_line(std::string_view line, std::size_t from, std::size_t length) {
+  ShownLine shown;
+  std::size_t columns = 0;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t bytes = first_piece(line.substr(at)).bytes;
+    const std::string_view piece = line.substr(at, bytes);
+    const std::string text = piece == "\t" ? std::string(" ") : printable_line(piece);
+    if (at <= from) shown.begin = columns;
+    columns += column_count(text);
+    if (at < from + length) shown.end = columns;
+    shown.text += text;
+    at += bytes;
   }
+  if (from >= line.size()) shown.begin = columns;
+  shown.end = std::max(shown.end, shown.begin + 1);
   return shown;
 }
 
@@ -66,26 +83,27 @@ void render_excerpt(std::string& out, const SourceSpan& span) {
   const auto column = static_cast<std::size_t>(std::max(span.column - 1, 0));
   std::size_t begin = 0;
   if (line.size() > shown_width && column > shown_width / 2) begin = column - shown_width / 2;
-  const std::string shown = printable(line.substr(std::min(begin, line.size()), shown_width));
-  out += fmt::format("  {}\n", shown);
-  const std::size_t at = std::min(column - std::min(begin, column), shown.size());
-  const std::size_t room = std::max<std::size_t>(shown.size() - at, 1);
-  const std::size_t length =
-      std::clamp<std::size_t>(static_cast<std::size_t>(std::max(span.length, 1)), 1, room);
-  out += fmt::format("  {}^{}\n", std::string(at, ' '), std::string(length - 1, '~'));
+  begin = std::min(begin, line.size());
+  const ShownLine shown =
+      shown_line(line.substr(begin, shown_width), column - std::min(begin, column),
+                 static_cast<std::size_t>(std::max(span.length, 1)));
+  out += fmt::format("  {}\n", shown.text);
+  out += fmt::format("  {}^{}\n", std::string(shown.begin, ' '),
+                     std::string(shown.end - shown.begin - 1, '~'));
 }
 
 void render_one(std::string& out, const Diagnostic& diagnostic) {
   if (diagnostic.span.source) {
-    out += diagnostic.span.source->name;
+    out += printable_line(diagnostic.span.source->name);
     if (diagnostic.span.line > 0) {
       out += fmt::format(":{}:{}", diagnostic.span.line, diagnostic.span.column);
     }
     out += ": ";
   }
-  out += fmt::format("{}: {}\n", severity_name(diagnostic.severity), diagnostic.message);
+  out +=
+      fmt::format("{}: {}\n", to_string(diagnostic.severity), printable_text(diagnostic.message));
   if (diagnostic.span.source && diagnostic.span.line > 0) render_excerpt(out, diagnostic.span);
-  if (!diagnostic.hint.empty()) out += fmt::format("  {}\n", diagnostic.hint);
+  if (!diagnostic.hint.empty()) out += fmt::format("  {}\n", printable_text(diagnostic.hint));
   for (const Diagnostic& note : diagnostic.notes) render_one(out, note);
 }
 

@@ -1,13 +1,14 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
-#include <optional>
 
+#include "estimator/base/name_match.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/model/variant.hpp"
+#include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 
@@ -19,22 +20,43 @@ Result<SourceTextPtr> read_description(const fs::path& path) {
   return read_source(path.string(), FileKind::description);
 }
 
-// Letters and digits alone, in lower case: what "ResNet_50" and "resnet50" have in common.
-std::string folded(std::string_view name) {
-  std::string text;
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) continue;
-    text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+// What a folded name means by the aliases' file; "" where that does not say (or is not there).
+Result<std::string> meaning_of(const std::string& folded, const std::string& directory) {
+  const fs::path path = fs::path(directory).parent_path() / "model-aliases.yaml";
+  std::error_code code;
+  if (!fs::exists(path, code)) return std::string();
+  const auto source = read_description(path);
+  if (!source) return tl::unexpected(source.error());
+  const auto document = read_yaml(*source);
+  if (!document) return tl::unexpected(document.error());
+  const YamlNode& root = *document->root;
+  for (std::size_t i = 0; root.is_mapping() && i < root.entry_count(); ++i) {
+    if (folded_name(root.key(i).text) == folded) return folded_name(root.value(i).text);
   }
-  return text;
+  return std::string();
 }
 
-std::optional<fs::path> shipped_model(const std::string& name, const std::string& directory,
-                                      const std::vector<std::string>& names) {
-  for (const std::string& candidate : names) {
-    if (folded(candidate) == folded(name)) return fs::path(directory) / (candidate + ".yaml");
+// A name of the catalogue, however it is spelt; an alias; or the beginning of one name alone.
+Result<std::string> shipped_name(const std::string& argument, const std::string& directory) {
+  const std::vector<std::string> names = model_names(directory);
+  const std::string folded = folded_name(argument);
+  const auto meaning = meaning_of(folded, directory);
+  if (!meaning) return tl::unexpected(meaning.error());
+  std::vector<std::string> begun;
+  for (const std::string& name : names) {
+    const std::string candidate = folded_name(name);
+    if (candidate == folded || candidate == *meaning) return name;
+    if (!folded.empty() && candidate.starts_with(folded)) begun.push_back(name);
   }
-  return std::nullopt;
+  if (begun.size() == 1) return begun.front();
+  const std::string message = fmt::format("there is no model '{}'", argument);
+  if (begun.size() > 1) {
+    return failure(message, fmt::format("there are {}", fmt::join(begun, ", ")));
+  }
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  std::string hint = did_you_mean(argument, candidates);
+  if (hint.empty()) hint = "a model is a file, '-' or one that 'stowage models' lists";
+  return failure(message, std::move(hint));
 }
 
 bool is_path(const std::string& argument) {
@@ -45,12 +67,9 @@ Result<SourceTextPtr> find_shipped(const std::string& name, const std::string& d
   std::error_code code;
   const fs::path shipped = fs::path(directory) / (name + ".yaml");
   if (fs::exists(shipped, code)) return read_description(shipped);
-  const std::vector<std::string> names = model_names(directory);
-  if (const auto path = shipped_model(name, directory, names)) return read_description(*path);
-  const std::vector<std::string_view> candidates(names.begin(), names.end());
-  std::string hint = did_you_mean(name, candidates);
-  if (hint.empty()) hint = "a model is a file, '-' or one that 'stowage models' lists";
-  return failure(fmt::format("there is no model '{}'", name), std::move(hint));
+  const auto shipped_as = shipped_name(name, directory);
+  if (!shipped_as) return tl::unexpected(shipped_as.error());
+  return read_description(fs::path(directory) / (*shipped_as + ".yaml"));
 }
 
 Result<SourceTextPtr> find_text(const std::string& argument, const std::string& directory) {

@@ -86,7 +86,14 @@ class Proposals {
     auto whole = make_case(request_.lowering.micro_batches);
     if (!whole) return tl::unexpected(whole.error());
     const Plan all_gpu = assemble_all_gpu(*whole);
+    if (options_.has_plan && memory_floor(whole->free_updates).bytes <= request_.budget) {
+      options_.has_plan();
+    }
     auto cheapest_plan = cheapest(*whole);
+    if (cheapest_plan && is_cancelled()) {
+      cheapest_plan->totals.pcie_lower_bound = trivial_pcie_bound(*whole, *cheapest_plan);
+      return std::vector{*std::move(cheapest_plan)};
+    }
     if (cheapest_plan) {
       if (all_gpu.totals.arena <= request_.budget) {
         plans_.push_back(finish(*whole, "all-gpu", all_gpu, *cheapest_plan));
@@ -109,6 +116,13 @@ class Proposals {
   }
 
  private:
+  [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
+
+  /// What needs no search to be known: whoever computes on the GPU alone uploads the inputs.
+  [[nodiscard]] static Bytes trivial_pcie_bound(const Case& of, const Plan& plan) {
+    return computes_on_cpu(plan) ? Bytes() : std::min(pcie(plan), input_bytes(of.step));
+  }
+
   [[nodiscard]] std::int64_t whole_batch_parts() const { return request_.lowering.micro_batches; }
 
   Result<Case> make_case(int micro_batches) {
@@ -271,7 +285,7 @@ class Proposals {
         std::min(request_.batch, most_micro_batches(*whole.step.graph, whole_batch_parts()));
     for (std::int64_t parts = whole_batch_parts() + 1; parts <= most; ++parts) {
       if (request_.batch % parts != 0 || parts % whole_batch_parts() != 0) continue;
-      if (options_.cancelled && options_.cancelled()) break;
+      if (is_cancelled()) break;
       auto part = make_case(static_cast<int>(parts));
       if (!part || std::ssize(part->step.graph->nodes) > most_nodes) break;
       const Bytes all_gpu =

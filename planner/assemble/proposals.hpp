@@ -35,7 +35,10 @@ struct PlanRequest {
 struct ProposalOptions {
   double time_limit_seconds = 10;  ///< for each proposal
   double target_gap = 0.01;        ///< of the overhead, as solve's
+  /// Polled; once true, the search ends with the plans that there are.
   std::function<bool()> cancelled = {};
+  /// Called as soon as there is a plan to end with.
+  std::function<void()> has_plan = {};
 };
 
 /// In the order above; at least one. Every plan's arena is within the budget, and its bounds are

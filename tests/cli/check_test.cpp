@@ -218,7 +218,8 @@ TEST_CASE("batch on a card that holds not even one sample") {
 TEST_CASE("a card must be named, and mistakes in it are told") {
   CHECK(stowage_program({"check", "mlp"}).err ==
         "<command line>: error: a card is missing: --gpu NAME or --gpu-memory SIZE\n"
-        "  stowage gpus lists the names\n");
+        "  stowage gpus lists the names; without a card, stowage summary mlp --batch 1 says what "
+        "the tensors take\n");
   CHECK(stowage_program({"check", "mlp", "--gpu", "rtx3090", "--compute-capability", "8"}).err ==
         "<command line>: error: --compute-capability is for the generic card of a bare "
         "--gpu-memory, not for --gpu\n");
@@ -383,7 +384,8 @@ TEST_CASE("one file that is no model leaves the others in the list") {
                           "'rellu'\n"
                           "  layers: [rellu, linear]\n"
                           "           ^~~~~\n"
-                          "  and 1 more mistake: stowage summary bad\n");
+                          "  and 1 more mistake: stowage summary bad --configs " +
+                          folder.path() + "\n");
 }
 
 TEST_CASE("the catalogues list what they have") {
@@ -405,6 +407,67 @@ TEST_CASE("the catalogues list what they have") {
         "<command line>: error: there is no operator 'con2d'\n  did you mean 'conv2d'?\n");
   CHECK(stowage_program({"gpus", "--format", "csv"}).out.find("GeForce RTX 3090\n") !=
         std::string::npos);
+}
+
+TEST_CASE("a catalogue lists what has the asked-for part in its name") {
+  const auto names = [](const std::string& catalogue, const std::string& part) {
+    std::vector<std::string> all;
+    const json listed = parsed(stowage_program({catalogue, part, "--format", "json"}));
+    for (const json& row : listed[catalogue]) all.push_back(row["name"]);
+    return all;
+  };
+  CHECK(names("models", "ResNet-1") ==
+        std::vector<std::string>{"resnet101", "resnet152", "resnet18"});
+  CHECK(names("gpus", "3090") ==
+        std::vector<std::string>{"GeForce RTX 3090", "GeForce RTX 3090 Ti"});
+  CHECK(names("gpus", "ti 3090") == std::vector<std::string>{"GeForce RTX 3090 Ti"});
+  const Outcome none = stowage_program({"models", "rasnet"});
+  CHECK(none.exit_code == 2);
+  CHECK(none.err ==
+        "<command line>: error: no model has 'rasnet' in its name\n"
+        "  stowage models lists them all\n");
+}
+
+TEST_CASE("of a card of which nothing is left nothing is available") {
+  const Outcome none = stowage_program({"check", "-", "--gpu", "rtx3090", "--runtime", "ideal",
+                                        "--in-use", "20GiB", "--reserve", "9GiB"},
+                                       {.input = small_net});
+  CHECK(none.exit_code == 1);
+  CHECK(none.out.find("-5.3 GiB available") == std::string::npos);
+  CHECK(none.out.find(" wanted, nothing available on GeForce RTX 3090, ") != std::string::npos);
+  CHECK(none.out.find("missing before the step begins\n") != std::string::npos);
+}
+
+TEST_CASE("check's CSV has the verdict and the sums in front of the tensors") {
+  const auto lines = [](const std::string& memory) {
+    const Outcome checked = stowage_program(
+        {"check", "-", "-b", "10000", "--gpu-memory", memory, "--runtime=ideal", "--format=csv"},
+        {.input = small_net});
+    CHECK(checked.exit_code == (memory == "8GiB" ? 0 : 1));
+    return checked.out;
+  };
+  const std::string fits = lines("8GiB");
+  CHECK(fits.starts_with("row,bytes,cumulative_share,class,layer,name\nverdict,"));
+  CHECK(fits.find(",,,,fits\nsum,") != std::string::npos);
+  CHECK(fits.find("\ntensor,") != std::string::npos);
+  CHECK(lines("1MiB").find(",,,,does_not_fit\nsum,") != std::string::npos);
+}
+
+TEST_CASE("summary says what a step's tensors take at a batch, without a card") {
+  const json told =
+      parsed(stowage_program({"summary", "vgg16", "-b", "8", "--format", "json"}))["memory"];
+  const json checked = parsed(stowage_program({"check", "vgg16", "-b", "8", "--gpu-memory", "80GiB",
+                                               "--runtime", "ideal", "--format=json"}));
+  CHECK(told["batch"] == 8);
+  CHECK(told["mode"] == "train");
+  CHECK(told["footprint"]["parameter"] == checked["footprint"]["parameter"]);
+  // Beside the workspaces, which only a card has.
+  CHECK(told["peak_tensor_bytes"].get<std::int64_t>() <=
+        checked["peak"]["tensor_bytes"].get<std::int64_t>());
+  std::int64_t sum = 0;
+  for (const auto& [name, bytes] : told["footprint"].items()) sum += bytes.get<std::int64_t>();
+  CHECK(sum == told["peak_tensor_bytes"]);
+  CHECK(parsed(stowage_program({"summary", "vgg16", "--format", "json"}))["memory"].is_null());
 }
 
 }  // namespace stowage

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <sstream>
 
 #include "cli/arguments.hpp"
@@ -60,6 +61,36 @@ TEST_CASE("values are read with either spelling, defaults come from the table") 
     CHECK_FALSE(arguments->given("format"));
     CHECK_FALSE(arguments->text("precision").has_value());
     CHECK_FALSE(arguments->text("output").has_value());
+  }
+}
+
+TEST_CASE("options and values go by the names that other tools give them") {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"m", "-b", "8", "--dtype", "float16", "--runtime", "torch"},
+        std::vector<std::string>{"m", "--batch-size=8", "--precision=half", "--runtime=pytorch"},
+        std::vector<std::string>{"m", "--batch", "8", "--dtype=fp16", "--runtime", "torch"}}) {
+    const auto arguments = parse(words);
+    REQUIRE(arguments);
+    CHECK(arguments->integer("batch") == 8);
+    CHECK(arguments->text("precision") == "fp16");
+    CHECK(arguments->text("runtime") == "pytorch");
+  }
+  CHECK(parse({"m", "--runtime", "tf"})->text("runtime") == "tensorflow");
+  CHECK(parse({"m", "--dtype", "bfloat16"})->text("precision") == "bf16");
+  CHECK(complaint({"m", "-b", "1", "--batch-size", "2"}) ==
+        "<command line>: error: --batch is given twice\n");
+  CHECK(complaint({"m", "--batch-size"}) == "<command line>: error: --batch needs a value: N\n");
+}
+
+TEST_CASE("a synonym stands for a choice of its option, and no name is given twice") {
+  std::set<std::string_view> names;
+  for (const OptionSpec& option : option_table()) {
+    CHECK(names.insert(option.name).second);
+    for (const std::string_view alias : option.aliases) CHECK(names.insert(alias).second);
+    for (const auto& [word, meaning] : option.synonyms) {
+      CHECK(std::count(option.choices.begin(), option.choices.end(), meaning) == 1);
+      CHECK(std::count(option.choices.begin(), option.choices.end(), word) == 0);
+    }
   }
 }
 

@@ -96,8 +96,8 @@ TEST_CASE("a plan within the budget is written, checked on paper and run on the 
 
   CHECK(paper["checks"].back()["name"] == "source not compared");
   CHECK(paper["checks"].back()["detail"] == "--source compares");
-  const json compared = parsed(
-      stowage_program({"validate", path, "--model-only", "--source", "--format", "json"}));
+  const json compared =
+      parsed(stowage_program({"validate", path, "--model-only", "--source", "--format", "json"}));
   CHECK(compared["checks"].back()["name"] == "source");
   CHECK(compared["checks"].back()["passed"] == true);
 
@@ -303,7 +303,7 @@ TEST_CASE("a model is drawn with its layers") {
   const Outcome later = stowage_program({"export", "mlp", "--to", "deepspeed"});
   CHECK(later.exit_code == 2);
   CHECK(later.err ==
-        "<command line>: error: --to deepspeed is not served yet; it comes in a later version\n"
+        "<command line>: error: --to deepspeed is not supported yet\n"
         "  --to takes dot\n");
 }
 

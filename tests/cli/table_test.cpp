@@ -94,6 +94,29 @@ TEST_CASE("long tables fold into others, with the others' sum") {
   CHECK(folded(table, 4).rows.size() == 5);
 }
 
+TEST_CASE("a long text is shortened in the middle, by characters") {
+  CHECK(shortened("short", 5) == "short");
+  CHECK(shortened("a longer name", 9) == "a l...ame");
+  CHECK(shortened("a longer name", 10) == "a lo...ame");
+  CHECK(shortened("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 5) == "\xc3\xa9...\xc3\xa9");
+  CHECK(shortened("anything", 2) == "..");
+}
+
+TEST_CASE("with a width the widest texts give way, and no number does") {
+  Table table{.columns = {{"Size", "bytes"}, {"Layer", "layer"}, {"Name", "name"}}};
+  table.rows.push_back({{Bytes(1536), std::string("encoder.layer.11.attention"),
+                         std::string("a_name_of_twenty_one_")}});
+  CHECK(plain_text(table, 60) ==
+        "     Size  Layer                       Name\n"
+        "  1.5 KiB  encoder.layer.11.attention  a_name_of_twenty_one_\n");
+  CHECK(plain_text(table, 50) ==
+        "     Size  Layer               Name\n"
+        "  1.5 KiB  encoder....tention  a_name_o...nty_one_\n");
+  CHECK(plain_text(table, 20) ==
+        "     Size  Layer         Name\n"
+        "  1.5 KiB  encod...tion  a_nam...one_\n");
+}
+
 TEST_CASE("csv is exact and quoted, markdown escapes its bars") {
   Table table{.columns = {{"Size", "bytes"}, {"Name", "name"}, {"Time", "seconds"}}};
   table.rows.push_back({{Bytes(1536), std::string("a,\"b\"|c"), Duration{0.25}}});
@@ -114,7 +137,7 @@ TEST_CASE("json keeps its order, its integers and other people's bytes") {
   Report report;
   report.json = {{"b", Bytes(1LL << 40)}, {"a", Json::Array{1, 2.5, true, Json()}}};
   report.json.emplace_back("text", std::string("caf\xe9"));
-  CHECK(render(report, Format::json, false) ==
+  CHECK(render(report, Format::json, {}) ==
         "{\n  \"schema_version\": 1,\n  \"b\": 1099511627776,\n  \"a\": [\n    1,\n    2.5,\n"
         "    true,\n    null\n  ],\n  \"text\": \"caf\xef\xbf\xbd\"\n}\n");
 }
@@ -122,8 +145,8 @@ TEST_CASE("json keeps its order, its integers and other people's bytes") {
 TEST_CASE("colour only where it is asked for") {
   Report report;
   report.say("fits", Tone::good);
-  CHECK(render(report, Format::table, false) == "fits\n");
-  CHECK(render(report, Format::table, true) == "\x1b[32mfits\x1b[0m\n");
+  CHECK(render(report, Format::table, {}) == "fits\n");
+  CHECK(render(report, Format::table, {.colour = true}) == "\x1b[32mfits\x1b[0m\n");
 }
 
 }  // namespace stowage

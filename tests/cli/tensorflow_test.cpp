@@ -35,9 +35,9 @@ TEST_CASE("the options of TensorFlow's pool are for its runtime, and for each ot
         "<command line>: error: --memory-limit and --memory-fraction both say how large the pool "
         "is; give one\n");
   CHECK(complaint({"--runtime", "tensorflow", "--virtual-gpus", "2"}) ==
-        "<command line>: error: --virtual-gpus wants the --memory-limit of each of them\n");
+        "<command line>: error: --virtual-gpus needs --memory-limit, the size of each of them\n");
   CHECK(complaint({"--runtime", "tensorflow", "--gpus", "2"}) ==
-        "<command line>: error: --gpus is not served with --runtime tensorflow\n"
+        "<command line>: error: --gpus does not apply to --runtime tensorflow\n"
         "  --virtual-gpus are logical devices of one card\n");
 }
 

@@ -4,7 +4,10 @@
 #include <filesystem>
 #include <string>
 
+#include "estimator/base/name_match.hpp"
 #include "estimator/model/load_model.hpp"
+#include "estimator/text/yaml_document.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace stowage {
 
@@ -33,6 +36,40 @@ TEST_CASE("a model is a file, else a shipped name") {
   CHECK(outcome("nets/none.yaml") == "error: there is no file 'nets/none.yaml'\n");
   CHECK(outcome(shipped) == "error: '" + shipped + "' is a folder\n");
   CHECK(outcome("") == "error: the model's name is empty\n");
+}
+
+TEST_CASE("other names of models, and beginnings of one name alone, are understood") {
+  CHECK(outcome("bert-base-uncased") == shipped + "/bert-base.yaml");
+  CHECK(outcome("GPT2-small") == shipped + "/gpt2.yaml");
+  CHECK(outcome("squeezenet") == shipped + "/squeezenet1_0.yaml");
+  CHECK(outcome("swin") == shipped + "/swin_t.yaml");
+}
+
+TEST_CASE("the beginning of several names lists them") {
+  CHECK(outcome("bert") == "error: there is no model 'bert'\n  there are bert-base, bert-large\n");
+  CHECK(outcome("llama3") ==
+        "error: there is no model 'llama3'\n  there are llama-3-8b, llama-3.2-1b\n");
+  CHECK(outcome("vit") ==
+        "error: there is no model 'vit'\n"
+        "  there are vit_b_16, vit_base_patch16_224, vit_small_patch16_224, "
+        "vit_tiny_patch16_224\n");
+}
+
+TEST_CASE("every alias means a model that is there, and is no model's own name") {
+  const auto source = std::make_shared<const SourceText>(SourceText{
+      "model-aliases.yaml", testing::file_text(STOWAGE_SOURCE_DIR "/configs/model-aliases.yaml")});
+  const auto document = read_yaml(source);
+  REQUIRE(document);
+  const std::vector<std::string> names = model_names(shipped);
+  REQUIRE(document->root->entry_count() > 0);
+  for (std::size_t i = 0; i < document->root->entry_count(); ++i) {
+    const std::string alias = document->root->key(i).text;
+    CAPTURE(alias);
+    CHECK(std::count(names.begin(), names.end(), document->root->value(i).text) == 1);
+    CHECK(std::none_of(names.begin(), names.end(), [&](const std::string& name) {
+      return folded_name(name) == folded_name(alias);
+    }));
+  }
 }
 
 TEST_CASE("the shipped names are sorted") {

@@ -1,0 +1,29 @@
+// Advice that can be typed as printed: another command about the same model, card and settings, in
+// its user's own words.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stowage {
+
+/// A command line as it was typed, told apart into its words.
+struct TypedWords {
+  std::vector<std::string> positionals;
+  std::map<std::string, std::vector<std::string>> options;  ///< by name; a flag's value is ""
+};
+
+struct AdviceChanges {
+  std::map<std::string, std::string> set = {};  ///< options that get another value; "" of a flag
+  std::vector<std::string> drop = {};           ///< options that are left out
+};
+
+/// "stowage plan net.yaml --gpu rtx3090 --batch 64", quoted for a shell. Of the options those
+/// about the model, the step and the card that `command` takes too, in the order of the command's
+/// table; then what `changes` sets.
+[[nodiscard]] std::string advice(const TypedWords& typed, std::string_view command,
+                                 const AdviceChanges& changes = {});
+
+}  // namespace stowage

@@ -1,0 +1,33 @@
+#include "cli/diagnostics_json.hpp"
+
+#include "cli/report.hpp"
+#include "estimator/base/severity.hpp"
+
+namespace stowage {
+
+namespace {
+
+Json::Array json_of(std::span<const Diagnostic> diagnostics) {
+  Json::Array all;
+  for (const Diagnostic& diagnostic : diagnostics) {
+    const SourceSpan& span = diagnostic.span;
+    const bool has_place = span.source && span.line > 0;
+    all.emplace_back(
+        Json::Object{{"severity", to_string(diagnostic.severity)},
+                     {"message", diagnostic.message},
+                     {"file", span.source ? Json(span.source->name) : Json()},
+                     {"line", has_place ? Json(span.line) : Json()},
+                     {"column", has_place ? Json(span.column) : Json()},
+                     {"hint", diagnostic.hint.empty() ? Json() : Json(diagnostic.hint)},
+                     {"notes", json_of(diagnostic.notes)}});
+  }
+  return all;
+}
+
+}  // namespace
+
+Json diagnostics_json(std::span<const Diagnostic> diagnostics) {
+  return Json::Object{{"schema_version", schema_version}, {"diagnostics", json_of(diagnostics)}};
+}
+
+}  // namespace stowage

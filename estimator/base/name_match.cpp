@@ -1,0 +1,26 @@
+#include "estimator/base/name_match.hpp"
+
+#include <cctype>
+
+namespace stowage {
+
+std::string folded_name(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) continue;
+    text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return text;
+}
+
+bool has_words(std::string_view name, std::string_view filter) {
+  const std::string folded = folded_name(name);
+  while (!filter.empty()) {
+    const std::size_t space = filter.find(' ');
+    if (folded.find(folded_name(filter.substr(0, space))) == std::string::npos) return false;
+    filter = space == std::string_view::npos ? std::string_view() : filter.substr(space + 1);
+  }
+  return true;
+}
+
+}  // namespace stowage

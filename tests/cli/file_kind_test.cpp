@@ -1,0 +1,90 @@
+#include "cli/file_kind.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/cli/program.hpp"
+
+namespace stowage {
+
+using testing::Outcome;
+using testing::stowage_program;
+using testing::TemporaryFolder;
+using namespace std::string_literals;
+
+TEST_CASE("a file's kind is told by its content") {
+  const auto kind = [](const std::string& content) { return foreign_kind(content).value_or("-"); };
+  CHECK(kind("model: a\nlayers: []\n") == "-");
+  CHECK(kind("") == "-");
+  CHECK(kind("{\"model\": \"a\", \"layers\": []}") == "-");
+  // torch.onnx: ir_version 8, producer_name "pytorch"
+  CHECK(kind("\x08\x08\x12\x07pytorch\x1a\x05"s
+             "2.1.0:\x90\x01") == "an ONNX model");
+  CHECK(kind("\x89HDF\r\n\x1a\n\x00\x00"s) == "HDF5 (weights, or a Keras model)");
+  CHECK(kind("PK\x03\x04\x00\x00\x08\x08\x00\x00"s
+             "archive/data.pkl\x80\x02") == "a PyTorch checkpoint");
+  CHECK(kind("PK\x03\x04"s
+             "net/data.pkl net/code/__torch__.py") == "a TorchScript model");
+  CHECK(kind("PK\x03\x04"s
+             "metadata.json config.json model.weights.h5") == "a Keras model");
+  CHECK(kind("PK\x03\x04word/document.xml") == "a zip archive");
+  CHECK(kind("\x38\x00\x00\x00\x00\x00\x00\x00{\"weight\":{\"dtype\":\"F32\""s) ==
+        "safetensors (weights without a network)");
+  CHECK(kind("GGUF\x03\x00\x00\x00"s) == "a GGUF model");
+  CHECK(kind("\x1f\x8b\x08\x00"s) == "gzip-compressed");
+  CHECK(kind("\x80\x04\x95\x10"s) == "a Python pickle");
+  CHECK(kind("\x7f"
+             "ELF\x02\x01"s) == "a program or a library");
+  CHECK(kind("abc\0def"s) == "binary");
+  CHECK(kind("import torch\nmodel = torch.nn.Linear(2, 3)\n") == "a program's source");
+  CHECK(kind("{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\"}") ==
+        "JSON of a Hugging Face configuration");
+  CHECK(kind("{\"class_name\": \"Functional\", \"config\": {}}") == "JSON of a Keras model");
+  CHECK(kind("{\"schema_version\": 1, \"verdict\": \"fits\"}") ==
+        "JSON that stowage printed as a result");
+  CHECK(kind(" {\"a\": 1}") == "JSON of another kind");
+}
+
+TEST_CASE("a plan, a card or a foreign file where a model is wanted is named as what it is") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& name, const std::string& content) {
+    const std::string path = folder.file(name, content);
+    const Outcome outcome = stowage_program({"summary", path});
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    std::string text = outcome.err;
+    for (std::size_t at; (at = text.find(folder.path() + "/")) != std::string::npos;) {
+      text.erase(at, folder.path().size() + 1);
+    }
+    return text;
+  };
+  CHECK(refused("p.yaml", "# a plan\nstowage_plan: 3\nname: cheapest\n") ==
+        "error: 'p.yaml' is a plan, not a model's description\n"
+        "  stowage validate p.yaml checks it\n");
+  CHECK(refused("my card.yaml", "name: lab\ncompute_capability: 7.5\n") ==
+        "error: 'my card.yaml' is a card's file, not a model's description\n"
+        "  --gpu 'my card.yaml' takes it, beside a model\n");
+  CHECK(refused("host.yaml", "name: desk\nmemory: 32 GiB\npinned_limit: 16 GiB\n") ==
+        "error: 'host.yaml' is a host's file, not a model's description\n"
+        "  stowage plan takes it as --host host.yaml, beside a model\n");
+  CHECK(refused("net.onnx",
+                "\x08\x08\x12\x07pytorch\x1a\x05"s
+                "2.1.0") ==
+        "error: 'net.onnx' is an ONNX model, not a model's description\n"
+        "  docs/model-description.md says how a model is described; stowage models lists those "
+        "that came with the program\n");
+}
+
+TEST_CASE("a model where a plan is wanted is named as what it is") {
+  const Outcome model =
+      stowage_program({"validate", "-"}, {.input = "model: a\nlayers:\n  - relu\n"});
+  CHECK(model.exit_code == 2);
+  CHECK(model.err ==
+        "error: 'stdin' is a model's description, not a plan\n"
+        "  stowage plan - --gpu NAME -o plan.yaml makes a plan of it\n");
+  const Outcome zip = stowage_program({"validate", "-"}, {.input = "PK\x03\x04zip"});
+  CHECK(zip.err ==
+        "error: 'stdin' is a zip archive, not a plan\n"
+        "  stowage plan MODEL --gpu NAME -o plan.yaml makes a plan\n");
+}
+
+}  // namespace stowage

@@ -1,0 +1,54 @@
+// Ctrl-C while a plan is searched for.
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace stowage {
+
+using nlohmann::json;
+using testing::Outcome;
+using testing::RunningProgram;
+using testing::stowage_program;
+using testing::TemporaryFolder;
+
+namespace {
+
+std::vector<std::string> long_plan(const std::string& output) {
+  return {"plan", "resnet50", "--batch",  "64",   "--budget",     "3GiB",
+          "-o",   output,     "--format", "json", "--time-limit", "600"};
+}
+
+}  // namespace
+
+TEST_CASE("the first Ctrl-C gives the best plan so far, which is valid") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("plan.yaml");
+  RunningProgram program(long_plan(path));
+  REQUIRE(program.shows("Ctrl-C takes the best so far"));
+  program.send(SIGINT);
+  const Outcome outcome = program.wait();
+  CHECK(outcome.exit_code == 130);
+  INFO(outcome.err);
+  CHECK(outcome.err.find("warning: interrupted: these are the best plans so far\n") !=
+        std::string::npos);
+  const json answer = json::parse(outcome.out);
+  REQUIRE_FALSE(answer["plans"].empty());
+  CHECK(answer["written"] == path);
+  CHECK(stowage_program({"validate", path, "--model-only"}).exit_code == 0);
+}
+
+TEST_CASE("the second Ctrl-C ends the program, and nothing is written") {
+  const TemporaryFolder folder;
+  RunningProgram program(long_plan(folder.path("plan.yaml")));
+  REQUIRE(program.shows("Ctrl-C takes the best so far"));
+  program.send(SIGINT);
+  program.send(SIGINT);
+  const Outcome outcome = program.wait();
+  CHECK(outcome.exit_code == 130);
+  CHECK((folder.names().empty() || outcome.out.find("\"written\"") != std::string::npos));
+}
+
+}  // namespace stowage

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "cli/arguments.hpp"
 #include "cli/check_report.hpp"
 #include "cli/commands.hpp"
@@ -21,10 +24,16 @@ bool depends_on_batch(const CheckReport& report) {
   return !report.failure || report.failure->library.empty();
 }
 
-std::string what_would_do(std::int64_t largest, std::string_view model) {
-  if (largest > 0) {
-    return fmt::format("the largest batch that fits is {} (stowage batch {})",
-                       grouped_digits(largest), model);
+std::string what_would_do(const LargestBatch& largest, std::string_view model) {
+  const std::string size = grouped_digits(largest.batch);
+  if (largest.batch > 0 && largest.is_proven) {
+    return fmt::format("the largest batch that fits is {} (stowage batch {})", size, model);
+  }
+  if (largest.batch > 0) {
+    return fmt::format("a batch of {} fits; stowage batch {} looks for the largest", size, model);
+  }
+  if (!largest.is_proven) {
+    return fmt::format("stowage batch {} looks for the largest that fits", model);
   }
   return fmt::format(
       "not even a batch of 1 fits; stowage plan {} tries it with part of it on the host", model);
@@ -54,18 +63,20 @@ Result<std::optional<EvaluationReport>> evaluate(std::optional<std::int64_t> bat
 
 std::string say_evaluation(const EvaluationReport& evaluation) {
   const std::string size = grouped_digits(evaluation.batch);
-  if (evaluation.chunk_unlimited) {
-    return fmt::format("the evaluation of {} fits, and any larger one", size);
-  }
+  const LargestBatch& chunk = evaluation.chunk;
+  if (chunk.unlimited) return fmt::format("the evaluation of {} fits, and any larger one", size);
+  const std::string largest =
+      fmt::format("{}{}", chunk.is_proven ? "up to " : "at least ", grouped_digits(chunk.batch));
   if (evaluation.step.fits) {
-    return fmt::format("the evaluation of {} fits at once; up to {} would", size,
-                       grouped_digits(evaluation.largest_chunk));
+    return fmt::format("the evaluation of {} fits at once; {} would", size, largest);
   }
-  if (evaluation.largest_chunk == 0) {
-    return fmt::format("the evaluation of {} does not fit, not even one sample at a time", size);
+  if (chunk.batch > 0) {
+    return fmt::format("the evaluation of {} does not fit at once; in chunks of {} it does", size,
+                       largest);
   }
-  return fmt::format("the evaluation of {} does not fit at once; in chunks of up to {} it does",
-                     size, grouped_digits(evaluation.largest_chunk));
+  return chunk.is_proven
+             ? fmt::format("the evaluation of {} does not fit, not even one sample at a time", size)
+             : fmt::format("the evaluation of {} does not fit at once", size);
 }
 
 }  // namespace
@@ -97,6 +108,7 @@ Result<Answer> run_check(const CheckRequest& request) {
   answer.exit_code = report.fits ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
   out.notes = notes_of(*requested);
+  std::ranges::move(cudnn_notes(cudnn), std::back_inserter(out.notes));
   out.json = check_json(report, card);
   out.json.emplace_back("settings", settings_json(told, batch, to_string(settings.runtime)));
   out.json.emplace_back("software", stack_json(settings.stack));
@@ -146,11 +158,12 @@ Result<Answer> run_check(const CheckRequest& request) {
     out.json.emplace_back("evaluation", evaluation_json(**evaluation));
   }
   if (!training.fits && depends_on_batch(training) && !document.fixed_batch) {
-    const auto batches = find_batch(document.graph, card, {.check = settings}, workspaces);
-    if (!batches) return tl::unexpected(batches.error());
-    const std::int64_t largest = batches->largest * replica_count(settings);
-    out.say("  " + what_would_do(largest, document.graph->model));
-    out.json.emplace_back("largest_batch", largest);
+    auto largest = look_for_largest(document.graph, card, settings, workspaces);
+    if (!largest) return tl::unexpected(largest.error());
+    largest->batch *= replica_count(settings);
+    out.say("  " + what_would_do(*largest, document.graph->model));
+    out.json.emplace_back("largest_batch", largest->batch);
+    out.json.emplace_back("largest_batch_is_proven", largest->is_proven);
   }
   return answer;
 }

@@ -13,6 +13,7 @@
 #include "cli/help.hpp"
 #include "cli/option.hpp"
 #include "cli/version.hpp"
+#include "gpu_probe/cudnn/library_places.hpp"
 
 namespace stowage {
 
@@ -74,6 +75,15 @@ ExitCode run_program(std::span<const std::string> words) {
   if (!arguments) {
     complain(arguments.error());
     return ExitCode::bad_input;
+  }
+  if (const auto folder = arguments->text("cudnn")) {
+    if (!has_cudnn(*folder)) {
+      complain({command_line_error(
+          fmt::format("--cudnn: there is no {} in '{}'", cudnn_file, *folder),
+          "cuDNN's root, its lib/ or the Python environment that it is installed in")});
+      return ExitCode::bad_input;
+    }
+    use_cudnn_in(*folder);
   }
   const Result<Answer> answer = command->run(*arguments);
   if (!answer) {

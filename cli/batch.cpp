@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -8,6 +9,7 @@
 #include "cli/replicas.hpp"
 #include "cli/requested_step.hpp"
 #include "cli/step_report.hpp"
+#include "cli/workspace_report.hpp"
 #include "estimator/check/batch_search.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
@@ -27,6 +29,7 @@ Table curve_table(const BatchReport& report) {
 Json accumulation_json(const BatchReport& report) {
   if (!report.accumulation) return {};
   return Json::Object{{"global_batch", report.accumulation->global_batch},
+                      {"gpus", report.accumulation->gpus},
                       {"micro_batch", report.accumulation->micro_batch},
                       {"steps", report.accumulation->steps}};
 }
@@ -37,15 +40,21 @@ Json::Object json_of(const BatchReport& report, const Card& card, const CheckSet
     curve.emplace_back(Json::Object{{"batch", point.batch}, {"device_bytes", point.device_bytes}});
   }
   const Bytes available = card.cuda_total - settings.in_use - settings.reserve;
-  Json recommended_bytes;
-  if (report.at_recommended) recommended_bytes = report.at_recommended->device_bytes;
+  const auto of = [](const std::optional<CheckReport>& at, Bytes CheckReport::*bytes) {
+    return at ? Json((*at).*bytes) : Json();
+  };
   return {{"device", Json::Object{{"name", card.name},
                                   {"total_bytes", card.cuda_total},
                                   {"available_bytes", available}}},
           {"largest", report.largest},
           {"largest_safe", report.largest_safe},
           {"recommended", report.recommended},
-          {"recommended_device_bytes", std::move(recommended_bytes)},
+          {"largest_device_bytes", of(report.at_largest, &CheckReport::device_bytes)},
+          {"largest_headroom_bytes", of(report.at_largest, &CheckReport::headroom)},
+          {"recommended_device_bytes", of(report.at_recommended, &CheckReport::device_bytes)},
+          {"recommended_headroom_bytes", of(report.at_recommended, &CheckReport::headroom)},
+          {"margin_bytes", report.margin},
+          {"keeps_margin", report.keeps_margin},
           {"unlimited", report.unlimited},
           {"all_tried", report.all_tried},
           {"curve", std::move(curve)},
@@ -60,6 +69,30 @@ BatchReport of_all_replicas(BatchReport report, std::int64_t replicas) {
   }
   for (CurvePoint& point : report.curve) point.batch *= replicas;
   return report;
+}
+
+std::string say_largest(const BatchReport& report) {
+  std::string text =
+      fmt::format("the largest batch that fits is {}, {} to spare", grouped_digits(report.largest),
+                  format_bytes(report.at_largest->headroom));
+  const std::int64_t releases = report.at_largest->releases;
+  if (releases == 1) text += " after PyTorch has given its cache back once";
+  if (releases > 1)
+    text += fmt::format(" after PyTorch has given its cache back {} times", releases);
+  if (report.largest_safe < report.largest) {
+    text += fmt::format("; all up to {} fit", grouped_digits(report.largest_safe));
+  }
+  return text;
+}
+
+std::string say_recommended(const BatchReport& report, const Card& card) {
+  const auto [wanted, available] =
+      format_apart(report.at_recommended->device_bytes, report.at_recommended->available_bytes);
+  return fmt::format("use --batch {}: {} of the {} available on {}, {} to spare ({} --margin {})",
+                     report.recommended, wanted, available, card.name,
+                     format_bytes(report.at_recommended->headroom),
+                     report.keeps_margin ? "at least" : "no batch leaves",
+                     format_bytes(report.margin));
 }
 
 void say_verdict(const BatchReport& report, const Card& card, Report& out) {
@@ -83,28 +116,19 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
     out.say(fmt::format("memory does not grow with the batch up to {}",
                         grouped_digits(largest_searched_batch)));
   }
-  std::string largest =
-      fmt::format("the largest batch that fits is {}", grouped_digits(report.largest));
-  if (report.largest_safe < report.largest) {
-    largest += fmt::format("; all up to {} do", grouped_digits(report.largest_safe));
-  }
-  out.say(largest);
+  out.say(say_largest(report));
   if (!report.all_tried) {
     out.say("  (there are too many to try them all)");
   }
   if (report.accumulation) {
-    out.say(fmt::format("a global batch of {}: {} steps of {}, gradients accumulated",
-                        grouped_digits(report.accumulation->global_batch),
-                        grouped_digits(report.accumulation->steps),
-                        grouped_digits(report.accumulation->micro_batch)));
+    const Accumulation& accumulation = *report.accumulation;
+    out.say(fmt::format(
+        "a global batch of {}: {} {} of {}{}, gradients accumulated",
+        grouped_digits(accumulation.global_batch), grouped_digits(accumulation.steps),
+        accumulation.steps == 1 ? "step" : "steps", grouped_digits(accumulation.micro_batch),
+        accumulation.gpus > 1 ? fmt::format(" on each of {} GPUs", accumulation.gpus) : ""));
   }
-  std::string use = fmt::format("use --batch {}", report.recommended);
-  if (report.at_recommended) {
-    const auto [wanted, available] =
-        format_apart(report.at_recommended->device_bytes, report.at_recommended->available_bytes);
-    use += fmt::format(": {} of the {} available on {}", wanted, available, card.name);
-  }
-  out.say(use, Tone::good);
+  if (report.at_recommended) out.say(say_recommended(report, card), Tone::good);
 }
 
 }  // namespace
@@ -126,7 +150,8 @@ Result<Answer> run_batch(const BatchRequest& request) {
   const Card& card = requested->card.card;
   CudnnWorkspaceSource cudnn(card, answer_folder(request.step.keep_answers));
   RuntimeWorkspaceSource workspaces(cudnn, settings.runtime);
-  BatchSettings search{.check = settings, .global_batch = request.global_batch};
+  BatchSettings search{
+      .check = settings, .margin = request.margin, .global_batch = request.global_batch};
   const std::int64_t replicas = replica_count(settings);
   if (search.global_batch) {
     if (requested->accumulating == nullptr) {
@@ -146,6 +171,7 @@ Result<Answer> run_batch(const BatchRequest& request) {
   answer.exit_code = report->largest > 0 ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
   out.notes = notes_of(*requested);
+  std::ranges::move(cudnn_notes(cudnn), std::back_inserter(out.notes));
   out.json = json_of(*report, card, settings);
   out.json.emplace_back("settings",
                         settings_json(told, report->recommended, to_string(settings.runtime)));

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "cli/arguments.hpp"
 #include "cli/check_report.hpp"
 #include "cli/commands.hpp"
@@ -24,22 +27,26 @@ bool depends_on_batch(const CheckReport& report) {
 }
 
 // Of a step that does not fit: the batch that does, and the plan by which this one may run.
-void advise(const CheckRequest& request, const RequestedStep& requested, std::int64_t largest,
-            Report& out) {
+void advise(const CheckRequest& request, const RequestedStep& requested,
+            const LargestBatch& largest, Report& out) {
   const TypedWords& typed = request.step.typed;
   Json::Object lines;
-  if (largest > 0) {
-    const std::string line = advice(typed, "check", {.set = {{"batch", std::to_string(largest)}}});
-    out.say(fmt::format("  the largest batch that fits is {}: {}", grouped_digits(largest), line));
+  if (largest.batch > 0) {
+    const std::string line =
+        advice(typed, "check", {.set = {{"batch", std::to_string(largest.batch)}}});
+    const std::string size = grouped_digits(largest.batch);
+    out.say(largest.is_proven ? fmt::format("  the largest batch that fits is {}: {}", size, line)
+                              : fmt::format("  a batch of {} fits: {}", size, line));
     lines.emplace_back("batch", line);
-  } else {
+  } else if (largest.is_proven) {
     out.say("  not even a batch of 1 fits");
   }
   if (const auto line = plan_advice(request.step, requested)) {
     out.say(fmt::format("  it may run with part of it on the host: {}", *line));
     lines.emplace_back("plan", *line);
   }
-  out.json.emplace_back("largest_batch", largest);
+  out.json.emplace_back("largest_batch", largest.batch);
+  out.json.emplace_back("largest_batch_is_proven", largest.is_proven);
   out.json.emplace_back("advice", std::move(lines));
 }
 
@@ -67,18 +74,20 @@ Result<std::optional<EvaluationReport>> evaluate(std::optional<std::int64_t> bat
 
 std::string say_evaluation(const EvaluationReport& evaluation) {
   const std::string size = grouped_digits(evaluation.batch);
-  if (evaluation.chunk_unlimited) {
-    return fmt::format("the evaluation of {} fits, and any larger one", size);
-  }
+  const LargestBatch& chunk = evaluation.chunk;
+  if (chunk.unlimited) return fmt::format("the evaluation of {} fits, and any larger one", size);
+  const std::string largest =
+      fmt::format("{}{}", chunk.is_proven ? "up to " : "at least ", grouped_digits(chunk.batch));
   if (evaluation.step.fits) {
-    return fmt::format("the evaluation of {} fits at once; up to {} would", size,
-                       grouped_digits(evaluation.largest_chunk));
+    return fmt::format("the evaluation of {} fits at once; {} would", size, largest);
   }
-  if (evaluation.largest_chunk == 0) {
-    return fmt::format("the evaluation of {} does not fit, not even one sample at a time", size);
+  if (chunk.batch > 0) {
+    return fmt::format("the evaluation of {} does not fit at once; in chunks of {} it does", size,
+                       largest);
   }
-  return fmt::format("the evaluation of {} does not fit at once; in chunks of up to {} it does",
-                     size, grouped_digits(evaluation.largest_chunk));
+  return chunk.is_proven
+             ? fmt::format("the evaluation of {} does not fit, not even one sample at a time", size)
+             : fmt::format("the evaluation of {} does not fit at once", size);
 }
 
 }  // namespace
@@ -111,6 +120,7 @@ Result<Answer> run_check(const CheckRequest& request) {
   answer.exit_code = report.fits ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
   out.notes = notes_of(*requested);
+  std::ranges::move(cudnn_notes(cudnn), std::back_inserter(out.notes));
   out.json = check_json(report, card);
   out.json.emplace_back("settings", settings_json(told, batch, to_string(settings.runtime)));
   out.json.emplace_back("software", stack_json(settings.stack));
@@ -161,10 +171,10 @@ Result<Answer> run_check(const CheckRequest& request) {
     out.json.emplace_back("evaluation", evaluation_json(**evaluation));
   }
   if (!training.fits && depends_on_batch(training) && !document.fixed_batch) {
-    const auto batches = find_batch(document.graph, card, {.check = settings}, workspaces);
-    if (!batches) return tl::unexpected(batches.error());
-    const std::int64_t largest = batches->largest * replica_count(settings);
-    advise(request, *requested, largest, out);
+    auto largest = look_for_largest(document.graph, card, settings, workspaces);
+    if (!largest) return tl::unexpected(largest.error());
+    largest->batch *= replica_count(settings);
+    advise(request, *requested, *largest, out);
   }
   return answer;
 }

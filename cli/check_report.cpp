@@ -249,7 +249,8 @@ Json evaluation_json(const EvaluationReport& evaluation) {
                       {"tensor_bytes", evaluation.step.tensor_bytes},
                       {"device_bytes", evaluation.step.device_bytes},
                       {"at", evaluation.step.peak_at},
-                      {"largest_chunk", evaluation.largest_chunk}};
+                      {"largest_chunk", evaluation.chunk.batch},
+                      {"largest_chunk_is_proven", evaluation.chunk.is_proven}};
 }
 
 namespace {

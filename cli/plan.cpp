@@ -14,6 +14,7 @@
 #include "cli/requested_step.hpp"
 #include "cli/signals.hpp"
 #include "cli/version.hpp"
+#include "cli/workspace_report.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/runtime/process_overhead.hpp"
@@ -237,6 +238,7 @@ Result<Answer> run_planning(const PlanningRequest& request) {
   Answer answer = plan_answer(prepared->request, *plans, proofs, *chosen);
   answer.exit_code = exit_code;
   answer.report.notes = prepared->notes;
+  std::ranges::move(cudnn_notes(workspaces), std::back_inserter(answer.report.notes));
   if (interrupted()) {
     answer.report.notes.push_back(
         {.severity = Severity::warning, .message = "interrupted: these are the best plans so far"});

@@ -184,7 +184,18 @@ Result<CheckRequest> read_check_request(const Arguments& arguments) {
 Result<BatchRequest> read_batch_request(const Arguments& arguments) {
   auto step = read_step(arguments);
   if (!step) return tl::unexpected(std::move(step.error()));
-  BatchRequest request{.step = *std::move(step), .global_batch = arguments.integer("global-batch")};
+  BatchRequest request{.step = *std::move(step),
+                       .margin = arguments.size("margin"),
+                       .global_batch = arguments.integer("global-batch")};
+  const std::int64_t gpus = request.step.wishes.parallel.gpus;
+  if (request.global_batch && *request.global_batch % gpus != 0) {
+    return failure(command_line_error(
+        fmt::format("--global-batch {} cannot be shared equally by {} GPUs", *request.global_batch,
+                    gpus),
+        *request.global_batch < gpus
+            ? fmt::format("the smallest is {}", gpus)
+            : fmt::format("the nearest below is {}", *request.global_batch / gpus * gpus)));
+  }
   if (request.global_batch && request.step.process.tensorflow.logical_devices.size() > 1) {
     return failure(command_line_error("--global-batch and --virtual-gpus cannot be combined"));
   }

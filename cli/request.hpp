@@ -79,6 +79,7 @@ struct CheckRequest {
 
 struct BatchRequest {
   StepRequest step;
+  std::optional<Bytes> margin;  ///< that the recommended batch leaves
   std::optional<std::int64_t> global_batch;
 };
 

@@ -92,12 +92,19 @@ Result<RequestedModel> requested_model(const ModelRequest& request) {
 
 Result<RequestedCard> requested_card(const CardRequest& request) {
   auto requested = uncalibrated_card(request);
-  if (!requested || request.calibration.empty()) return requested;
-  const auto source = read_source(request.calibration, FileKind::calibration);
-  if (!source) return tl::unexpected(source.error());
-  auto calibrated = read_calibration(*source, requested->card);
-  if (!calibrated) return tl::unexpected(std::move(calibrated.error()));
-  requested->card = *std::move(calibrated);
+  if (!requested) return requested;
+  if (!request.calibration.empty()) {
+    const auto source = read_source(request.calibration, FileKind::calibration);
+    if (!source) return tl::unexpected(source.error());
+    auto calibrated = read_calibration(*source, requested->card);
+    if (!calibrated) return tl::unexpected(std::move(calibrated.error()));
+    requested->card = *std::move(calibrated);
+  }
+  if (!request.cuda_total) {
+    for (std::string& remark : remarks_on(requested->card)) {
+      requested->notes.push_back(note(std::move(remark)));
+    }
+  }
   return requested;
 }
 

@@ -15,6 +15,7 @@
 #include "cli/option.hpp"
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
+#include "gpu_probe/cudnn/library_places.hpp"
 
 namespace stowage {
 
@@ -90,6 +91,16 @@ ExitCode run_program(std::span<const std::string> words) {
 
   const Result<Arguments> arguments = parse_arguments(*command, words);
   if (!arguments) return refuse(arguments.error(), mistakes_format);
+  if (const auto folder = arguments->text("cudnn")) {
+    if (!has_cudnn(*folder)) {
+      return refuse(
+          {command_line_error(
+              fmt::format("--cudnn: there is no {} in '{}'", cudnn_file, *folder),
+              "cuDNN's root, its lib/ or the Python environment that it is installed in")},
+          mistakes_format);
+    }
+    use_cudnn_in(*folder);
+  }
   const Result<Answer> answer = command->run(*arguments);
   if (!answer) return refuse(answer.error(), mistakes_format);
   complain(answer->report.notes);

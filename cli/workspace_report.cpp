@@ -1,5 +1,7 @@
 #include "cli/workspace_report.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "estimator/workspace/benchmark.hpp"
@@ -88,6 +90,18 @@ Json workspaces_json(const std::vector<KernelWorkspace>& workspaces) {
     rows.emplace_back(std::move(row));
   }
   return rows;
+}
+
+Diagnostics cudnn_notes(const CudnnWorkspaceSource& source) {
+  const std::string why = source.why_no_cudnn();
+  if (why.empty()) return {};
+  return {
+      {.severity = Severity::warning,
+       .message = fmt::format("workspaces are by a rule and not cuDNN's own, which may differ by "
+                              "hundreds of MiB: {}",
+                              why),
+       .hint = "no CUDA is needed: pip install nvidia-cudnn-cu13 in the active Python "
+               "environment, or --cudnn DIR"}};
 }
 
 }  // namespace stowage

@@ -8,6 +8,7 @@
 #include "cli/json_value.hpp"
 #include "cli/table.hpp"
 #include "estimator/check/check.hpp"
+#include "gpu_probe/cudnn/workspace_source.hpp"
 
 namespace stowage {
 
@@ -28,5 +29,8 @@ struct KernelWorkspace {
 
 [[nodiscard]] Table workspace_table(const std::vector<KernelWorkspace>& workspaces);
 [[nodiscard]] Json workspaces_json(const std::vector<KernelWorkspace>& workspaces);
+
+/// A warning where cuDNN serves the card and cannot be asked: the workspaces are then by rule.
+[[nodiscard]] Diagnostics cudnn_notes(const CudnnWorkspaceSource& source);
 
 }  // namespace stowage

@@ -77,6 +77,13 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+// What a number without a unit was probably meant to be: 8 of gigabytes, 500 of megabytes, a long
+// one of bytes.
+std::string_view likely_unit(double value) {
+  if (value < 100) return "GiB";
+  return value < 1e7 ? "MiB" : "B";
+}
+
 }  // namespace
 
 Result<Bytes> parse_bytes(std::string_view text) {
@@ -93,7 +100,7 @@ Result<Bytes> parse_bytes(std::string_view text) {
   const std::string written = unit;
   std::transform(unit.begin(), unit.end(), unit.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  double factor = 1;
+  double factor = 1;  // of 0 alone, which needs no unit
   if (!unit.empty()) {
     const auto* const found = std::find_if(size_units.begin(), size_units.end(),
                                            [&](const Unit& u) { return u.name == unit; });
@@ -103,6 +110,9 @@ Result<Bytes> parse_bytes(std::string_view text) {
       return failure(fmt::format("'{}' has an unknown unit '{}'", trimmed, written), hint);
     }
     factor = found->factor;
+  } else if (value > 0) {
+    return failure(fmt::format("{} of what? A size has a unit", trimmed),
+                   fmt::format("did you mean {}{}?", trimmed, likely_unit(value)));
   }
   const double bytes = std::round(value * factor);
   if (bytes > static_cast<double>(largest_memory.count())) {

@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
 #include "estimator/card/card_name.hpp"
+#include "estimator/card/card_rules.hpp"
 
 namespace stowage {
 namespace {
@@ -38,6 +42,16 @@ Result<std::vector<std::string>> stems_in(const std::string& directory) {
   return stems;
 }
 
+// "mi300x", "mi250", "radeonrx7900xtx", "rx7900xtx".
+bool is_of_amd(std::string_view squeezed) {
+  const auto is_number_from = [&](std::size_t at) {
+    return squeezed.size() > at + 1 && squeezed[at] >= '1' && squeezed[at] <= '9';
+  };
+  return squeezed.starts_with("amd") || squeezed.starts_with("radeon") ||
+         (squeezed.starts_with("mi") && is_number_from(2)) ||
+         (squeezed.starts_with("rx") && is_number_from(2));
+}
+
 tl::unexpected<Diagnostics> unknown_card(const std::string& name, const std::string& squeezed,
                                          const std::vector<std::string>& stems) {
   std::vector<std::string> names;
@@ -45,6 +59,12 @@ tl::unexpected<Diagnostics> unknown_card(const std::string& name, const std::str
   const std::vector<std::string_view> views(names.begin(), names.end());
   std::string hint =
       "'stowage gpus' lists the known ones; a card file or --gpu-memory takes others";
+  if (is_of_amd(squeezed)) {
+    return failure(fmt::format("'{}' is a GPU of AMD's, which are not modelled: ROCm's context and "
+                               "MIOpen's workspaces are others than CUDA's and cuDNN's",
+                               name),
+                   "the tensors alone: --gpu-memory SIZE --runtime ideal");
+  }
   if (const auto near = closest(squeezed, views)) {
     const auto at = std::ranges::find(views, *near) - views.begin();
     hint = fmt::format("did you mean '{}'?", stems[static_cast<std::size_t>(at)]);
@@ -57,40 +77,48 @@ bool is_file(const std::string& name) {
   return name.ends_with(".yaml") || name.ends_with(".yml") || fs::is_regular_file(name, error);
 }
 
-// What cuDNN needs to be told of a multiprocessor; CUDA programming guide, compute capabilities.
-struct Multiprocessor {
-  double compute_capability;
-  int shared_optin, reserved_shared, blocks, threads;
-};
-constexpr std::array<Multiprocessor, 7> multiprocessors = {{
-    {7.5, 65536, 0, 16, 1024},
-    {8.0, 166912, 1024, 32, 2048},
-    {8.6, 101376, 1024, 16, 1536},
-    {8.9, 101376, 1024, 24, 1536},
-    {9.0, 232448, 1024, 32, 2048},
-    {10.0, 232448, 1024, 32, 2048},
-    {12.0, 101376, 1024, 24, 1536},
-}};
-
-std::string generic_cudnn_device(const Card& card) {
-  const auto unit = std::ranges::find(multiprocessors, card.compute_capability,
-                                      &Multiprocessor::compute_capability);
-  if (unit == multiprocessors.end()) return "";
-  return fmt::format(
-      R"({{"cudaDeviceId": 0, "deviceName": "{}", "deviceVer": {}, "driverVer": 13000, )"
-      R"("isTccDriver": 0, "l2CacheSize": 6291456, "maxBlockSize": [1024, 1024, 64], )"
-      R"("maxCtasPerSM": {}, "maxGridSize": [2147483647, 65535, 65535], )"
-      R"("maxRegistersPerSM": 65536, "maxSharedMemoryPerBlock": 49152, )"
-      R"("maxSharedMemoryPerBlockOptin": {}, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": {}, )"
-      R"("memClockRateKHz": 9751000, "multiProcessorCount": {}, "pciDeviceId": 0, )"
-      R"("regsPerBlock": 65536, "reservedSharedMemoryPerBlock": {}, "smClockRateKHz": 1695000, )"
-      R"("supportCoopLaunch": 1, "totalGlobalMem": {}, "warpSize": 32}})",
-      card.name, static_cast<int>(card.compute_capability * 100 + 0.5), unit->blocks,
-      unit->shared_optin, unit->threads, card.sm_count, unit->reserved_shared,
-      card.cuda_total.count());
+// The least and the most that were seen, where they tell more than one batch from another: over two
+// percent from the totals that are taken.
+std::optional<std::pair<Bytes, Bytes>> observed_range(const Card& card) {
+  const auto differs = [](const std::optional<Bytes>& seen, Bytes taken) {
+    return seen && 50 * std::abs(seen->count() - taken.count()) > taken.count();
+  };
+  std::pair<Bytes, Bytes> range{card.cuda_total, card.cuda_total};
+  bool tells = false;
+  for (const ObservedTotal& total : card.observed_totals) {
+    tells = tells || differs(total.cuda, card.cuda_total) || differs(total.nvml, card.nvml_total);
+    for (const auto& seen : {total.cuda, total.nvml}) {
+      if (seen) range = {std::min(range.first, *seen), std::max(range.second, *seen)};
+    }
+  }
+  return tells ? std::optional(range) : std::nullopt;
 }
 
 }  // namespace
+
+std::vector<std::string> remarks_on(const Card& card) {
+  std::vector<std::string> remarks;
+  if (const auto range = observed_range(card)) {
+    const auto mebibytes = [](Bytes bytes) {
+      return static_cast<double>(bytes.count()) / (1 << 20);
+    };
+    remarks.push_back(fmt::format(
+        "{}: totals from {:.0f} to {:.0f} MiB were seen; {:.0f} MiB is taken ({}); --gpu-memory "
+        "SIZE takes yours",
+        card.name, mebibytes(range->first), mebibytes(range->second), mebibytes(card.cuda_total),
+        card.total_source));
+  }
+  const auto is_by_rule = [&](std::string_view key) {
+    return std::ranges::find(card.by_rule, key) != card.by_rule.end();
+  };
+  constexpr std::array<std::string_view, 4> telling{"cuda_total", "sm_count", "memory_bandwidth",
+                                                    "fp32"};
+  if (std::ranges::any_of(telling, is_by_rule)) {
+    remarks.push_back(fmt::format("{}: by rule and not measured (docs/gpus.md): {}", card.name,
+                                  fmt::join(card.by_rule, ", ")));
+  }
+  return remarks;
+}
 
 Result<FoundCard> find_card(const std::string& name, const std::string& directory) {
   if (is_file(name)) {
@@ -152,7 +180,7 @@ Card generic_card(Bytes total, double compute_capability) {
   card.pcie = "gen4 x16";
   card.rate_source = "an RTX 3090's";
   card.confidence = "low: no card was named";
-  card.cudnn_device_json = generic_cudnn_device(card);
+  card.cudnn_device_json = cudnn_device_by_rule(card);
   return card;
 }
 

@@ -20,11 +20,19 @@ struct ProcessMeasurement {
   bool calibrated = false;  ///< from a calibration, which goes before the rest
 };
 
+/// A total that was seen on such a card; drivers, ECC and board makers make them differ.
+struct ObservedTotal {
+  std::optional<Bytes> nvml, cuda;
+  std::string source;
+};
+
 struct Card {
   std::string name;               ///< "GeForce RTX 3090"
   std::string architecture;       ///< "Ampere"
   double compute_capability = 0;  ///< 8.6
+  bool professional = false;      ///< a board for workstations or data centres, not for games
   int sm_count = 0;
+  Bytes memory;              ///< on the maker's box; 0: not given
   Bytes nvml_total;          ///< what nvidia-smi prints
   Bytes cuda_total;          ///< cudaMemGetInfo's total: the ceiling
   std::string total_source;  ///< where the totals come from, and whether cuda_total was derived
@@ -41,9 +49,15 @@ struct Card {
   std::string rate_source;
   std::string confidence;
   std::vector<ProcessMeasurement> measurements;
+  std::vector<ObservedTotal> observed_totals;
   std::string
       cudnn_device_json;  ///< what cuDNN is told about the card; empty: not served (cc < 7.5)
+  std::vector<std::string> by_rule;  ///< keys that the card's file lacks (card_rules.hpp)
 };
+
+/// What its user should know of the card's figures: the totals that were seen where they differ
+/// from the one taken, and what is by rule and matters.
+[[nodiscard]] std::vector<std::string> remarks_on(const Card& card);
 
 /// A card by name: "rtx3090", "RTX 3090", "GeForce RTX 3090" and "NVIDIA GeForce RTX 3090" are one.
 /// Errors: unknown (with a suggestion), ambiguous (lists the memory sizes: "gtx960" takes the

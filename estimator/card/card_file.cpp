@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <string_view>
 
+#include "estimator/card/card_rules.hpp"
 #include "estimator/card/measurement_reader.hpp"
 #include "estimator/text/yaml_document.hpp"
 
@@ -19,7 +21,10 @@ namespace {
 std::optional<double> parse_number(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !(number >= 0)) return {};
+  if (error != std::errc() || end != text.data() + text.size() || !(number >= 0) ||
+      !std::isfinite(number)) {
+    return {};
+  }
   return number;
 }
 
@@ -30,7 +35,7 @@ struct Key {
   std::function<std::string(Card&, const std::string&)> set;
 };
 
-Key text_key(std::string_view name, std::string Card::*field, bool required = true) {
+Key text_key(std::string_view name, std::string Card::*field, bool required = false) {
   return {name, required, [field](Card& card, const std::string& text) -> std::string {
             card.*field = text;
             return text.empty() ? "is empty" : "";
@@ -38,7 +43,7 @@ Key text_key(std::string_view name, std::string Card::*field, bool required = tr
 }
 
 Key bytes_key(std::string_view name, Bytes Card::*field) {
-  return {name, true, [field](Card& card, const std::string& text) -> std::string {
+  return {name, false, [field](Card& card, const std::string& text) -> std::string {
             const auto bytes = parse_bytes(text);
             if (bytes) card.*field = *bytes;
             return bytes ? "" : fmt::format("is not a size such as 24576 MiB: '{}'", text);
@@ -46,7 +51,7 @@ Key bytes_key(std::string_view name, Bytes Card::*field) {
 }
 
 Key rate_key(std::string_view name, double Card::*field, std::string_view unit, double scale) {
-  return {name, true, [field, unit, scale](Card& card, const std::string& text) -> std::string {
+  return {name, false, [field, unit, scale](Card& card, const std::string& text) -> std::string {
             const std::string_view view = text;
             const std::size_t blank = view.find(' ');
             const auto number = parse_number(view.substr(0, blank));
@@ -60,8 +65,9 @@ Key rate_key(std::string_view name, double Card::*field, std::string_view unit, 
 
 std::string set_compute_capability(Card& card, const std::string& text) {
   const auto number = parse_number(text);
-  card.compute_capability = number.value_or(0);
-  return number || text == "none" ? "" : fmt::format("is neither a number nor 'none': '{}'", text);
+  const bool good = number && *number >= 1 && *number < 100;
+  if (good) card.compute_capability = *number;
+  return good ? "" : fmt::format("is not a number such as 8.6: '{}'", text);
 }
 
 std::string set_sm_count(Card& card, const std::string& text) {
@@ -71,12 +77,21 @@ std::string set_sm_count(Card& card, const std::string& text) {
   return good ? "" : fmt::format("is not a count: '{}'", text);
 }
 
+std::string set_board(Card& card, const std::string& text) {
+  card.professional = text == "professional";
+  return card.professional || text == "consumer"
+             ? ""
+             : fmt::format("is professional or consumer, not '{}'", text);
+}
+
 const auto& keys() {
   static const std::array table = {
-      text_key("name", &Card::name),
+      text_key("name", &Card::name, true),
       text_key("architecture", &Card::architecture),
       Key{"compute_capability", true, set_compute_capability},
-      Key{"sm_count", true, set_sm_count},
+      Key{"board", false, set_board},
+      Key{"sm_count", false, set_sm_count},
+      bytes_key("memory", &Card::memory),
       bytes_key("nvml_total", &Card::nvml_total),
       bytes_key("cuda_total", &Card::cuda_total),
       text_key("total_source", &Card::total_source),
@@ -92,12 +107,13 @@ const auto& keys() {
       rate_key("pageable_bandwidth", &Card::pageable_bandwidth, "GB/s", 1e9),
       text_key("rate_source", &Card::rate_source),
       text_key("confidence", &Card::confidence),
-      text_key("cudnn_device", &Card::cudnn_device_json, false),
+      text_key("cudnn_device", &Card::cudnn_device_json),
   };
   return table;
 }
 
 constexpr std::string_view measurements_key = "measurements";
+constexpr std::string_view observed_totals_key = "observed_totals";
 
 void set_entry(Card& card, const SourceTextPtr& source, const YamlNode& name, const YamlNode& value,
                Diagnostics& errors) {
@@ -105,9 +121,13 @@ void set_entry(Card& card, const SourceTextPtr& source, const YamlNode& name, co
     card.measurements = read_measurements(source, value, errors);
     return;
   }
+  if (name.text == observed_totals_key) {
+    card.observed_totals = read_observed_totals(source, value, errors);
+    return;
+  }
   const auto key = std::ranges::find(keys(), std::string_view(name.text), &Key::name);
   if (key == keys().end()) {
-    std::vector<std::string_view> names{measurements_key};
+    std::vector<std::string_view> names{measurements_key, observed_totals_key};
     for (const Key& known : keys()) names.push_back(known.name);
     errors.push_back({.message = fmt::format("unknown key '{}' in a card file", name.text),
                       .span = span_of(source, name.mark),
@@ -157,15 +177,24 @@ Result<Card> read_card(const SourceTextPtr& source) {
   for (std::size_t i = 0; i < root.entry_count(); ++i) {
     set_entry(card, source, root.key(i), root.value(i), errors);
   }
+  GivenKeys given;
   std::vector<std::string> missing;
   for (const Key& key : keys()) {
+    if (root.find(key.name)) given.emplace(key.name);
     if (key.required && !root.find(key.name)) missing.push_back(fmt::format("'{}'", key.name));
+  }
+  const auto is_given = [&](const char* key) { return given.contains(key); };
+  if (!is_given("memory") && !is_given("nvml_total") && !is_given("cuda_total")) {
+    missing.emplace_back("'memory'");
   }
   if (!missing.empty()) {
     errors.push_back({.message = fmt::format("the card lacks {}", fmt::join(missing, ", ")),
                       .span = {source, 0, 0, 1}});
   }
-  if (errors.empty()) check_sense(card, source, errors);
+  if (errors.empty()) {
+    card = completed_by_rule(std::move(card), given);
+    check_sense(card, source, errors);
+  }
   if (!errors.empty()) return tl::unexpected(errors);
   return card;
 }
@@ -187,6 +216,7 @@ Result<Card> read_calibration(const SourceTextPtr& source, const Card& of) {
   }
   if (errors.empty()) check_sense(card, source, errors);
   if (!errors.empty()) return tl::unexpected(errors);
+  std::erase_if(card.by_rule, [&](const std::string& key) { return root.find(key) != nullptr; });
   for (ProcessMeasurement& measurement : card.measurements) measurement.calibrated = true;
   card.measurements.insert(card.measurements.end(), of.measurements.begin(), of.measurements.end());
   return card;

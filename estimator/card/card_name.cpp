@@ -25,19 +25,23 @@ bool is_memory_size(std::string_view word) {
 }
 
 bool may_be_left_out(std::string_view word) {
-  constexpr std::array<std::string_view, 13> variants = {
-      "rtx", "gtx",     "sxm",    "sxm2",      "sxm4", "sxm5", "pcie",
-      "nvl", "maxwell", "pascal", "blackwell", "nano", "nx"};
+  constexpr std::array<std::string_view, 15> variants = {
+      "rtx",     "gtx",    "sxm",       "sxm2", "sxm4", "sxm5", "pcie", "nvl",
+      "maxwell", "pascal", "blackwell", "nano", "nx",   "dgx",  "spark"};
   return is_memory_size(word) || std::ranges::find(variants, word) != variants.end();
 }
 
 // The ways to write a word: in full, "16gb" as "16g", "sxm4" as "sxm"; an H100 with HBM3 (as the
-// driver calls it) is the SXM5 one.
+// driver calls it) is the SXM5 one. A Tesla of Kepler's has a letter for its way of cooling.
 std::vector<std::string_view> spellings(std::string_view word) {
   std::vector<std::string_view> all = {word};
   if (is_memory_size(word)) all.push_back(word.substr(0, word.size() - 1));
   if (word.starts_with("sxm") && word.size() == 4) all.push_back("sxm");
   if (word == "sxm5") all.push_back("hbm3");
+  if (word == "k20") all.insert(all.end(), {"k20m", "k20c", "k20s"});
+  if (word == "k20x") all.push_back("k20xm");
+  if (word == "k40") all.insert(all.end(), {"k40m", "k40c", "k40s", "k40st"});
+  if (word == "laptop") all.push_back("mobile");
   return all;
 }
 
@@ -69,11 +73,11 @@ std::string squeeze_card_name(std::string_view request) {
     const auto byte = static_cast<unsigned char>(c);
     if (std::isalnum(byte)) name += static_cast<char>(std::tolower(byte));
   }
-  constexpr std::array<std::string_view, 11> makers = {
+  constexpr std::array<std::string_view, 12> makers = {
       "nvidia",     "geforce",       "tesla",
-      "quadro",     "instinct",      "amd",
+      "quadro",     "grid",          "instinct",
       "generation", "serveredition", "workstationedition",
-      "onedie",     "onegcd"};
+      "onedie",     "onegpu",        "gpu"};
   for (const std::string_view word : makers) {
     const std::size_t at = name.find(word);
     if (at != name.npos) name.erase(at, word.size());

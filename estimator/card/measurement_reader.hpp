@@ -1,10 +1,15 @@
-// The `measurements:` of a card file or a calibration: what processes were seen to take.
+// The lists of a card file or a calibration: `measurements:`, what processes were seen to take, and
+// `observed_totals:`, which totals were seen.
 //
 //   measurements:
 //     - {runtime: pytorch, cuda: 12.1, loading: eager, context: 0.92 GiB, source: "..."}
 //
-// runtime, cuda, source and at least one of context, cublas and cudnn must be there; loading is
-// what that CUDA and runtime do by themselves where it is not.
+//   observed_totals:
+//     - {cuda: 2144010240 B, source: "a listing of 2016, driver 352"}
+//
+// Of a measurement runtime, cuda, source and at least one of context, cublas and cudnn must be
+// there; loading is what that CUDA and runtime do by themselves where it is not. Of a total source
+// and nvml or cuda.
 #pragma once
 
 #include <vector>
@@ -19,5 +24,9 @@ namespace stowage {
 [[nodiscard]] std::vector<ProcessMeasurement> read_measurements(const SourceTextPtr& source,
                                                                 const YamlNode& list,
                                                                 Diagnostics& errors);
+
+[[nodiscard]] std::vector<ObservedTotal> read_observed_totals(const SourceTextPtr& source,
+                                                              const YamlNode& list,
+                                                              Diagnostics& errors);
 
 }  // namespace stowage

@@ -1,287 +1,139 @@
 #include "estimator/check/batch_search.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cassert>
-#include <map>
 
 namespace stowage {
 
 namespace {
 
-constexpr std::int64_t assumed_workspace_factor = 8;
-constexpr Bytes least_fragmentation = 1_GiB;
-constexpr int most_calm_tries = 32;
-constexpr double unfragmented_share = 0.6;     // see find_batch
-constexpr std::size_t most_remembered = 4096;  // answers; a sweep over batches asks each but once
+// Questions to the source of workspaces (batch_trials.hpp).
+constexpr std::int64_t search_budget = 2000;
+constexpr std::int64_t advice_budget = 300;
+constexpr std::int64_t kept_for_safe = 1200;         // of it, from the search for the largest
+constexpr std::int64_t trials_of_recommending = 12;  // about
+constexpr std::int64_t most_samples = 128;
+constexpr std::int64_t fewest_points = 5;  // of the curve, whatever is left
 
-/// Sizes a graph at one batch after another, asking each distinct question once.
-class Trial {
- public:
-  Trial(std::shared_ptr<const StepGraph> graph, const Card& card, const CheckSettings& settings,
-        WorkspaceSource& source)
-      : graph_(std::move(graph)),
-        settings_(settings),
-        source_(source),
-        granularity_(runtime_granularity(settings.runtime)),
-        limit_(allocator_limit(*graph_, card, settings)),
-        buffers_(runtime_buffers(*graph_, card, settings)),
-        touches_(storage_touches(*graph_)) {
-    for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
-      if (wants_workspace(graph_->nodes[i])) askers_.push_back(i);
-    }
-  }
-
-  /// Live bytes by step, without workspaces; nullopt where a size overflows.
-  [[nodiscard]] std::optional<std::vector<Bytes>> live_without_workspaces(std::int64_t batch) {
-    const Result<SizedStep> sized = size_storages(graph_, batch);
-    if (!sized) return std::nullopt;
-    return live_bytes(*sized,
-                      {.granularity = granularity_, .buffers = buffers_, .with_workspaces = false},
-                      touches_);
-  }
-
-  [[nodiscard]] bool tensors_fit(std::int64_t batch) {
-    const auto live = live_without_workspaces(batch);
-    return live && within_limit(*live);
-  }
-
-  /// Whether the step completes. With `assume`, a kernel that has assumed_workspace_factor
-  /// times its operands to spare is taken to find an engine. The tightest are asked first.
-  [[nodiscard]] bool completes(std::int64_t batch, bool assume) {
-    const auto live = live_without_workspaces(batch);
-    if (!live || !within_limit(*live)) return false;
-    std::vector<std::size_t> nodes = askers_;
-    std::stable_sort(nodes.begin(), nodes.end(),
-                     [&](std::size_t a, std::size_t b) { return (*live)[a] > (*live)[b]; });
-    return std::all_of(nodes.begin(), nodes.end(), [&](std::size_t node) {
-      const Bytes room = limit_ - (*live)[node];
-      const WorkspaceQuery query = workspace_query(*graph_, graph_->nodes[node], batch);
-      if (assume && room >= assumed_workspace_factor * operand_bytes(query)) return true;
-      return round_up(least_workspace(node, query), granularity_) <= room;
-    });
-  }
-
-  /// Whether every kernel has so much to spare that `completes` would ask about none, if there
-  /// were `slack` less memory.
-  [[nodiscard]] bool completes_unasked(std::int64_t batch, Bytes slack = {}) {
-    const auto live = live_without_workspaces(batch);
-    if (!live) return false;
-    const Bytes limit = limit_ - slack;
-    if (!live->empty() && std::ranges::max(*live) > limit) return false;
-    return std::all_of(askers_.begin(), askers_.end(), [&](std::size_t node) {
-      const WorkspaceQuery query = workspace_query(*graph_, graph_->nodes[node], batch);
-      return limit - (*live)[node] >= assumed_workspace_factor * operand_bytes(query);
-    });
-  }
-
-  /// The step with the workspaces that are assumed, but for kernels to which that would be more
-  /// than half of what is left for them: they have those that the source says.
-  [[nodiscard]] std::optional<SizedStep> assumed_step(std::int64_t batch) {
-    const auto rooms = this->rooms(batch);
-    Result<SizedStep> step = size_storages(graph_, batch);
-    if (!rooms || !step) return std::nullopt;
-    for (std::size_t i = 0; i < askers_.size(); ++i) {
-      const KernelNode& node = graph_->nodes[askers_[i]];
-      const WorkspaceQuery query = workspace_query(*graph_, node, batch);
-      const Bytes workspace = assumed_workspace_factor * operand_bytes(query);
-      step->engines[askers_[i]] =
-          workspace * 2 <= (*rooms)[i]
-              ? Engines({{.name = "assumed", .workspace = workspace}})
-              : Engines(workspace_engines(*graph_, node, query, source_).engines);
-    }
-    return *std::move(step);
-  }
-
-  /// What is left for each kernel's workspace; nullopt where a size overflows.
-  [[nodiscard]] std::optional<std::vector<Bytes>> rooms(std::int64_t batch) {
-    const auto live = live_without_workspaces(batch);
-    if (!live) return std::nullopt;
-    std::vector<Bytes> rooms;
-    for (const std::size_t node : askers_) rooms.push_back(limit_ - (*live)[node]);
-    return rooms;
-  }
-
-  /// What PyTorch's allocator is taken to need at most beside what is live.
-  [[nodiscard]] Bytes fragmentation() const {
-    return std::max(least_fragmentation, Bytes(limit_.count() / 10 * 4));
-  }
-
-  [[nodiscard]] bool engines_fit(std::int64_t batch, const std::vector<Bytes>& rooms) {
-    for (std::size_t i = 0; i < askers_.size(); ++i) {
-      const auto query = workspace_query(*graph_, graph_->nodes[askers_[i]], batch);
-      if (round_up(least_workspace(askers_[i], query), granularity_) > rooms[i]) return false;
-    }
-    return true;
-  }
-
- private:
-  [[nodiscard]] bool within_limit(const std::vector<Bytes>& live) const {
-    if (live.empty()) return true;
-    const Bytes top = *std::max_element(live.begin(), live.end());
-    return top <= limit_;
-  }
-
-  [[nodiscard]] static Bytes operand_bytes(const WorkspaceQuery& query) {
-    if (const auto* convolution = std::get_if<ConvolutionQuery>(&query)) {
-      const DataType type = convolution->type;
-      return bytes_of(convolution->x, type) + bytes_of(convolution->w, type) +
-             bytes_of(convolution->y, type);
-    }
-    const auto& attention = std::get<AttentionQuery>(query);
-    const DataType type = attention.type;
-    return bytes_of(attention.query.shape, type) + bytes_of(attention.key.shape, type) +
-           bytes_of(attention.value.shape, type);
-  }
-
-  [[nodiscard]] Bytes least_workspace(std::size_t node, const WorkspaceQuery& query) {
-    const auto found = asked_.find(query);
-    if (found != asked_.end()) return found->second;
-    const WorkspaceAnswer answer = workspace_engines(*graph_, graph_->nodes[node], query, source_);
-    const Bytes least =
-        std::min_element(answer.engines.begin(), answer.engines.end(),
-                         [](const Engine& a, const Engine& b) { return a.workspace < b.workspace; })
-            ->workspace;
-    if (asked_.size() >= most_remembered) asked_.clear();
-    asked_.emplace(query, least);
-    return least;
-  }
-
-  std::shared_ptr<const StepGraph> graph_;
-  CheckSettings settings_;
-  WorkspaceSource& source_;
-  Bytes granularity_;
-  Bytes limit_;
-  std::vector<RuntimeBuffer> buffers_;
-  std::vector<Touches> touches_;
-  std::vector<std::size_t> askers_;  // the nodes that want a workspace
-  std::map<WorkspaceQuery, Bytes> asked_;
+struct Bracket {
+  std::int64_t passes = 0;  ///< the largest found that does; 0: none
+  std::int64_t fails = 0;   ///< passes + 1 where the search came to its end
 };
 
-/// The largest batch whose tensors alone fit; 0: none.
-std::int64_t tensor_ceiling(Trial& trial) {
-  if (!trial.tensors_fit(1)) return 0;
-  std::int64_t fits = 1;
-  std::int64_t too_large = 2;
-  while (too_large <= largest_searched_batch && trial.tensors_fit(too_large)) {
-    fits = too_large;
-    too_large *= 2;
+/// From `guess` outwards within [1, fails) in strides that double, then by bisection, until
+/// `stop()`. `passes(batch)` may depend on chance: what is found passes, and the next one fails.
+template <typename Passes, typename Stop>
+Result<Bracket> search_outwards(std::int64_t guess, std::int64_t fails, Passes passes, Stop stop) {
+  Bracket bracket{.passes = 0, .fails = fails};
+  if (fails <= 1) return bracket;
+  std::int64_t batch = std::clamp<std::int64_t>(guess, 1, fails - 1);
+  std::int64_t stride = std::max<std::int64_t>(1, batch / 64);
+  bool above = false, below = false;  // whether a batch has passed, and failed
+  while (bracket.fails - bracket.passes > 1 && !stop()) {
+    const Result<bool> passed = passes(batch);
+    if (!passed) return tl::unexpected(passed.error());
+    (*passed ? bracket.passes : bracket.fails) = batch;
+    (*passed ? above : below) = true;
+    if (above && below) {
+      batch = bracket.passes + (bracket.fails - bracket.passes) / 2;
+    } else if (*passed) {
+      batch = std::min(bracket.passes + stride, bracket.fails - 1);
+    } else {
+      batch = std::max(bracket.fails - stride, bracket.passes + 1);
+    }
+    stride *= 2;
   }
-  if (too_large > largest_searched_batch) return largest_searched_batch;
-  while (too_large - fits > 1) {
-    const std::int64_t middle = fits + (too_large - fits) / 2;
-    (trial.tensors_fit(middle) ? fits : too_large) = middle;
-  }
-  return fits;
+  return bracket;
 }
 
-std::int64_t walk_down(Trial& trial, std::int64_t from) {
-  std::int64_t batch = from;
-  while (batch > 0 && !trial.completes(batch, false)) --batch;
-  return batch;
+/// Larger batches than the bracket's may complete by chance: those that were not tried, from the
+/// ceiling down, until no more than `reserved` of the budget is left (`all_tried` is false then).
+Result<std::int64_t> largest_by_chance(BatchTrials& trials, const Bracket& bracket,
+                                       std::int64_t reserved, bool& all_tried) {
+  std::int64_t tried = 0;
+  for (std::int64_t batch = trials.ceiling(); batch > bracket.passes; --batch) {
+    const bool affordable = trials.left() > reserved && tried < most_samples;
+    if (!trials.is_tried(batch) && !affordable) {
+      all_tried = false;
+      break;
+    }
+    ++tried;
+    const Result<bool> completes = trials.completes(batch);
+    if (!completes) return tl::unexpected(completes.error());
+    if (*completes) return batch;
+  }
+  return bracket.passes;
 }
 
-std::int64_t safe_below(Trial& trial, std::int64_t largest) {
-  // Live bytes and operands grow with the batch: what completes unasked, all smaller ones do too.
-  std::int64_t unasked = 0;
-  std::int64_t end = largest + 1;
-  while (end - unasked > 1) {
-    const std::int64_t middle = unasked + (end - unasked) / 2;
-    (trial.completes_unasked(middle) ? unasked : end) = middle;
+Result<std::int64_t> find_largest_safe(BatchTrials& trials, std::int64_t largest, bool& all_tried) {
+  const std::int64_t end = std::min(largest, trials.smallest_failing().value_or(largest));
+  std::int64_t safe = 0;
+  for (std::int64_t roomless = end; roomless - safe > 1;) {
+    const std::int64_t middle = safe + (roomless - safe) / 2;
+    (trials.is_roomy(middle) ? safe : roomless) = middle;
   }
-  // For the same reason what fits beside the largest batch's tensors fits beside a smaller one's,
-  // which need not be sized then.
-  const auto rooms = trial.rooms(largest);
-  for (std::int64_t batch = unasked + 1; batch < largest; ++batch) {
-    if (rooms && trial.engines_fit(batch, *rooms)) continue;
-    if (!trial.completes(batch, true)) return batch - 1;
+  const std::int64_t between = end - safe - 1;
+  const std::int64_t affordable = std::clamp(
+      trials.left() / trials.price() - trials_of_recommending, std::int64_t{0}, most_samples);
+  if (affordable < between) all_tried = false;
+  const std::int64_t stride = affordable > 0 ? between / affordable + 1 : between + 1;
+  bool unbroken = true;
+  for (std::int64_t batch = safe + 1; affordable > 0 && batch < end && unbroken; batch += stride) {
+    const Result<bool> completes = trials.completes(batch);
+    if (!completes) return tl::unexpected(completes.error());
+    unbroken = *completes;
+    if (unbroken) safe = batch;
   }
-  return largest;
+  if (unbroken && end == largest) return largest;
+  if (unbroken) safe = end - 1;
+  while (safe > 0) {  // what was taken for roomy or for tried has to show it
+    const Result<bool> completes = trials.completes(safe);
+    if (!completes) return tl::unexpected(completes.error());
+    if (*completes) break;
+    safe /= 2;
+  }
+  return safe;
 }
 
-/// The batches at which the step completes, by running it.
-class Runs {
- public:
-  Runs(std::shared_ptr<const StepGraph> graph, const Card& card, const CheckSettings& settings,
-       WorkspaceSource& source, Trial& trial)
-      : graph_(std::move(graph)),
-        card_(card),
-        settings_(settings),
-        source_(source),
-        trial_(trial) {}
-
-  [[nodiscard]] Result<bool> at(std::int64_t batch) {
-    if (!trial_.completes(batch, false)) return false;
-    return size_step(graph_, batch, source_).map([&](const SizedStep& step) {
-      return completes(step, card_, settings_);
-    });
-  }
-
-  /// Whether it would with what is assumed, which asks about few convolutions.
-  [[nodiscard]] bool assumed_at(std::int64_t batch) const {
-    if (graph_->settings.convolutions.benchmark) return false;  // which looks at all engines
-    const std::optional<SizedStep> step = trial_.assumed_step(batch);
-    return step && completes(*step, card_, settings_);
-  }
-
-  /// The largest up to `ceiling`; 0: none.
-  [[nodiscard]] Result<std::int64_t> largest(std::int64_t ceiling) {
-    std::int64_t fails = ceiling + 1;
-    for (std::int64_t tried = 0; tried < most_tried_batches; ++tried) {
-      const std::int64_t batch = walk_down(trial_, fails - 1);
-      if (batch == 0) return 0;
-      const Result<bool> runs = at(batch);
-      if (!runs || *runs) return runs.map([&](bool) { return batch; });
-      fails = batch;
-    }
-    all_tried = false;
-    std::int64_t completes = 0;
-    while (fails - completes > 1) {
-      const std::int64_t middle = completes + (fails - completes) / 2;
-      const Result<bool> runs = at(middle);
-      if (!runs) return tl::unexpected(runs.error());
-      (*runs ? completes : fails) = middle;
-    }
-    return completes;
-  }
-
-  /// The largest up to `largest`, which completes, below which none is found that does not.
-  [[nodiscard]] Result<std::int64_t> safe(std::int64_t largest) {
-    std::int64_t roomy = 0;
-    std::int64_t end = largest;
-    while (end - roomy > 1) {
-      const std::int64_t middle = roomy + (end - roomy) / 2;
-      (trial_.completes_unasked(middle, trial_.fragmentation()) ? roomy : end) = middle;
-    }
-    const std::int64_t stride = (largest - roomy) / most_tried_batches + 1;
-    if (stride > 1) all_tried = false;
-    std::int64_t safe = roomy;
-    for (std::int64_t batch = roomy + 1; batch < largest; batch += stride) {
-      const Result<bool> runs = assumed_at(batch) ? Result<bool>(true) : at(batch);
-      if (!runs) return tl::unexpected(runs.error());
-      if (!*runs) return safe;
-      safe = batch;
-    }
-    return largest;
-  }
-
-  bool all_tried = true;
-
- private:
-  std::shared_ptr<const StepGraph> graph_;
-  const Card& card_;
-  const CheckSettings& settings_;
-  WorkspaceSource& source_;
-  Trial& trial_;
+struct Recommendation {
+  std::int64_t batch = 0;
+  bool keeps_margin = true;
 };
 
-/// The largest micro-batch that divides the global one and completes; nullopt: not even one sample.
-Result<std::optional<Accumulation>> accumulate(std::int64_t global_batch, std::int64_t largest_safe,
-                                               const BatchSettings& settings, const Card& card,
+Result<Recommendation> recommend(BatchTrials& trials, std::int64_t safe, Bytes margin) {
+  const auto largest_calm = [&](Bytes spare) -> Result<std::int64_t> {
+    const auto calm = [&](std::int64_t batch) { return trials.completes_calmly(batch, spare); };
+    const std::int64_t guess = std::min(safe, trials.likely_largest(spare));
+    const auto found = search_outwards(guess, safe + 1, calm, [] { return false; });
+    if (!found) return tl::unexpected(found.error());
+    for (const std::int64_t rounded : rounded_batches(found->passes)) {
+      const Result<bool> passes = calm(rounded);
+      if (!passes) return tl::unexpected(passes.error());
+      if (*passes) return rounded;
+    }
+    return found->passes;
+  };
+  const Result<std::int64_t> spared = largest_calm(margin);
+  if (!spared) return tl::unexpected(spared.error());
+  if (*spared > 0) return Recommendation{*spared, true};
+  const Result<std::int64_t> calm = largest_calm(Bytes());
+  if (!calm) return tl::unexpected(calm.error());
+  return Recommendation{*calm > 0 ? *calm : safe, false};
+}
+
+/// The largest micro-batch up to `most` that divides each GPU's share of the global one and
+/// completes; nullopt: not even one sample.
+Result<std::optional<Accumulation>> accumulate(std::int64_t most, const BatchSettings& settings,
+                                               std::int64_t gpus, const Card& card,
                                                WorkspaceSource& source) {
   assert(settings.accumulating != nullptr);
-  for (std::int64_t micro = std::min(global_batch, largest_safe); micro > 0; --micro) {
-    if (global_batch % micro != 0) continue;
-    const Accumulation found{global_batch, micro, global_batch / micro};
+  const std::int64_t share = *settings.global_batch / gpus;
+  for (std::int64_t micro = std::min(share, most); micro > 0; --micro) {
+    if (share % micro != 0) continue;
+    const Accumulation found{*settings.global_batch, gpus, micro, share / micro};
     if (found.steps == 1) return found;
     const Result<SizedStep> sized = size_step(settings.accumulating, micro, source);
     if (!sized) return tl::unexpected(sized.error());
@@ -290,74 +142,116 @@ Result<std::optional<Accumulation>> accumulate(std::int64_t global_batch, std::i
   return std::optional<Accumulation>();
 }
 
+/// Powers of 2, or of 4, 16 ... where the budget allows no more, and the largest.
+Result<std::vector<CurvePoint>> curve(BatchTrials& trials, const CheckReport& at_largest,
+                                      std::int64_t largest) {
+  std::int64_t doublings = 0;
+  while ((std::int64_t{2} << doublings) < largest) ++doublings;
+  const std::int64_t affordable = std::max(fewest_points, trials.left() / trials.price());
+  const std::int64_t stride = doublings / affordable + 1;
+  std::vector<CurvePoint> points;
+  for (std::int64_t i = 0; (std::int64_t{1} << i) < largest; i += stride) {
+    const std::int64_t batch = std::int64_t{1} << i;
+    const Result<CheckReport> at = trials.check_at(batch);
+    if (!at) return tl::unexpected(at.error());
+    points.push_back({batch, at->device_bytes});
+  }
+  points.push_back({largest, at_largest.device_bytes});
+  return points;
+}
+
+/// largest, largest_safe and recommended.
+Result<void> find_sizes(BatchTrials& trials, BatchReport& report) {
+  report.ceiling = trials.ceiling();
+  report.unlimited = report.ceiling == largest_searched_batch;
+  const auto bracket = search_outwards(
+      trials.likely_largest(Bytes()), trials.ceiling() + 1,
+      [&](std::int64_t batch) { return trials.completes(batch); }, [] { return false; });
+  if (!bracket) return tl::unexpected(bracket.error());
+  const auto largest = largest_by_chance(trials, *bracket, kept_for_safe, report.all_tried);
+  if (!largest) return tl::unexpected(largest.error());
+  report.largest = *largest;
+  const auto safe = find_largest_safe(trials, *largest, report.all_tried);
+  if (!safe) return tl::unexpected(safe.error());
+  report.largest_safe = *safe;
+  if (*safe == 0) return {};
+  const auto recommended = recommend(trials, *safe, report.margin);
+  if (!recommended) return tl::unexpected(recommended.error());
+  report.recommended = recommended->batch;
+  report.keeps_margin = recommended->keeps_margin;
+  return {};
+}
+
 }  // namespace
+
+Bytes usual_margin(const StepGraph& graph, const Card& card, const CheckSettings& settings) {
+  const Bytes share = Bytes(card.cuda_total.count() / 50);
+  const Bytes uncertain = uncertainty_outside_allocator(graph, card, settings);
+  return round_up(std::max(share, uncertain), 1_MiB);
+}
+
+std::vector<std::int64_t> rounded_batches(std::int64_t batch) {
+  std::vector<std::int64_t> rounded;
+  for (const std::int64_t multiple : {8, 4, 2}) {
+    const std::int64_t below = batch / multiple * multiple;
+    if (below > 0 && (batch - below) * 16 <= batch) rounded.push_back(below);
+  }
+  return rounded;
+}
 
 Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Card& card,
                                const BatchSettings& settings, WorkspaceSource& source) {
+  const std::int64_t gpus = graph->settings.parallel.gpus;
+  if (settings.global_batch && *settings.global_batch % gpus != 0) {
+    return failure(fmt::format("a global batch of {} cannot be shared equally by {} GPUs",
+                               *settings.global_batch, gpus),
+                   fmt::format("the nearest below is {}", *settings.global_batch / gpus * gpus));
+  }
   BatchReport report;
-  Trial trial(graph, card, settings.check, source);
-  const auto checked = [&](std::int64_t batch) -> Result<CheckReport> {
-    Result<SizedStep> sized = size_step(graph, batch, source);
-    if (!sized) return tl::unexpected(sized.error());
-    return check(*sized, card, settings.check);
-  };
-  report.ceiling = tensor_ceiling(trial);
-  report.unlimited = report.ceiling == largest_searched_batch;
-  report.largest = report.largest_safe = report.ceiling;
-  if (!report.unlimited) {
-    Runs runs(graph, card, settings.check, source, trial);
-    const Result<std::int64_t> largest = runs.largest(report.ceiling);
-    if (!largest) return tl::unexpected(largest.error());
-    report.largest = *largest;
-    const bool allocates =
-        settings.check.runtime == Runtime::pytorch || settings.check.runtime == Runtime::tensorflow;
-    const bool replays = allocates && report.largest > 0;
-    const Result<std::int64_t> safe =
-        replays ? runs.safe(report.largest) : safe_below(trial, report.largest);
-    if (!safe) return tl::unexpected(safe.error());
-    report.largest_safe = *safe;
-    report.all_tried = runs.all_tried;
-  }
-  report.recommended = report.largest_safe / settings.multiple * settings.multiple;
-  if (report.recommended == 0) report.recommended = report.largest_safe;
-  // Steps that give memory back to the driver and ask for it again, each of them, are slow.
-  std::int64_t calm = report.recommended;
-  for (int tried = 0; tried < most_calm_tries && calm > settings.multiple; ++tried) {
-    Result<CheckReport> at = checked(calm);
+  report.margin = settings.margin.value_or(usual_margin(*graph, card, settings.check));
+  BatchTrials trials(graph, card, settings.check, source, search_budget);
+  if (const auto found = find_sizes(trials, report); !found) return tl::unexpected(found.error());
+  const auto keep = [&](std::int64_t batch, std::optional<CheckReport>& into) -> Result<void> {
+    Result<CheckReport> at = trials.check_at(batch);
     if (!at) return tl::unexpected(at.error());
-    if (at->settles) {
-      report.recommended = calm;
-      report.at_recommended = *std::move(at);
-      break;
-    }
-    calm -= settings.multiple;
+    into = *std::move(at);
+    return {};
+  };
+  if (report.largest == 0) {
+    return keep(1, report.at_one).map([&] { return std::move(report); });
   }
-  if (settings.global_batch && report.largest_safe > 0) {
-    auto accumulation =
-        accumulate(*settings.global_batch, report.largest_safe, settings, card, source);
+  const auto kept = keep(report.largest, report.at_largest).and_then([&] {
+    return report.recommended > 0 ? keep(report.recommended, report.at_recommended)
+                                  : Result<void>();
+  });
+  if (!kept) return tl::unexpected(kept.error());
+  auto points = curve(trials, *report.at_largest, report.largest);
+  if (!points) return tl::unexpected(points.error());
+  report.curve = *std::move(points);
+  if (settings.global_batch && report.recommended > 0) {
+    auto accumulation = accumulate(report.recommended, settings, gpus, card, source);
     if (!accumulation) return tl::unexpected(accumulation.error());
     report.accumulation = *accumulation;
   }
-  for (std::int64_t batch = 1; batch < report.largest; batch *= 2) {
-    const Result<CheckReport> point = checked(batch);
-    if (!point) return tl::unexpected(point.error());
-    report.curve.push_back({batch, point->device_bytes});
-  }
-  if (report.largest > 0) {
-    const Result<CheckReport> last = checked(report.largest);
-    if (!last) return tl::unexpected(last.error());
-    report.curve.push_back({report.largest, last->device_bytes});
-    if (!report.at_recommended) {
-      Result<CheckReport> recommended = checked(report.recommended);
-      if (!recommended) return tl::unexpected(recommended.error());
-      report.at_recommended = *std::move(recommended);
-    }
-  } else {
-    const Result<CheckReport> one = checked(1);
-    if (!one) return tl::unexpected(one.error());
-    report.at_one = *one;
-  }
   return report;
+}
+
+Result<LargestBatch> look_for_largest(std::shared_ptr<const StepGraph> graph, const Card& card,
+                                      const CheckSettings& settings, WorkspaceSource& source) {
+  BatchTrials trials(std::move(graph), card, settings, source, advice_budget);
+  const auto bracket = search_outwards(
+      trials.likely_largest(Bytes()), trials.ceiling() + 1,
+      [&](std::int64_t batch) { return trials.completes(batch); }, [&] { return trials.spent(); });
+  if (!bracket) return tl::unexpected(bracket.error());
+  LargestBatch result{.batch = bracket->passes,
+                      .is_proven = bracket->fails - bracket->passes <= 1,
+                      .unlimited = bracket->passes == largest_searched_batch};
+  if (!result.is_proven) return result;
+  bool all_tried = true;
+  const auto largest = largest_by_chance(trials, *bracket, 0, all_tried);
+  if (!largest) return tl::unexpected(largest.error());
+  result.batch = *largest;
+  return result;
 }
 
 }  // namespace stowage

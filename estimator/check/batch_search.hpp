@@ -1,10 +1,17 @@
 // batch: the largest batch that fits a card, and the one to use.
 //
-// Live bytes without workspaces grow with the batch (every size is affine with slope >= 0), so the
-// batch at which they alone no longer fit is a hard ceiling, found by bisection. What the runtime
-// takes beside them does not grow steadily: cuDNN chooses other engines for other sizes, and
-// PyTorch's allocator leaves other gaps. So from the ceiling the search walks down, batch by batch,
-// to the first at which the step completes.
+// What a runtime takes does not grow steadily with the batch: cuDNN chooses other engines for other
+// sizes, and PyTorch's allocator leaves other gaps. So nothing but a run of the process at a batch
+// says whether it completes (batch_trials.hpp), and each batch that is named here has been run:
+//
+//   ceiling       tensors alone fit no more above it: found without a question, by bisection
+//   guess         the largest that completes by the rule for workspaces: without a question
+//   largest       from the guess outwards in growing strides, then bisected; then from the ceiling
+//                 down as far as the budget goes, since a larger one may complete by chance
+//   largest_safe  batches below the largest are tried, evenly spread, as far as the budget goes
+//   recommended   searched as the largest is, among the batches that leave `margin` and at which
+//   the
+//                 runtime never gives its cache back
 #pragma once
 
 #include <cstdint>
@@ -13,14 +20,16 @@
 #include <vector>
 
 #include "estimator/base/diagnostic.hpp"
+#include "estimator/check/batch_trials.hpp"
 #include "estimator/check/check.hpp"
 
 namespace stowage {
 
 struct BatchSettings {
   CheckSettings check;
-  std::int64_t multiple = 8;                      ///< recommend a multiple of it where there is one
-  std::optional<std::int64_t> global_batch = {};  ///< to be reached by accumulation
+  std::optional<Bytes> margin = {};  ///< usual_margin() where it is not given
+  /// Samples of all GPUs together, to be reached by accumulation.
+  std::optional<std::int64_t> global_batch = {};
   /// The step with two micro-batches, whose second forward runs beside the first one's gradients:
   /// how a micro-batch of an accumulated step is sized, however many there are. Wanted with
   /// global_batch.
@@ -35,41 +44,52 @@ struct CurvePoint {
 /// Gradient accumulation that reaches a global batch.
 struct Accumulation {
   std::int64_t global_batch = 0;
-  std::int64_t micro_batch = 0;
-  std::int64_t steps = 0;  ///< micro_batch * steps == global_batch
+  std::int64_t gpus = 1;
+  std::int64_t micro_batch = 0;  ///< of each GPU
+  std::int64_t steps = 0;        ///< micro_batch * steps * gpus == global_batch
 };
 
 struct BatchReport {
-  std::int64_t largest = 0;       ///< 0: not even one
-  std::int64_t largest_safe = 0;  ///< every batch up to it fits
-  /// The largest multiple within largest_safe at which PyTorch comes to ask the driver for nothing
-  /// more (if one of the 32 largest is so), else the largest multiple, else largest_safe.
+  std::int64_t largest = 0;       ///< 0: not even one; the next larger one does not fit
+  std::int64_t largest_safe = 0;  ///< every batch up to it fits, as far as was tried
+  /// Runs without giving the cache back and with `margin` to spare. Where no batch leaves so much
+  /// (keeps_margin is false): without giving the cache back; else largest_safe.
   std::int64_t recommended = 0;
-  bool all_tried = true;          ///< false: some near the ceiling and below `largest` were not
-                                  ///< tried, since there are too many
-  std::int64_t ceiling = 0;       ///< where tensors alone no longer fit, minus one
-  bool unlimited = false;         ///< nothing grew up to largest_searched_batch
-  std::vector<CurvePoint> curve;  ///< powers of two up to the largest, and the largest
+  Bytes margin;
+  bool keeps_margin = true;
+  std::int64_t ceiling = 0;  ///< tensors alone fit no more above it
+  bool all_tried = true;     ///< false: some batches below the ceiling were not tried
+  bool unlimited = false;    ///< nothing grew up to largest_searched_batch
+  /// Powers of two up to the largest (of four, sixteen ... where the budget ends), and the largest.
+  std::vector<CurvePoint> curve;
   std::optional<Accumulation> accumulation;
+  std::optional<CheckReport> at_largest;
   std::optional<CheckReport> at_recommended;
   std::optional<CheckReport> at_one;  ///< where not even one fits: what takes the room
 };
 
-inline constexpr std::int64_t largest_searched_batch = std::int64_t{1} << 24;
+/// What a recommended batch leaves: the larger of two percent of the card and what is uncertain
+/// outside the allocator (process_overhead.hpp), in whole MiB.
+[[nodiscard]] Bytes usual_margin(const StepGraph& graph, const Card& card,
+                                 const CheckSettings& settings);
 
-/// At most so many batches below the ceiling are tried one by one; then it is bisected. As many are
-/// tried for largest_safe.
-inline constexpr std::int64_t most_tried_batches = 128;
+/// The multiples of eight, four and two that are at most a sixteenth below `batch`, roundest first.
+[[nodiscard]] std::vector<std::int64_t> rounded_batches(std::int64_t batch);
 
-/// largest_safe takes it that a convolution's least workspace is at most eight times its operands:
-/// batches at which every convolution has that much room beside what is live are not asked about.
-/// For PyTorch's allocator 40 percent of the memory, at least 1 GiB, must be free besides. Of the
-/// others most_tried_batches are tried, evenly spread: by a run that asks about those convolutions
-/// alone to which what is assumed is over half of what is left, and where that fails (or with
-/// cudnn.benchmark) by one that asks about all.
-/// Errors: as size_step's.
+/// Errors: as size_step's; a global batch that the GPUs cannot share equally.
 [[nodiscard]] Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph,
                                              const Card& card, const BatchSettings& settings,
                                              WorkspaceSource& source);
+
+/// The largest batch, as advice beside another answer: about a second's questions.
+struct LargestBatch {
+  std::int64_t batch = 0;  ///< completes; 0: none was found
+  bool is_proven = true;   ///< the next larger one does not complete; false: the budget ended first
+  bool unlimited = false;  ///< nothing grew up to largest_searched_batch
+};
+/// Errors: as size_step's.
+[[nodiscard]] Result<LargestBatch> look_for_largest(std::shared_ptr<const StepGraph> graph,
+                                                    const Card& card, const CheckSettings& settings,
+                                                    WorkspaceSource& source);
 
 }  // namespace stowage

@@ -63,11 +63,9 @@ Result<EvaluationReport> check_evaluation(const SizedStep& training,
   const Result<SizedStep> step = size_step(graph, batch, source);
   if (!step) return tl::unexpected(step.error());
   EvaluationReport report{.batch = batch, .step = check(*step, card, settings)};
-  const Result<BatchReport> chunks =
-      find_batch(std::move(graph), card, {.check = settings}, source);
-  if (!chunks) return tl::unexpected(chunks.error());
-  report.largest_chunk = chunks->largest;
-  report.chunk_unlimited = chunks->unlimited;
+  const auto chunk = look_for_largest(std::move(graph), card, settings, source);
+  if (!chunk) return tl::unexpected(chunk.error());
+  report.chunk = *chunk;
   return report;
 }
 

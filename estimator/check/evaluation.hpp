@@ -24,8 +24,7 @@ namespace stowage {
 struct EvaluationReport {
   std::int64_t batch = 0;
   CheckReport step;
-  std::int64_t largest_chunk = 0;  ///< the largest evaluation batch that fits; 0: not even one
-  bool chunk_unlimited = false;    ///< nothing grew up to largest_searched_batch
+  LargestBatch chunk;  ///< the largest evaluation batch that fits
 };
 
 /// `graph` is the same model lowered for inference. Errors: as size_step's.

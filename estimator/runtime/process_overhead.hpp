@@ -46,6 +46,11 @@ struct RuntimeRow {
 [[nodiscard]] Bytes outside_allocator(const StepGraph& graph, const Card& card,
                                       const CheckSettings& settings);
 
+/// By how much outside_allocator may be too low, and the card's total too high, where they are by
+/// rule and not measured (docs/gpus.md, "What is uncertain"). 0 in the ideal runtime.
+[[nodiscard]] Bytes uncertainty_outside_allocator(const StepGraph& graph, const Card& card,
+                                                  const CheckSettings& settings);
+
 /// What the card has for the runtime's own allocations:
 /// CUDA total - in use - reserve - outside_allocator, for PyTorch in whole segments of 2 MiB. For
 /// TensorFlow what one of its pools can hold; negative where the libraries find no room beside

@@ -11,6 +11,14 @@ namespace stowage {
 
 namespace {
 
+// DeepSpeed's fp16 and bf16 with ZeRO keep each GPU's share of the parameters in fp32 and update
+// that (runtime/zero/stage_1_and_2.py, stage3.py); gradients stay in 16 bits unless data_types.
+// grad_accum_dtype says fp32 (get_data_types in runtime/engine.py).
+bool keeps_master_weights(const ModelGraph& model, const StepWishes& wishes) {
+  const bool narrow = model.precision == Precision::fp16 || model.precision == Precision::bf16;
+  return has_master_weights(model.precision) || (narrow && wishes.parallel.zero > 0);
+}
+
 Result<OptimizerSettings> chosen_optimizer(const ModelGraph& model, const StepWishes& wishes) {
   OptimizerSettings settings = model.optimizer;
   if (wishes.optimizer) {
@@ -20,13 +28,14 @@ Result<OptimizerSettings> chosen_optimizer(const ModelGraph& model, const StepWi
   }
   settings.implementation = wishes.implementation.value_or(settings.implementation);
   if (const auto problem = problem_of(settings)) return failure(problem->message, problem->hint);
-  if (wishes.master_gradients && !has_master_weights(model.precision)) {
+  const bool keeps_masters = keeps_master_weights(model, wishes);
+  if (wishes.master_gradients && !keeps_masters) {
     return failure(
         fmt::format("gradients are kept in fp32 beside {} parameters only under the "
                     "precisions mixed-fp16 and mixed-bf16",
                     to_string(model.precision)));
   }
-  if (has_master_weights(model.precision) && model.loss.valid()) {
+  if (keeps_masters && model.loss.valid()) {
     settings.master_weights =
         wishes.master_gradients ? MasterWeights::weights_and_gradients : MasterWeights::weights;
   }

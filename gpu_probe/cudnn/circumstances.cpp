@@ -12,26 +12,18 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu_probe/cudnn/library_places.hpp"
+
 namespace stowage {
 
 namespace {
 
 SharedLibrary open_forwarder() {
-  constexpr const char* name = "libcudnn.so.9";
-  std::vector<std::string> paths = {name};
-  if (const char* root = std::getenv("CUDNN_PATH")) {
-    for (const char* folder : {"lib", "lib64"}) {
-      paths.insert(paths.begin(), fmt::format("{}/{}/{}", root, folder, name));
-    }
-  }
-  for (const char* folder : {"lib64", "lib"}) {
-    paths.push_back(fmt::format("/usr/local/cuda/{}/{}", folder, name));
-  }
-  for (const std::string& path : paths) {
+  for (const std::string& path : cudnn_places()) {
     SharedLibrary library(path);
     if (library) return library;
   }
-  return SharedLibrary(name);
+  return {};
 }
 
 // Variables that decide which libraries are found, or what cuDNN and cuBLAS make of a question.

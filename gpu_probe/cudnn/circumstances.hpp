@@ -12,8 +12,7 @@
 
 namespace stowage {
 
-/// libcudnn.so.9 from CUDNN_PATH (a root with lib/ or lib64/, such as a wheel's nvidia/cudnn), else
-/// from where the loader looks, else from /usr/local/cuda. It stays loaded.
+/// libcudnn.so.9 from the first of cudnn_places() that can be loaded. It stays loaded.
 [[nodiscard]] const SharedLibrary& cudnn_forwarder();
 
 /// "9.19.0" of cudnnGetVersion's 91900.

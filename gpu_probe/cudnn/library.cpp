@@ -106,7 +106,7 @@ std::int64_t CudnnDescriptor::get_integer(cudnnBackendAttributeName_t name,
 }
 
 std::vector<cudnnBackendNumericalNote_t> CudnnDescriptor::get_notes() const {
-  std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  std::vector<cudnnBackendNumericalNote_t> notes(most_numerical_notes);
   std::int64_t count = 0;
   library_->check(library_->get_attribute(
                       descriptor_, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,

@@ -1,10 +1,7 @@
 // libcudnn, loaded when it is first needed, and its backend descriptors as values.
 //
-// For the sources that are built with cuDNN's headers only. Failures are thrown as LibraryFailure
-// and caught in cudnn_session.cpp.
+// Failures are thrown as LibraryFailure and caught in session.cpp.
 #pragma once
-
-#include <cudnn_backend.h>
 
 #include <cstdint>
 #include <span>
@@ -12,20 +9,21 @@
 #include <vector>
 
 #include "estimator/base/diagnostic.hpp"
+#include "gpu_probe/cudnn/declarations.hpp"
 #include "gpu_probe/driver/library_failure.hpp"
 
 namespace stowage {
 
 /// The functions that are used, and nothing else of cuDNN.
 struct CudnnLibrary {
-  decltype(&cudnnGetVersion) get_version = nullptr;
-  decltype(&cudnnGetErrorString) get_error_string = nullptr;
-  decltype(&cudnnGetLastErrorString) get_last_error_string = nullptr;
-  decltype(&cudnnBackendCreateDescriptor) create = nullptr;
-  decltype(&cudnnBackendDestroyDescriptor) destroy = nullptr;
-  decltype(&cudnnBackendSetAttribute) set_attribute = nullptr;
-  decltype(&cudnnBackendGetAttribute) get_attribute = nullptr;
-  decltype(&cudnnBackendFinalize) finalize = nullptr;
+  CudnnFunctions::GetVersion* get_version = nullptr;
+  CudnnFunctions::GetErrorString* get_error_string = nullptr;
+  CudnnFunctions::GetLastErrorString* get_last_error_string = nullptr;
+  CudnnFunctions::CreateDescriptor* create = nullptr;
+  CudnnFunctions::DestroyDescriptor* destroy = nullptr;
+  CudnnFunctions::SetAttribute* set_attribute = nullptr;
+  CudnnFunctions::GetAttribute* get_attribute = nullptr;
+  CudnnFunctions::Finalize* finalize = nullptr;
 
   /// "9.19.0"
   [[nodiscard]] std::string version() const;

@@ -144,8 +144,7 @@ class DescribedDeviceSession final : public CudnnSession {
         fmt::format("cudnn {} eng{}", library_.version(),
                     engine.get_integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64));
     for (const CudnnDescriptor& knob : configuration.get_descriptors(
-             CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
-             CUDNN_KNOB_TYPE_COUNTS)) {
+             CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, most_knobs)) {
       name += fmt::format(" k{}={}",
                           knob.get_integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE),
                           knob.get_integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64));

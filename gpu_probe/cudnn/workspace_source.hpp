@@ -35,6 +35,10 @@ class CudnnWorkspaceSource final : public WorkspaceSource {
   [[nodiscard]] WorkspaceOrigin origin() const { return origin_; }
   /// Why the rule spoke, in the words of who refused first; "" where it did not.
   [[nodiscard]] const std::string& why_rule() const { return why_rule_; }
+  /// Why cuDNN, which serves the card, cannot be asked at all; "" where it was not needed or can.
+  [[nodiscard]] std::string why_no_cudnn() const {
+    return why_no_session_.empty() ? "" : why_no_session_.front().message;
+  }
 
  private:
   // Either kind of query.

@@ -10,6 +10,7 @@ namespace stowage {
 
 class SharedLibrary {
  public:
+  SharedLibrary() = default;  ///< none
   explicit SharedLibrary(const std::string& name)
       : handle_(dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) {}
 
@@ -29,7 +30,7 @@ class SharedLibrary {
   }
 
  private:
-  void* handle_;  // never closed: drivers do not like it
+  void* handle_ = nullptr;  // never closed: drivers do not like it
 };
 
 }  // namespace stowage

@@ -102,7 +102,9 @@ class Proposals {
       auto fewest_bytes = min_pcie(*whole, *cheapest_plan, all_gpu_bound);
       set_pcie_bound(*whole, *cheapest_plan, all_gpu_bound);
       if (fewest_bytes) fewest_bytes = fewer_bytes(std::move(*fewest_bytes), *cheapest_plan);
-      plans_.push_back(fewest_bytes ? cheaper(*cheapest_plan, *fewest_bytes) : *cheapest_plan);
+      Plan fastest = fewest_bytes ? faster(*cheapest_plan, *fewest_bytes) : *cheapest_plan;
+      if (!plans_.empty()) fastest = faster(fastest, plans_.front());  // all-gpu
+      plans_.push_back(std::move(fastest));
       // Without it the updates alone break the budget: they have to run on the CPU.
       if (fewest_bytes) plans_.push_back(std::move(*fewest_bytes));
     }
@@ -210,12 +212,10 @@ class Proposals {
     return plan;
   }
 
-  /// The cheapest plan, or the one of fewest bytes where that has turned out to cost less.
-  [[nodiscard]] static Plan cheaper(const Plan& cheapest_plan, const Plan& fewest_bytes) {
-    if (fewest_bytes.totals.cost_seconds >= cheapest_plan.totals.cost_seconds) {
-      return cheapest_plan;
-    }
-    Plan plan = fewest_bytes;
+  /// The plan of least cost, or `other` where the simulation, which ranks, shows that to be faster.
+  [[nodiscard]] static Plan faster(const Plan& cheapest_plan, const Plan& other) {
+    if (other.totals.step_seconds >= cheapest_plan.totals.step_seconds) return cheapest_plan;
+    Plan plan = other;
     plan.name = cheapest_plan.name;
     plan.pinned = cheapest_plan.pinned;
     plan.totals.proved_optimal = false;

@@ -1,7 +1,8 @@
 // Proposals: the plans that a user is shown for one model, batch, card and budget.
 //
 //   all-gpu         everything stays on the GPU; only if it fits
-//   cheapest        forward and backward on the GPU, updates where they cost least; least time
+//   cheapest        forward and backward on the GPU, updates where they cost least; the fastest
+//                   simulated step of those that run the whole batch at once
 //   min-pcie        everything computed on the GPU; fewest bytes over PCIe
 //   micro-batch-K   the batch in K parts with gradients added up, if all-gpu does not fit: the
 //                   fewest parts that need no swapping, else those that swap least

@@ -9,7 +9,7 @@
 namespace stowage {
 
 TEST_CASE("sizes are read as written") {
-  CHECK(parse_bytes("4096") == Bytes(4096));
+  CHECK(parse_bytes("4096 B") == Bytes(4096));
   CHECK(parse_bytes("233MiB") == Bytes(233LL << 20));
   CHECK(parse_bytes(" 8 GiB ") == Bytes(8LL << 30));
   CHECK(parse_bytes("2GB") == Bytes(2'000'000'000));
@@ -27,10 +27,14 @@ TEST_CASE("what is no size is refused with the reason") {
   CHECK(refusal("many") == "error: 'many' is not a size\n  write 8GiB, 233MiB or 2GB\n");
   CHECK(refusal("-5MB") == "error: '-5MB' is negative; a size of memory is not\n");
   CHECK(refusal("8GiBy") == "error: '8GiBy' has an unknown unit 'GiBy'\n  did you mean 'GiB'?\n");
-  CHECK(refusal("9e30") ==
-        "error: '9e30' is more than 32.0 PiB\n  no machine has that much memory\n");
+  CHECK(refusal("9e30B") ==
+        "error: '9e30B' is more than 32.0 PiB\n  no machine has that much memory\n");
   CHECK(refusal("32769TiB").starts_with("error: '32769TiB' is more than 32.0 PiB\n"));
   CHECK(parse_bytes("32768TiB") == largest_memory);
+  CHECK(refusal("500") == "error: 500 of what? A size has a unit\n  did you mean 500MiB?\n");
+  CHECK(refusal("8") == "error: 8 of what? A size has a unit\n  did you mean 8GiB?\n");
+  CHECK(refusal("2144010240") ==
+        "error: 2144010240 of what? A size has a unit\n  did you mean 2144010240B?\n");
   CHECK(refusal("nan") == "error: 'nan' is not a size\n  write 8GiB, 233MiB or 2GB\n");
 }
 

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
+#include "estimator/workspace/rule_workspace_source.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {
@@ -56,10 +59,10 @@ TEST_CASE("the largest batch is the largest that check passes, engines being cap
     }
     CHECK(report->largest == largest);
     CHECK(report->largest_safe == safe);
-    CHECK(report->recommended <= safe);
-    CHECK((report->recommended % 8 == 0 || safe < 8));
+    CHECK(report->recommended <= report->largest_safe);
     CHECK(report->at_recommended->fits);
     CHECK(report->curve.back().batch == largest);
+    CHECK(report->all_tried);
   }
 }
 
@@ -73,17 +76,96 @@ TEST_CASE("where not even one fits, the report says what takes the room") {
   CHECK_FALSE(report->at_one->fits);
 }
 
-TEST_CASE("accumulation reaches the global batch exactly") {
+TEST_CASE("accumulation reaches the global batch exactly, over all GPUs") {
   Capricious source;
-  BatchSettings settings;
-  settings.global_batch = 96;
-  settings.accumulating = testing::lowered(testing::shipped("mnist-cnn"),
-                                           {.kernels = KernelSet::pytorch, .micro_batches = 2});
-  const auto report = find_batch(step_of("mnist-cnn"), generic_card(440_MiB), settings, source);
-  REQUIRE(report.has_value());
-  REQUIRE(report->accumulation.has_value());
-  CHECK(report->accumulation->micro_batch <= report->largest_safe);
-  CHECK(report->accumulation->micro_batch * report->accumulation->steps == 96);
+  for (const int gpus : {1, 4}) {
+    const LoweringSettings lowering{.kernels = KernelSet::pytorch, .parallel = {.gpus = gpus}};
+    LoweringSettings twice = lowering;
+    twice.micro_batches = 2;
+    const ModelGraph model = testing::shipped("mnist-cnn");
+    BatchSettings settings;
+    settings.global_batch = 384;
+    settings.accumulating = testing::lowered(model, twice);
+    const Bytes total = gpus == 1 ? 440_MiB : 440_MiB + 1311_MiB;  // and NCCL's buffers
+    const auto report =
+        find_batch(testing::lowered(model, lowering), generic_card(total), settings, source);
+    REQUIRE(report.has_value());
+    REQUIRE(report->accumulation.has_value());
+    const Accumulation& found = *report->accumulation;
+    CHECK(found.gpus == gpus);
+    CHECK(found.micro_batch <= report->recommended);
+    CHECK(found.micro_batch * found.steps * found.gpus == 384);
+  }
+}
+
+TEST_CASE("a global batch that the GPUs cannot share is refused") {
+  Capricious source;
+  const auto graph = testing::lowered(testing::shipped("mlp"),
+                                      {.kernels = KernelSet::pytorch, .parallel = {.gpus = 4}});
+  const auto report = find_batch(graph, generic_card(4_GiB), {.global_batch = 1022}, source);
+  REQUIRE_FALSE(report.has_value());
+  CHECK(render(report.error()) ==
+        "error: a global batch of 1022 cannot be shared equally by 4 GPUs\n"
+        "  the nearest below is 1020\n");
+}
+
+TEST_CASE("a batch is rounded where that costs at most a sixteenth") {
+  using Batches = std::vector<std::int64_t>;
+  CHECK(rounded_batches(15).empty());
+  CHECK(rounded_batches(31) == Batches{30});
+  CHECK(rounded_batches(60) == Batches{60, 60});
+  CHECK(rounded_batches(67) == Batches{64, 64, 66});
+  CHECK(rounded_batches(282) == Batches{280, 280, 282});
+  CHECK(rounded_batches(1).empty());
+}
+
+TEST_CASE("the recommended batch leaves the margin and never gives the cache back") {
+  const auto source = rule_workspace_source(8.6);
+  const auto graph = step_of("resnet18");
+  Card card = generic_card(4_GiB);
+  const auto usual = find_batch(graph, card, {}, *source);
+  REQUIRE(usual.has_value());
+  CHECK(usual->margin == 82_MiB);  // two percent; of the libraries 72 MiB are uncertain
+  CHECK(usual->keeps_margin);
+  CHECK(usual->at_recommended->headroom >= usual->margin);
+  CHECK(usual->at_recommended->releases == 0);
+  CHECK(usual->recommended > usual->largest / 2);
+  const auto wide = find_batch(graph, card, {.margin = 1_GiB}, *source);
+  REQUIRE(wide.has_value());
+  CHECK(wide->recommended < usual->recommended);
+  CHECK(wide->at_recommended->headroom >= 1_GiB);
+  const auto none = find_batch(graph, card, {.margin = 4_GiB}, *source);
+  REQUIRE(none.has_value());
+  CHECK_FALSE(none->keeps_margin);
+  CHECK(none->at_recommended->releases == 0);
+  card.by_rule = {"context", "cuda_total"};
+  CHECK(usual_margin(*graph, card, {}) == 375_MiB);  // 72 + 80 + 223
+  CHECK(usual_margin(*graph, card, {.context = 300_MiB}) == 295_MiB);
+}
+
+TEST_CASE("advice ends with its budget and says so") {
+  /// Counts what it is asked; wants 32 MiB a sample, far more than the rule says.
+  class Greedy : public WorkspaceSource {
+   public:
+    WorkspaceAnswer engines(const ConvolutionQuery& query) override {
+      asked.insert(query);
+      return {.engines = {{"greedy", 32_MiB * query.x.front()}}, .origin = WorkspaceOrigin::rule};
+    }
+    std::set<ConvolutionQuery> asked;
+  };
+  Greedy source;
+  const Card card = generic_card(8_GiB);
+  const auto few = look_for_largest(step_of("mnist-cnn"), card, {}, source);
+  REQUIRE(few.has_value());
+  CHECK(few->is_proven);
+  CHECK(fits(step_of("mnist-cnn"), few->batch, card, {}, source));
+  CHECK_FALSE(fits(step_of("mnist-cnn"), few->batch + 1, card, {}, source));
+  source.asked.clear();
+  const auto graph = step_of("densenet121");
+  const auto many = look_for_largest(graph, card, {}, source);
+  REQUIRE(many.has_value());
+  CHECK(source.asked.size() < 800);  // the budget, and the trial that overdrew it
+  CHECK((many->is_proven || many->batch == 0 || fits(graph, many->batch, card, {}, source)));
 }
 
 }  // namespace stowage

@@ -83,10 +83,10 @@ TEST_CASE("the largest chunk fits and one more does not") {
       check_evaluation(adam.training, adam.evaluating, 28'000, card, {}, source);
   REQUIRE(evaluation.has_value());
   CHECK_FALSE(evaluation->step.fits);
-  REQUIRE(evaluation->largest_chunk > 0);
+  REQUIRE(evaluation->chunk.batch > 0);
   for (const std::int64_t more : {0, 1}) {
     const auto chunk = check_evaluation(adam.training, adam.evaluating,
-                                        evaluation->largest_chunk + more, card, {}, source);
+                                        evaluation->chunk.batch + more, card, {}, source);
     REQUIRE(chunk.has_value());
     CHECK(chunk->step.fits == (more == 0));
   }

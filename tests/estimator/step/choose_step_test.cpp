@@ -84,6 +84,23 @@ TEST_CASE("master weights follow from the precision") {
         "mixed-fp16 and mixed-bf16\n");
 }
 
+TEST_CASE("ZeRO keeps fp32 master weights of 16-bit parameters, as DeepSpeed does by default") {
+  const auto masters = [](Precision precision, const StepWishes& wishes) {
+    return chosen(model("", {.precision = precision}), wishes).lowering.optimizer.master_weights;
+  };
+  const StepWishes ddp{.parallel = {.gpus = 4}};
+  for (int stage = 1; stage <= 3; ++stage) {
+    const StepWishes zero{.parallel = {.gpus = 4, .zero = stage}};
+    CHECK(masters(Precision::bf16, zero) == MasterWeights::weights);
+    CHECK(masters(Precision::fp16, zero) == MasterWeights::weights);
+    CHECK(masters(Precision::fp32, zero) == MasterWeights::none);
+    CHECK(masters(Precision::amp_bf16, zero) == MasterWeights::none);
+  }
+  CHECK(masters(Precision::bf16, ddp) == MasterWeights::none);
+  CHECK(masters(Precision::bf16, {.parallel = {.gpus = 4, .zero = 2}, .master_gradients = true}) ==
+        MasterWeights::weights_and_gradients);
+}
+
 TEST_CASE("the card's capability reaches PyTorch's lowering alone") {
   CHECK(chosen(model(""), {.compute_capability = 7.0}).lowering.compute_capability == 7.0);
   CHECK(chosen(model(""), {.kernels = KernelSet::stowage, .compute_capability = 7.0})

@@ -117,7 +117,10 @@ TEST_CASE("where everything fits, the first proposal keeps everything on the GPU
   CHECK(named(*plans, "cheapest") != nullptr);
   CHECK(named(*plans, "min-pcie") != nullptr);
   CHECK(plans->size() == 3);
-  for (const Plan& plan : *plans) check_plan(plan, 1_GiB);
+  for (const Plan& plan : *plans) {
+    check_plan(plan, 1_GiB);
+    CHECK(named(*plans, "cheapest")->totals.step_seconds <= plan.totals.step_seconds);
+  }
 }
 
 TEST_CASE("within a budget every proposal passes the validator") {
@@ -136,6 +139,7 @@ TEST_CASE("within a budget every proposal passes the validator") {
     const Plan* fewest = named(*plans, "min-pcie");
     const Plan& parts = plans->back();
     REQUIRE(fewest != nullptr);
+    CHECK(named(*plans, "cheapest")->totals.step_seconds <= fewest->totals.step_seconds);
     CHECK(fewest->totals.h2d + fewest->totals.d2h > whole->front().totals.h2d);
     CHECK(parts.name == fmt::format("micro-batch-{}", parts.step.graph->settings.micro_batches));
     CHECK(parts.step.graph->settings.micro_batches == (percent > 60 ? 2 : 4));

@@ -1,0 +1,195 @@
+#include "estimator/check/batch_trials.hpp"
+
+#include <algorithm>
+
+#include "estimator/workspace/rule_workspace_source.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::int64_t kernels_a_question = 2000;
+constexpr std::int64_t roomy_workspace_factor = 8;
+constexpr Bytes least_fragmentation = 1_GiB;
+constexpr int most_guesses = 12;  // each halves what is left to guess
+
+Bytes operand_bytes(const WorkspaceQuery& query) {
+  if (const auto* convolution = std::get_if<ConvolutionQuery>(&query)) {
+    const DataType type = convolution->type;
+    return bytes_of(convolution->x, type) + bytes_of(convolution->w, type) +
+           bytes_of(convolution->y, type);
+  }
+  const auto& attention = std::get<AttentionQuery>(query);
+  const DataType type = attention.type;
+  return bytes_of(attention.query.shape, type) + bytes_of(attention.key.shape, type) +
+         bytes_of(attention.value.shape, type);
+}
+
+Bytes least_workspace(const std::vector<Engine>& engines) {
+  return std::ranges::min(engines, {}, &Engine::workspace).workspace;
+}
+
+bool runs_calmly(const CheckReport& report) {
+  return report.fits && report.releases == 0 && report.settles;
+}
+
+}  // namespace
+
+bool CountingSource::is_new(const WorkspaceQuery& query) {
+  const bool is_new = known_.insert(query).second;
+  asked_ += is_new ? 1 : 0;
+  return is_new;
+}
+
+WorkspaceAnswer CountingSource::engines(const ConvolutionQuery& query) {
+  (void)is_new(query);
+  return source_.engines(query);
+}
+
+WorkspaceAnswer CountingSource::attention_engines(const AttentionQuery& query) {
+  (void)is_new(query);
+  return source_.attention_engines(query);
+}
+
+BatchTrials::BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& card,
+                         const CheckSettings& settings, WorkspaceSource& source,
+                         std::int64_t budget)
+    : graph_(std::move(graph)),
+      card_(card),
+      settings_(settings),
+      source_(source),
+      budget_(budget),
+      run_price_(1 + static_cast<std::int64_t>(graph_->nodes.size()) / kernels_a_question),
+      granularity_(runtime_granularity(settings.runtime)),
+      limit_(allocator_limit(*graph_, card, settings)),
+      buffers_(runtime_buffers(*graph_, card, settings)),
+      touches_(storage_touches(*graph_)) {
+  for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
+    if (wants_workspace(graph_->nodes[i])) askers_.push_back(i);
+  }
+  ceiling_ = find_ceiling();
+}
+
+std::optional<std::vector<Bytes>> BatchTrials::live_without_workspaces(std::int64_t batch) const {
+  const Result<SizedStep> sized = size_storages(graph_, batch);
+  if (!sized) return std::nullopt;  // a size overflows
+  return live_bytes(*sized,
+                    {.granularity = granularity_, .buffers = buffers_, .with_workspaces = false},
+                    touches_);
+}
+
+bool BatchTrials::tensors_fit(std::int64_t batch) const {
+  const auto live = live_without_workspaces(batch);
+  return live && (live->empty() || std::ranges::max(*live) <= limit_);
+}
+
+std::int64_t BatchTrials::find_ceiling() const {
+  if (!tensors_fit(1)) return 0;
+  std::int64_t fits = 1;
+  std::int64_t too_large = 2;
+  while (too_large <= largest_searched_batch && tensors_fit(too_large)) {
+    fits = too_large;
+    too_large *= 2;
+  }
+  if (too_large > largest_searched_batch) return largest_searched_batch;
+  while (too_large - fits > 1) {
+    const std::int64_t middle = fits + (too_large - fits) / 2;
+    (tensors_fit(middle) ? fits : too_large) = middle;
+  }
+  return fits;
+}
+
+std::int64_t BatchTrials::likely_largest(Bytes spare) {
+  const std::unique_ptr<WorkspaceSource> rule = rule_workspace_source(card_.compute_capability);
+  CheckSettings settings = settings_;
+  settings.in_use += spare;
+  const auto likely = [&](std::int64_t batch) {
+    count_run();
+    const Result<SizedStep> step = size_step(graph_, batch, *rule);
+    return step && stowage::completes(*step, card_, settings);
+  };
+  std::int64_t fits = 1;
+  std::int64_t fails = ceiling_ + 1;
+  for (int i = 0; i < most_guesses && fails - fits > 1; ++i) {
+    const std::int64_t middle = fits + (fails - fits) / 2;
+    (likely(middle) ? fits : fails) = middle;
+  }
+  return fits;
+}
+
+bool BatchTrials::least_workspaces_fit(std::int64_t batch) {
+  const auto live = live_without_workspaces(batch);
+  if (!live || (!live->empty() && std::ranges::max(*live) > limit_)) return false;
+  std::vector<std::size_t> nodes = askers_;
+  std::ranges::stable_sort(nodes, std::greater(), [&](std::size_t node) { return (*live)[node]; });
+  return std::ranges::all_of(nodes, [&](std::size_t node) {
+    const KernelNode& kernel = graph_->nodes[node];
+    const WorkspaceQuery query = workspace_query(*graph_, kernel, batch);
+    const auto answer = workspace_engines(*graph_, kernel, query, source_);
+    return round_up(least_workspace(answer.engines), granularity_) <= limit_ - (*live)[node];
+  });
+}
+
+Result<bool> BatchTrials::completes(std::int64_t batch) {
+  const auto found = completes_.find(batch);
+  if (found != completes_.end()) return found->second;
+  const std::int64_t asked = source_.asked();
+  bool completes = false;
+  if (least_workspaces_fit(batch)) {
+    const Result<SizedStep> step = size_step(graph_, batch, source_);
+    if (!step) return tl::unexpected(step.error());
+    completes = stowage::completes(*step, card_, settings_);
+  }
+  count_run();
+  price_ = std::max(price_, source_.asked() - asked + run_price_);
+  completes_.emplace(batch, completes);
+  return completes;
+}
+
+Result<bool> BatchTrials::completes_calmly(std::int64_t batch, Bytes spare) {
+  const Result<SizedStep> step = size_step(graph_, batch, source_);
+  if (!step) return tl::unexpected(step.error());
+  count_run();
+  if (!stowage::completes(*step, card_, settings_)) return false;
+  if (settings_.runtime != Runtime::tensorflow) {
+    const CheckReport report = stowage::check(*step, card_, settings_);
+    return runs_calmly(report) && report.headroom >= spare;
+  }
+  // Its pool takes all that there is: it has to do with a smaller one.
+  CheckSettings settings = settings_;
+  settings.in_use += spare;
+  return stowage::completes(*step, card_, settings) &&
+         runs_calmly(stowage::check(*step, card_, settings));
+}
+
+Result<CheckReport> BatchTrials::check_at(std::int64_t batch) {
+  const Result<SizedStep> step = size_step(graph_, batch, source_);
+  if (!step) return tl::unexpected(step.error());
+  count_run();
+  return stowage::check(*step, card_, settings_);
+}
+
+Bytes BatchTrials::fragmentation() const {
+  if (settings_.runtime != Runtime::pytorch && settings_.runtime != Runtime::tensorflow) return {};
+  return std::max(least_fragmentation, Bytes(limit_.count() / 10 * 4));
+}
+
+bool BatchTrials::is_roomy(std::int64_t batch) {
+  const auto live = live_without_workspaces(batch);
+  if (!live) return false;
+  const Bytes limit = limit_ - fragmentation();
+  if (!live->empty() && std::ranges::max(*live) > limit) return false;
+  return std::ranges::all_of(askers_, [&](std::size_t node) {
+    const WorkspaceQuery query = workspace_query(*graph_, graph_->nodes[node], batch);
+    return limit - (*live)[node] >= roomy_workspace_factor * operand_bytes(query);
+  });
+}
+
+std::optional<std::int64_t> BatchTrials::smallest_failing() const {
+  for (const auto& [batch, completes] : completes_) {
+    if (!completes) return batch;
+  }
+  return std::nullopt;
+}
+
+}  // namespace stowage

@@ -1,0 +1,103 @@
+// BatchTrials: one step at many batches: does it complete, and with how much to spare?
+//
+// Each trial is a run of the runtime's process (check.hpp). Its price is the questions that it asks
+// of the source of workspaces, about 3 ms each where cuDNN answers for the first time. A search has
+// a budget of questions and not of seconds, so that its answer is the same on every machine and
+// with every cache; a run of 2,000 kernels counts as one question.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/check/check.hpp"
+
+namespace stowage {
+
+inline constexpr std::int64_t largest_searched_batch = std::int64_t{1} << 24;
+
+/// Passes questions on and counts those that are new.
+class CountingSource : public WorkspaceSource {
+ public:
+  /// `source` outlives it.
+  explicit CountingSource(WorkspaceSource& source) : source_(source) {}
+  [[nodiscard]] WorkspaceAnswer engines(const ConvolutionQuery& query) override;
+  [[nodiscard]] WorkspaceAnswer attention_engines(const AttentionQuery& query) override;
+  [[nodiscard]] std::int64_t asked() const { return asked_; }
+
+ private:
+  [[nodiscard]] bool is_new(const WorkspaceQuery& query);
+
+  WorkspaceSource& source_;
+  std::set<WorkspaceQuery> known_;
+  std::int64_t asked_ = 0;
+};
+
+class BatchTrials {
+ public:
+  /// `card`, `settings` and `source` outlive it. `budget`: questions.
+  BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& card,
+              const CheckSettings& settings, WorkspaceSource& source, std::int64_t budget);
+
+  /// The largest batch up to largest_searched_batch whose tensors alone fit, without workspaces;
+  /// 0: none. Every size is affine in the batch with a slope of at least 0, so that no larger one
+  /// completes. Asks nothing.
+  [[nodiscard]] std::int64_t ceiling() const { return ceiling_; }
+
+  /// About the largest that completes, by the documented rule for workspaces; within [1, ceiling].
+  /// `spare`: with so much of the card taken by others. Asks nothing.
+  [[nodiscard]] std::int64_t likely_largest(Bytes spare);
+
+  /// Whether the step completes. Errors: as size_step's.
+  [[nodiscard]] Result<bool> completes(std::int64_t batch);
+  /// Whether it completes without giving its cache back and leaves `spare`; TensorFlow, whose pool
+  /// takes all that is there: if others held `spare` more.
+  [[nodiscard]] Result<bool> completes_calmly(std::int64_t batch, Bytes spare);
+  [[nodiscard]] Result<CheckReport> check_at(std::int64_t batch);
+
+  /// Whether every kernel has eight times its operands as a workspace, and PyTorch's allocator 40
+  /// percent of the memory, at least 1 GiB, beside what is live. Holds for all smaller batches
+  /// where it holds for one. Asks nothing; taken for "completes" by largest_safe alone.
+  [[nodiscard]] bool is_roomy(std::int64_t batch);
+
+  /// The largest batch tried that completes, below the smallest tried that does not.
+  [[nodiscard]] std::optional<std::int64_t> smallest_failing() const;
+  [[nodiscard]] bool is_tried(std::int64_t batch) const { return completes_.contains(batch); }
+
+  [[nodiscard]] bool spent() const { return spent_ + source_.asked() >= budget_; }
+  /// What a trial has cost at most so far; at least 1.
+  [[nodiscard]] std::int64_t price() const { return price_; }
+  [[nodiscard]] std::int64_t left() const { return budget_ - spent_ - source_.asked(); }
+
+ private:
+  [[nodiscard]] std::optional<std::vector<Bytes>> live_without_workspaces(std::int64_t batch) const;
+  [[nodiscard]] bool tensors_fit(std::int64_t batch) const;
+  [[nodiscard]] std::int64_t find_ceiling() const;
+  /// Whether each kernel's least workspace fits beside what is live: without it no step completes.
+  /// The tightest are asked first.
+  [[nodiscard]] bool least_workspaces_fit(std::int64_t batch);
+  [[nodiscard]] Bytes fragmentation() const;
+  void count_run() { spent_ += run_price_; }
+
+  std::shared_ptr<const StepGraph> graph_;
+  const Card& card_;
+  const CheckSettings& settings_;
+  CountingSource source_;
+  std::int64_t budget_;
+  std::int64_t run_price_;
+  std::int64_t spent_ = 0;
+  std::int64_t price_ = 1;
+  Bytes granularity_;
+  Bytes limit_;
+  std::vector<RuntimeBuffer> buffers_;
+  std::vector<Touches> touches_;
+  std::vector<std::size_t> askers_;  // the nodes that want a workspace
+  std::int64_t ceiling_ = 0;
+  std::map<std::int64_t, bool> completes_;  // what was tried
+};
+
+}  // namespace stowage

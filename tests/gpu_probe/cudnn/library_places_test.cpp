@@ -1,0 +1,102 @@
+#include "gpu_probe/cudnn/library_places.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+namespace stowage {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A variable of the environment for as long as this lives.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() {
+    if (before_) setenv(name_, before_->c_str(), 1);
+    if (!before_) unsetenv(name_);
+  }
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "stowage-places-XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { fs::remove_all(path_); }
+
+  /// An empty file with the folders that it lies in.
+  std::string file(const std::string& name) const {
+    const fs::path path = fs::path(path_) / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path).put('\n');
+    return path.string();
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+TEST_CASE("the active environment's cuDNN goes before the loader's, CUDNN_PATH before both") {
+  const Folder root, environment;
+  const std::string by_path = root.file("lib/libcudnn.so.9");
+  const std::string by_wheel =
+      environment.file("lib/python3.13/site-packages/nvidia/cudnn/lib/libcudnn.so.9");
+  const Variable path("CUDNN_PATH", root.path());
+  const Variable active("VIRTUAL_ENV", environment.path());
+  const Variable conda("CONDA_PREFIX", "");
+  const std::vector<std::string> places = cudnn_places();
+  REQUIRE(places.size() >= 3);
+  CHECK(places[0] == by_path);
+  CHECK(places[1] == by_wheel);
+  CHECK(places[2] == cudnn_file);
+}
+
+TEST_CASE("the packages of the python3 on PATH come last") {
+  const Folder prefix;
+  prefix.file("bin/python3");
+  const std::string wheel =
+      prefix.file("lib/python3.12/site-packages/nvidia/cudnn/lib/libcudnn.so.9");
+  const Variable path("PATH", "/nowhere:" + prefix.path() + "/bin");
+  const Variable active("VIRTUAL_ENV", "");
+  const std::vector<std::string> places = cudnn_places();
+  const auto loader = std::ranges::find(places, cudnn_file);
+  const auto found = std::ranges::find(places, wheel);
+  REQUIRE(found != places.end());
+  CHECK(loader < found);
+}
+
+TEST_CASE("a folder that is named may be cuDNN's root, its library folder or an environment") {
+  const Folder folder;
+  CHECK_FALSE(has_cudnn(folder.path()));
+  folder.file("a/lib64/libcudnn.so.9");
+  CHECK(has_cudnn(folder.path() + "/a"));
+  CHECK(has_cudnn(folder.path() + "/a/lib64"));
+  folder.file("b/lib/python3.11/site-packages/nvidia/cudnn/lib/libcudnn.so.9");
+  CHECK(has_cudnn(folder.path() + "/b"));
+  CHECK(has_cudnn(folder.path() + "/b/lib/python3.11/site-packages"));
+  CHECK_FALSE(has_cudnn(folder.path() + "/none"));
+}
+
+}  // namespace stowage

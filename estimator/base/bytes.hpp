@@ -86,8 +86,8 @@ inline constexpr Bytes operator""_GiB(unsigned long long n) {
 [[nodiscard]] std::pair<std::string, std::string> format_apart(Bytes a, Bytes b);
 
 /// Reads "233MiB", "8 GiB", "2GB" (10^9), "1.5GiB", "4096B", case-insensitive units; "0".
-/// Errors: not a number, no unit or an unknown one (with a suggestion), negative, over largest_memory
-/// (32 PiB).
+/// Errors: not a number, no unit or an unknown one (with a suggestion), negative, over
+/// largest_memory (32 PiB).
 [[nodiscard]] Result<Bytes> parse_bytes(std::string_view text);
 
 }  // namespace stowage

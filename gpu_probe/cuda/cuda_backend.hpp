@@ -4,8 +4,9 @@
 // What it is to keep to, beyond backend.hpp: one cudaMalloc for the GPU arena and one cudaHostAlloc
 // for the host's; kernels on a compute stream with their workspaces in the arena; a Ticket a
 // pair of events around the work, from which ran() has its times; copy() records its events after
-// waiting for `after`; write_gpu, read_gpu and fill_gpu wait for the compute stream first. CPU-placed kernels run on the host kernels (host_kernels.hpp) after the
-// compute stream and the copies that they wait for are done.
+// waiting for `after`; write_gpu, read_gpu and fill_gpu wait for the compute stream first.
+// CPU-placed kernels run on the host kernels (host_kernels.hpp) after the compute stream and the
+// copies that they wait for are done.
 //
 // It runs no kernels yet: opening it says so where there is a GPU, so that no run can be taken for
 // one that was made.

@@ -45,7 +45,8 @@ class Writer {
     if (in.model_options.seq) out_.line("seq: {}", *in.model_options.seq);
     if (!in.model_options.arguments.empty()) {
       out_.section("set", [&] {
-        for (const auto& [key, value] : in.model_options.arguments) out_.text(yaml_quoted(key), value);
+        for (const auto& [key, value] : in.model_options.arguments)
+          out_.text(yaml_quoted(key), value);
       });
     }
     if (in.model_options.precision) {

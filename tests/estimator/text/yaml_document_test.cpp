@@ -76,7 +76,7 @@ TEST_CASE("sizes and depths beyond the caps are refused quickly") {
 
 TEST_CASE("text that is none") {
   CHECK(outcome("a: \xff\n") ==
-        "t:1:4: error: byte 0xff is not UTF-8 text\n  a: \xff\n     ^\n  is this a model "
+        "t:1:4: error: byte 0xff is not UTF-8 text\n  a: \\xff\n     ^~~~\n  is this a model "
         "description?\n");
   for (const char* bytes :
        {"\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe2\x82", "\x01"}) {

@@ -268,7 +268,9 @@ TEST_CASE("runs at the same time: the file is whole at any moment") {
     CHECK(answer == "eng1=" + std::to_string(n) + " eng0=0 ");
     ++kept;
   }
-  CHECK(kept >= rounds);
+  // Of runs that replace the file at the same time the last one decides: its own answer is there.
+  // How many others are depends on who read when.
+  CHECK(kept >= 1);
 }
 
 TEST_CASE("old files go, and what a killed run left; nobody else's") {

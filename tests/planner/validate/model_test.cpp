@@ -63,9 +63,9 @@ TEST_CASE("the description in a plan is compared only when asked") {
         "'test.yaml', hash " + made.inputs.model_hash + ", lowers to the plan's step");
   Plan plan = made;
   plan.inputs.model_text = "nonsense";
-  CHECK(outcome(plan, source).first ==
-        "description hash: the description's hash is " + hash_text("nonsense") + ", not " +
-            made.inputs.model_hash + " as the plan says");
+  CHECK(outcome(plan, source).first == "description hash: the description's hash is " +
+                                           hash_text("nonsense") + ", not " +
+                                           made.inputs.model_hash + " as the plan says");
   plan.inputs.model_hash = hash_text("nonsense");
   CHECK(outcome(plan, source).first == "");
   CHECK(!compare_with_source(plan).passed);

@@ -12,8 +12,8 @@
 namespace stowage::test {
 
 struct Mutant {
-  /// "inputs.card.name other", "residences.offset +1", "step.nodes number": what was changed, without the
-  /// row, and how.
+  /// "inputs.card.name other", "residences.offset +1", "step.nodes number": what was changed,
+  /// without the row, and how.
   std::string kind;
   std::string where;  ///< the line before and after
   std::string text;   ///< of the whole file

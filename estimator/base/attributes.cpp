@@ -1,6 +1,7 @@
 #include "estimator/base/attributes.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cassert>

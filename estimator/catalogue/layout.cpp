@@ -1,6 +1,7 @@
 // reshape, flatten and transpose. In PyTorch they are views where the strides allow it; our
 // executor's tensors are contiguous, so that a reshape is free and a transposition copies.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <numeric>
 #include <set>

@@ -1,6 +1,7 @@
 #include "estimator/model/scope_reader.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>

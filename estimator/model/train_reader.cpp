@@ -1,6 +1,7 @@
 // `train:`: the optimizer, each with its own settings (the optimizer table), and what concerns the
 // step as a whole.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -1,5 +1,6 @@
 // The table as the docs show it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

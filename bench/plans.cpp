@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/proposals.hpp"
@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
                       card->card, usual_host(),   {}, {}, "bench"};
   request.lowering.optimizer = model->optimizer;
   auto workspaces = rule_workspace_source(8.6);
-  const auto graph = lower(*model, request.lowering);
+  const auto graph = lower_step(*model, request.lowering);
   if (!graph) return 2;
   const auto step =
       size_step(std::make_shared<const StepGraph>(*graph), request.batch, *workspaces);

@@ -7,7 +7,7 @@
 #include "cli/step_file.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 #include "gpu_probe/cudnn/answer_cache.hpp"
 
 namespace stowage {
@@ -151,7 +151,7 @@ Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& requ
 Result<std::shared_ptr<const StepGraph>> accumulating_step(const ModelGraph& model,
                                                            LoweringSettings lowering) {
   lowering.micro_batches = 2;
-  auto graph = lower(model, lowering);
+  auto graph = lower_step(model, lowering);
   if (!graph) return tl::unexpected(std::move(graph.error()));
   return std::make_shared<const StepGraph>(*std::move(graph));
 }

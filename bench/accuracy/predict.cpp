@@ -8,7 +8,7 @@
 #include "estimator/card/card.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 #include "gpu_probe/cudnn/answer_cache.hpp"
 
 namespace stowage::accuracy {
@@ -58,7 +58,7 @@ std::shared_ptr<const StepGraph> Predictor::graph_of(const Job& job, const Card&
   settings.optimizer.implementation = job.implementation;
   settings.step.prefetch = job.prefetched;
   settings.convolutions.benchmark = job.cudnn_benchmark;
-  kept = std::make_shared<const StepGraph>(value_of(lower(model, settings)));
+  kept = std::make_shared<const StepGraph>(value_of(lower_step(model, settings)));
   return kept;
 }
 

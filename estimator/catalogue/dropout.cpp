@@ -20,12 +20,10 @@
 namespace stowage {
 
 Attributes dropout_attributes(const OperatorLowering& lowering, double p) {
-  // Distinct for each layer and micro-batch, and the same whenever the step is lowered again.
-  constexpr std::int64_t micro_batch_stride = 1'000'003;
+  // Distinct for each layer, and the same whenever the step is lowered again.
   Attributes attributes;
   attributes.set("p", p);
-  attributes.set("seed", std::int64_t{lowering.op().outputs.front().value} +
-                             lowering.micro_batch() * micro_batch_stride);
+  attributes.set("seed", std::int64_t{lowering.op().outputs.front().value});
   return attributes;
 }
 

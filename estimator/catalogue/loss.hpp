@@ -19,7 +19,7 @@ TensorView new_loss(OperatorLowering& lowering);
 void finish_loss(OperatorLowering& lowering, const TensorView& loss);
 /// PyTorch: the gradient of the scalar that the kernel wrote.
 TensorView loss_gradient(OperatorLowering& lowering);
-/// `scale` of a backward kernel of our executor: the weight over the number of micro-batches.
+/// `scale` of a backward kernel of our executor: the weight, of a step of one micro-batch.
 [[nodiscard]] Attributes gradient_scale(const OperatorLowering& lowering);
 
 /// PyTorch's cross_entropy with label_smoothing (smoothed_cross_entropy.cpp).

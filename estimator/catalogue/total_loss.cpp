@@ -94,7 +94,7 @@ TensorView loss_gradient(OperatorLowering& lowering) {
 
 Attributes gradient_scale(const OperatorLowering& lowering) {
   Attributes attributes;
-  attributes.set("scale", weight(lowering) / lowering.micro_batches());
+  attributes.set("scale", weight(lowering));
   return attributes;
 }
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "estimator/model/operator_row.hpp"
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 
 namespace stowage {
 
@@ -19,7 +19,7 @@ bool is_kept(StorageClass storage_class) {
 // Lowered for inference each result that has memory of its own is a storage of the tensor's name;
 // in-place results and views are none, nor is what a kernel needs inside.
 std::optional<Affine> result_bytes(const ModelGraph& model) {
-  const auto step = lower(model, {.kernels = KernelSet::pytorch, .mode = Mode::inference});
+  const auto step = lower_step(model, {.kernels = KernelSet::pytorch, .mode = Mode::inference});
   if (!step) return std::nullopt;
   std::set<std::string_view> results;
   for (const ModelTensor& tensor : model.tensors) {
@@ -40,7 +40,7 @@ std::optional<Affine> result_bytes(const ModelGraph& model) {
 std::shared_ptr<const StepGraph> evaluation_of(const ModelGraph& model, LoweringSettings lowering) {
   lowering.mode = Mode::inference;
   lowering.micro_batches = 1;
-  auto graph = lower(model, lowering);
+  auto graph = lower_step(model, lowering);
   return graph ? std::make_shared<const StepGraph>(*std::move(graph)) : nullptr;
 }
 
@@ -65,7 +65,7 @@ std::vector<Layer> layers_of(const ModelGraph& model) {
 
 Result<void> add_costs(const ModelGraph& model, TensorLayout layout, std::vector<Layer>& layers) {
   const bool trains = model.loss.valid();
-  const auto step = lower(model, {.kernels = KernelSet::pytorch,
+  const auto step = lower_step(model, {.kernels = KernelSet::pytorch,
                                   .mode = trains ? Mode::train : Mode::inference,
                                   .step = {.layout = layout}});
   if (!step) return tl::unexpected(step.error());
@@ -87,7 +87,7 @@ Result<void> add_costs(const ModelGraph& model, TensorLayout layout, std::vector
 Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& chosen,
                                    Runtime runtime, std::optional<std::int64_t> seq,
                                    const DocumentParts& parts) {
-  auto graph = lower(model, chosen.lowering);
+  auto graph = lower_step(model, chosen.lowering);
   if (!graph) return tl::unexpected(std::move(graph.error()));
   StepDocument document;
   document.source = model.source;

@@ -48,7 +48,7 @@ const StepBuilder::CastArguments& StepBuilder::casts_of(OperatorId op) const {
   return cast_arguments_.empty() ? none : cast_arguments_[op.index()];
 }
 
-void StepBuilder::make_casts(OperatorId id, int micro_batch) {
+void StepBuilder::make_casts(OperatorId id) {
   if (cast_arguments_.empty()) return;
   const std::optional<DataType> lower = autocast_type(model_.precision);
   const Operator& op = model_.op(id);
@@ -58,18 +58,18 @@ void StepBuilder::make_casts(OperatorId id, int micro_batch) {
   for (std::size_t i = lower ? op.parameters.size() : 0; i-- > 0;) {
     const DataType type = model_.parameter(op.parameters[i]).type.type;
     const DataType wanted = autocast_input(autocast, *lower, type);
-    if (type != wanted) cast_parameter(id, i, wanted, micro_batch);
+    if (type != wanted) cast_parameter(id, i, wanted);
   }
   const std::vector<DataType> formats = formats_read(op);
   for (std::size_t i = op.inputs.size(); i-- > 0;) {
     if (formats[i] != model_.tensor(op.inputs[i]).type.type) {
-      cast_input(id, i, formats[i], micro_batch);
+      cast_input(id, i, formats[i]);
     }
   }
   if (!recomputing_) arguments.end = casts_.size();
 }
 
-void StepBuilder::cast_input(OperatorId id, std::size_t i, DataType type, int micro_batch) {
+void StepBuilder::cast_input(OperatorId id, std::size_t i, DataType type) {
   const Operator& op = model_.op(id);
   std::vector<CastCopy>& copies = cast_arguments_[id.index()].inputs;
   copies.resize(op.inputs.size());
@@ -80,13 +80,12 @@ void StepBuilder::cast_input(OperatorId id, std::size_t i, DataType type, int mi
   }
   const std::string name =
       op.inputs.size() == 1 ? op.name + ".input.cast" : fmt::format("{}.input{}.cast", op.name, i);
-  copy.view =
-      emit_cast(values_[op.inputs[i].index()], type, name,
-                {.name = name, .storage_class = StorageClass::activation, .op = id}, micro_batch);
+  copy.view = emit_cast(values_[op.inputs[i].index()], type, name,
+                        {.name = name, .storage_class = StorageClass::activation, .op = id});
 }
 
 // cached_cast: only what is trained is cached, so that a frozen weight is converted for each use.
-void StepBuilder::cast_parameter(OperatorId id, std::size_t i, DataType type, int micro_batch) {
+void StepBuilder::cast_parameter(OperatorId id, std::size_t i, DataType type) {
   const Operator& op = model_.op(id);
   const ParameterId parameter = op.parameters[i];
   const Parameter& source = model_.parameter(parameter);
@@ -109,29 +108,27 @@ void StepBuilder::cast_parameter(OperatorId id, std::size_t i, DataType type, in
                         {.name = name,
                          .storage_class = StorageClass::parameter_copy,
                          .op = id,
-                         .parameter = parameter},
-                        micro_batch);
+                         .parameter = parameter});
   read_again_[copy.view.storage.index()] = true;
   if (source.trainable) cached = copy;
 }
 
 // A conversion keeps the layout (torch's preserve_format) where the elements lie densely.
 TensorView StepBuilder::emit_cast(const TensorView& view, DataType type, const std::string& node,
-                                  const Storage& copy, int micro_batch) {
+                                  const Storage& copy) {
   TensorView result = view;
   result.type = type;
   result.is_view = false;
   result.offset = 0;
   if (!is_dense(view)) result.strides = contiguous_strides(view.shape);
   Storage storage = copy;
-  storage.name = suffixed(std::move(storage.name), micro_batch);
+  storage.name = suffixed(std::move(storage.name));
   storage.bytes = byte_count(result);
   result.storage = add_storage(std::move(storage));
-  add_node({.name = suffixed(node, micro_batch),
+  add_node({.name = suffixed(node),
             .kernel = Kernel::cast,
             .phase = phase_,
             .op = copy.op,
-            .micro_batch = micro_batch,
             .reads = {view},
             .writes = {result},
             .flops = element_count(view.shape)});
@@ -161,7 +158,7 @@ void StepBuilder::leave_autocast() {
   std::sort(holds.begin(), holds.end());
 }
 
-void StepBuilder::run_casts_backward(OperatorId op, int micro_batch) {
+void StepBuilder::run_casts_backward(OperatorId op) {
   const CastArguments& arguments = casts_of(op);
   for (std::size_t i = arguments.end; i-- > arguments.first;) {
     Cast& cast = casts_[i];
@@ -170,9 +167,9 @@ void StepBuilder::run_casts_backward(OperatorId op, int micro_batch) {
     release(cast.gradient);
     pending_.push_back(
         {.to = {.tensor = cast.tensor, .parameter = cast.parameter}, .gradient = gradient});
-    deliver_pending(op, micro_batch);
+    deliver_pending(op);
     // .grad takes it before the engine turns to the next conversion.
-    if (cast.parameter.valid()) finish_parameter(cast.parameter, op, micro_batch);
+    if (cast.parameter.valid()) finish_parameter(cast.parameter, op);
   }
 }
 

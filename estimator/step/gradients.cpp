@@ -23,34 +23,34 @@ void StepBuilder::find_what_needs_gradients() {
   }
 }
 
-void StepBuilder::run_backward(OperatorId op, int micro_batch) {
+void StepBuilder::run_backward(OperatorId op) {
   const Operator& oper = model_.op(op);
   const LowerRule rule = rules_of(oper).backward;
   const auto arrived = [&](TensorId t) { return gradients_[t.index()].present; };
   const bool wanted = is_loss(op) || std::any_of(oper.outputs.begin(), oper.outputs.end(), arrived);
   if (rule != nullptr && wanted && tensor_needs_gradient_[oper.outputs.front().index()]) {
-    recompute_before(op, micro_batch);
-    run_backward_rule(op, micro_batch, rule);
+    recompute_before(op);
+    run_backward_rule(op, rule);
   }
-  run_casts_backward(op, micro_batch);
-  finish_parameters(op, micro_batch);
+  run_casts_backward(op);
+  finish_parameters(op);
   saved_[op.index()] = {};
 }
 
-void StepBuilder::run_backward_rule(OperatorId op, int micro_batch, LowerRule rule) {
+void StepBuilder::run_backward_rule(OperatorId op, LowerRule rule) {
   const std::size_t first_node = graph_.nodes.size();
-  OperatorLowering lowering(*this, op, micro_batch);
+  OperatorLowering lowering(*this, op);
   held_by_hand_ = graph_.settings.kernels == KernelSet::stowage;
-  const std::optional<OverwrittenView> overwritten = enter_overwritten_view(op, micro_batch);
+  const std::optional<OverwrittenView> overwritten = enter_overwritten_view(op);
   rule(lowering);
-  convert_pending(op, micro_batch);
+  convert_pending(op);
   if (graph_.nodes.size() > first_node) {
     if (!held_by_hand_) hold_until_done(op);
-    if (overwritten) leave_overwritten_view(*overwritten, op, micro_batch);
+    if (overwritten) leave_overwritten_view(*overwritten, op);
     release_region(op);
   }
   for (const TensorId output : model_.op(op).outputs) release(gradients_[output.index()]);
-  deliver_pending(op, micro_batch);
+  deliver_pending(op);
 }
 
 // An autograd node lets go of its saved tensors and of its incoming gradients when its own have
@@ -69,7 +69,7 @@ void StepBuilder::hold_until_done(OperatorId op) {
 
 // The engine converts a gradient to its tensor's format where the two differ (validate_outputs in
 // torch/csrc/autograd/engine.cpp): behind an addition of two formats, for one.
-void StepBuilder::convert_pending(OperatorId op, int micro_batch) {
+void StepBuilder::convert_pending(OperatorId op) {
   for (Pending& given : pending_) {
     const Destination& to = given.to;
     if (!is_wanted(to) || given.gradient.type == type_of(to)) continue;
@@ -80,24 +80,23 @@ void StepBuilder::convert_pending(OperatorId op, int micro_batch) {
         {.name = of_parameter ? model_.parameter(to.parameter).name + ".grad" : node,
          .storage_class = of_parameter ? StorageClass::gradient : StorageClass::activation_gradient,
          .op = op,
-         .parameter = to.parameter},
-        micro_batch);
+         .parameter = to.parameter});
   }
 }
 
-void StepBuilder::deliver_pending(OperatorId op, int micro_batch) {
-  convert_pending(op, micro_batch);
-  for (Pending& given : pending_) deliver(given, op, micro_batch);
+void StepBuilder::deliver_pending(OperatorId op) {
+  convert_pending(op);
+  for (Pending& given : pending_) deliver(given, op);
   pending_.clear();
 }
 
-void StepBuilder::deliver(const Pending& given, OperatorId op, int micro_batch) {
+void StepBuilder::deliver(const Pending& given, OperatorId op) {
   const Destination& to = given.to;
   if (!is_wanted(to)) return;
-  if (to.parameter.valid()) return give_to_parameter(to.parameter, given.gradient, op, micro_batch);
+  if (to.parameter.valid()) return give_to_parameter(to.parameter, given.gradient, op);
   Gradient& slot = to.cast >= 0 ? casts_[static_cast<std::size_t>(to.cast)].gradient
                                 : gradients_[to.tensor.index()];
-  add_gradient(slot, given.gradient, op, micro_batch);
+  add_gradient(slot, given.gradient, op);
 }
 
 bool StepBuilder::is_wanted(const Destination& to) const {
@@ -112,8 +111,7 @@ DataType StepBuilder::type_of(const Destination& to) const {
   return model_.parameter(to.parameter).type.type;
 }
 
-void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, OperatorId op,
-                               int micro_batch) {
+void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, OperatorId op) {
   if (!slot.present) {
     slot = {gradient, true};
     ++holders_[gradient.storage.index()];
@@ -122,20 +120,19 @@ void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, Opera
   // A view keeps its base alive, so that its storage has two holders (can_accumulate_inplace).
   const bool own = graph_.settings.kernels == KernelSet::stowage || !slot.view.is_view;
   if (own && holders_[slot.view.storage.index()] == 1 && is_dense(slot.view)) {
-    emit_accumulation(slot.view, gradient, op, micro_batch);
+    emit_accumulation(slot.view, gradient, op);
     return;
   }
   const std::string name = fmt::format("{}.sum_gradients", model_.op(op).name);
   TensorView sum = ordered_like(layouts_.view(gradient.shape, gradient.type), slot.view);
-  sum.storage = add_storage({.name = suffixed(name, micro_batch),
+  sum.storage = add_storage({.name = suffixed(name),
                              .storage_class = StorageClass::activation_gradient,
                              .bytes = byte_count(sum),
                              .op = op});
-  add_node({.name = suffixed(name, micro_batch),
+  add_node({.name = suffixed(name),
             .kernel = Kernel::add,
             .phase = Phase::backward,
             .op = op,
-            .micro_batch = micro_batch,
             .reads = {slot.view, gradient},
             .writes = {sum},
             .flops = element_count(gradient.shape)});
@@ -144,13 +141,11 @@ void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, Opera
   ++holders_[sum.storage.index()];
 }
 
-void StepBuilder::emit_accumulation(const TensorView& sum, const TensorView& more, OperatorId op,
-                                    int micro_batch) {
-  add_node({.name = suffixed(fmt::format("{}.sum_gradients", model_.op(op).name), micro_batch),
+void StepBuilder::emit_accumulation(const TensorView& sum, const TensorView& more, OperatorId op) {
+  add_node({.name = suffixed(fmt::format("{}.sum_gradients", model_.op(op).name)),
             .kernel = Kernel::accumulate,
             .phase = Phase::backward,
             .op = op,
-            .micro_batch = micro_batch,
             .reads = {sum, more},
             .writes = {sum},
             .flops = element_count(more.shape)});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "estimator/base/affine.hpp"
 #include "estimator/base/bytes.hpp"
@@ -52,7 +53,9 @@ Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& setting
         "`zero_grad: to_zero`",
         "leave zero_grad at to_none, or keep the gradients in 16 bits");
   }
-  if (settings.micro_batches < 1) return failure("a step has at least one micro-batch");
+  if (settings.micro_batches != 1) {
+    throw std::logic_error("a step is lowered for one micro-batch; lower_step repeats it");
+  }
   const bool floating = std::any_of(model.inputs.begin(), model.inputs.end(), [&](TensorId id) {
     return is_floating_point(model.tensor(id).type.type);
   });

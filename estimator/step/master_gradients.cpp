@@ -5,7 +5,7 @@
 // bfloat16 optimizer.
 #include <fmt/format.h>
 
-#include <cassert>
+#include <algorithm>
 #include <iterator>
 
 #include "estimator/step/operator_lowering.hpp"
@@ -19,8 +19,7 @@ struct Sum {
   TensorView narrow;  ///< what backward makes
   TensorView wide;
   std::string name;
-  int first_micro_batch = -1;  ///< the one whose backward makes `narrow`
-  std::size_t whole = 0;       ///< the node that makes it whole
+  std::size_t whole = 0;  ///< the node that makes `narrow` whole
 };
 
 // By StorageId of the narrow gradient; -1: of none.
@@ -53,37 +52,39 @@ void keep_float32_gradients(StepGraph& graph, const ModelGraph& model) {
   }
   const std::vector<int> index = index_of(sums, graph.storages.size());
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    KernelNode& node = graph.nodes[n];
-    for (TensorView& written : node.writes) {
-      if (index[written.storage.index()] < 0) continue;
-      Sum& sum = sums[static_cast<std::size_t>(index[written.storage.index()])];
-      if (sum.first_micro_batch < 0) sum.first_micro_batch = node.micro_batch;
-      if (node.micro_batch == sum.first_micro_batch) {
-        sum.whole = n;
-      } else {  // a later micro-batch's is added to the float32 one
-        assert(node.kernel == Kernel::accumulate);
-        node.reads.front() = written = sum.wide;
-      }
+    for (const TensorView& written : graph.nodes[n].writes) {
+      const int sum = index[written.storage.index()];
+      if (sum >= 0) sums[static_cast<std::size_t>(sum)].whole = n;
     }
   }
   std::vector<std::vector<const Sum*>> after(graph.nodes.size());
   for (const Sum& sum : sums) after[sum.whole].push_back(&sum);
   std::vector<KernelNode> nodes;
   nodes.reserve(graph.nodes.size() + sums.size());
+  MicroBatch& part = graph.micro_batch;
+  std::vector<NodeId> place(graph.nodes.size()), casts;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const OperatorId op = graph.nodes[n].op;
+    place[n] = NodeId::of(nodes.size());
     nodes.push_back(std::move(graph.nodes[n]));
     for (const Sum* sum : after[n]) {
+      casts.push_back(NodeId::of(nodes.size()));
       nodes.push_back({.name = sum->name,
                        .kernel = Kernel::cast,
                        .phase = Phase::backward,
                        .op = op,
-                       .micro_batch = sum->first_micro_batch,
                        .reads = {sum->narrow},
                        .writes = {sum->wide}});
     }
   }
   graph.nodes = std::move(nodes);
+  for (NodeId& copy : part.first_only) copy = place[copy.index()];
+  for (GradientArrival& arrival : part.arrivals) arrival.after = place[arrival.after.index()];
+  const auto copies = static_cast<std::ptrdiff_t>(part.first_only.size());
+  part.first_only.insert(part.first_only.end(), casts.begin(), casts.end());
+  std::inplace_merge(part.first_only.begin(), part.first_only.begin() + copies,
+                     part.first_only.end());
+  part.end_node = NodeId::of(graph.nodes.size());
 }
 
 }  // namespace stowage

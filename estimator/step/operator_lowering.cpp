@@ -12,8 +12,8 @@
 
 namespace stowage {
 
-OperatorLowering::OperatorLowering(StepBuilder& builder, OperatorId op, int micro_batch)
-    : builder_(builder), id_(op), micro_batch_(micro_batch) {}
+OperatorLowering::OperatorLowering(StepBuilder& builder, OperatorId op)
+    : builder_(builder), id_(op) {}
 
 bool OperatorLowering::recomputing() const { return builder_.recomputing_; }
 
@@ -23,7 +23,6 @@ bool OperatorLowering::pytorch() const {
   return builder_.graph_.settings.kernels == KernelSet::pytorch;
 }
 bool OperatorLowering::training() const { return builder_.graph_.settings.mode == Mode::train; }
-int OperatorLowering::micro_batches() const { return builder_.graph_.settings.micro_batches; }
 double OperatorLowering::compute_capability() const {
   return builder_.graph_.settings.compute_capability;
 }
@@ -78,7 +77,7 @@ const TensorView& OperatorLowering::output(int i) const {
 TensorView OperatorLowering::new_output(int i) {
   const ModelTensor& tensor = builder_.model_.tensor(op().outputs[static_cast<std::size_t>(i)]);
   TensorView made = builder_.layouts_.view(tensor.type.shape, tensor.type.type);
-  made.storage = builder_.add_storage({.name = builder_.suffixed(tensor.name, micro_batch_),
+  made.storage = builder_.add_storage({.name = builder_.suffixed(tensor.name),
                                        .storage_class = StorageClass::activation,
                                        .bytes = byte_count(made),
                                        .op = id_});
@@ -97,16 +96,15 @@ TensorView OperatorLowering::new_output_like(const TensorView& like, int i) {
 TensorView OperatorLowering::new_tensor(std::string_view suffix, const Shape& shape, DataType type,
                                         StorageClass storage_class) {
   TensorView view = builder_.layouts_.view(shape, type);
-  view.storage =
-      builder_.add_storage({.name = builder_.suffixed(dotted(op().name, suffix), micro_batch_),
-                            .storage_class = storage_class,
-                            .bytes = byte_count(view),
-                            .op = id_});
+  view.storage = builder_.add_storage({.name = builder_.suffixed(dotted(op().name, suffix)),
+                                       .storage_class = storage_class,
+                                       .bytes = byte_count(view),
+                                       .op = id_});
   return view;
 }
 
 StorageId OperatorLowering::new_temporary(std::string_view suffix, Affine bytes) {
-  return builder_.add_storage({.name = builder_.suffixed(dotted(op().name, suffix), micro_batch_),
+  return builder_.add_storage({.name = builder_.suffixed(dotted(op().name, suffix)),
                                .storage_class = StorageClass::temporary,
                                .bytes = bytes,
                                .op = id_});
@@ -122,11 +120,10 @@ KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix, Kerne
                                    KernelArguments writes, NodeExtras extras) {
   Attributes attributes = op().attributes;
   for (const auto& [name, value] : extras.attributes.entries()) attributes.set(name, value);
-  return builder_.add_node({.name = builder_.suffixed(dotted(op().name, suffix), micro_batch_),
+  return builder_.add_node({.name = builder_.suffixed(dotted(op().name, suffix)),
                             .kernel = kernel,
                             .phase = builder_.phase_,
                             .op = id_,
-                            .micro_batch = micro_batch_,
                             .reads = std::move(reads).taken(),
                             .writes = std::move(writes).taken(),
                             .temporaries = std::move(extras.temporaries),
@@ -173,8 +170,7 @@ TensorView OperatorLowering::cast(const TensorView& view, DataType type, std::st
       {.name = name,
        .storage_class = builder_.making_gradients() ? StorageClass::activation_gradient
                                                     : StorageClass::activation,
-       .op = id_},
-      micro_batch_);
+       .op = id_});
 }
 
 void OperatorLowering::save(std::string_view role, const TensorView& view) {
@@ -220,7 +216,7 @@ TensorView OperatorLowering::new_parameter_gradient(int i) {
   if (type != parameter.type.type) name = dotted(name, to_string(type));
   const bool persists = builder_.graph_.settings.step.zero_grad == ZeroGrad::to_zero;
   if (persists && type == parameter.type.type) name += ".incoming";
-  view.storage = builder_.add_storage({.name = builder_.suffixed(std::move(name), micro_batch_),
+  view.storage = builder_.add_storage({.name = builder_.suffixed(std::move(name)),
                                        .storage_class = StorageClass::gradient,
                                        .bytes = byte_count(view),
                                        .op = id_,
@@ -229,12 +225,12 @@ TensorView OperatorLowering::new_parameter_gradient(int i) {
 }
 
 void OperatorLowering::keep_through_backward(const TensorView& gradient) {
-  builder_.variables_.back().first_gradient = gradient.storage;
+  builder_.variables_.first_gradient = gradient.storage;
 }
 
 void OperatorLowering::hold_by_hand() { builder_.held_by_hand_ = true; }
 
-void OperatorLowering::deliver_gradients() { builder_.deliver_pending(id_, micro_batch_); }
+void OperatorLowering::deliver_gradients() { builder_.deliver_pending(id_); }
 
 void OperatorLowering::also_hold(std::span<const StorageId> storages) {
   std::vector<StorageId>& holds = builder_.graph_.nodes.back().holds;

@@ -1,6 +1,6 @@
 // OperatorLowering: what a catalogue row's lowering rules are written against.
 //
-// One object stands for one operator in one micro-batch. `forward` rules read the inputs' views and
+// One object stands for one operator. `forward` rules read the inputs' views and
 // set the outputs'; `backward` rules read the outputs' gradients and give the inputs' and the
 // parameters' away. Storages are made here, kernel calls are emitted here, in execution order.
 // Whatever a backward rule will need is saved by role, as autograd does, and found again by role.
@@ -53,15 +53,13 @@ struct NodeExtras {
 
 class OperatorLowering {
  public:
-  OperatorLowering(StepBuilder& builder, OperatorId op, int micro_batch);
+  OperatorLowering(StepBuilder& builder, OperatorId op);
 
   [[nodiscard]] const Operator& op() const;
   [[nodiscard]] const Attributes& attributes() const { return op().attributes; }
   [[nodiscard]] bool pytorch() const;      ///< the kernel set is PyTorch's
   [[nodiscard]] bool training() const;     ///< mode is train
   [[nodiscard]] bool recomputing() const;  ///< a checkpointed region's forward runs again
-  [[nodiscard]] int micro_batch() const { return micro_batch_; }
-  [[nodiscard]] int micro_batches() const;
   /// Of the card whose kernels PyTorch chooses.
   [[nodiscard]] double compute_capability() const;
 
@@ -140,7 +138,6 @@ class OperatorLowering {
  private:
   StepBuilder& builder_;
   OperatorId id_;
-  int micro_batch_;
 };
 
 // Views. All checked against Affine arithmetic; see torch/ATen's computeStride for the reshape

@@ -19,8 +19,7 @@ bool covers(const TensorView& view, const Storage& storage) {
 
 }  // namespace
 
-std::optional<StepBuilder::OverwrittenView> StepBuilder::enter_overwritten_view(OperatorId op,
-                                                                                int micro_batch) {
+std::optional<StepBuilder::OverwrittenView> StepBuilder::enter_overwritten_view(OperatorId op) {
   const Operator& oper = model_.op(op);
   if (graph_.settings.kernels == KernelSet::stowage || oper.inputs.empty()) return std::nullopt;
   const TensorId input = oper.inputs.front();
@@ -37,12 +36,12 @@ std::optional<StepBuilder::OverwrittenView> StepBuilder::enter_overwritten_view(
     to.strides = std::move(strides);
     to.offset = 0;
     to.is_view = false;
-    const std::string name = suffixed(fmt::format("{}.{}", oper.name, suffix), micro_batch);
+    const std::string name = suffixed(fmt::format("{}.{}", oper.name, suffix));
     to.storage = add_storage({.name = name,
                               .storage_class = StorageClass::activation_gradient,
                               .bytes = byte_count(to),
                               .op = op});
-    emit_copy(from, to, name, op, micro_batch);
+    emit_copy(from, to, name, op);
     return to;
   };
   OverwrittenView result{.input = input, .incoming = slot.view.storage};
@@ -55,13 +54,11 @@ std::optional<StepBuilder::OverwrittenView> StepBuilder::enter_overwritten_view(
   return result;
 }
 
-void StepBuilder::leave_overwritten_view(const OverwrittenView& overwritten, OperatorId op,
-                                         int micro_batch) {
+void StepBuilder::leave_overwritten_view(const OverwrittenView& overwritten, OperatorId op) {
   for (Pending& given : pending_) {
     if (given.to.tensor != overwritten.input) continue;
-    const std::string name =
-        suffixed(fmt::format("{}.grad_base.filled", model_.op(op).name), micro_batch);
-    KernelNode& node = emit_copy(given.gradient, overwritten.base_gradient, name, op, micro_batch);
+    const std::string name = suffixed(fmt::format("{}.grad_base.filled", model_.op(op).name));
+    KernelNode& node = emit_copy(given.gradient, overwritten.base_gradient, name, op);
     node.holds.push_back(overwritten.incoming);
     for (const Saved& saved : saved_[op.index()]) node.holds.push_back(saved.view.storage);
     given.gradient = overwritten.base_gradient;
@@ -71,12 +68,11 @@ void StepBuilder::leave_overwritten_view(const OverwrittenView& overwritten, Ope
 }
 
 KernelNode& StepBuilder::emit_copy(const TensorView& from, const TensorView& to,
-                                   const std::string& name, OperatorId op, int micro_batch) {
+                                   const std::string& name, OperatorId op) {
   return add_node({.name = name,
                    .kernel = Kernel::copy,
                    .phase = phase_,
                    .op = op,
-                   .micro_batch = micro_batch,
                    .reads = {from},
                    .writes = {to}});
 }

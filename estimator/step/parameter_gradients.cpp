@@ -2,10 +2,10 @@
 //
 // Within one backward() all uses of a parameter give their gradients to one sum, which goes into
 // .grad when the last of them has: taken over as it is where .grad is empty and nothing else holds
-// it, copied where something does; where .grad holds an earlier micro-batch's, added to it in
-// place. Our own executor adds each to .grad at once. Under zero_grad(set_to_none=False) .grad
-// outlives the step: it is zeroed at the step's start and only ever added to; in the first step it
-// appears as it does otherwise.
+// it, copied where something does. (A later micro-batch's is added to it:
+// rewrite/micro_batches.hpp.) Our own executor adds each to .grad at once. Under
+// zero_grad(set_to_none=False) .grad outlives the step: it is zeroed at the step's start and only
+// ever added to; in the first step it appears as it does otherwise.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,61 +23,65 @@ void StepBuilder::find_first_users() {
   }
 }
 
-void StepBuilder::give_to_parameter(ParameterId id, const TensorView& gradient, OperatorId op,
-                                    int micro_batch) {
+void StepBuilder::give_to_parameter(ParameterId id, const TensorView& gradient, OperatorId op) {
   if (graph_.settings.kernels == KernelSet::pytorch) {
-    add_gradient(arriving_[id.index()], gradient, op, micro_batch);
+    add_gradient(arriving_[id.index()], gradient, op);
   } else {
-    accumulate(id, gradient, op, micro_batch);
+    accumulate(id, gradient, op);
   }
 }
 
-void StepBuilder::finish_parameters(OperatorId op, int micro_batch) {
-  for (const ParameterId id : model_.op(op).parameters) finish_parameter(id, op, micro_batch);
+void StepBuilder::finish_parameters(OperatorId op) {
+  for (const ParameterId id : model_.op(op).parameters) finish_parameter(id, op);
 }
 
-void StepBuilder::finish_parameter(ParameterId id, OperatorId op, int micro_batch) {
+void StepBuilder::finish_parameter(ParameterId id, OperatorId op) {
   Gradient& sum = arriving_[id.index()];
   if (first_user_[id.index()] != op || !sum.present) return;
   const TensorView gradient = sum.view;
   release(sum);
-  accumulate(id, gradient, op, micro_batch);
+  accumulate(id, gradient, op);
 }
 
-void StepBuilder::accumulate(ParameterId id, const TensorView& gradient, OperatorId op,
-                             int micro_batch) {
+void StepBuilder::accumulate(ParameterId id, const TensorView& gradient, OperatorId op) {
   Gradient& slot = parameter_gradients_[id.index()];
   if (!slot.present) {
     const bool persists = graph_.settings.step.zero_grad == ZeroGrad::to_zero;
-    slot = {persists ? add_persistent_gradient(id) : made_to_stay(gradient, id, op, micro_batch),
-            true};
+    if (!persists) record_arrival(id, gradient, op);
+    slot = {persists ? add_persistent_gradient(id) : made_to_stay(gradient, id, op), true};
     ++holders_[slot.view.storage.index()];
     if (!persists) return;
   }
-  emit_accumulation(slot.view, gradient, op, micro_batch);
+  emit_accumulation(slot.view, gradient, op);
+}
+
+void StepBuilder::record_arrival(ParameterId id, const TensorView& gradient, OperatorId op) {
+  graph_.micro_batch.arrivals.push_back({.parameter = id,
+                                         .after = NodeId::of(graph_.nodes.size() - 1),
+                                         .gradient = gradient,
+                                         .op = op});
 }
 
 // Left as it is, the gradient lies as its parameter does (obeys_layout_contract,
 // torch/csrc/autograd/utils/grad_layout_contract.h).
-TensorView StepBuilder::made_to_stay(const TensorView& gradient, ParameterId id, OperatorId op,
-                                     int micro_batch) {
+TensorView StepBuilder::made_to_stay(const TensorView& gradient, ParameterId id, OperatorId op) {
   const TensorView& parameter = parameter_views_[id.index()];
   if (holders_[gradient.storage.index()] == 0 && lie_alike(gradient, parameter)) return gradient;
   const std::string name = model_.parameter(id).name + ".grad";
   TensorView copy = layouts_.view(gradient.shape, gradient.type);
   copy.strides = parameter.strides;
-  copy.storage = add_storage({.name = suffixed(name, micro_batch),
+  copy.storage = add_storage({.name = name,
                               .storage_class = StorageClass::gradient,
                               .bytes = byte_count(copy),
                               .op = op,
                               .parameter = id});
-  add_node({.name = suffixed(name + ".copy", micro_batch),
+  add_node({.name = name + ".copy",
             .kernel = Kernel::copy,
             .phase = Phase::backward,
             .op = op,
-            .micro_batch = micro_batch,
             .reads = {gradient},
             .writes = {copy}});
+  graph_.micro_batch.first_only.push_back(NodeId::of(graph_.nodes.size() - 1));
   return copy;
 }
 
@@ -107,6 +111,8 @@ void StepBuilder::zero_persistent_gradients() {
   }
   graph_.nodes.insert(graph_.nodes.begin(), std::make_move_iterator(nodes.begin()),
                       std::make_move_iterator(nodes.end()));
+  graph_.micro_batch.first_node = NodeId::of(nodes.size());
+  graph_.micro_batch.end_node = NodeId::of(graph_.nodes.size());
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     if (graph_.nodes[i].kernel != Kernel::accumulate) continue;
     Storage& sum = graph_.storages[graph_.nodes[i].writes.front().storage.index()];

@@ -56,18 +56,18 @@ bool StepBuilder::forgets(OperatorId op) {
   return true;
 }
 
-void StepBuilder::recompute_before(OperatorId op, int micro_batch) {
+void StepBuilder::recompute_before(OperatorId op) {
   Region* region = region_of(op);
   if (region == nullptr || region->recomputed || !saves_[op.index()]) return;
   region->recomputed = true;
   recomputing_ = true;
   for (const OperatorId again : region->operators) {
     if (again.value > region->last_saver.value) break;
-    make_casts(again, micro_batch);
+    make_casts(again);
     if (again == region->last_saver) {
-      run_until_saved(again, micro_batch);
+      run_until_saved(again);
     } else {
-      run_forward_rule(again, micro_batch);
+      run_forward_rule(again);
     }
   }
   leave_autocast();
@@ -76,13 +76,13 @@ void StepBuilder::recompute_before(OperatorId op, int micro_batch) {
 
 // Takes back the kernel calls at the end of the operator's forward that make nothing it saved, and
 // the outputs that are then made by nobody.
-void StepBuilder::run_until_saved(OperatorId op, int micro_batch) {
+void StepBuilder::run_until_saved(OperatorId op) {
   const std::size_t first_node = graph_.nodes.size();
   const std::size_t first_storage = graph_.storages.size();
   const std::vector<TensorId>& outputs = model_.op(op).outputs;
   std::vector<TensorView> before;
   for (const TensorId output : outputs) before.push_back(values_[output.index()]);
-  run_forward_rule(op, micro_batch);
+  run_forward_rule(op);
   const auto is_saved = [&](StorageId id) {
     return std::any_of(saved_[op.index()].begin(), saved_[op.index()].end(),
                        [&](const Saved& saved) { return saved.view.storage == id; });

@@ -46,11 +46,15 @@ StepGraph StepBuilder::build() && {
   reserve();
   make_parameter_storages();
   make_prefetched_inputs();
+  graph_.micro_batch.first_storage = StorageId::of(graph_.storages.size());
   find_what_needs_gradients();
   find_what_only_losses_read();
   find_first_users();
   find_regions();
-  for (int i = 0; i < graph_.settings.micro_batches; ++i) run_micro_batch(i);
+  run_forward_and_backward();
+  graph_.micro_batch.end_storage = StorageId::of(graph_.storages.size());
+  graph_.micro_batch.first_node = NodeId::of(0);
+  graph_.micro_batch.end_node = NodeId::of(graph_.nodes.size());
   number_repetitions(graph_.storages, storage_names_);
   number_repetitions(graph_.nodes, node_names_);
   graph_.gradients.resize(model_.parameters.size());
@@ -65,13 +69,11 @@ StepGraph StepBuilder::build() && {
 
 // About what a step has, rather more: memory that is not touched is not taken.
 void StepBuilder::reserve() {
-  const LoweringSettings& settings = graph_.settings;
-  const bool training = settings.mode == Mode::train;
-  const std::size_t passes =
-      model_.operators.size() * static_cast<std::size_t>(settings.micro_batches);
+  const bool training = graph_.settings.mode == Mode::train;
+  const std::size_t operators = model_.operators.size();
   const std::size_t parameters = model_.parameters.size();
-  graph_.storages.reserve(passes * (training ? 4 : 2) + parameters * (training ? 5 : 1));
-  graph_.nodes.reserve(passes * (training ? 3 : 1) + (training ? parameters : 0));
+  graph_.storages.reserve(operators * (training ? 4 : 2) + parameters * (training ? 5 : 1));
+  graph_.nodes.reserve(operators * (training ? 3 : 1) + (training ? parameters : 0));
   storage_names_.reserve(graph_.storages.capacity());
   node_names_.reserve(graph_.nodes.capacity());
   holders_.reserve(graph_.storages.capacity());
@@ -137,19 +139,19 @@ void StepBuilder::find_what_only_losses_read() {
 
 bool StepBuilder::is_loss(OperatorId op) const { return model_.op(op).row->is_loss; }
 
-void StepBuilder::make_inputs(int micro_batch) {
+void StepBuilder::make_inputs() {
   for (const TensorId id : model_.inputs) {
     const ModelTensor& tensor = model_.tensor(id);
     TensorView view = read_by_losses_alone_[id.index()]
                           ? layouts_.view(tensor.type.shape, tensor.type.type)
                           : handed_over(tensor.type);
-    view.storage = add_storage({.name = suffixed(tensor.name, micro_batch),
+    view.storage = add_storage({.name = suffixed(tensor.name),
                                 .storage_class = StorageClass::input,
                                 .persistence = Persistence::from_host,
                                 .bytes = byte_count(view)});
     values_[id.index()] = view;
     graph_.inputs.push_back(view);
-    variables_.back().inputs.push_back(view.storage);
+    variables_.inputs.push_back(view.storage);
   }
 }
 
@@ -169,80 +171,66 @@ void StepBuilder::make_prefetched_inputs() {
 }
 
 // Augmentation on the GPU: copies of the batch that the script's variables keep.
-void StepBuilder::augment(int micro_batch) {
+void StepBuilder::augment() {
   const auto first = std::find_if(model_.inputs.begin(), model_.inputs.end(), [&](TensorId id) {
     return is_floating_point(model_.tensor(id).type.type);
   });
   if (first == model_.inputs.end()) return;
   for (int i = 0; i < graph_.settings.step.augment; ++i) {
     TensorView copy = values_[first->index()];
-    const std::string name =
-        suffixed(fmt::format("{}.augmented{}", model_.tensor(*first).name, i), micro_batch);
+    const std::string name = suffixed(fmt::format("{}.augmented{}", model_.tensor(*first).name, i));
     copy.storage = add_storage({.name = name,
                                 .storage_class = StorageClass::augmented_input,
                                 .bytes = byte_count(copy),
                                 .held_to_end = true});
-    variables_.back().inputs.push_back(copy.storage);
+    variables_.inputs.push_back(copy.storage);
     add_node({.name = name,
               .kernel = Kernel::copy,
               .phase = Phase::forward,
-              .micro_batch = micro_batch,
               .reads = {values_[first->index()]},
               .writes = {copy}});
   }
 }
 
-void StepBuilder::forget_micro_batch() {
-  std::fill(values_.begin(), values_.end(), TensorView{});
-  std::fill(gradients_.begin(), gradients_.end(), Gradient{});
-  for (auto& saved : saved_) saved.clear();
-  for (auto& arguments : cast_arguments_) arguments = {};
-  casts_.clear();
-  std::fill(saves_.begin(), saves_.end(), false);
-  for (Region& region : regions_) region = {.operators = std::move(region.operators)};
-}
-
-void StepBuilder::run_micro_batch(int micro_batch) {
-  forget_micro_batch();
-  variables_.emplace_back();
-  make_inputs(micro_batch);
-  augment(micro_batch);
+void StepBuilder::run_forward_and_backward() {
+  make_inputs();
+  augment();
   const bool training = graph_.settings.mode == Mode::train;
   for (std::size_t i = 0; i < model_.operators.size(); ++i) {
     if (!training && only_for_losses_[i]) continue;
-    run_forward(OperatorId::of(i), micro_batch);
+    run_forward(OperatorId::of(i));
   }
   leave_autocast();
   graph_.output = values_[model_.output.index()];
-  variables_.back().output = graph_.output.storage;
+  variables_.output = graph_.output.storage;
   if (!training) return;
-  if (micro_batch == 0) record_saved();
+  record_saved();
   graph_.losses.push_back(values_[model_.loss.index()]);
-  variables_.back().loss = graph_.losses.back().storage;
+  variables_.loss = graph_.losses.back().storage;
   // A model with several losses returns what each reads: its logits and the auxiliary ones.
   const Operator& last = model_.operators.back();
   if (last.row == &total_loss_row()) {
     for (const TensorId loss : last.inputs) {
       const Operator& read_by = model_.op(model_.tensor(loss).producer);
-      variables_.back().other_outputs.push_back(values_[read_by.inputs.front().index()].storage);
+      variables_.other_outputs.push_back(values_[read_by.inputs.front().index()].storage);
     }
   }
   phase_ = Phase::backward;
   for (std::size_t i = model_.operators.size(); i-- > 0;) {
-    run_backward(OperatorId::of(i), micro_batch);
+    run_backward(OperatorId::of(i));
   }
 }
 
-void StepBuilder::run_forward(OperatorId op, int micro_batch) {
+void StepBuilder::run_forward(OperatorId op) {
   phase_ = is_loss(op) ? Phase::loss : Phase::forward;
   keep_what_enters(op);
-  make_casts(op, micro_batch);
-  run_forward_rule(op, micro_batch);
+  make_casts(op);
+  run_forward_rule(op);
   hold_what_was_cast(op);
 }
 
-void StepBuilder::run_forward_rule(OperatorId op, int micro_batch) {
-  OperatorLowering lowering(*this, op, micro_batch);
+void StepBuilder::run_forward_rule(OperatorId op) {
+  OperatorLowering lowering(*this, op);
   copied_within_.clear();
   rules_of(model_.op(op)).forward(lowering);
   // The caller holds the arguments that a kernel copies within itself.
@@ -285,9 +273,8 @@ KernelNode& StepBuilder::add_node(KernelNode node) {
   return graph_.nodes.back();
 }
 
-std::string StepBuilder::suffixed(std::string name, int micro_batch) const {
+std::string StepBuilder::suffixed(std::string name) const {
   if (recomputing_) name += ".recomputed";
-  if (graph_.settings.micro_batches > 1) name += fmt::format("@{}", micro_batch);
   return name;
 }
 

@@ -6,7 +6,7 @@
 // backward) is one storage with several holders until they are consumed.
 //
 // Parts: step_builder.cpp (forward, storages, names), gradients.cpp (backward rules and the sums of
-// gradients), overwritten_views.cpp, parameter_gradients.cpp (.grad over micro-batches), casts.cpp
+// gradients), overwritten_views.cpp, parameter_gradients.cpp (.grad), casts.cpp
 // (autocast), recomputation.cpp (checkpointed regions), script_variables.cpp.
 #pragma once
 
@@ -28,7 +28,8 @@ class StepBuilder {
  public:
   StepBuilder(const ModelGraph& model, const LoweringSettings& settings);
 
-  /// Builds the whole step. Precondition: every operator has a forward rule for the kernel set.
+  /// Builds the whole step. Preconditions: every operator has a forward rule for the kernel set;
+  /// one micro-batch is asked for.
   [[nodiscard]] StepGraph build() &&;
 
  private:
@@ -85,7 +86,7 @@ class StepBuilder {
     bool recomputed = false;
   };
 
-  /// What the usual script has in variables while it runs one micro-batch.
+  /// What the usual script has in variables while it runs a step.
   struct ScriptVariables {
     std::vector<StorageId> inputs;  // and the augmented copies
     StorageId output, loss, first_gradient;
@@ -96,12 +97,11 @@ class StepBuilder {
   void reserve();
   void make_parameter_storages();
   void make_prefetched_inputs();
-  void run_micro_batch(int micro_batch);
-  void forget_micro_batch();
-  void make_inputs(int micro_batch);
-  void augment(int micro_batch);
-  void run_forward(OperatorId op, int micro_batch);
-  void run_forward_rule(OperatorId op, int micro_batch);
+  void run_forward_and_backward();
+  void make_inputs();
+  void augment();
+  void run_forward(OperatorId op);
+  void run_forward_rule(OperatorId op);
   void record_saved();
   void find_what_only_losses_read();
   [[nodiscard]] bool is_loss(OperatorId op) const;
@@ -109,66 +109,63 @@ class StepBuilder {
 
   // What a training script's variables keep (script_variables.cpp).
   void keep_script_variables();
-  void keep_result(StorageId id, std::size_t micro_batch, const std::vector<NodeId>& assigned);
+  void keep_result(StorageId id, NodeId assigned_after);
 
   // Storages and nodes.
   [[nodiscard]] TensorView handed_over(const TensorType& type);
   [[nodiscard]] bool making_gradients() const { return phase_ == Phase::backward && !recomputing_; }
   StorageId add_storage(Storage storage);
   KernelNode& add_node(KernelNode node);
-  [[nodiscard]] std::string suffixed(std::string name, int micro_batch) const;
+  [[nodiscard]] std::string suffixed(std::string name) const;
 
   // Backward.
   void find_what_needs_gradients();
-  void run_backward(OperatorId op, int micro_batch);
-  void run_backward_rule(OperatorId op, int micro_batch, LowerRule rule);
+  void run_backward(OperatorId op);
+  void run_backward_rule(OperatorId op, LowerRule rule);
   void hold_until_done(OperatorId op);
-  [[nodiscard]] std::optional<OverwrittenView> enter_overwritten_view(OperatorId op,
-                                                                      int micro_batch);
-  void leave_overwritten_view(const OverwrittenView& overwritten, OperatorId op, int micro_batch);
+  [[nodiscard]] std::optional<OverwrittenView> enter_overwritten_view(OperatorId op);
+  void leave_overwritten_view(const OverwrittenView& overwritten, OperatorId op);
   KernelNode& emit_copy(const TensorView& from, const TensorView& to, const std::string& name,
-                        OperatorId op, int micro_batch);
-  void convert_pending(OperatorId op, int micro_batch);
-  void deliver_pending(OperatorId op, int micro_batch);
-  void deliver(const Pending& given, OperatorId op, int micro_batch);
+                        OperatorId op);
+  void convert_pending(OperatorId op);
+  void deliver_pending(OperatorId op);
+  void deliver(const Pending& given, OperatorId op);
   [[nodiscard]] bool is_wanted(const Destination& to) const;
   [[nodiscard]] DataType type_of(const Destination& to) const;
-  void add_gradient(Gradient& slot, const TensorView& gradient, OperatorId op, int micro_batch);
-  void emit_accumulation(const TensorView& sum, const TensorView& more, OperatorId op,
-                         int micro_batch);
+  void add_gradient(Gradient& slot, const TensorView& gradient, OperatorId op);
+  void emit_accumulation(const TensorView& sum, const TensorView& more, OperatorId op);
   void release(Gradient& slot);
 
   // Gradients of parameters.
   void find_first_users();
-  void give_to_parameter(ParameterId id, const TensorView& gradient, OperatorId op,
-                         int micro_batch);
-  void finish_parameters(OperatorId op, int micro_batch);
-  void finish_parameter(ParameterId id, OperatorId op, int micro_batch);
-  void accumulate(ParameterId id, const TensorView& gradient, OperatorId op, int micro_batch);
-  [[nodiscard]] TensorView made_to_stay(const TensorView& gradient, ParameterId id, OperatorId op,
-                                        int micro_batch);
+  void give_to_parameter(ParameterId id, const TensorView& gradient, OperatorId op);
+  void finish_parameters(OperatorId op);
+  void finish_parameter(ParameterId id, OperatorId op);
+  void accumulate(ParameterId id, const TensorView& gradient, OperatorId op);
+  void record_arrival(ParameterId id, const TensorView& gradient, OperatorId op);
+  [[nodiscard]] TensorView made_to_stay(const TensorView& gradient, ParameterId id, OperatorId op);
   TensorView add_persistent_gradient(ParameterId id);
   void zero_persistent_gradients();
 
   // Autocast.
   [[nodiscard]] const CastArguments& casts_of(OperatorId op) const;
-  void make_casts(OperatorId op, int micro_batch);
-  void cast_input(OperatorId op, std::size_t i, DataType type, int micro_batch);
-  void cast_parameter(OperatorId op, std::size_t i, DataType type, int micro_batch);
+  void make_casts(OperatorId op);
+  void cast_input(OperatorId op, std::size_t i, DataType type);
+  void cast_parameter(OperatorId op, std::size_t i, DataType type);
   [[nodiscard]] std::vector<DataType> formats_read(const Operator& op) const;
   TensorView emit_cast(const TensorView& view, DataType type, const std::string& node,
-                       const Storage& copy, int micro_batch);
+                       const Storage& copy);
   void hold_what_was_cast(OperatorId op);
   void leave_autocast();
-  void run_casts_backward(OperatorId op, int micro_batch);
+  void run_casts_backward(OperatorId op);
 
   // Checkpointed regions.
   void find_regions();
   [[nodiscard]] Region* region_of(OperatorId op);
   void keep_what_enters(OperatorId op);
   [[nodiscard]] bool forgets(OperatorId op);
-  void recompute_before(OperatorId op, int micro_batch);
-  void run_until_saved(OperatorId op, int micro_batch);
+  void recompute_before(OperatorId op);
+  void run_until_saved(OperatorId op);
   void release_region(OperatorId op);
 
   const ModelGraph& model_;
@@ -180,13 +177,13 @@ class StepBuilder {
   std::vector<bool> tensor_needs_gradient_;    // by TensorId
   std::vector<bool> only_for_losses_;          // by OperatorId: leads to no output
   std::vector<bool> read_by_losses_alone_;     // by TensorId of a model input
-  std::vector<TensorView> values_;             // by TensorId, of the current micro-batch
-  std::vector<Gradient> gradients_;            // by TensorId, of the current micro-batch
-  std::vector<Gradient> arriving_;             // by ParameterId, of the current micro-batch
-  std::vector<Gradient> parameter_gradients_;  // by ParameterId, over all micro-batches
+  std::vector<TensorView> values_;             // by TensorId
+  std::vector<Gradient> gradients_;            // by TensorId
+  std::vector<Gradient> arriving_;             // by ParameterId
+  std::vector<Gradient> parameter_gradients_;  // by ParameterId: .grad
   std::vector<OperatorId> first_user_;         // by ParameterId: whose backward is the last to give
-  std::vector<std::vector<Saved>> saved_;      // by OperatorId, of the current micro-batch
-  std::vector<Cast> casts_;                    // of the current micro-batch, in the order made
+  std::vector<std::vector<Saved>> saved_;      // by OperatorId
+  std::vector<Cast> casts_;                    // in the order made
   std::vector<CastArguments> cast_arguments_;  // by OperatorId; empty: none is converted
   std::vector<CastCopy> cached_casts_;         // by ParameterId: autocast's cache of weights
   std::vector<Region> regions_;                // by Operator::region
@@ -195,10 +192,10 @@ class StepBuilder {
   std::vector<StorageId> copied_within_;       // arguments that the forward rule's kernels copy
   bool held_by_hand_ = false;                  // by the backward rule that is running
   std::vector<Pending> pending_;               // given by the backward rule that is running
-  std::vector<ScriptVariables> variables_;     // of each micro-batch
-  std::vector<int> consumers_;                 // by TensorId: operators that read it
-  std::vector<bool> read_again_;               // by StorageId: several readers, or saved
-  std::vector<int> holders_;                   // by StorageId: gradients that refer to it
+  ScriptVariables variables_;
+  std::vector<int> consumers_;    // by TensorId: operators that read it
+  std::vector<bool> read_again_;  // by StorageId: several readers, or saved
+  std::vector<int> holders_;      // by StorageId: gradients that refer to it
   ContiguousLayouts layouts_;
 };
 

@@ -137,6 +137,45 @@ struct SavedTensor {
   bool operator==(const SavedTensor&) const = default;
 };
 
+/// Where a micro-batch's gradient of a parameter is whole (PyTorch's AccumulateGrad). The first
+/// micro-batch keeps it, or makes the lasting gradient out of it; a later one adds its own to the
+/// lasting one, StepGraph::gradients.
+struct GradientArrival {
+  ParameterId parameter;
+  NodeId after;         ///< it is whole when this node has run
+  TensorView gradient;  ///< in the first micro-batch
+  OperatorId op;        ///< origin of the node that adds; its name is "<layer>.sum_gradients"
+  bool operator==(const GradientArrival&) const = default;
+};
+
+/// A tensor that the training script, or backward() itself, keeps alive in a variable.
+struct ScriptVariable {
+  enum class Kind {
+    input,           ///< a batch, or a copy of it: until the next micro-batch's has taken its place
+    result,          ///< `output` and `loss`: until the next micro-batch's, or the next step's, has
+    first_gradient,  ///< what backward() starts from: until it returns
+  };
+  Kind kind = Kind::input;
+  StorageId storage;
+  NodeId assigned_after;  ///< of a result: the node after which the variable has it
+  bool operator==(const ScriptVariable&) const = default;
+};
+
+/// The part of the step that is there once for each micro-batch, and what rewriting has to know to
+/// repeat it (rewrite/micro_batches.hpp). In a step of several this is the first one; the others'
+/// nodes follow behind end_node, their storages behind end_storage.
+struct MicroBatch {
+  NodeId first_node, end_node;  ///< half-open: zero_grad runs before it, the update after it
+  /// Half-open. Persistent ones among these are there once, like those outside.
+  StorageId first_storage, end_storage;
+  std::vector<NodeId> first_only;  ///< nodes that make a lasting gradient out of one that arrived:
+                                   ///< later micro-batches add instead; ascending
+  std::vector<GradientArrival> arrivals;  ///< by `after`; none of gradients that persist, to which
+                                          ///< every micro-batch adds
+  std::vector<ScriptVariable> variables;  ///< in the order in which they are let go
+  bool operator==(const MicroBatch&) const = default;
+};
+
 struct StepGraph {
   LoweringSettings settings;
   std::string model;
@@ -149,6 +188,7 @@ struct StepGraph {
   TensorView output;                          ///< of the last micro-batch
   std::vector<TensorView> losses;             ///< one a micro-batch
   std::vector<TensorView> gradients;          ///< by ParameterId; storage none: no gradient
+  MicroBatch micro_batch;                     ///< what of all this is there for each micro-batch
   std::int64_t host_state_bytes = 0;  ///< what the optimizer keeps on the CPU: its step counters
 
   [[nodiscard]] const Storage& storage(StorageId id) const { return storages[id.index()]; }

@@ -7,7 +7,7 @@
 
 #include "estimator/document/step_hash.hpp"
 #include "estimator/model/load_model.hpp"
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 #include "planner/validate/checks.hpp"
 
 namespace stowage {
@@ -84,7 +84,7 @@ Check compare_with_source(const Plan& plan) {
     return refused(fmt::format("{} micro-batches of {} operators are no step of {} nodes",
                                settings.micro_batches, model->operators.size(), plan.nodes.size()));
   }
-  Result<StepGraph> graph = lower(*model, settings);
+  Result<StepGraph> graph = lower_step(*model, settings);
   if (!graph) return refused("the description cannot be lowered", graph.error());
   const Result<SizedStep> step =
       size_storages(std::make_shared<const StepGraph>(*std::move(graph)), plan.step.batch);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "estimator/model/load_model.hpp"
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 
 namespace stowage::testing {
 
@@ -26,7 +26,7 @@ inline ModelGraph shipped(const std::string& name, const ModelOptions& options =
 
 inline std::shared_ptr<const StepGraph> lowered(const ModelGraph& model,
                                                 const LoweringSettings& settings) {
-  auto graph = lower(model, settings);
+  auto graph = lower_step(model, settings);
   if (!graph) throw std::runtime_error(render(graph.error()));
   return std::make_shared<const StepGraph>(*std::move(graph));
 }

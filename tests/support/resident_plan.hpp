@@ -10,7 +10,7 @@
 #include "estimator/base/hash.hpp"
 #include "estimator/document/step_hash.hpp"
 #include "estimator/model/load_model.hpp"
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 #include "planner/plan/plan.hpp"
 
 namespace stowage {
@@ -37,7 +37,7 @@ inline Plan resident_plan(const std::string& text, std::int64_t batch, Workspace
   const auto model =
       load_model(std::make_shared<const SourceText>(SourceText{"test.yaml", text})).value();
   const LoweringSettings lowering{.optimizer = model.optimizer};
-  auto graph = std::make_shared<const StepGraph>(lower(model, lowering).value());
+  auto graph = std::make_shared<const StepGraph>(lower_step(model, lowering).value());
   const SizedStep step = size_step(graph, batch, source).value();
   plan.step = size_storages(graph, batch).value();
   plan.document.runtime = Runtime::stowage;

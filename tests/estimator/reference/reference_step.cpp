@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 
 namespace stowage::reference {
 
@@ -32,7 +32,7 @@ LoweringSettings settings_of(const ReferenceModel& reference, const std::string&
 
 SizedStep traced_step(const ModelGraph& model, const ReferenceModel& reference,
                       const std::string& optimizer) {
-  auto graph = lower(model, settings_of(reference, optimizer));
+  auto graph = lower_step(model, settings_of(reference, optimizer));
   if (!graph) throw std::runtime_error(render(graph.error()));
   auto sized = size_storages(std::make_shared<const StepGraph>(*std::move(graph)), reference.batch);
   if (!sized) throw std::runtime_error(render(sized.error()));

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "estimator/step/lower.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {

@@ -194,20 +194,6 @@ layers:
         "model 'views' computes nothing in inference: all its layers are views of their inputs");
 }
 
-TEST_CASE("later micro-batches add to the gradients in place, whatever made them") {
-  const ModelGraph model = testing::shipped("mlp");
-  for (const KernelSet kernels : {KernelSet::pytorch, KernelSet::stowage}) {
-    const auto graph = testing::lowered(model, {.kernels = kernels, .micro_batches = 3});
-    std::size_t in_place = 0, elsewhere = 0;
-    for (const KernelNode& node : graph->nodes) {
-      in_place += node.kernel == Kernel::accumulate;
-      elsewhere += node.kernel == Kernel::add;
-    }
-    CHECK(in_place == 2 * model.parameters.size());
-    CHECK(elsewhere == 0);
-  }
-}
-
 TEST_CASE("training without a loss is refused") {
   const ModelGraph model = testing::described(R"(
 model: no-loss

@@ -3,7 +3,7 @@
 
 #include "estimator/model/load_model.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 
 namespace stowage {
 
@@ -25,7 +25,7 @@ StepGraph lowered(MasterWeights masters, int micro_batches) {
   if (!model) FAIL(render(model.error()));
   OptimizerSettings adam = *named_optimizer("adam");
   adam.master_weights = masters;
-  const auto graph = lower(
+  const auto graph = lower_step(
       *model, {.kernels = KernelSet::pytorch, .optimizer = adam, .micro_batches = micro_batches});
   if (!graph) FAIL(render(graph.error()));
   return *graph;
@@ -104,7 +104,7 @@ TEST_CASE("float32 parameters need no master copies") {
                  "layers:\n  - linear: {name: fc1, from: x, features: 3}\n"
                  "loss: {cross_entropy: {from: [fc1, t]}}\n"}));
   REQUIRE(model.has_value());
-  const auto graph = lower(*model, {.kernels = KernelSet::pytorch, .optimizer = adam});
+  const auto graph = lower_step(*model, {.kernels = KernelSet::pytorch, .optimizer = adam});
   REQUIRE(graph.has_value());
   for (const Storage& storage : graph->storages) {
     CHECK(storage.name.find("main_grad") == std::string::npos);

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "estimator/model/load_model.hpp"
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 
 namespace stowage::test {
 
@@ -149,7 +149,7 @@ StepGraph step_of(const char* text, const LoweringSettings& settings) {
       load_model(std::make_shared<SourceText>(SourceText{"<test>", text}), ModelOptions{});
   const std::string mistakes = model ? "" : render(model.error());
   REQUIRE(mistakes == "");
-  auto graph = lower(*model, settings);
+  auto graph = lower_step(*model, settings);
   const std::string refusals = graph ? "" : render(graph.error());
   REQUIRE(refusals == "");
   return std::move(*graph);

@@ -1,0 +1,15 @@
+// From a ModelGraph to the step that the settings ask for: lowered for one micro-batch, then
+// rewritten.
+#pragma once
+
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/model/model_graph.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+/// lower() and with_micro_batches(), with the errors of both.
+[[nodiscard]] Result<StepGraph> lower_step(const ModelGraph& model,
+                                           const LoweringSettings& settings);
+
+}  // namespace stowage

@@ -34,6 +34,7 @@ class GraphReader {
     graph_.inputs = views(members_.required("inputs"));
     graph_.losses = views(members_.required("losses"));
     graph_.gradients = views(members_.required("gradients"));
+    if (const auto part = members_.find("micro_batch")) read_micro_batch(*part);
     const JsonValue output = members_.required("output");
     const std::vector<TensorView> outputs = views(output);
     if (outputs.size() > 1) refuse(output, "'output' is one tensor: its storage and its layout");
@@ -58,6 +59,63 @@ class GraphReader {
     loop_.seed =
         integer_of(members.required("seed"), "by how much seeds grow", 0, largest_seed_step);
     members.finish();
+  }
+
+  // Half-open; the rest of what rewriting relies on is checked there.
+  template <typename Id>
+  static void range(const JsonValue& value, std::string_view what, std::int64_t all, Id& first,
+                    Id& end) {
+    Row row(value, what);
+    first = Id{static_cast<std::int32_t>(integer_of(row.next("first"), what, 0, all))};
+    end = Id{static_cast<std::int32_t>(integer_of(row.next("end"), what, first.value, all))};
+    row.finish();
+  }
+
+  void read_micro_batch(const JsonValue& value) {
+    Members members(value, "'micro_batch'");
+    MicroBatch& part = graph_.micro_batch;
+    range(members.required("nodes"), "a micro-batch's nodes", node_count_, part.first_node,
+          part.end_node);
+    range(members.required("storages"), "a micro-batch's storages", storage_count_,
+          part.first_storage, part.end_storage);
+    const JsonValue first_only = members.required("first_only");
+    expect(first_only, Kind::array, "'first_only'");
+    for (auto at = first_only.begin(); !(at == first_only.end()); ++at) {
+      part.first_only.push_back(node_id(*at));
+    }
+    const JsonValue arrivals = members.required("arrivals");
+    expect(arrivals, Kind::array, "'arrivals'");
+    for (auto at = arrivals.begin(); !(at == arrivals.end()); ++at) {
+      part.arrivals.push_back(arrival(*at));
+    }
+    const JsonValue variables = members.required("variables");
+    expect(variables, Kind::array, "'variables'");
+    for (auto at = variables.begin(); !(at == variables.end()); ++at) {
+      Row row(*at, "a variable of the script");
+      ScriptVariable variable;
+      variable.kind = choice_of(row.next("kind"), "a variable's kind", script_variable_kinds);
+      variable.storage = storage_id(row.next("storage"));
+      if (const auto after = row.next_if_any()) variable.assigned_after = node_id(*after);
+      row.finish();
+      part.variables.push_back(variable);
+    }
+    members.finish();
+  }
+
+  GradientArrival arrival(const JsonValue& value) {
+    Row row(value, "a gradient's arrival");
+    GradientArrival arrival;
+    arrival.parameter = ParameterId{
+        static_cast<std::int32_t>(integer_of(row.next("parameter"), "a parameter's number", 0,
+                                             static_cast<std::int64_t>(tables_.parameters) - 1))};
+    arrival.after = node_id(row.next("after"));
+    const JsonValue gradient = row.next("gradient");
+    const std::vector<TensorView> views = arguments(gradient);
+    if (views.size() != 1) refuse(gradient, "a gradient is one tensor: its storage and its layout");
+    arrival.gradient = views.front();
+    arrival.op = origin(row.next("origin"));
+    row.finish();
+    return arrival;
   }
 
   static RepeatedRows repeated_rows(const JsonValue& value, std::size_t rows) {

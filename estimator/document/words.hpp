@@ -20,6 +20,11 @@ namespace stowage {
   return names[static_cast<std::size_t>(direction)];
 }
 
+[[nodiscard]] constexpr std::string_view to_string(ScriptVariable::Kind kind) {
+  constexpr std::array<std::string_view, 3> names{"input", "result", "first_gradient"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
 /// What becomes of a parameter: a row's last word in the step file.
 enum class ParameterKind { trained, frozen, buffer };
 [[nodiscard]] constexpr std::string_view to_string(ParameterKind kind) {
@@ -33,6 +38,9 @@ inline constexpr std::array persistences{Persistence::transient, Persistence::pe
 inline constexpr std::array convolution_directions{ConvolutionCall::Direction::forward,
                                                    ConvolutionCall::Direction::backward_data,
                                                    ConvolutionCall::Direction::backward_filter};
+inline constexpr std::array script_variable_kinds{ScriptVariable::Kind::input,
+                                                  ScriptVariable::Kind::result,
+                                                  ScriptVariable::Kind::first_gradient};
 inline constexpr std::array parameter_kinds{ParameterKind::trained, ParameterKind::frozen,
                                             ParameterKind::buffer};
 inline constexpr std::array kernel_sets{KernelSet::pytorch, KernelSet::stowage};

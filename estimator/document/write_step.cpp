@@ -182,6 +182,7 @@ class GraphWriter {
     views("output", {graph_.output});
     views("losses", graph_.losses);
     views("gradients", graph_.gradients);
+    if (graph_.micro_batch.first_node.valid()) micro_batch(graph_.micro_batch);
     put(text_, ",\n\"host_state_bytes\": {}}}", graph_.host_state_bytes);
     return fmt::to_string(text_);
   }
@@ -194,6 +195,31 @@ class GraphWriter {
         "\"nodes\": [{},{}], \"seed\": {}}},",
         loop.micro_batch, loop.times, loop.storages.first, loop.storages.count, loop.nodes.first,
         loop.nodes.count, loop.seed);
+  }
+
+  // Arrivals: parameter, after, [storage, layout], origin; variables: kind, storage, assigned
+  // after.
+  void micro_batch(const MicroBatch& part) {
+    put(text_, ",\n\"micro_batch\": {{\"nodes\": [{},{}], \"storages\": [{},{}],\n\"first_only\": ",
+        part.first_node.value, part.end_node.value, part.first_storage.value,
+        part.end_storage.value);
+    put_list(text_, part.first_only.size(),
+             [&](std::size_t i) { put(text_, "{}", part.first_only[i].value); });
+    put(text_, ",\n\"arrivals\": ");
+    put_list(text_, part.arrivals.size(), [&](std::size_t i) {
+      const GradientArrival& arrival = part.arrivals[i];
+      put(text_, "[{},{},", arrival.parameter.value, arrival.after.value);
+      arguments({arrival.gradient});
+      put(text_, ",{}]", arrival.op.value);
+    });
+    put(text_, ",\n\"variables\": ");
+    put_list(text_, part.variables.size(), [&](std::size_t i) {
+      const ScriptVariable& variable = part.variables[i];
+      put(text_, "[{},{}", quoted(to_string(variable.kind)), variable.storage.value);
+      if (variable.assigned_after.valid()) put(text_, ",{}", variable.assigned_after.value);
+      put(text_, "]");
+    });
+    put(text_, "}}");
   }
 
   // All rows but those that repetitions of the written ones make.

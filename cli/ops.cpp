@@ -41,10 +41,8 @@ Json json_of(const OperatorRow& row) {
                                          {"doc", attribute.doc}});
   }
   Json::Array kernel_sets;
-  for (std::size_t set = 0; set < kernel_set_count; ++set) {
-    if (row.lowering[set].forward != nullptr) {
-      kernel_sets.emplace_back(to_string(static_cast<KernelSet>(set)));
-    }
+  for (const KernelSet set : all_kernel_sets) {
+    if (rules_of(row, set).forward != nullptr) kernel_sets.emplace_back(to_string(set));
   }
   Json::Array kernels;
   for (const OperatorKernel& call : operator_kernels(row)) kernels.push_back(json_of(call));

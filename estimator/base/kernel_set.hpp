@@ -1,7 +1,7 @@
 // Whose kernels a step graph is made of.
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <string_view>
 
 namespace stowage {
@@ -11,7 +11,7 @@ enum class KernelSet {
             ///< temporaries
   stowage,  ///< what our own executor runs, on the GPU and on the CPU alike
 };
-inline constexpr std::size_t kernel_set_count = 2;
+inline constexpr std::array all_kernel_sets{KernelSet::pytorch, KernelSet::stowage};
 
 [[nodiscard]] std::string_view to_string(KernelSet set);
 

@@ -44,26 +44,40 @@ void forward_prelu(OperatorLowering& lowering) {
   lowering.save("weight", w);
 }
 
-void backward_prelu(OperatorLowering& lowering) {
+/// `dw`: of the slopes, or of each element's.
+void emit_prelu_gradient(OperatorLowering& lowering, const TensorView& dx, const TensorView& dw) {
   const TensorView x = lowering.saved("input");
-  const TensorView w = lowering.saved("weight");
-  const TensorView dy = lowering.output_gradient();
+  lowering.emit(Kernel::prelu_backward, "backward",
+                {x, lowering.saved("weight"), lowering.output_gradient()}, {dx, dw},
+                {.flops = element_count(x.shape) * Affine(3)});
+}
+
+void backward_prelu_stowage(OperatorLowering& lowering) {
+  const TensorView x = lowering.saved("input");
   const TensorView dx = new_input_gradient_like(lowering, x);
-  const NodeExtras work{.flops = element_count(x.shape) * Affine(3)};
   const bool trains = lowering.parameter_needs_gradient(0);
-  TensorView dw = lowering.pytorch() || !trains
-                      ? lowering.new_tensor("grad_slopes", lowering.pytorch() ? x.shape : w.shape,
-                                            x.type, StorageClass::activation_gradient)
-                      : lowering.new_parameter_gradient(0);
-  lowering.emit(Kernel::prelu_backward, "backward", {x, w, dy}, {dx, dw}, work);
-  if (trains && lowering.pytorch()) {
-    const TensorView each = dw;
+  const TensorView dw = trains ? lowering.new_parameter_gradient(0)
+                               : lowering.new_tensor("grad_slopes", lowering.saved("weight").shape,
+                                                     x.type, StorageClass::activation_gradient);
+  emit_prelu_gradient(lowering, dx, dw);
+  if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
+  if (trains) lowering.give_parameter_gradient(0, dw);
+}
+
+void backward_prelu_pytorch(OperatorLowering& lowering) {
+  const TensorView x = lowering.saved("input");
+  const TensorView dx = new_input_gradient_like(lowering, x);
+  const TensorView each =
+      lowering.new_tensor("grad_slopes", x.shape, x.type, StorageClass::activation_gradient);
+  emit_prelu_gradient(lowering, dx, each);
+  std::optional<TensorView> dw;
+  if (lowering.parameter_needs_gradient(0)) {
     dw = lowering.new_parameter_gradient(0);
-    lowering.emit(Kernel::sum_to_shape, "backward.sum", {each}, {dw},
+    lowering.emit(Kernel::sum_to_shape, "backward.sum", {each}, {*dw},
                   {.flops = element_count(x.shape)});
   }
   if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
-  if (trains) lowering.give_parameter_gradient(0, dw);
+  if (dw) lowering.give_parameter_gradient(0, *dw);
 }
 
 // Half of the input along the axis.
@@ -162,8 +176,7 @@ std::array<TensorView, 2> factors(const OperatorLowering& lowering) {
   return {sliced(x, axis, 0, half), sliced(x, axis, half, half)};
 }
 
-void forward_swiglu(OperatorLowering& lowering) {
-  if (!lowering.pytorch() && lowering.input_count() == 1) return forward_glu(lowering);
+void forward_silu_and_product(OperatorLowering& lowering) {
   const auto [gate, up] = factors(lowering);
   const Shape& shape = lowering.output_type().shape;
   const TensorView activated = ordered_like(
@@ -181,6 +194,12 @@ void forward_swiglu(OperatorLowering& lowering) {
   if (lowering.input_needs_gradient(lowering.input_count() - 1)) {
     lowering.save("activated", activated);
   }
+}
+
+/// Both halves of one input are one kernel's.
+void forward_swiglu_stowage(OperatorLowering& lowering) {
+  if (lowering.input_count() == 1) return forward_glu(lowering);
+  forward_silu_and_product(lowering);
 }
 
 /// A factor's gradient on its way: summed where the factor was repeated, then in its own format.
@@ -201,18 +220,11 @@ TensorView through_product(OperatorLowering& lowering, const TensorView& product
 }
 
 // Two autograd nodes: the product lets go of its factors before the gate's gradient is made.
-void backward_swiglu(OperatorLowering& lowering) {
-  if (!lowering.pytorch() && lowering.input_count() == 1) return backward_glu(lowering);
+// `holds`: by the product's node.
+void backward_silu_and_product(OperatorLowering& lowering, const std::vector<StorageId>& holds) {
   lowering.hold_by_hand();
   const bool one_input = lowering.input_count() == 1;
   const TensorView dy = lowering.output_gradient();
-  std::vector<StorageId> holds;  // by the product's node
-  if (lowering.pytorch()) {
-    holds.push_back(dy.storage);
-    for (const std::string_view role : {"up", "activated"}) {
-      if (lowering.has_saved(role)) holds.push_back(lowering.saved(role).storage);
-    }
-  }
   const auto product = [&](const std::string& name, const TensorView& factor) {
     const TensorView result =
         ordered_like(lowering.new_tensor(name, dy.shape, promoted(dy.type, factor.type),
@@ -251,6 +263,19 @@ void backward_swiglu(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
+void backward_swiglu_stowage(OperatorLowering& lowering) {
+  if (lowering.input_count() == 1) return backward_glu(lowering);
+  backward_silu_and_product(lowering, {});
+}
+
+void backward_swiglu_pytorch(OperatorLowering& lowering) {
+  std::vector<StorageId> holds{lowering.output_gradient().storage};
+  for (const std::string_view role : {"up", "activated"}) {
+    if (lowering.has_saved(role)) holds.push_back(lowering.saved(role).storage);
+  }
+  backward_silu_and_product(lowering, holds);
+}
+
 AttributeSpec halved_axis() {
   return {.name = "axis",
           .type = AttributeType::integer,
@@ -269,8 +294,8 @@ OperatorRow rows::prelu() {
                           .default_value = std::int64_t{1},
                           .minimum = 1}},
           .infer = infer_prelu,
-          .lowering = {LoweringRules{forward_prelu, backward_prelu},
-                       LoweringRules{forward_prelu, backward_prelu}},
+          .lowering = {.stowage = {forward_prelu, backward_prelu_stowage},
+                       .pytorch = {forward_prelu, backward_prelu_pytorch}},
           .autocast = AutocastClass::lower};
 }
 
@@ -279,8 +304,7 @@ OperatorRow rows::glu() {
           .doc = "the first half of a tensor times the sigmoid of the second",
           .attributes = {halved_axis()},
           .infer = infer_glu,
-          .lowering = {LoweringRules{forward_glu, backward_glu},
-                       LoweringRules{forward_glu, backward_glu}}};
+          .lowering = {.stowage = {forward_glu, backward_glu}}};
 }
 
 OperatorRow rows::swiglu() {
@@ -289,8 +313,8 @@ OperatorRow rows::swiglu() {
           .attributes = {halved_axis()},
           .max_inputs = 2,
           .infer = infer_swiglu,
-          .lowering = {LoweringRules{forward_swiglu, backward_swiglu},
-                       LoweringRules{forward_swiglu, backward_swiglu}}};
+          .lowering = {.stowage = {forward_swiglu_stowage, backward_swiglu_stowage},
+                       .pytorch = {forward_silu_and_product, backward_swiglu_pytorch}}};
 }
 
 }  // namespace stowage

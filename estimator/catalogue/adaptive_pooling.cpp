@@ -35,18 +35,21 @@ NodeExtras whole_input(const OperatorLowering& lowering) {
   return {.flops = element_count(lowering.input().shape)};
 }
 
-void forward_average(OperatorLowering& lowering) {
-  const bool as_it_is = lowering.pytorch() && is_mean(lowering);
+void forward_average_stowage(OperatorLowering& lowering) {
+  lowering.emit(Kernel::adaptive_avg_pool_forward, "forward", {lowering.input()},
+                {lowering.new_output()}, whole_input(lowering));
+}
+
+void forward_average_pytorch(OperatorLowering& lowering) {
   const bool channels_last =
-      lowering.input().shape.size() == 4 && runs_channels_last(lowering, lowering.input());
-  const TensorView x =
-      as_it_is ? lowering.input()
-               : lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
+      lowering.input().shape.size() == 4 && suggests_channels_last(lowering.input());
+  const TensorView x = is_mean(lowering) ? lowering.input()
+                                         : lowering.contiguous_within(
+                                               lowering.input(), "input.contiguous", channels_last);
   const TensorView y = laid_out(lowering.new_output(), channels_last);
   lowering.set_output(0, y);
-  lowering.emit(Kernel::adaptive_avg_pool_forward, "forward", {x}, {y},
-                {.flops = element_count(x.shape)});
-  if (lowering.pytorch() && !is_mean(lowering)) lowering.save("input", lowering.input());
+  lowering.emit(Kernel::adaptive_avg_pool_forward, "forward", {x}, {y}, whole_input(lowering));
+  if (!is_mean(lowering)) lowering.save("input", lowering.input());
 }
 
 // The gradient of a mean is contiguous.
@@ -54,34 +57,43 @@ void backward_mean(OperatorLowering& lowering) {
   const TensorView dx = lowering.new_input_gradient();
   lowering.emit(Kernel::adaptive_avg_pool_backward, "backward", {lowering.output_gradient()}, {dx},
                 whole_input(lowering));
-  give_pool_gradient(lowering, dx);
+  give_pool_gradient_pytorch(lowering, dx);
 }
 
-void backward_average(OperatorLowering& lowering) {
-  if (lowering.pytorch() && is_mean(lowering)) return backward_mean(lowering);
-  backward_average_pool(lowering, Kernel::adaptive_avg_pool_backward, whole_input(lowering));
+void backward_average_pytorch(OperatorLowering& lowering) {
+  if (is_mean(lowering)) return backward_mean(lowering);
+  backward_average_pool_pytorch(lowering, Kernel::adaptive_avg_pool_backward,
+                                whole_input(lowering));
 }
 
-void forward_max(OperatorLowering& lowering) {
-  forward_max_pool(lowering, Kernel::adaptive_max_pool_forward, whole_input(lowering));
-}
-void backward_max(OperatorLowering& lowering) {
-  backward_max_pool(lowering, Kernel::adaptive_max_pool_backward, whole_input(lowering));
+using PoolRule = void (*)(OperatorLowering& lowering, Kernel kernel, NodeExtras extras);
+
+template <PoolRule rule, Kernel kernel>
+void to_size(OperatorLowering& lowering) {
+  rule(lowering, kernel, whole_input(lowering));
 }
 
-OperatorRow row(std::string_view name, std::string_view doc, int spatial, LoweringRules rules) {
+OperatorRow row(std::string_view name, std::string_view doc, int spatial, const RulesBySet& rules) {
   return {
       .name = name,
       .doc = doc,
       .attributes = {window_attribute("size", "output extents; 1: global pooling", {}, 1, spatial)},
       .infer = infer,
-      .lowering = {rules, rules}};
+      .lowering = rules};
 }
 OperatorRow average(std::string_view name, std::string_view doc, int spatial) {
-  return row(name, doc, spatial, {forward_average, backward_average});
+  return row(
+      name, doc, spatial,
+      {.stowage = {forward_average_stowage,
+                   to_size<backward_average_pool_stowage, Kernel::adaptive_avg_pool_backward>},
+       .pytorch = {forward_average_pytorch, backward_average_pytorch}});
 }
 OperatorRow maximum(std::string_view name, std::string_view doc, int spatial) {
-  return row(name, doc, spatial, {forward_max, backward_max});
+  return row(name, doc, spatial,
+             {.stowage = {to_size<forward_max_pool_stowage, Kernel::adaptive_max_pool_forward>,
+                          to_size<backward_max_pool_stowage, Kernel::adaptive_max_pool_backward>},
+              .pytorch = {to_size<forward_max_pool_pytorch, Kernel::adaptive_max_pool_forward>,
+                          to_size<backward_max_pool_pytorch, Kernel::adaptive_max_pool_backward>}});
 }
 
 }  // namespace

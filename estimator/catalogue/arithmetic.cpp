@@ -61,28 +61,37 @@ TensorView new_result(OperatorLowering& lowering) {
   return new_output_like(lowering, lowering.input(lowering.input(0).shape == shape ? 0 : 1));
 }
 
-void combine(OperatorLowering& lowering, Kernel kernel) {
+void combine(OperatorLowering& lowering, Kernel kernel, bool in_place) {
   const TensorView a = lowering.input(0);
-  const bool in_place = works_in_place(lowering);
   if (in_place) lowering.set_output(0, a);
   const TensorView y = in_place ? a : new_result(lowering);
   lowering.emit(in_place && kernel == Kernel::add ? Kernel::accumulate : kernel, "forward",
                 {a, lowering.input(1)}, {y}, {.flops = element_count(y.shape)});
 }
 
-void forward_add(OperatorLowering& lowering) { combine(lowering, Kernel::add); }
-
-// Our executor's subtraction has no in-place form.
-void forward_sub(OperatorLowering& lowering) {
-  if (lowering.pytorch()) return combine(lowering, Kernel::subtract);
-  lowering.emit(Kernel::subtract, "forward", {lowering.input(0), lowering.input(1)},
-                {lowering.new_output()}, {.flops = element_count(lowering.output_type().shape)});
+/// The kernels of our executor that have no in-place form.
+void combine_out_of_place(OperatorLowering& lowering, Kernel kernel) {
+  lowering.emit(kernel, "forward", {lowering.input(0), lowering.input(1)}, {lowering.new_output()},
+                {.flops = element_count(lowering.output_type().shape)});
 }
 
+template <InPlaceRule in_place>
+void forward_add(OperatorLowering& lowering) {
+  combine(lowering, Kernel::add, in_place(lowering));
+}
+
+void forward_sub_stowage(OperatorLowering& lowering) {
+  combine_out_of_place(lowering, Kernel::subtract);
+}
+void forward_sub_pytorch(OperatorLowering& lowering) {
+  combine(lowering, Kernel::subtract, asked_in_place(lowering));
+}
+
+template <GiveGradient give>
 void backward_add(OperatorLowering& lowering) {
   for (int i = 0; i < 2; ++i) {
     if (!lowering.input_needs_gradient(i)) continue;
-    give_broadcast_gradient(lowering, i, lowering.output_gradient());
+    give(lowering, i, lowering.output_gradient());
   }
 }
 
@@ -110,42 +119,64 @@ NodeExtras negation() {
   return extras;
 }
 
+template <GiveGradient give>
 void backward_sub(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
   std::optional<TensorView> negated;
   if (lowering.input_needs_gradient(1)) {
     negated = step(lowering, Kernel::scale, "negated", dy, {}, negation());
   }
-  if (lowering.input_needs_gradient(0)) give_broadcast_gradient(lowering, 0, dy);
-  if (negated) give_broadcast_gradient(lowering, 1, *negated);
+  if (lowering.input_needs_gradient(0)) give(lowering, 0, dy);
+  if (negated) give(lowering, 1, *negated);
 }
 
-// What a product or a quotient works on: our executor out of place only.
-void forward_factors(OperatorLowering& lowering, Kernel kernel, bool needs_first,
-                     bool needs_second) {
+/// What backward needs of the factors of a product or a quotient.
+struct NeededFactors {
+  bool first = false, second = false;
+};
+
+NeededFactors of_product(const OperatorLowering& lowering) {
+  return {lowering.input_needs_gradient(1), lowering.input_needs_gradient(0)};
+}
+NeededFactors of_quotient(const OperatorLowering& lowering) {
+  return {lowering.input_needs_gradient(1), true};
+}
+
+void save_factors(OperatorLowering& lowering, const NeededFactors& needed,
+                  const TensorView& first) {
+  if (needed.first) lowering.save("self", first);
+  if (needed.second) lowering.save("other", lowering.input(1));
+}
+
+void forward_factors_stowage(OperatorLowering& lowering, Kernel kernel,
+                             const NeededFactors& needed) {
+  const TensorView a = lowering.input(0);
+  combine_out_of_place(lowering, kernel);
+  save_factors(lowering, needed, a);
+}
+
+void forward_factors_pytorch(OperatorLowering& lowering, Kernel kernel,
+                             const NeededFactors& needed) {
   TensorView a = lowering.input(0);
-  const bool in_place = lowering.pytorch() && works_in_place(lowering);
-  if (in_place && needs_first && lowering.needs_gradient()) {
+  const bool in_place = asked_in_place(lowering);
+  if (in_place && needed.first && lowering.needs_gradient()) {
     const TensorView copy = ordered_like(
         lowering.new_tensor("input_copy", a.shape, a.type, StorageClass::activation), a);
     lowering.emit(Kernel::copy, "copy", {a}, {copy});
     a = copy;
   }
-  if (lowering.pytorch()) {
-    combine(lowering, kernel);
-  } else {
-    lowering.emit(kernel, "forward", {a, lowering.input(1)}, {lowering.new_output()},
-                  {.flops = element_count(lowering.output_type().shape)});
-  }
-  if (needs_first) lowering.save("self", a);
-  if (needs_second) lowering.save("other", lowering.input(1));
+  combine(lowering, kernel, in_place);
+  save_factors(lowering, needed, a);
 }
 
-void forward_mul(OperatorLowering& lowering) {
-  forward_factors(lowering, Kernel::multiply, lowering.input_needs_gradient(1),
-                  lowering.input_needs_gradient(0));
+void forward_mul_stowage(OperatorLowering& lowering) {
+  forward_factors_stowage(lowering, Kernel::multiply, of_product(lowering));
+}
+void forward_mul_pytorch(OperatorLowering& lowering) {
+  forward_factors_pytorch(lowering, Kernel::multiply, of_product(lowering));
 }
 
+template <GiveGradient give>
 void backward_mul(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
   std::array<std::optional<TensorView>, 2> products;
@@ -157,17 +188,21 @@ void backward_mul(OperatorLowering& lowering) {
   }
   for (int i = 0; i < 2; ++i) {
     if (products[static_cast<std::size_t>(i)]) {
-      give_broadcast_gradient(lowering, i, *products[static_cast<std::size_t>(i)]);
+      give(lowering, i, *products[static_cast<std::size_t>(i)]);
     }
   }
 }
 
-void forward_div(OperatorLowering& lowering) {
-  forward_factors(lowering, Kernel::divide, lowering.input_needs_gradient(1), true);
+void forward_div_stowage(OperatorLowering& lowering) {
+  forward_factors_stowage(lowering, Kernel::divide, of_quotient(lowering));
+}
+void forward_div_pytorch(OperatorLowering& lowering) {
+  forward_factors_pytorch(lowering, Kernel::divide, of_quotient(lowering));
 }
 
-// FunctionsManual.cpp, div_tensor_other_grad: -grad * ((self / other) / other), one expression
-// whose parts live to its end.
+// FunctionsManual.cpp, div_tensor_other_grad: -grad * ((self / other) / other). In PyTorch it is
+// one expression, whose parts live to its end.
+template <GiveGradient give, bool one_expression>
 void backward_div(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
   const TensorView other = lowering.saved("other");
@@ -177,7 +212,7 @@ void backward_div(OperatorLowering& lowering) {
     const TensorView ratio = step(lowering, Kernel::divide, "ratio", lowering.saved("self"), other);
     const TensorView slope = step(lowering, Kernel::divide, "slope", ratio, other);
     NodeExtras held;
-    if (lowering.pytorch()) held.holds = {ratio.storage};
+    if (one_expression) held.holds = {ratio.storage};
     gradients[1] = step(lowering, Kernel::multiply, "divisor", negated, slope, std::move(held));
   }
   if (lowering.input_needs_gradient(0)) {
@@ -185,39 +220,45 @@ void backward_div(OperatorLowering& lowering) {
   }
   for (int i = 0; i < 2; ++i) {
     const auto& gradient = gradients[static_cast<std::size_t>(i)];
-    if (gradient) give_broadcast_gradient(lowering, i, *gradient);
+    if (gradient) give(lowering, i, *gradient);
   }
 }
 
-OperatorRow row(std::string_view name, std::string_view doc, LowerRule forward,
-                LowerRule backward) {
+OperatorRow row(std::string_view name, std::string_view doc, const RulesBySet& rules) {
   return {.name = name,
           .doc = doc,
           .attributes = {in_place_attribute("overwrite the first input")},
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
+          .lowering = rules};
 }
 
 }  // namespace
 
 OperatorRow rows::add() {
-  return row("add", "sum of two tensors, broadcast", forward_add, backward_add);
+  return row("add", "sum of two tensors, broadcast",
+             {.stowage = {forward_add<safely_in_place>, backward_add<give_broadcast_gradient>},
+              .pytorch = {forward_add<asked_in_place>, backward_add<give_converted_gradient>}});
 }
 
 OperatorRow rows::sub() {
-  return row("sub", "difference of two tensors, broadcast", forward_sub, backward_sub);
+  return row("sub", "difference of two tensors, broadcast",
+             {.stowage = {forward_sub_stowage, backward_sub<give_broadcast_gradient>},
+              .pytorch = {forward_sub_pytorch, backward_sub<give_converted_gradient>}});
 }
 
 OperatorRow rows::mul() {
-  return row("mul", "product of two tensors, element by element, broadcast", forward_mul,
-             backward_mul);
+  return row("mul", "product of two tensors, element by element, broadcast",
+             {.stowage = {forward_mul_stowage, backward_mul<give_broadcast_gradient>},
+              .pytorch = {forward_mul_pytorch, backward_mul<give_converted_gradient>}});
 }
 
 OperatorRow rows::div() {
-  OperatorRow result = row("div", "quotient of two tensors, element by element, broadcast",
-                           forward_div, backward_div);
+  OperatorRow result =
+      row("div", "quotient of two tensors, element by element, broadcast",
+          {.stowage = {forward_div_stowage, backward_div<give_broadcast_gradient, false>},
+           .pytorch = {forward_div_pytorch, backward_div<give_converted_gradient, true>}});
   result.infer = infer_div;
   return result;
 }

@@ -13,7 +13,7 @@
 namespace stowage {
 
 bool batch_norm_runs_on_cudnn(const OperatorLowering& lowering) {
-  if (!lowering.pytorch() || !lowering.attributes().boolean("affine")) return false;
+  if (!lowering.attributes().boolean("affine")) return false;
   if (lowering.input().shape.size() < 3) return false;
   const DataType type = lowering.input().type;
   if (type == DataType::float16) return lowering.parameter(0).type == DataType::float32;
@@ -78,73 +78,79 @@ bool of_the_batch(const OperatorLowering& lowering) {
   return lowering.training() && attributes.boolean("training");
 }
 
-void forward(OperatorLowering& lowering) {
-  // at::batch_norm hands cuDNN a copy without gaps, which is saved; its own kernels make theirs.
-  const bool copies = batch_norm_runs_on_cudnn(lowering);
-  const bool channels_last = runs_channels_last(lowering, lowering.input());
-  const TensorView x =
-      copies ? lowering.contiguous(lowering.input(), "input.contiguous", channels_last)
-             : lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
-  const Shape channels{x.shape[1]};
-  BatchNormParameters parameters = parameters_of(lowering);
-  const bool tracks = !parameters.running.empty();
+void add_batch_statistics(OperatorLowering& lowering, const TensorView& x,
+                          std::vector<TensorView>& writes) {
+  for (const std::string_view name : {"save_mean", "save_invstd"}) {
+    writes.push_back(lowering.new_tensor(name, {x.shape[1]}, statistics_type(x.type),
+                                         StorageClass::saved_auxiliary));
+    lowering.save(name, writes.back());
+  }
+}
+
+/// `writes`: the result, and the batch's statistics where they are made.
+void emit_forward(OperatorLowering& lowering, const TensorView& x,
+                  const BatchNormParameters& parameters, std::vector<TensorView> writes) {
   const bool by_batch = of_the_batch(lowering);
-  if (!tracks && !lowering.pytorch()) parameters.running = passing_statistics(lowering, channels);
   std::vector<TensorView> reads{x};
   reads.insert(reads.end(), parameters.affine.begin(), parameters.affine.end());
   reads.insert(reads.end(), parameters.running.begin(), parameters.running.end());
-  std::vector<TensorView> writes{laid_out(lowering.new_output(), channels_last)};
-  if (lowering.pytorch() && !copies) {
-    writes[0].strides = dense_strides(x.shape, lowering.input().strides);  // empty_like
-  }
-  lowering.set_output(0, writes[0]);
-  // PyTorch's own kernel makes statistics in inference too.
-  if (by_batch || (lowering.pytorch() && !batch_norm_runs_on_cudnn(lowering))) {
-    for (const std::string_view name : {"save_mean", "save_invstd"}) {
-      writes.push_back(lowering.new_tensor(name, channels, statistics_type(x.type),
-                                           StorageClass::saved_auxiliary));
-      lowering.save(name, writes.back());
-    }
-  }
   if (by_batch) writes.insert(writes.end(), parameters.running.begin(), parameters.running.end());
   Attributes attributes;  // running statistics are updated once
   if (lowering.recomputing()) attributes.set("momentum", 0.0);
   lowering.emit(by_batch ? Kernel::batch_norm_forward : Kernel::batch_norm_inference, "forward",
-                reads, writes,
+                reads, std::move(writes),
                 {.attributes = attributes,
                  .holds = {lowering.input().storage},
                  .flops = element_count(x.shape) * Affine(flops_per_element)});
-  const bool keeps_input = lowering.pytorch() || by_batch ||
-                           (!parameters.affine.empty() && lowering.parameter_needs_gradient(0));
-  if (keeps_input) lowering.save("input", copies ? x : lowering.input());
-  if (!parameters.affine.empty()) lowering.save("weight", parameters.affine[0]);
-  if (lowering.pytorch() && tracks) {
-    lowering.save("running_mean", parameters.running[0]);
-    lowering.save("running_var", parameters.running[1]);
-  }
 }
 
-void backward_in_one_kernel(OperatorLowering& lowering) {
+void forward_stowage(OperatorLowering& lowering) {
+  const TensorView x = lowering.input();
+  BatchNormParameters parameters = parameters_of(lowering);
+  const bool by_batch = of_the_batch(lowering);
+  if (parameters.running.empty()) parameters.running = passing_statistics(lowering, {x.shape[1]});
+  std::vector<TensorView> writes{lowering.new_output()};
+  if (by_batch) add_batch_statistics(lowering, x, writes);
+  emit_forward(lowering, x, parameters, std::move(writes));
+  const bool scales = !parameters.affine.empty();
+  if (by_batch || (scales && lowering.parameter_needs_gradient(0))) lowering.save("input", x);
+  if (scales) lowering.save("weight", parameters.affine[0]);
+}
+
+void forward_pytorch(OperatorLowering& lowering) {
+  // at::batch_norm hands cuDNN a copy without gaps, which is saved; its own kernels make theirs.
+  const bool cudnn = batch_norm_runs_on_cudnn(lowering);
+  const bool channels_last = suggests_channels_last(lowering.input());
+  const TensorView x =
+      cudnn ? lowering.contiguous(lowering.input(), "input.contiguous", channels_last)
+            : lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
+  const BatchNormParameters parameters = parameters_of(lowering);
+  std::vector<TensorView> writes{laid_out(lowering.new_output(), channels_last)};
+  if (!cudnn) writes[0].strides = dense_strides(x.shape, lowering.input().strides);  // empty_like
+  lowering.set_output(0, writes[0]);
+  // PyTorch's own kernel makes statistics in inference too.
+  if (of_the_batch(lowering) || !cudnn) add_batch_statistics(lowering, x, writes);
+  emit_forward(lowering, x, parameters, std::move(writes));
+  lowering.save("input", cudnn ? x : lowering.input());
+  if (!parameters.affine.empty()) lowering.save("weight", parameters.affine[0]);
+  if (parameters.running.empty()) return;
+  lowering.save("running_mean", parameters.running[0]);
+  lowering.save("running_var", parameters.running[1]);
+}
+
+struct BackwardArguments {
+  TensorView x, dy, dx;
+  bool makes_affine = true;  ///< writes the gradients of weight and bias
+};
+
+void emit_backward(OperatorLowering& lowering, const BackwardArguments& in) {
   const BatchNormParameters parameters = parameters_of(lowering);
   const bool by_batch = of_the_batch(lowering);
-  const bool channels_last = runs_channels_last(lowering, lowering.saved("input"));
-  const TensorView x =
-      lowering.contiguous_within(lowering.saved("input"), "backward.input", channels_last);
-  // Autograd's formula hands cuDNN a copy of the gradient; PyTorch's own kernels take any strides.
-  const TensorView dy =
-      batch_norm_runs_on_cudnn(lowering) && by_batch
-          ? lowering.contiguous(lowering.output_gradient(), "grad.contiguous", channels_last)
-          : lowering.output_gradient();
-  TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
-  if (lowering.pytorch() && !batch_norm_runs_on_cudnn(lowering)) {
-    dx.strides = dense_strides(x.shape, lowering.saved("input").strides);
-  }
-  std::vector<TensorView> reads{x, dy};
-  std::vector<TensorView> writes{dx};
+  std::vector<TensorView> reads{in.x, in.dy};
+  std::vector<TensorView> writes{in.dx};
   if (!parameters.affine.empty()) {
     reads.push_back(parameters.affine[0]);
-    const bool masks = lowering.pytorch() && !(batch_norm_runs_on_cudnn(lowering) && by_batch);
-    if (!masks || lowering.parameter_needs_gradient(0)) {
+    if (in.makes_affine) {
       writes.push_back(lowering.new_parameter_gradient(0));
       writes.push_back(lowering.new_parameter_gradient(1));
     }
@@ -152,12 +158,29 @@ void backward_in_one_kernel(OperatorLowering& lowering) {
   reads.push_back(by_batch ? lowering.saved("save_mean") : parameters.running[0]);
   reads.push_back(by_batch ? lowering.saved("save_invstd") : parameters.running[1]);
   lowering.emit(Kernel::batch_norm_backward, "backward", reads, writes,
-                {.flops = element_count(x.shape) * Affine(2 * flops_per_element)});
-  if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
+                {.flops = element_count(in.x.shape) * Affine(2 * flops_per_element)});
+  if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, in.dx);
   if (writes.size() == 3 && lowering.parameter_needs_gradient(0)) {
     lowering.give_parameter_gradient(0, writes[1]);
     lowering.give_parameter_gradient(1, writes[2]);
   }
+}
+
+void backward_pytorch(OperatorLowering& lowering) {
+  const bool cudnn = batch_norm_runs_on_cudnn(lowering);
+  const bool cudnn_backward = cudnn && of_the_batch(lowering);
+  const bool channels_last = suggests_channels_last(lowering.saved("input"));
+  const TensorView x =
+      lowering.contiguous_within(lowering.saved("input"), "backward.input", channels_last);
+  // Autograd's formula hands cuDNN a copy of the gradient; PyTorch's own kernels take any strides.
+  const TensorView dy = cudnn_backward ? lowering.contiguous(lowering.output_gradient(),
+                                                             "grad.contiguous", channels_last)
+                                       : lowering.output_gradient();
+  TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
+  if (!cudnn) dx.strides = dense_strides(x.shape, lowering.saved("input").strides);
+  const bool wanted =
+      lowering.attributes().boolean("affine") && lowering.parameter_needs_gradient(0);
+  emit_backward(lowering, {x, dy, dx, cudnn_backward || wanted});
 }
 
 // By running statistics the layer is a scale and a shift of each channel; our executor's backward
@@ -224,11 +247,10 @@ void backward_by_running_statistics(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
-void backward(OperatorLowering& lowering) {
-  if (lowering.pytorch() || of_the_batch(lowering))
-    backward_in_one_kernel(lowering);
-  else
-    backward_by_running_statistics(lowering);
+void backward_stowage(OperatorLowering& lowering) {
+  if (!of_the_batch(lowering)) return backward_by_running_statistics(lowering);
+  emit_backward(lowering, {lowering.saved("input"), lowering.output_gradient(),
+                           lowering.new_input_gradient()});
 }
 
 }  // namespace
@@ -246,7 +268,8 @@ OperatorRow rows::batch_norm() {
                       .doc = "false: by the running statistics in training too, as after eval()",
                       .default_value = true}},
       .infer = infer,
-      .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
+      .lowering = {.stowage = {forward_stowage, backward_stowage},
+                   .pytorch = {forward_pytorch, backward_pytorch}}};
 }
 
 }  // namespace stowage

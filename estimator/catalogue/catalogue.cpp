@@ -112,6 +112,11 @@ const OperatorRow* find_operator(std::string_view name) {
   return nullptr;
 }
 
+const LoweringRules& rules_of(const OperatorRow& row, KernelSet set) {
+  const bool has_own = set == KernelSet::pytorch && row.lowering.pytorch.forward != nullptr;
+  return has_own ? row.lowering.pytorch : row.lowering.stowage;
+}
+
 AutocastClass autocast_class(const OperatorRow& row, const Attributes& attributes) {
   return row.autocast_by_attributes == nullptr ? row.autocast
                                                : row.autocast_by_attributes(attributes);

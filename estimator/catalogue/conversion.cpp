@@ -109,8 +109,7 @@ OperatorRow rows::identity() {
   return {.name = "identity",
           .doc = "its input",
           .infer = infer_identity,
-          .lowering = {LoweringRules{forward_identity, backward_identity},
-                       LoweringRules{forward_identity, backward_identity}}};
+          .lowering = {.stowage = {forward_identity, backward_identity}}};
 }
 
 OperatorRow rows::cast() {
@@ -118,8 +117,7 @@ OperatorRow rows::cast() {
           .doc = "the same values in another format",
           .attributes = {type_attribute("the result's format", std::nullopt)},
           .infer = infer_cast,
-          .lowering = {LoweringRules{forward_cast, backward_cast},
-                       LoweringRules{forward_cast, backward_cast}}};
+          .lowering = {.stowage = {forward_cast, backward_cast}}};
 }
 
 OperatorRow rows::constant() {
@@ -141,8 +139,7 @@ OperatorRow rows::constant() {
           .min_inputs = 0,
           .max_inputs = 0,
           .infer = infer_constant,
-          .lowering = {LoweringRules{forward_constant, nullptr},
-                       LoweringRules{forward_constant, nullptr}},
+          .lowering = {.stowage = {forward_constant, nullptr}},
           .makes_floats = true};
 }
 

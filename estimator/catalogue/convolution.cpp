@@ -49,21 +49,18 @@ TensorView padded_input(OperatorLowering& lowering, const TensorView& x, const A
   }
   const TensorView padded = laid_out(
       lowering.new_tensor("input.padded", std::move(shape), x.type, StorageClass::activation),
-      runs_channels_last(lowering, x));
+      suggests_channels_last(x));
   lowering.emit(Kernel::pad, "pad", {x}, {padded}, {.attributes = excess});
   return padded;
 }
 
-void forward(OperatorLowering& lowering) {
+void forward_convolution(OperatorLowering& lowering, std::vector<StorageId> holds) {
   const bool bias = lowering.parameter_count() > 1;
   TensorView saved = lowering.input();
-  std::vector<StorageId> holds;
   if (const auto excess = excess_padding(lowering)) {
-    // Whoever called PyTorch's convolution holds its argument until it returns.
-    if (lowering.pytorch()) holds.push_back(saved.storage);
     saved = padded_input(lowering, saved, *excess);
   }
-  const bool channels_last = convolves_channels_last(lowering, saved, lowering.parameter(0));
+  const bool channels_last = convolves_channels_last(saved, lowering.parameter(0));
   const TensorView x = lowering.contiguous_within(saved, "input.contiguous", channels_last);
   const TensorView w =
       lowering.contiguous_within(lowering.parameter(0), "weight.contiguous", channels_last);
@@ -79,6 +76,15 @@ void forward(OperatorLowering& lowering) {
                      convolution_call(lowering, ConvolutionCall::Direction::forward, x, w, y))});
   lowering.save("input", saved);
   lowering.save("weight", lowering.parameter(0));
+}
+
+void forward_stowage(OperatorLowering& lowering) { forward_convolution(lowering, {}); }
+
+void forward_pytorch(OperatorLowering& lowering) {
+  std::vector<StorageId> holds;
+  // Whoever called the convolution holds its argument until it returns.
+  if (excess_padding(lowering)) holds.push_back(lowering.input().storage);
+  forward_convolution(lowering, std::move(holds));
 }
 
 /// What the convolution's backward works on, in its layout.
@@ -116,17 +122,44 @@ KernelNode* emit_filter_gradient(OperatorLowering& lowering, const Arguments& in
            lowering, ConvolutionCall::Direction::backward_filter, in.x, w, in.dy))});
 }
 
-/// The convolution's own gradients, in the runtime's order. `dx`: of its (padded) input, if wanted.
-/// The last kernel call, or null.
-KernelNode* emit_gradients(OperatorLowering& lowering, const Arguments& in,
-                           const std::optional<TensorView>& dx,
-                           const std::optional<TensorView>& dw) {
+/// Emits the convolution's own gradients in a kernel set's order. `dx`: of its (padded) input, if
+/// wanted.
+using EmitGradients = void (*)(OperatorLowering& lowering, const Arguments& in,
+                               const std::optional<TensorView>& dx,
+                               const std::optional<TensorView>& dw);
+
+void emit_data_last(OperatorLowering& lowering, const Arguments& in,
+                    const std::optional<TensorView>& dx, const std::optional<TensorView>& dw) {
+  if (dw) emit_filter_gradient(lowering, in, *dw);
+  emit_bias_gradient(lowering, in.dy, 1);
+  if (dx) emit_data_gradient(lowering, in, *dx);
+}
+
+/// As autograd does. The last kernel call, or null.
+KernelNode* emit_in_autograds_order(OperatorLowering& lowering, const Arguments& in,
+                                    const std::optional<TensorView>& dx,
+                                    const std::optional<TensorView>& dw) {
   KernelNode* last = nullptr;
-  if (dx && lowering.pytorch()) last = emit_data_gradient(lowering, in, *dx);
+  if (dx) last = emit_data_gradient(lowering, in, *dx);
   if (dw) last = emit_filter_gradient(lowering, in, *dw);
   if (KernelNode* node = emit_bias_gradient(lowering, in.dy, 1)) last = node;
-  if (dx && !lowering.pytorch()) last = emit_data_gradient(lowering, in, *dx);
   return last;
+}
+
+void emit_data_first(OperatorLowering& lowering, const Arguments& in,
+                     const std::optional<TensorView>& dx, const std::optional<TensorView>& dw) {
+  emit_in_autograds_order(lowering, in, dx, dw);
+}
+
+/// The convolution's autograd node lets go of what it saved before the padding's runs.
+void emit_data_first_and_hold(OperatorLowering& lowering, const Arguments& in,
+                              const std::optional<TensorView>& dx,
+                              const std::optional<TensorView>& dw) {
+  KernelNode* const last = emit_in_autograds_order(lowering, in, dx, dw);
+  for (const StorageId held : {lowering.saved("input").storage, lowering.parameter(0).storage,
+                               lowering.output_gradient().storage}) {
+    last->holds.push_back(held);
+  }
 }
 
 std::optional<TensorView> given_filter_gradient(OperatorLowering& lowering, bool channels_last) {
@@ -136,36 +169,40 @@ std::optional<TensorView> given_filter_gradient(OperatorLowering& lowering, bool
   return dw;
 }
 
-void backward(OperatorLowering& lowering) {
-  const bool channels_last =
-      convolves_channels_last(lowering, lowering.saved("input"), lowering.parameter(0));
-  const Arguments in = backward_arguments(lowering, channels_last);
-  const bool wanted = lowering.input_needs_gradient();
-  const auto excess = excess_padding(lowering);
-  if (!wanted || !excess) {
-    std::optional<TensorView> dx;
-    if (wanted) dx = laid_out(lowering.new_input_gradient(), channels_last);
-    emit_gradients(lowering, in, dx, given_filter_gradient(lowering, channels_last));
-    if (dx) lowering.give_input_gradient(0, *dx);
-    return;
+void backward_unpadded(OperatorLowering& lowering, EmitGradients emit, const Arguments& in) {
+  std::optional<TensorView> dx;
+  if (lowering.input_needs_gradient()) {
+    dx = laid_out(lowering.new_input_gradient(), in.channels_last);
   }
-  // Two autograd nodes: the convolution's lets go of what it saved before the padding's runs.
+  emit(lowering, in, dx, given_filter_gradient(lowering, in.channels_last));
+  if (dx) lowering.give_input_gradient(0, *dx);
+}
+
+/// Two autograd nodes: the convolution's and the padding's.
+void backward_padded(OperatorLowering& lowering, EmitGradients emit, const Arguments& in,
+                     const Attributes& excess) {
   lowering.hold_by_hand();
   const TensorView x = lowering.saved("input");
   const TensorView padded = laid_out(
       lowering.new_tensor("grad_input.padded", x.shape, x.type, StorageClass::activation_gradient),
-      channels_last);
-  KernelNode* last =
-      emit_gradients(lowering, in, padded, given_filter_gradient(lowering, channels_last));
-  if (lowering.pytorch()) {
-    for (const StorageId held :
-         {x.storage, lowering.parameter(0).storage, lowering.output_gradient().storage}) {
-      last->holds.push_back(held);
-    }
-  }
-  const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
-  lowering.emit(Kernel::pad_backward, "backward.pad", {padded}, {dx}, {.attributes = *excess});
+      in.channels_last);
+  emit(lowering, in, padded, given_filter_gradient(lowering, in.channels_last));
+  const TensorView dx = laid_out(lowering.new_input_gradient(), in.channels_last);
+  lowering.emit(Kernel::pad_backward, "backward.pad", {padded}, {dx}, {.attributes = excess});
   lowering.give_input_gradient(0, dx);
+}
+
+template <EmitGradients emit, EmitGradients emit_before_padding>
+void backward(OperatorLowering& lowering) {
+  const bool channels_last =
+      convolves_channels_last(lowering.saved("input"), lowering.parameter(0));
+  const Arguments in = backward_arguments(lowering, channels_last);
+  const auto excess = excess_padding(lowering);
+  if (lowering.input_needs_gradient() && excess) {
+    backward_padded(lowering, emit_before_padding, in, *excess);
+  } else {
+    backward_unpadded(lowering, emit, in);
+  }
 }
 
 OperatorRow row(std::string_view name, std::string_view doc, int spatial) {
@@ -181,7 +218,9 @@ OperatorRow row(std::string_view name, std::string_view doc, int spatial) {
                          window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
                          groups_attribute(), bias_attribute()},
           .infer = infer_convolution,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .lowering = {.stowage = {forward_stowage, backward<emit_data_last, emit_data_last>},
+                       .pytorch = {forward_pytorch,
+                                   backward<emit_data_first, emit_data_first_and_hold>}},
           .autocast = AutocastClass::lower};
 }
 

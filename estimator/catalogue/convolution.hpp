@@ -37,13 +37,10 @@ struct Padding {
 [[nodiscard]] std::vector<std::int64_t> symmetric_padding(const Padding& padding);
 
 // Layout (convolution_layout.cpp).
-/// Whether PyTorch's kernels work on this tensor with its channels innermost, as their results then
-/// lie too.
-[[nodiscard]] bool runs_channels_last(const OperatorLowering& lowering, const TensorView& view);
-/// The same of a convolution, where the filter's layout is enough (ATen/native/ConvUtils.h,
-/// cudnn_conv_suggest_memory_format, which leaves float64 out).
-[[nodiscard]] bool convolves_channels_last(const OperatorLowering& lowering,
-                                           const TensorView& input, const TensorView& filter);
+/// Whether a convolution works with the channels innermost: the input's layout or the filter's is
+/// enough (ATen/native/ConvUtils.h, cudnn_conv_suggest_memory_format, which leaves float64 out).
+/// Never in our executor, whose tensors are contiguous.
+[[nodiscard]] bool convolves_channels_last(const TensorView& input, const TensorView& filter);
 
 // Lowering (convolution.cpp).
 /// The question for a WorkspaceSource, with the operator's stride, padding, dilation and groups.

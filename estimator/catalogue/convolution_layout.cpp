@@ -3,13 +3,8 @@
 
 namespace stowage {
 
-bool runs_channels_last(const OperatorLowering& lowering, const TensorView& view) {
-  return lowering.pytorch() && suggests_channels_last(view);
-}
-
-bool convolves_channels_last(const OperatorLowering& lowering, const TensorView& input,
-                             const TensorView& filter) {
-  if (!lowering.pytorch() || input.type == DataType::float64) return false;
+bool convolves_channels_last(const TensorView& input, const TensorView& filter) {
+  if (input.type == DataType::float64) return false;
   return suggests_channels_last(input) || suggests_channels_last(filter);
 }
 

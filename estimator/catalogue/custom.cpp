@@ -89,12 +89,10 @@ int output_count(const OperatorLowering& lowering) {
   return static_cast<int>(lowering.op().outputs.size());
 }
 
-void forward(OperatorLowering& lowering) {
+void forward_stated(OperatorLowering& lowering, bool in_place) {
   std::vector<TensorView> reads, writes;
   for (int i = 0; i < lowering.input_count(); ++i) reads.push_back(lowering.input(i));
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
-  const bool in_place = lowering.attributes().boolean("in_place") &&
-                        (lowering.pytorch() || lowering.may_overwrite_input(0));
   if (in_place) lowering.set_output(0, lowering.input(0));
   for (int i = 0; i < output_count(lowering); ++i) {
     writes.push_back(i == 0 && in_place ? lowering.input(0) : lowering.new_output(i));
@@ -114,6 +112,15 @@ void forward(OperatorLowering& lowering) {
     }
   }
   if (lowering.attributes().boolean("saves_output")) lowering.save("output", lowering.output());
+}
+
+void forward_stowage(OperatorLowering& lowering) {
+  forward_stated(lowering,
+                 lowering.attributes().boolean("in_place") && lowering.may_overwrite_input(0));
+}
+
+void forward_pytorch(OperatorLowering& lowering) {
+  forward_stated(lowering, lowering.attributes().boolean("in_place"));
 }
 
 void backward(OperatorLowering& lowering) {
@@ -184,12 +191,13 @@ OperatorRow rows::custom() {
         flag("in_place", "the first output overwrites the first input")}) {
     attributes.push_back(spec);
   }
-  return {.name = "custom",
-          .doc = "an operator of stated sizes; it is counted, and runs nowhere",
-          .attributes = std::move(attributes),
-          .max_inputs = -1,
-          .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
+  return {
+      .name = "custom",
+      .doc = "an operator of stated sizes; it is counted, and runs nowhere",
+      .attributes = std::move(attributes),
+      .max_inputs = -1,
+      .infer = infer,
+      .lowering = {.stowage = {forward_stowage, backward}, .pytorch = {forward_pytorch, backward}}};
 }
 
 }  // namespace stowage

@@ -107,42 +107,60 @@ void backward_mask(OperatorLowering& lowering, Kernel kernel) {
   lowering.give_input_gradient(0, dx);
 }
 
-void forward_dropout(OperatorLowering& lowering) {
+void forward_dropout_stowage(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
   if (is_identity(lowering)) return lowering.set_output(0, x);
-  if (lowering.pytorch() && lowering.attributes().boolean("in_place")) {
-    return multiply_by(lowering, x, make_noise(lowering, x, x.shape.size()), true);
-  }
   forward_mask(lowering, Kernel::dropout_forward, x.shape.size());
 }
 
-void backward_dropout(OperatorLowering& lowering) {
+void backward_dropout_stowage(OperatorLowering& lowering) {
   if (is_identity(lowering)) return lowering.give_input_gradient(0, lowering.output_gradient());
-  if (!lowering.has_saved("other")) return backward_mask(lowering, Kernel::dropout_backward);
+  backward_mask(lowering, Kernel::dropout_backward);
+}
+
+void forward_dropout_pytorch(OperatorLowering& lowering) {
+  const TensorView x = lowering.input();
+  if (is_identity(lowering) || !lowering.attributes().boolean("in_place")) {
+    return forward_dropout_stowage(lowering);
+  }
+  multiply_by(lowering, x, make_noise(lowering, x, x.shape.size()), true);
+}
+
+void backward_dropout_pytorch(OperatorLowering& lowering) {
+  if (!lowering.has_saved("other")) return backward_dropout_stowage(lowering);
   lowering.give_input_gradient(0, backward_multiply(lowering));
 }
 
 // Whole blocks: those of the first `axes` axes are dropped together.
-void forward_blocks(OperatorLowering& lowering, std::size_t axes, bool in_place) {
+void forward_blocks_stowage(OperatorLowering& lowering, std::size_t axes) {
+  if (is_identity(lowering)) return lowering.set_output(0, lowering.input());
+  forward_mask(lowering, Kernel::feature_dropout_forward, axes);
+}
+
+void backward_blocks_stowage(OperatorLowering& lowering) {
+  if (is_identity(lowering)) return lowering.give_input_gradient(0, lowering.output_gradient());
+  backward_mask(lowering, Kernel::feature_dropout_backward);
+}
+
+void forward_blocks_pytorch(OperatorLowering& lowering, std::size_t axes, bool in_place) {
   const TensorView x = lowering.input();
   if (is_identity(lowering)) return lowering.set_output(0, x);
-  if (!lowering.pytorch()) return forward_mask(lowering, Kernel::feature_dropout_forward, axes);
   multiply_by(lowering, x, make_noise(lowering, x, axes), in_place);
 }
 
-void backward_blocks(OperatorLowering& lowering) {
+void backward_blocks_pytorch(OperatorLowering& lowering) {
   if (is_identity(lowering)) return lowering.give_input_gradient(0, lowering.output_gradient());
-  if (!lowering.pytorch()) return backward_mask(lowering, Kernel::feature_dropout_backward);
   lowering.give_input_gradient(0, backward_multiply(lowering));
 }
 
-void forward_features(OperatorLowering& lowering) {
-  forward_blocks(lowering, 2, lowering.attributes().boolean("in_place"));
+void forward_features_stowage(OperatorLowering& lowering) { forward_blocks_stowage(lowering, 2); }
+
+void forward_features_pytorch(OperatorLowering& lowering) {
+  forward_blocks_pytorch(lowering, 2, lowering.attributes().boolean("in_place"));
 }
 
 bool divides_first(const OperatorLowering& lowering) {
-  return lowering.pytorch() && !is_identity(lowering) &&
-         lowering.attributes().text("as") == "transformers";
+  return !is_identity(lowering) && lowering.attributes().text("as") == "transformers";
 }
 
 void emit_division(OperatorLowering& lowering, std::string_view name, const TensorView& from,
@@ -154,8 +172,10 @@ void emit_division(OperatorLowering& lowering, std::string_view name, const Tens
                 {.attributes = attributes, .flops = element_count(from.shape)});
 }
 
-void forward_samples(OperatorLowering& lowering) {
-  if (!divides_first(lowering)) return forward_blocks(lowering, 1, false);
+void forward_samples_stowage(OperatorLowering& lowering) { forward_blocks_stowage(lowering, 1); }
+
+void forward_samples_pytorch(OperatorLowering& lowering) {
+  if (!divides_first(lowering)) return forward_blocks_pytorch(lowering, 1, false);
   const TensorView x = lowering.input();
   const TensorView noise = make_noise(lowering, x, 1);
   const TensorView quotient =
@@ -165,8 +185,8 @@ void forward_samples(OperatorLowering& lowering) {
   multiply_by(lowering, quotient, noise, false, {x.storage});
 }
 
-void backward_samples(OperatorLowering& lowering) {
-  if (!divides_first(lowering)) return backward_blocks(lowering);
+void backward_samples_pytorch(OperatorLowering& lowering) {
+  if (!divides_first(lowering)) return backward_blocks_pytorch(lowering);
   lowering.hold_by_hand();  // two autograd nodes
   const TensorView d_quotient = backward_multiply(lowering);
   const TensorView dx = new_input_gradient_like(lowering, d_quotient);
@@ -190,8 +210,8 @@ OperatorRow rows::dropout() {
           .doc = "zero elements at random in training",
           .attributes = {probability_attribute(0.5), in_place_attribute()},
           .infer = infer,
-          .lowering = {LoweringRules{forward_dropout, backward_dropout},
-                       LoweringRules{forward_dropout, backward_dropout}}};
+          .lowering = {.stowage = {forward_dropout_stowage, backward_dropout_stowage},
+                       .pytorch = {forward_dropout_pytorch, backward_dropout_pytorch}}};
 }
 
 OperatorRow rows::feature_dropout() {
@@ -199,8 +219,8 @@ OperatorRow rows::feature_dropout() {
           .doc = "zero whole channels (axis 1) at random in training, as dropout2d does",
           .attributes = {probability_attribute(0.5), in_place_attribute()},
           .infer = infer_features,
-          .lowering = {LoweringRules{forward_features, backward_blocks},
-                       LoweringRules{forward_features, backward_blocks}}};
+          .lowering = {.stowage = {forward_features_stowage, backward_blocks_stowage},
+                       .pytorch = {forward_features_pytorch, backward_blocks_pytorch}}};
 }
 
 OperatorRow rows::drop_path() {
@@ -213,8 +233,8 @@ OperatorRow rows::drop_path() {
                           .default_value = std::string("torchvision"),
                           .choices = {"torchvision", "timm", "transformers"}}},
           .infer = infer_samples,
-          .lowering = {LoweringRules{forward_samples, backward_samples},
-                       LoweringRules{forward_samples, backward_samples}}};
+          .lowering = {.stowage = {forward_samples_stowage, backward_blocks_stowage},
+                       .pytorch = {forward_samples_pytorch, backward_samples_pytorch}}};
 }
 
 }  // namespace stowage

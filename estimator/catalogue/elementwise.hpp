@@ -16,12 +16,21 @@ TensorView new_output_like(OperatorLowering& lowering, const TensorView& like, i
 [[nodiscard]] TensorView new_input_gradient_like(OperatorLowering& lowering, const TensorView& like,
                                                  int i = 0);
 
+/// Hands a gradient of input i on.
+using GiveGradient = void (*)(OperatorLowering& lowering, int i, const TensorView& gradient);
 /// `gradient` summed over the axes along which input i was repeated (broadcast), then given away.
 void give_broadcast_gradient(OperatorLowering& lowering, int i, const TensorView& gradient);
+/// As above, as PyTorch's engine does it: it takes a node's gradients one after the other, and
+/// converts each at once.
+void give_converted_gradient(OperatorLowering& lowering, int i, const TensorView& gradient);
 
-/// Whether `in_place` was asked for and the result may take the input's storage: in PyTorch the
-/// script's word counts, our executor overwrites only what nobody reads again.
-[[nodiscard]] bool works_in_place(const OperatorLowering& lowering, int i = 0);
+/// Whether a kernel set lets the result take the input's storage.
+using InPlaceRule = bool (*)(const OperatorLowering& lowering);
+/// `in_place` was asked for, and the result has the input's shape and format. In PyTorch the
+/// script's word counts.
+[[nodiscard]] bool asked_in_place(const OperatorLowering& lowering);
+/// And nobody reads the input again: our executor overwrites nothing else.
+[[nodiscard]] bool safely_in_place(const OperatorLowering& lowering);
 
 [[nodiscard]] AttributeSpec in_place_attribute(std::string_view doc = "overwrite the input");
 

@@ -39,32 +39,48 @@ StorageId scratch(OperatorLowering& lowering, std::string_view name, const Tenso
   return lowering.new_tensor(name, indices.shape, indices.type, StorageClass::workspace).storage;
 }
 
-void forward_embedding(OperatorLowering& lowering) {
-  TensorView indices = lowering.input();
-  std::vector<StorageId> temporaries;
-  if (!lowering.pytorch()) {
-    indices = lowering.contiguous(indices, "indices.contiguous");
-  } else if (!is_contiguous(indices)) {  // index_select of their flattened copy; saved as they are
-    temporaries.push_back(scratch(lowering, "flat_indices", indices));
-  }
+void emit_embedding(OperatorLowering& lowering, const TensorView& indices,
+                    std::vector<StorageId> temporaries) {
   lowering.emit(Kernel::embedding_forward, "forward", {indices, lowering.parameter(0)},
                 {lowering.new_output()}, {.temporaries = std::move(temporaries)});
   lowering.save("indices", indices);
 }
 
-void backward_embedding(OperatorLowering& lowering) {
+void forward_embedding_stowage(OperatorLowering& lowering) {
+  emit_embedding(lowering, lowering.contiguous(lowering.input(), "indices.contiguous"), {});
+}
+
+void forward_embedding_pytorch(OperatorLowering& lowering) {
+  const TensorView indices = lowering.input();
+  std::vector<StorageId> temporaries;
+  if (!is_contiguous(indices)) {  // index_select of their flattened copy; saved as they are
+    temporaries.push_back(scratch(lowering, "flat_indices", indices));
+  }
+  emit_embedding(lowering, indices, std::move(temporaries));
+}
+
+/// The kernel's own tensors of the indices' size: `scratch_names`.
+void emit_embedding_gradient(OperatorLowering& lowering,
+                             std::initializer_list<std::string_view> scratch_names) {
   if (!lowering.parameter_needs_gradient(0)) return;
   const TensorView indices = lowering.saved("indices");
   const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const TensorView dw = lowering.new_parameter_gradient(0);
   std::vector<StorageId> temporaries;
-  if (lowering.pytorch()) {
-    temporaries.push_back(scratch(lowering, "sorted_indices", indices));
-    temporaries.push_back(scratch(lowering, "original_indices", indices));
+  for (const std::string_view name : scratch_names) {
+    temporaries.push_back(scratch(lowering, name, indices));
   }
   lowering.emit(Kernel::embedding_backward, "backward", {indices, dy}, {dw},
                 {.temporaries = temporaries, .flops = element_count(dy.shape)});
   lowering.give_parameter_gradient(0, dw);
+}
+
+void backward_embedding_stowage(OperatorLowering& lowering) {
+  emit_embedding_gradient(lowering, {});
+}
+
+void backward_embedding_pytorch(OperatorLowering& lowering) {
+  emit_embedding_gradient(lowering, {"sorted_indices", "original_indices"});
 }
 
 tl::expected<Inference, InferenceError> infer_positions(const Attributes& attributes,
@@ -104,8 +120,8 @@ OperatorRow rows::embedding() {
                           .default_value = std::int64_t{-1},
                           .minimum = -1}},
           .infer = infer_embedding,
-          .lowering = {LoweringRules{forward_embedding, backward_embedding},
-                       LoweringRules{forward_embedding, backward_embedding}},
+          .lowering = {.stowage = {forward_embedding_stowage, backward_embedding_stowage},
+                       .pytorch = {forward_embedding_pytorch, backward_embedding_pytorch}},
           .makes_floats = true};
 }
 
@@ -122,8 +138,7 @@ OperatorRow rows::positions() {
           .min_inputs = 0,
           .max_inputs = 0,
           .infer = infer_positions,
-          .lowering = {LoweringRules{forward_positions, nullptr},
-                       LoweringRules{forward_positions, nullptr}}};
+          .lowering = {.stowage = {forward_positions, nullptr}}};
 }
 
 }  // namespace stowage

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t gelu_flops = 12;  // an element
 
-bool composite(const OperatorLowering& lowering) {
-  return lowering.pytorch() && lowering.attributes().text("approximate") == "tanh_composite";
+bool is_composite(const OperatorLowering& lowering) {
+  return lowering.attributes().text("approximate") == "tanh_composite";
 }
 
 tl::expected<Inference, InferenceError> infer(const Attributes&,
@@ -99,8 +99,7 @@ AutocastClass autocast(const Attributes& attributes) {
                                                             : AutocastClass::as_is;
 }
 
-void forward(OperatorLowering& lowering) {
-  if (composite(lowering)) return forward_composite(lowering);
+void forward_fused(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
   const TensorView y = new_output_like(lowering, x);
   lowering.emit(Kernel::gelu_forward, "forward", {x}, {y},
@@ -108,13 +107,22 @@ void forward(OperatorLowering& lowering) {
   lowering.save("input", x);
 }
 
-void backward(OperatorLowering& lowering) {
-  if (composite(lowering)) return backward_composite(lowering);
+void backward_fused(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
   const TensorView dx = new_input_gradient_like(lowering, dy);
   lowering.emit(Kernel::gelu_backward, "backward", {lowering.saved("input"), dy}, {dx},
                 {.flops = element_count(dx.shape) * Affine(gelu_flops)});
   lowering.give_input_gradient(0, dx);
+}
+
+void forward_pytorch(OperatorLowering& lowering) {
+  if (is_composite(lowering)) return forward_composite(lowering);
+  forward_fused(lowering);
+}
+
+void backward_pytorch(OperatorLowering& lowering) {
+  if (is_composite(lowering)) return backward_composite(lowering);
+  backward_fused(lowering);
 }
 
 }  // namespace
@@ -128,7 +136,8 @@ OperatorRow rows::gelu() {
                           .default_value = std::string("none"),
                           .choices = {"none", "tanh", "tanh_composite"}}},
           .infer = infer,
-          .lowering = {LoweringRules{forward, backward, true}, LoweringRules{forward, backward}},
+          .lowering = {.stowage = {forward_fused, backward_fused},
+                       .pytorch = {forward_pytorch, backward_pytorch, true}},
           .autocast_by_attributes = autocast};
 }
 

@@ -294,8 +294,8 @@ OperatorRow rows::instance_norm() {
           .attributes = {epsilon_attribute(), momentum_attribute(), affine_attribute(false),
                          running_statistics_attribute(false)},
           .infer = infer,
-          .lowering = {LoweringRules{forward_pytorch, backward_pytorch},
-                       LoweringRules{forward_stowage, backward_stowage}}};
+          .lowering = {.stowage = {forward_stowage, backward_stowage},
+                       .pytorch = {forward_pytorch, backward_pytorch}}};
 }
 
 }  // namespace stowage

@@ -54,8 +54,7 @@ tl::expected<Inference, InferenceError> infer_concat(const Attributes& attribute
 
 /// The joined tensors' layout, if they agree on one (ATen/native/TensorShape.cpp, cat).
 TensorView joined_output(OperatorLowering& lowering, const std::vector<TensorView>& parts) {
-  const bool channels_last =
-      lowering.pytorch() && std::all_of(parts.begin(), parts.end(), suggests_channels_last);
+  const bool channels_last = std::all_of(parts.begin(), parts.end(), suggests_channels_last);
   const TensorView y = laid_out(lowering.new_output(), channels_last);
   lowering.set_output(0, y);
   return y;
@@ -69,24 +68,35 @@ void forward_concat(OperatorLowering& lowering) {
   lowering.emit(Kernel::concatenate, "forward", reads, {y}, {.attributes = place(axis, 0)});
 }
 
+/// A part of an axis: its first place and how many there are.
+struct Run {
+  Affine start, length;
+};
+
+using GivePart = void (*)(OperatorLowering& lowering, int input, std::size_t axis, const Run& run);
+
+template <GivePart give>
 void backward_concat(OperatorLowering& lowering) {
-  const TensorView dy = lowering.output_gradient();
-  const std::size_t axis = axis_of(lowering, dy.shape.size());
-  Affine start = 0;
+  const std::size_t axis = axis_of(lowering, lowering.output_gradient().shape.size());
+  Run run;
   for (int i = 0; i < lowering.input_count(); ++i) {
-    const Affine length = lowering.input(i).shape[axis];
-    if (lowering.input_needs_gradient(i)) {
-      if (lowering.pytorch()) {
-        lowering.give_input_gradient(i, sliced(dy, axis, start, length));
-      } else {
-        const TensorView dx = lowering.new_input_gradient(i);
-        lowering.emit(Kernel::slice, fmt::format("backward.{}", i), {dy}, {dx},
-                      {.attributes = place(axis, start)});
-        lowering.give_input_gradient(i, dx);
-      }
-    }
-    start = start + length;
+    run.length = lowering.input(i).shape[axis];
+    if (lowering.input_needs_gradient(i)) give(lowering, i, axis, run);
+    run.start = run.start + run.length;
   }
+}
+
+void give_copied_part(OperatorLowering& lowering, int input, std::size_t axis, const Run& run) {
+  const TensorView dy = lowering.output_gradient();
+  const TensorView dx = lowering.new_input_gradient(input);
+  lowering.emit(Kernel::slice, fmt::format("backward.{}", input), {dy}, {dx},
+                {.attributes = place(axis, run.start)});
+  lowering.give_input_gradient(input, dx);
+}
+
+void give_view_of_part(OperatorLowering& lowering, int input, std::size_t axis, const Run& run) {
+  lowering.give_input_gradient(input,
+                               sliced(lowering.output_gradient(), axis, run.start, run.length));
 }
 
 tl::expected<Inference, InferenceError> infer_stack(const Attributes& attributes,
@@ -141,19 +151,24 @@ void forward_stack(OperatorLowering& lowering) {
   lowering.emit(Kernel::concatenate, "forward", reads, {y}, {.attributes = place(axis, 0)});
 }
 
-void backward_stack(OperatorLowering& lowering) {
+void backward_stack_stowage(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
   const std::size_t axis = axis_of(lowering, dy.shape.size());
   for (int i = 0; i < lowering.input_count(); ++i) {
     if (!lowering.input_needs_gradient(i)) continue;
-    if (lowering.pytorch()) {
-      lowering.give_input_gradient(i, without_axis(sliced(dy, axis, i, 1), axis));
-      continue;
-    }
     const TensorView dx = lowering.new_input_gradient(i);
     lowering.emit(Kernel::slice, fmt::format("backward.{}", i), {dy}, {with_axis(dx, axis)},
                   {.attributes = place(axis, i)});
     lowering.give_input_gradient(i, dx);
+  }
+}
+
+void backward_stack_pytorch(OperatorLowering& lowering) {
+  const TensorView dy = lowering.output_gradient();
+  const std::size_t axis = axis_of(lowering, dy.shape.size());
+  for (int i = 0; i < lowering.input_count(); ++i) {
+    if (!lowering.input_needs_gradient(i)) continue;
+    lowering.give_input_gradient(i, without_axis(sliced(dy, axis, i, 1), axis));
   }
 }
 
@@ -197,20 +212,26 @@ int part_count(const OperatorLowering& lowering) {
   return static_cast<int>(lowering.op().outputs.size());
 }
 
+using MakePart = void (*)(OperatorLowering& lowering, int output, std::size_t axis, const Run& run);
+
+template <MakePart make>
 void forward_split(OperatorLowering& lowering) {
-  const TensorView x = lowering.input();
-  const std::size_t axis = axis_of(lowering, x.shape.size());
-  Affine start = 0;
+  const std::size_t axis = axis_of(lowering, lowering.input().shape.size());
+  Run run;
   for (int i = 0; i < part_count(lowering); ++i) {
-    const Affine length = lowering.output_type(i).shape[axis];
-    if (lowering.pytorch()) {
-      lowering.set_output(i, sliced(x, axis, start, length));
-    } else {
-      lowering.emit(Kernel::slice, fmt::format("forward.{}", i), {x}, {lowering.new_output(i)},
-                    {.attributes = place(axis, start)});
-    }
-    start = start + length;
+    run.length = lowering.output_type(i).shape[axis];
+    make(lowering, i, axis, run);
+    run.start = run.start + run.length;
   }
+}
+
+void copy_part(OperatorLowering& lowering, int output, std::size_t axis, const Run& run) {
+  lowering.emit(Kernel::slice, fmt::format("forward.{}", output), {lowering.input()},
+                {lowering.new_output(output)}, {.attributes = place(axis, run.start)});
+}
+
+void view_part(OperatorLowering& lowering, int output, std::size_t axis, const Run& run) {
+  lowering.set_output(output, sliced(lowering.input(), axis, run.start, run.length));
 }
 
 void backward_split(OperatorLowering& lowering) {
@@ -251,8 +272,8 @@ OperatorRow rows::concat() {
           .min_inputs = 1,
           .max_inputs = -1,
           .infer = infer_concat,
-          .lowering = {LoweringRules{forward_concat, backward_concat},
-                       LoweringRules{forward_concat, backward_concat}}};
+          .lowering = {.stowage = {forward_concat, backward_concat<give_copied_part>},
+                       .pytorch = {forward_concat, backward_concat<give_view_of_part>}}};
 }
 
 OperatorRow rows::stack() {
@@ -262,8 +283,8 @@ OperatorRow rows::stack() {
           .min_inputs = 1,
           .max_inputs = -1,
           .infer = infer_stack,
-          .lowering = {LoweringRules{forward_stack, backward_stack},
-                       LoweringRules{forward_stack, backward_stack}}};
+          .lowering = {.stowage = {forward_stack, backward_stack_stowage},
+                       .pytorch = {forward_stack, backward_stack_pytorch}}};
 }
 
 OperatorRow rows::split() {
@@ -282,8 +303,8 @@ OperatorRow rows::split() {
                           .minimum = 1},
                          axis_attribute(-1)},
           .infer = infer_split,
-          .lowering = {LoweringRules{forward_split, backward_split},
-                       LoweringRules{forward_split, backward_split}}};
+          .lowering = {.stowage = {forward_split<copy_part>, backward_split},
+                       .pytorch = {forward_split<view_part>, backward_split}}};
 }
 
 }  // namespace stowage

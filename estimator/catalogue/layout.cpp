@@ -123,27 +123,25 @@ Attributes axes_attribute(std::vector<std::int64_t> axes) {
   return attributes;
 }
 
-void forward_transpose(OperatorLowering& lowering) {
-  const TensorView x = lowering.input();
-  const auto& axes = lowering.attributes().integers("axes");
-  if (lowering.pytorch()) {
-    lowering.set_output(0, permuted(x, axes));
-    return;
-  }
-  lowering.emit(Kernel::permute, "forward", {x}, {lowering.new_output()},
-                {.attributes = axes_attribute(axes)});
+void forward_transpose_stowage(OperatorLowering& lowering) {
+  lowering.emit(Kernel::permute, "forward", {lowering.input()}, {lowering.new_output()},
+                {.attributes = axes_attribute(lowering.attributes().integers("axes"))});
 }
 
-void backward_transpose(OperatorLowering& lowering) {
-  const TensorView dy = lowering.output_gradient();
-  const std::vector<std::int64_t> axes = inverse(lowering.attributes().integers("axes"));
-  if (lowering.pytorch()) {
-    lowering.give_input_gradient(0, permuted(dy, axes));
-    return;
-  }
+void forward_transpose_pytorch(OperatorLowering& lowering) {
+  lowering.set_output(0, permuted(lowering.input(), lowering.attributes().integers("axes")));
+}
+
+void backward_transpose_stowage(OperatorLowering& lowering) {
   const TensorView dx = lowering.new_input_gradient();
-  lowering.emit(Kernel::permute, "backward", {dy}, {dx}, {.attributes = axes_attribute(axes)});
+  lowering.emit(Kernel::permute, "backward", {lowering.output_gradient()}, {dx},
+                {.attributes = axes_attribute(inverse(lowering.attributes().integers("axes")))});
   lowering.give_input_gradient(0, dx);
+}
+
+void backward_transpose_pytorch(OperatorLowering& lowering) {
+  lowering.give_input_gradient(
+      0, permuted(lowering.output_gradient(), inverse(lowering.attributes().integers("axes"))));
 }
 
 tl::expected<Inference, InferenceError> infer_contiguous(const Attributes&,
@@ -172,8 +170,7 @@ OperatorRow rows::reshape() {
                           .type = AttributeType::dimensions,
                           .doc = "new dimensions; one may be -1: the rest"}},
           .infer = infer_reshape,
-          .lowering = {LoweringRules{forward_reshape, backward_reshape},
-                       LoweringRules{forward_reshape, backward_reshape}}};
+          .lowering = {.stowage = {forward_reshape, backward_reshape}}};
 }
 
 OperatorRow rows::flatten() {
@@ -188,8 +185,7 @@ OperatorRow rows::flatten() {
                           .doc = "the last axis joined; negative counts from the last",
                           .default_value = std::int64_t{-1}}},
           .infer = infer_flatten,
-          .lowering = {LoweringRules{forward_reshape, backward_reshape},
-                       LoweringRules{forward_reshape, backward_reshape}}};
+          .lowering = {.stowage = {forward_reshape, backward_reshape}}};
 }
 
 OperatorRow rows::transpose() {
@@ -200,16 +196,15 @@ OperatorRow rows::transpose() {
                           .doc = "the old axes in their new order",
                           .minimum = 0}},
           .infer = infer_transpose,
-          .lowering = {LoweringRules{forward_transpose, backward_transpose},
-                       LoweringRules{forward_transpose, backward_transpose}}};
+          .lowering = {.stowage = {forward_transpose_stowage, backward_transpose_stowage},
+                       .pytorch = {forward_transpose_pytorch, backward_transpose_pytorch}}};
 }
 
 OperatorRow rows::contiguous() {
   return {.name = "contiguous",
           .doc = "a copy in row-major order of a tensor that lies otherwise in memory",
           .infer = infer_contiguous,
-          .lowering = {LoweringRules{forward_contiguous, backward_contiguous},
-                       LoweringRules{forward_contiguous, backward_contiguous}}};
+          .lowering = {.stowage = {forward_contiguous, backward_contiguous}}};
 }
 
 }  // namespace stowage

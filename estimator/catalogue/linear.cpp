@@ -33,10 +33,8 @@ tl::expected<Inference, InferenceError> infer_linear(const Attributes& attribute
 /// PyTorch multiplies matrices as they lie in memory, and saves them so; more axes are flattened
 /// into one first, which copies what no view does.
 TensorView as_matrix(OperatorLowering& lowering, const TensorView& view, std::string_view suffix) {
-  if (lowering.pytorch()) {
-    const Affine columns = view.shape.back();
-    if (reshaped(view, {quotient(element_count(view.shape), columns), columns})) return view;
-  }
+  const Affine columns = view.shape.back();
+  if (reshaped(view, {quotient(element_count(view.shape), columns), columns})) return view;
   return lowering.contiguous(view, suffix);
 }
 
@@ -52,8 +50,7 @@ bool is_addmm(const OperatorLowering& lowering) {
 /// whose outer axes have to merge.
 TensorView multiplied(OperatorLowering& lowering) {
   const TensorView& x = lowering.input();
-  if (lowering.pytorch() && x.shape.size() > 2 && lowering.training() &&
-      !lowering.parameter_needs_gradient(0)) {
+  if (x.shape.size() > 2 && lowering.training() && !lowering.parameter_needs_gradient(0)) {
     Shape three(x.shape.end() - 2, x.shape.end());
     three.insert(three.begin(), element_count(Shape(x.shape.begin(), x.shape.end() - 2)));
     if (reshaped(x, three)) return x;
@@ -74,7 +71,7 @@ void forward_linear(OperatorLowering& lowering) {
   if (lowering.input_needs_gradient()) lowering.save("weight", w);
 }
 
-/// The rule's kernels, in an order that the runtime chooses.
+/// The rule's kernels, in an order that the kernel set chooses.
 class LinearBackward {
  public:
   explicit LinearBackward(OperatorLowering& lowering)
@@ -125,21 +122,25 @@ class LinearBackward {
   KernelNode* last_ = nullptr;
 };
 
-void backward_linear(OperatorLowering& lowering) {
+void backward_linear_stowage(OperatorLowering& lowering) {
   LinearBackward backward(lowering);
-  if (lowering.pytorch() && !is_addmm(lowering)) {
-    backward.bias();  // of the addition, before the product's gradient is flattened
-    backward.flatten();
-    backward.filter();
-    backward.data();
-  } else if (lowering.pytorch()) {  // AddmmBackward makes mat1's, mat2's, then the bias's
+  backward.filter();
+  backward.bias();
+  backward.data();
+  backward.hold();
+}
+
+void backward_linear_pytorch(OperatorLowering& lowering) {
+  LinearBackward backward(lowering);
+  if (is_addmm(lowering)) {  // AddmmBackward makes mat1's, mat2's, then the bias's
     backward.flatten();
     backward.data();
     backward.filter();
     backward.bias();
   } else {
+    backward.bias();  // of the addition, before the product's gradient is flattened
+    backward.flatten();
     backward.filter();
-    backward.bias();
     backward.data();
   }
   backward.hold();
@@ -156,8 +157,8 @@ OperatorRow rows::linear() {
                           .minimum = 1},
                          bias_attribute()},
           .infer = infer_linear,
-          .lowering = {LoweringRules{forward_linear, backward_linear},
-                       LoweringRules{forward_linear, backward_linear}},
+          .lowering = {.stowage = {forward_linear, backward_linear_stowage},
+                       .pytorch = {forward_linear, backward_linear_pytorch}},
           .autocast = AutocastClass::lower};
 }
 

@@ -162,8 +162,8 @@ OperatorRow rows::local_response_norm() {
                          real("beta", "the power", 0.75),
                          real("k", "added to the mean square", 1)},
           .infer = infer,
-          .lowering = {LoweringRules{forward_pytorch, backward_pytorch, true},
-                       LoweringRules{forward_stowage, backward_stowage}},
+          .lowering = {.stowage = {forward_stowage, backward_stowage},
+                       .pytorch = {forward_pytorch, backward_pytorch, true}},
           .autocast = AutocastClass::float32};
 }
 

@@ -67,7 +67,7 @@ OperatorRow rows::log_softmax() {
                           .doc = "which axis; negative counts from the last",
                           .default_value = std::int64_t{-1}}},
           .infer = infer,
-          .lowering = {LoweringRules{forward, backward, true}, LoweringRules{forward, backward}},
+          .lowering = {.stowage = {forward, backward}, .pytorch = {forward, backward, true}},
           .autocast = AutocastClass::float32};
 }
 

@@ -113,34 +113,54 @@ void backward_fused(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
-void forward_nll(OperatorLowering& lowering) {
-  const TensorView logp = lowering.contiguous_within(lowering.input(0), "input.contiguous");
-  const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
-  const TensorView loss = new_loss(lowering);
-  std::vector<TensorView> writes{loss};
-  if (lowering.pytorch()) {
-    writes.push_back(
-        lowering.new_tensor("total_weight", {}, logp.type, StorageClass::saved_auxiliary));
-  }
-  lowering.emit(Kernel::nll_loss_forward, "forward", {logp, target}, writes,
-                {.flops = element_count(target.shape)});
-  lowering.save("self", lowering.input(0));
-  lowering.save("target", target);
-  if (lowering.pytorch()) lowering.save("total_weight", writes[1]);
-  finish_loss(lowering, loss);
+struct NllArguments {
+  TensorView logp, target, loss;
+};
+
+NllArguments nll_arguments(OperatorLowering& lowering) {
+  return {lowering.contiguous_within(lowering.input(0), "input.contiguous"),
+          lowering.contiguous(lowering.input(1), "target.contiguous"), new_loss(lowering)};
 }
 
-void backward_nll(OperatorLowering& lowering) {
-  const TensorView logp = lowering.saved("self");
-  std::vector<TensorView> reads{logp, lowering.saved("target")};
-  if (lowering.pytorch()) {
-    reads.insert(reads.begin(), loss_gradient(lowering));
-    reads.push_back(lowering.saved("total_weight"));
-  }
+/// `writes`: the loss and what else the set's kernel writes.
+void emit_nll(OperatorLowering& lowering, const NllArguments& in,
+              const std::vector<TensorView>& writes) {
+  lowering.emit(Kernel::nll_loss_forward, "forward", {in.logp, in.target}, writes,
+                {.flops = element_count(in.target.shape)});
+  lowering.save("self", lowering.input(0));
+  lowering.save("target", in.target);
+}
+
+void forward_nll_stowage(OperatorLowering& lowering) {
+  const NllArguments in = nll_arguments(lowering);
+  emit_nll(lowering, in, {in.loss});
+  finish_loss(lowering, in.loss);
+}
+
+void forward_nll_pytorch(OperatorLowering& lowering) {
+  const NllArguments in = nll_arguments(lowering);
+  const TensorView total =
+      lowering.new_tensor("total_weight", {}, in.logp.type, StorageClass::saved_auxiliary);
+  emit_nll(lowering, in, {in.loss, total});
+  lowering.save("total_weight", total);
+  finish_loss(lowering, in.loss);
+}
+
+void emit_nll_gradient(OperatorLowering& lowering, const std::vector<TensorView>& reads) {
   const TensorView dx = lowering.new_input_gradient(0);
   lowering.emit(Kernel::nll_loss_backward, "backward", reads, {dx},
-                {.attributes = gradient_scale(lowering), .flops = element_count(logp.shape)});
+                {.attributes = gradient_scale(lowering), .flops = element_count(dx.shape)});
   lowering.give_input_gradient(0, dx);
+}
+
+void backward_nll_stowage(OperatorLowering& lowering) {
+  emit_nll_gradient(lowering, {lowering.saved("self"), lowering.saved("target")});
+}
+
+void backward_nll_pytorch(OperatorLowering& lowering) {
+  const TensorView gradient = loss_gradient(lowering);
+  emit_nll_gradient(lowering, {gradient, lowering.saved("self"), lowering.saved("target"),
+                               lowering.saved("total_weight")});
 }
 
 AttributeSpec ignore_attribute() {
@@ -170,8 +190,8 @@ OperatorRow rows::cross_entropy() {
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer_cross_entropy,
-          .lowering = {LoweringRules{forward_two_kernels, backward_two_kernels, true},
-                       LoweringRules{forward_fused, backward_fused}},
+          .lowering = {.stowage = {forward_fused, backward_fused},
+                       .pytorch = {forward_two_kernels, backward_two_kernels, true}},
           .is_loss = true,
           .autocast = AutocastClass::float32};
 }
@@ -185,8 +205,8 @@ OperatorRow rows::nll() {
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer_cross_entropy,
-          .lowering = {LoweringRules{forward_nll, backward_nll},
-                       LoweringRules{forward_nll, backward_nll}},
+          .lowering = {.stowage = {forward_nll_stowage, backward_nll_stowage},
+                       .pytorch = {forward_nll_pytorch, backward_nll_pytorch}},
           .is_loss = true,
           .autocast = AutocastClass::float32};
 }

@@ -103,8 +103,7 @@ TensorView merged(OperatorLowering& lowering, const TensorView& view, std::strin
 /// _matmul_impl): each is repeated along the other's leading axes and reshaped to three axes, which
 /// copies it unless its leading axes merge. bmm saves what it got.
 bool is_batched(const OperatorLowering& lowering) {
-  return lowering.pytorch() && lowering.input(0).shape.size() > 2 &&
-         lowering.input(1).shape.size() > 2;
+  return lowering.input(0).shape.size() > 2 && lowering.input(1).shape.size() > 2;
 }
 
 /// What PyTorch's autocast hands to the product: the operands as they are turned, converted.
@@ -214,8 +213,7 @@ void backward_batched(OperatorLowering& lowering) {
   give_operands(lowering, std::move(gradients));
 }
 
-void forward_matmul(OperatorLowering& lowering) {
-  if (is_batched(lowering)) return forward_batched(lowering);
+void forward_one_product(OperatorLowering& lowering) {
   const TensorView second = factor(lowering, 1, false);
   const TensorView a = lowering.contiguous(factor(lowering, 0, false), "a.contiguous");
   const TensorView b = lowering.contiguous(second, "b.contiguous");
@@ -229,8 +227,9 @@ void forward_matmul(OperatorLowering& lowering) {
   if (lowering.input_needs_gradient(0)) lowering.save("mat2", b);
 }
 
-void backward_matmul(OperatorLowering& lowering) {
-  if (is_batched(lowering)) return backward_batched(lowering);
+/// `holds_operands`: each product holds what the operator's autograd node does, its gradient and
+/// what it saved.
+void backward_products(OperatorLowering& lowering, bool holds_operands) {
   const bool ta = lowering.attributes().boolean("transpose_a");
   const bool tb = lowering.attributes().boolean("transpose_b");
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
@@ -252,7 +251,7 @@ void backward_matmul(OperatorLowering& lowering) {
       lowering.emit(Kernel::matmul, "backward.a", {dy, b}, {da},
                     {.attributes = transposes(false, !tb), .flops = flops});
     }
-    if (lowering.pytorch()) lowering.also_hold(holds);
+    if (holds_operands) lowering.also_hold(holds);
     lowering.give_input_gradient(0, da);
   }
   if (lowering.input_needs_gradient(1)) {
@@ -267,9 +266,21 @@ void backward_matmul(OperatorLowering& lowering) {
       lowering.emit(Kernel::matmul, "backward.b", {a, dy}, {db},
                     {.attributes = transposes(!ta, false), .flops = flops});
     }
-    if (lowering.pytorch()) lowering.also_hold(holds);
+    if (holds_operands) lowering.also_hold(holds);
     lowering.give_input_gradient(1, db);
   }
+}
+
+void backward_stowage(OperatorLowering& lowering) { backward_products(lowering, false); }
+
+void forward_pytorch(OperatorLowering& lowering) {
+  if (is_batched(lowering)) return forward_batched(lowering);
+  forward_one_product(lowering);
+}
+
+void backward_pytorch(OperatorLowering& lowering) {
+  if (is_batched(lowering)) return backward_batched(lowering);
+  backward_products(lowering, true);
 }
 
 AttributeSpec transpose_attribute(std::string_view name, std::string_view doc) {
@@ -286,8 +297,8 @@ OperatorRow rows::matmul() {
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer_matmul,
-          .lowering = {LoweringRules{forward_matmul, backward_matmul, true},
-                       LoweringRules{forward_matmul, backward_matmul}},
+          .lowering = {.stowage = {forward_one_product, backward_stowage},
+                       .pytorch = {forward_pytorch, backward_pytorch, true}},
           .autocast = AutocastClass::lower};
 }
 

@@ -54,11 +54,19 @@ void add_running_statistics(Inference& inference, const Shape& channels, DataTyp
       {.name = "num_batches_tracked", .shape = {}, .type = DataType::int64, .is_buffer = true});
 }
 
-std::vector<TensorView> affine_gradients(OperatorLowering& lowering) {
+std::vector<TensorView> all_affine_gradients(OperatorLowering& lowering) {
   std::vector<TensorView> gradients;
   for (int i = 0; i < lowering.parameter_count(); ++i) {
-    const bool made = !lowering.pytorch() || lowering.parameter_needs_gradient(i);
-    if (made) gradients.push_back(lowering.new_parameter_gradient(i));
+    gradients.push_back(lowering.new_parameter_gradient(i));
+  }
+  return gradients;
+}
+
+std::vector<TensorView> wanted_affine_gradients(OperatorLowering& lowering) {
+  std::vector<TensorView> gradients;
+  for (int i = 0; i < lowering.parameter_count(); ++i) {
+    if (!lowering.parameter_needs_gradient(i)) continue;
+    gradients.push_back(lowering.new_parameter_gradient(i));
   }
   return gradients;
 }
@@ -98,13 +106,14 @@ TensorView zero_bias(OperatorLowering& lowering) {
   return bias;
 }
 
-void forward_layer_norm(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
-  std::vector<TensorView> reads{x};
+std::vector<TensorView> layer_norm_arguments(OperatorLowering& lowering) {
+  std::vector<TensorView> reads{lowering.contiguous_within(lowering.input(), "input.contiguous")};
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
-  if (lowering.parameter_count() == 1 && !lowering.pytorch()) {
-    reads.push_back(zero_bias(lowering));
-  }
+  return reads;
+}
+
+void emit_layer_norm(OperatorLowering& lowering, const std::vector<TensorView>& reads) {
+  const TensorView& x = reads.front();
   const TensorView y = lowering.new_output();
   Shape rows = x.shape;
   rows.resize(rows.size() - static_cast<std::size_t>(lowering.attributes().integer("axes")));
@@ -121,7 +130,24 @@ void forward_layer_norm(OperatorLowering& lowering) {
   lowering.save("rstd", rstd);
 }
 
-void backward_statistics_norm(OperatorLowering& lowering, Kernel kernel, bool wants_bias) {
+void forward_layer_norm_stowage(OperatorLowering& lowering) {
+  std::vector<TensorView> reads = layer_norm_arguments(lowering);
+  if (lowering.parameter_count() == 1) reads.push_back(zero_bias(lowering));
+  emit_layer_norm(lowering, reads);
+}
+
+void forward_layer_norm_pytorch(OperatorLowering& lowering) {
+  emit_layer_norm(lowering, layer_norm_arguments(lowering));
+}
+
+/// What the backward kernel writes beside the input's gradient.
+struct AffineWrites {
+  std::vector<TensorView> gradients;
+  std::vector<TensorView> unused = {};
+};
+
+void backward_statistics_norm(OperatorLowering& lowering, Kernel kernel,
+                              AffineWrites (*affine_writes)(OperatorLowering& lowering)) {
   const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
   const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
@@ -129,21 +155,39 @@ void backward_statistics_norm(OperatorLowering& lowering, Kernel kernel, bool wa
   if (lowering.parameter_count() > 0) reads.push_back(lowering.parameter(0));
   reads.push_back(lowering.saved("mean"));
   reads.push_back(lowering.saved("rstd"));
-  const std::vector<TensorView> gradients = affine_gradients(lowering);
+  const auto [gradients, unused] = affine_writes(lowering);
   std::vector<TensorView> writes{dx};
   writes.insert(writes.end(), gradients.begin(), gradients.end());
-  if (wants_bias && gradients.size() == 1 && !lowering.pytorch()) {
-    writes.push_back(lowering.new_tensor("grad_zero_bias", gradients[0].shape, gradients[0].type,
-                                         StorageClass::temporary));
-  }
+  writes.insert(writes.end(), unused.begin(), unused.end());
   lowering.emit(kernel, "backward", reads, writes,
                 {.flops = element_count(x.shape) * Affine(2 * flops_per_element)});
   if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
   give_affine_gradients(lowering, gradients);
 }
 
-void backward_layer_norm(OperatorLowering& lowering) {
-  backward_statistics_norm(lowering, Kernel::layer_norm_backward, true);
+template <MakeGradients make>
+AffineWrites gradients_alone(OperatorLowering& lowering) {
+  return {make(lowering)};
+}
+
+/// Our executor's kernel of layer norm has a bias beside the weight.
+AffineWrites gradients_with_bias(OperatorLowering& lowering) {
+  AffineWrites writes{all_affine_gradients(lowering)};
+  if (writes.gradients.size() == 1) {
+    const TensorView& weight = writes.gradients[0];
+    writes.unused.push_back(
+        lowering.new_tensor("grad_zero_bias", weight.shape, weight.type, StorageClass::temporary));
+  }
+  return writes;
+}
+
+void backward_layer_norm_stowage(OperatorLowering& lowering) {
+  backward_statistics_norm(lowering, Kernel::layer_norm_backward, gradients_with_bias);
+}
+
+void backward_layer_norm_pytorch(OperatorLowering& lowering) {
+  backward_statistics_norm(lowering, Kernel::layer_norm_backward,
+                           gradients_alone<wanted_affine_gradients>);
 }
 
 tl::expected<Inference, InferenceError> infer_group_norm(const Attributes& attributes,
@@ -182,8 +226,9 @@ void forward_group_norm(OperatorLowering& lowering) {
   lowering.save("rstd", rstd);
 }
 
+template <MakeGradients make>
 void backward_group_norm(OperatorLowering& lowering) {
-  backward_statistics_norm(lowering, Kernel::group_norm_backward, false);
+  backward_statistics_norm(lowering, Kernel::group_norm_backward, gradients_alone<make>);
 }
 
 }  // namespace
@@ -234,24 +279,25 @@ OperatorRow rows::layer_norm() {
                           .doc = "with affine: the shift too",
                           .default_value = true}},
           .infer = infer_layer_norm,
-          .lowering = {LoweringRules{forward_layer_norm, backward_layer_norm},
-                       LoweringRules{forward_layer_norm, backward_layer_norm}},
+          .lowering = {.stowage = {forward_layer_norm_stowage, backward_layer_norm_stowage},
+                       .pytorch = {forward_layer_norm_pytorch, backward_layer_norm_pytorch}},
           .autocast = AutocastClass::float32};
 }
 
 OperatorRow rows::group_norm() {
-  return {.name = "group_norm",
-          .doc = "normalization of each group of channels of each sample",
-          .attributes = {{.name = "groups",
-                          .type = AttributeType::integer,
-                          .doc = "groups of channels",
-                          .minimum = 1},
-                         epsilon_attribute(),
-                         affine_attribute(true)},
-          .infer = infer_group_norm,
-          .lowering = {LoweringRules{forward_group_norm, backward_group_norm},
-                       LoweringRules{forward_group_norm, backward_group_norm}},
-          .autocast = AutocastClass::float32};
+  return {
+      .name = "group_norm",
+      .doc = "normalization of each group of channels of each sample",
+      .attributes = {{.name = "groups",
+                      .type = AttributeType::integer,
+                      .doc = "groups of channels",
+                      .minimum = 1},
+                     epsilon_attribute(),
+                     affine_attribute(true)},
+      .infer = infer_group_norm,
+      .lowering = {.stowage = {forward_group_norm, backward_group_norm<all_affine_gradients>},
+                   .pytorch = {forward_group_norm, backward_group_norm<wanted_affine_gradients>}},
+      .autocast = AutocastClass::float32};
 }
 
 }  // namespace stowage

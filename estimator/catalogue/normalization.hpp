@@ -21,9 +21,12 @@ void add_affine_parameters(Inference& inference, const Attributes& attributes, c
 /// The buffers `running_mean`, `running_var` and `num_batches_tracked`.
 void add_running_statistics(Inference& inference, const Shape& channels, DataType type);
 
-/// The gradients of weight and bias as a backward kernel writes them. PyTorch's kernels leave out
-/// those of frozen ones; ours do not, and they are dropped.
-[[nodiscard]] std::vector<TensorView> affine_gradients(OperatorLowering& lowering);
+/// The gradients of weight and bias as a backward kernel writes them: all, or without those of
+/// frozen ones, as PyTorch's kernels leave them out.
+using MakeGradients = std::vector<TensorView> (*)(OperatorLowering& lowering);
+[[nodiscard]] std::vector<TensorView> all_affine_gradients(OperatorLowering& lowering);
+[[nodiscard]] std::vector<TensorView> wanted_affine_gradients(OperatorLowering& lowering);
+/// Gives those of `gradients` away that are wanted, and drops the others.
 void give_affine_gradients(OperatorLowering& lowering, const std::vector<TensorView>& gradients);
 
 [[nodiscard]] AttributeSpec epsilon_attribute(double value = 1e-5);

@@ -103,19 +103,30 @@ Attributes kernel_attributes(const OperatorLowering& lowering) {
   return attributes;
 }
 
-void forward(OperatorLowering& lowering) {
+bool mirrors(const OperatorLowering& lowering) {
   const std::string& mode = lowering.attributes().text("mode");
-  const bool mirrors = mode == "reflect" || mode == "replicate";
-  const TensorView x = lowering.pytorch() && !mirrors
-                           ? lowering.input()
-                           : lowering.contiguous_within(lowering.input(), "input.contiguous");
+  return mode == "reflect" || mode == "replicate";
+}
+
+bool pads_with_constants(const OperatorLowering& lowering) {
+  return lowering.attributes().text("mode") == "constant";
+}
+
+void forward_one_kernel(OperatorLowering& lowering) {
+  const TensorView x = mirrors(lowering)
+                           ? lowering.contiguous_within(lowering.input(), "input.contiguous")
+                           : lowering.input();
   // Constants alone go around an image as it lies (ATen/native/PadNd.cpp, constant_pad_nd).
   const bool channels_last =
-      lowering.pytorch() && mode == "constant" && suggests_channels_last(lowering.input());
+      pads_with_constants(lowering) && suggests_channels_last(lowering.input());
   const TensorView y = laid_out(lowering.new_output(), channels_last);
   lowering.set_output(0, y);
   lowering.emit(Kernel::pad, "forward", {x}, {y}, {.attributes = kernel_attributes(lowering)});
-  if (lowering.pytorch() && mirrors) lowering.save("input", lowering.input());
+}
+
+void forward_pytorch(OperatorLowering& lowering) {
+  forward_one_kernel(lowering);
+  if (mirrors(lowering)) lowering.save("input", lowering.input());
 }
 
 /// A wrapped side: its part of the result, along one axis.
@@ -173,20 +184,21 @@ void backward_circular(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, inner);
 }
 
-void backward(OperatorLowering& lowering) {
-  if (lowering.pytorch() && lowering.attributes().text("mode") == "circular") {
-    backward_circular(lowering);
-    return;
-  }
-  const bool constant = lowering.attributes().text("mode") == "constant";
+void backward_one_kernel(OperatorLowering& lowering) {
+  const bool constant = pads_with_constants(lowering);
   const TensorView dy =
       constant ? lowering.output_gradient()
                : lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
-  const TensorView dx = laid_out(lowering.new_input_gradient(),
-                                 lowering.pytorch() && constant && suggests_channels_last(dy));
+  const TensorView dx =
+      laid_out(lowering.new_input_gradient(), constant && suggests_channels_last(dy));
   lowering.emit(Kernel::pad_backward, "backward", {dy}, {dx},
                 {.attributes = kernel_attributes(lowering)});
   lowering.give_input_gradient(0, dx);
+}
+
+void backward_pytorch(OperatorLowering& lowering) {
+  if (lowering.attributes().text("mode") == "circular") return backward_circular(lowering);
+  backward_one_kernel(lowering);
 }
 
 AttributeSpec margin_attribute(std::string_view name, std::string_view doc) {
@@ -214,7 +226,8 @@ OperatorRow rows::pad() {
                       .doc = "the constant",
                       .default_value = 0.0}},
       .infer = infer,
-      .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
+      .lowering = {.stowage = {forward_one_kernel, backward_one_kernel},
+                   .pytorch = {forward_pytorch, backward_pytorch}}};
 }
 
 }  // namespace stowage

@@ -53,7 +53,7 @@ OperatorRow rows::parameter() {
           .min_inputs = 0,
           .max_inputs = 0,
           .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .lowering = {.stowage = {forward, backward}},
           .makes_floats = true};
 }
 

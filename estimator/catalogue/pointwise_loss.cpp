@@ -55,12 +55,12 @@ void forward_one(OperatorLowering& lowering) {
 
 // The mean of a symmetric function: the target's gradient, where it has one, is the input's with
 // the two exchanged.
+/// `gradient`: of the loss, where the kernel set has one. `temporary`: of dx's size, "" for none.
 template <Kernel kernel>
-void backward_one(OperatorLowering& lowering) {
+void emit_gradients(OperatorLowering& lowering, const std::vector<TensorView>& gradient,
+                    std::string_view temporary) {
   const std::array<TensorView, 2> values{lowering.saved("self"), lowering.saved("target")};
   const bool symmetric = kernel == Kernel::mse_backward || kernel == Kernel::l1_backward;
-  std::vector<TensorView> gradient;
-  if (lowering.pytorch()) gradient.push_back(loss_gradient(lowering));
   for (int i = 0; i < (symmetric ? 2 : 1); ++i) {
     if (!lowering.input_needs_gradient(i)) continue;
     const auto at = static_cast<std::size_t>(i);
@@ -70,8 +70,8 @@ void backward_one(OperatorLowering& lowering) {
     const TensorView made = lowering.new_input_gradient(i);
     const TensorView dx = kernel == Kernel::mse_backward ? made : ordered_like(made, values[at]);
     std::vector<StorageId> temporaries;
-    if (lowering.pytorch() && lowering.op().row->name == "bce_with_logits") {
-      temporaries.push_back(lowering.new_temporary("sigmoid", byte_count(dx)));
+    if (!temporary.empty()) {
+      temporaries.push_back(lowering.new_temporary(temporary, byte_count(dx)));
     }
     lowering.emit(kernel, i == 0 ? "backward" : "backward.target", reads, {dx},
                   {.attributes = of_logits(lowering, gradient_scale(lowering)),
@@ -80,6 +80,25 @@ void backward_one(OperatorLowering& lowering) {
     lowering.give_input_gradient(i, dx);
   }
 }
+
+template <Kernel kernel>
+void backward_stowage(OperatorLowering& lowering) {
+  emit_gradients<kernel>(lowering, {}, "");
+}
+
+template <Kernel kernel>
+void backward_pytorch(OperatorLowering& lowering) {
+  emit_gradients<kernel>(lowering, {loss_gradient(lowering)}, "");
+}
+
+void backward_logits_pytorch(OperatorLowering& lowering) {
+  emit_gradients<Kernel::bce_backward>(lowering, {loss_gradient(lowering)}, "sigmoid");
+}
+
+template <Kernel forward, Kernel backward>
+constexpr LoweringRules stowage_rules{forward_one<forward>, backward_stowage<backward>};
+template <Kernel forward, Kernel backward>
+constexpr LoweringRules pytorch_rules{forward_one<forward>, backward_pytorch<backward>};
 
 // A tensor of the input's shape on the way, and the kernel that makes it.
 TensorView step(OperatorLowering& lowering, Kernel kernel, std::string_view name,
@@ -144,15 +163,14 @@ void backward_kl_div(OperatorLowering& lowering) {
                                                 {negated, lowering.saved("target")}));
 }
 
-OperatorRow row(std::string_view name, std::string_view doc, LoweringRules pytorch,
-                LoweringRules stowage) {
+OperatorRow row(std::string_view name, std::string_view doc, const RulesBySet& rules) {
   return {.name = name,
           .doc = doc,
           .attributes = {weight_attribute()},
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer<loss_flops>,
-          .lowering = {pytorch, stowage},
+          .lowering = rules,
           .is_loss = true,
           .autocast = AutocastClass::float32};
 }
@@ -160,33 +178,36 @@ OperatorRow row(std::string_view name, std::string_view doc, LoweringRules pytor
 }  // namespace
 
 OperatorRow rows::mse() {
-  const LoweringRules rules{forward_one<Kernel::mse_forward>, backward_one<Kernel::mse_backward>};
-  return row("mse", "mean squared error of two tensors", rules, rules);
+  return row("mse", "mean squared error of two tensors",
+             {.stowage = stowage_rules<Kernel::mse_forward, Kernel::mse_backward>,
+              .pytorch = pytorch_rules<Kernel::mse_forward, Kernel::mse_backward>});
 }
 
 OperatorRow rows::l1() {
-  return row("l1", "mean absolute error of two tensors", {forward_l1, backward_l1},
-             {forward_one<Kernel::l1_forward>, backward_one<Kernel::l1_backward>});
+  return row("l1", "mean absolute error of two tensors",
+             {.stowage = stowage_rules<Kernel::l1_forward, Kernel::l1_backward>,
+              .pytorch = {forward_l1, backward_l1}});
 }
 
 OperatorRow rows::bce() {
-  const LoweringRules rules{forward_one<Kernel::bce_forward>, backward_one<Kernel::bce_backward>};
-  OperatorRow result =
-      row("bce", "mean binary cross entropy of probabilities and targets", rules, rules);
+  OperatorRow result = row("bce", "mean binary cross entropy of probabilities and targets",
+                           {.stowage = stowage_rules<Kernel::bce_forward, Kernel::bce_backward>,
+                            .pytorch = pytorch_rules<Kernel::bce_forward, Kernel::bce_backward>});
   result.autocast = AutocastClass::as_is;  // PyTorch refuses it under autocast
   return result;
 }
 
 OperatorRow rows::bce_with_logits() {
-  const LoweringRules rules{forward_one<Kernel::bce_forward>, backward_one<Kernel::bce_backward>};
-  return row("bce_with_logits", "mean binary cross entropy of logits and targets", rules, rules);
+  return row("bce_with_logits", "mean binary cross entropy of logits and targets",
+             {.stowage = stowage_rules<Kernel::bce_forward, Kernel::bce_backward>,
+              .pytorch = {forward_one<Kernel::bce_forward>, backward_logits_pytorch}});
 }
 
 OperatorRow rows::kl_div() {
   OperatorRow result = row(
       "kl_div", "mean Kullback-Leibler divergence of log-probabilities from target probabilities",
-      {forward_kl_div, backward_kl_div},
-      {forward_one<Kernel::kl_div_forward>, backward_one<Kernel::kl_div_backward>});
+      {.stowage = stowage_rules<Kernel::kl_div_forward, Kernel::kl_div_backward>,
+       .pytorch = {forward_kl_div, backward_kl_div}});
   result.attributes.insert(result.attributes.begin(),
                            {.name = "reduction",
                             .type = AttributeType::choice,

@@ -79,13 +79,13 @@ Affine window_flops(const OperatorLowering& lowering) {
 }
 
 /// Pooling of images keeps the layout of its input; of volumes only max_pool3d does.
-bool keeps_channels_last(const OperatorLowering& lowering, Kernel kernel, TensorView input) {
+bool keeps_channels_last(Kernel kernel, TensorView input) {
   if (input.shape.size() == 3) {  // as unsqueeze(2) makes an image of it
     input.strides.insert(input.strides.begin() + 2, input.shape[2] * input.strides[2]);
     input.shape.insert(input.shape.begin() + 2, 1);
   }
   const bool maximum = kernel == Kernel::max_pool_forward || kernel == Kernel::max_pool_backward;
-  return (input.shape.size() == 4 || maximum) && runs_channels_last(lowering, input);
+  return (input.shape.size() == 4 || maximum) && suggests_channels_last(input);
 }
 
 /// AdaptiveMaxPooling2d.cu knows contiguous tensors only, and copies what does not lie so.
@@ -107,35 +107,35 @@ void copy_back(OperatorLowering& lowering, const TensorView& written, const Tens
 }
 
 /// PyTorch pools one axis as two of which one is 1: result and gradient are views.
-bool is_seen_through_view(const OperatorLowering& lowering, const TensorView& view) {
-  return lowering.pytorch() && view.shape.size() == 3;
-}
+bool is_seen_through_view(const TensorView& view) { return view.shape.size() == 3; }
 
 TensorView make_output(OperatorLowering& lowering, bool channels_last) {
   TensorView y = laid_out(lowering.new_output(), channels_last);
-  y.is_view = is_seen_through_view(lowering, y);
+  y.is_view = is_seen_through_view(y);
   lowering.set_output(0, y);
   return y;
 }
 
 }  // namespace
 
-void give_pool_gradient(OperatorLowering& lowering, TensorView dx) {
-  dx.is_view = is_seen_through_view(lowering, dx);
+void give_pool_gradient_pytorch(OperatorLowering& lowering, TensorView dx) {
+  dx.is_view = is_seen_through_view(dx);
   lowering.give_input_gradient(0, dx);
 }
 
-void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
-  const bool channels_last = keeps_channels_last(lowering, kernel, lowering.input());
+void forward_max_pool_stowage(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
+  const TensorView y = lowering.new_output();
+  lowering.emit(kernel, "forward", {lowering.input()}, {y}, std::move(extras));
+  lowering.save("input", lowering.input());
+  lowering.save("result", y);
+}
+
+void forward_max_pool_pytorch(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
+  const bool channels_last = keeps_channels_last(kernel, lowering.input());
   const bool contiguous = works_contiguously(kernel);
   const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous",
                                                   channels_last && !contiguous);
   const TensorView y = make_output(lowering, channels_last);
-  if (!lowering.pytorch()) {
-    lowering.emit(kernel, "forward", {x}, {y}, std::move(extras));
-    lowering.save("input", lowering.input());
-    return lowering.save("result", y);
-  }
   const TensorView indices = laid_out(
       lowering.new_tensor("indices", y.shape, DataType::int64, StorageClass::saved_auxiliary),
       channels_last);
@@ -148,31 +148,43 @@ void forward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extr
   lowering.save("indices", indices);
 }
 
-void backward_max_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
-  const bool channels_last = keeps_channels_last(lowering, kernel, lowering.saved("input"));
+void backward_max_pool_stowage(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(kernel, "backward",
+                {lowering.saved("input"), lowering.saved("result"), lowering.output_gradient()},
+                {dx}, std::move(extras));
+  lowering.give_input_gradient(0, dx);
+}
+
+void backward_max_pool_pytorch(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
+  const bool channels_last = keeps_channels_last(kernel, lowering.saved("input"));
   const bool contiguous = works_contiguously(kernel);
   const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
   const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous",
                                                    channels_last && !contiguous);
-  const TensorView found = lowering.pytorch() ? lowering.contiguous_within(
-                                                    lowering.saved("indices"), "indices.contiguous",
-                                                    channels_last && !contiguous)
-                                              : lowering.saved("result");
+  const TensorView places = lowering.contiguous_within(
+      lowering.saved("indices"), "indices.contiguous", channels_last && !contiguous);
   const TensorView made = written_to(lowering, dx, contiguous, "grad_input.contiguous");
   TensorView x = lowering.saved("input");  // its size is enough for the adaptive one
   if (!contiguous) x = lowering.contiguous_within(x, "backward.input", channels_last);
-  lowering.emit(kernel, "backward", {x, found, dy}, {made}, std::move(extras));
+  lowering.emit(kernel, "backward", {x, places, dy}, {made}, std::move(extras));
   copy_back(lowering, made, dx, "grad_input.copy");
-  give_pool_gradient(lowering, dx);
+  give_pool_gradient_pytorch(lowering, dx);
 }
 
-void backward_average_pool(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
-  const bool channels_last = keeps_channels_last(lowering, kernel, lowering.input());
+void backward_average_pool_stowage(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
+  const TensorView dx = lowering.new_input_gradient();
+  lowering.emit(kernel, "backward", {lowering.output_gradient()}, {dx}, std::move(extras));
+  lowering.give_input_gradient(0, dx);
+}
+
+void backward_average_pool_pytorch(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
+  const bool channels_last = keeps_channels_last(kernel, lowering.input());
   const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
   const TensorView dy =
       lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous", channels_last);
   lowering.emit(kernel, "backward", {dy}, {dx}, std::move(extras));
-  give_pool_gradient(lowering, dx);
+  give_pool_gradient_pytorch(lowering, dx);
 }
 
 namespace {
@@ -181,27 +193,26 @@ NodeExtras window_extras(const OperatorLowering& lowering) {
   return {.attributes = window_attributes(lowering), .flops = window_flops(lowering)};
 }
 
-void forward_max(OperatorLowering& lowering) {
-  forward_max_pool(lowering, Kernel::max_pool_forward, window_extras(lowering));
-}
-void backward_max(OperatorLowering& lowering) {
-  backward_max_pool(lowering, Kernel::max_pool_backward, window_extras(lowering));
+using PoolRule = void (*)(OperatorLowering& lowering, Kernel kernel, NodeExtras extras);
+
+template <PoolRule rule, Kernel kernel>
+void by_windows(OperatorLowering& lowering) {
+  rule(lowering, kernel, window_extras(lowering));
 }
 
-void forward_average(OperatorLowering& lowering) {
-  const bool channels_last =
-      keeps_channels_last(lowering, Kernel::avg_pool_forward, lowering.input());
+void forward_average_stowage(OperatorLowering& lowering) {
+  const TensorView y = lowering.new_output();
+  lowering.emit(Kernel::avg_pool_forward, "forward", {lowering.input()}, {y},
+                window_extras(lowering));
+}
+
+void forward_average_pytorch(OperatorLowering& lowering) {
+  const bool channels_last = keeps_channels_last(Kernel::avg_pool_forward, lowering.input());
   const TensorView x =
       lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
   const TensorView y = make_output(lowering, channels_last);
-  NodeExtras extras = window_extras(lowering);
-  lowering.emit(Kernel::avg_pool_forward, "forward", {x}, {y}, std::move(extras));
-  // PyTorch keeps the input though only its sizes are needed.
-  if (lowering.pytorch()) lowering.save("input", lowering.input());
-}
-
-void backward_average(OperatorLowering& lowering) {
-  backward_average_pool(lowering, Kernel::avg_pool_backward, window_extras(lowering));
+  lowering.emit(Kernel::avg_pool_forward, "forward", {x}, {y}, window_extras(lowering));
+  lowering.save("input", lowering.input());  // though only its sizes are needed
 }
 
 AttributeSpec pool_stride(int spatial) {
@@ -218,15 +229,18 @@ AttributeSpec ceil_mode() {
 }
 
 OperatorRow max_pool(std::string_view name, std::string_view doc, int spatial) {
-  return {.name = name,
-          .doc = doc,
-          .attributes = {window_attribute("kernel", "extent", {}, 1, spatial), pool_stride(spatial),
-                         pool_padding(spatial),
-                         window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
-                         ceil_mode()},
-          .infer = infer_window,
-          .lowering = {LoweringRules{forward_max, backward_max},
-                       LoweringRules{forward_max, backward_max}}};
+  return {
+      .name = name,
+      .doc = doc,
+      .attributes = {window_attribute("kernel", "extent", {}, 1, spatial), pool_stride(spatial),
+                     pool_padding(spatial),
+                     window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
+                     ceil_mode()},
+      .infer = infer_window,
+      .lowering = {.stowage = {by_windows<forward_max_pool_stowage, Kernel::max_pool_forward>,
+                               by_windows<backward_max_pool_stowage, Kernel::max_pool_backward>},
+                   .pytorch = {by_windows<forward_max_pool_pytorch, Kernel::max_pool_forward>,
+                               by_windows<backward_max_pool_pytorch, Kernel::max_pool_backward>}}};
 }
 
 OperatorRow avg_pool(std::string_view name, std::string_view doc, int spatial) {
@@ -241,8 +255,11 @@ OperatorRow avg_pool(std::string_view name, std::string_view doc, int spatial) {
                           .doc = "padding counts in the average",
                           .default_value = true}},
           .infer = infer_window,
-          .lowering = {LoweringRules{forward_average, backward_average},
-                       LoweringRules{forward_average, backward_average}}};
+          .lowering = {
+              .stowage = {forward_average_stowage,
+                          by_windows<backward_average_pool_stowage, Kernel::avg_pool_backward>},
+              .pytorch = {forward_average_pytorch,
+                          by_windows<backward_average_pool_pytorch, Kernel::avg_pool_backward>}}};
 }
 
 }  // namespace

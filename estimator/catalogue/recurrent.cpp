@@ -151,8 +151,8 @@ OperatorRow recurrent(std::string_view name, std::string_view doc, int states) {
                          flag("states", "the last states are outputs too", false)},
           .max_inputs = states + 1,
           .infer = infer,
-          .lowering = {LoweringRules{forward_cudnn_network, backward_cudnn_network},
-                       LoweringRules{forward_own_network, backward_own_network}},
+          .lowering = {.stowage = {forward_own_network, backward_own_network},
+                       .pytorch = {forward_cudnn_network, backward_cudnn_network}},
           .autocast = AutocastClass::lower};
 }
 

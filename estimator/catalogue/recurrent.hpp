@@ -41,14 +41,19 @@ struct RecurrentNetwork {
 [[nodiscard]] std::vector<TensorView> last_states(OperatorLowering& lowering,
                                                   const RecurrentNetwork& n);
 void append_parameters(const OperatorLowering& lowering, std::vector<TensorView>& reads);
+// `unasked`: what the gradients are that nobody gives or takes, which a kernel wants all the same.
+// PyTorch makes them within its call of cuDNN (_cudnn_rnn_backward in ATen/native/cudnn/RNN.cpp):
+// workspace.
 [[nodiscard]] TensorView zero_gradient(OperatorLowering& lowering, std::string_view name,
-                                       const Shape& shape);
+                                       const Shape& shape, StorageClass unasked);
 /// x, h0, [c0], weights, y, reserve, dy.
 [[nodiscard]] std::vector<TensorView> backward_reads(OperatorLowering& lowering,
-                                                     const RecurrentNetwork& n);
+                                                     const RecurrentNetwork& n,
+                                                     StorageClass unasked);
 /// dx, dh0, [dc0]; the states' are inputs' gradients where there are such inputs.
 [[nodiscard]] std::vector<TensorView> backward_writes(OperatorLowering& lowering,
-                                                      const RecurrentNetwork& n);
+                                                      const RecurrentNetwork& n,
+                                                      StorageClass unasked);
 [[nodiscard]] std::vector<TensorView> weight_gradients(OperatorLowering& lowering);
 /// `writes` as backward_writes made them.
 void give_gradients(OperatorLowering& lowering, const std::vector<TensorView>& writes,

@@ -59,11 +59,9 @@ void append_parameters(const OperatorLowering& lowering, std::vector<TensorView>
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
 }
 
-// PyTorch makes them within its call of cuDNN (_cudnn_rnn_backward in ATen/native/cudnn/RNN.cpp).
-TensorView zero_gradient(OperatorLowering& lowering, std::string_view name, const Shape& shape) {
-  const TensorView zeros = lowering.new_tensor(
-      name, shape, lowering.input().type,
-      lowering.pytorch() ? StorageClass::workspace : StorageClass::activation_gradient);
+TensorView zero_gradient(OperatorLowering& lowering, std::string_view name, const Shape& shape,
+                         StorageClass unasked) {
+  const TensorView zeros = lowering.new_tensor(name, shape, lowering.input().type, unasked);
   Attributes value;
   value.set("value", 0.0);
   lowering.emit(Kernel::fill, fmt::format("backward.{}", name), {}, {zeros}, {.attributes = value});
@@ -72,36 +70,36 @@ TensorView zero_gradient(OperatorLowering& lowering, std::string_view name, cons
 
 namespace {
 
-TensorView result_gradient(OperatorLowering& lowering) {
+TensorView result_gradient(OperatorLowering& lowering, StorageClass unasked) {
   if (lowering.has_output_gradient(0)) return lowering.output_gradient(0);
-  return zero_gradient(lowering, "grad_output", lowering.output_type(0).shape);
+  return zero_gradient(lowering, "grad_output", lowering.output_type(0).shape, unasked);
 }
 
 }  // namespace
 
-std::vector<TensorView> backward_reads(OperatorLowering& lowering, const RecurrentNetwork& n) {
+std::vector<TensorView> backward_reads(OperatorLowering& lowering, const RecurrentNetwork& n,
+                                       StorageClass unasked) {
   std::vector<TensorView> reads{lowering.saved("input"), lowering.saved("h0")};
   if (n.has_cell_state()) reads.push_back(lowering.saved("c0"));
   append_parameters(lowering, reads);
   reads.push_back(lowering.saved("output"));
   reads.push_back(lowering.saved("reserve"));
-  reads.push_back(result_gradient(lowering));
+  reads.push_back(result_gradient(lowering, unasked));
   return reads;
 }
 
-std::vector<TensorView> backward_writes(OperatorLowering& lowering, const RecurrentNetwork& n) {
+std::vector<TensorView> backward_writes(OperatorLowering& lowering, const RecurrentNetwork& n,
+                                        StorageClass unasked) {
   std::vector<TensorView> writes{lowering.new_input_gradient(0)};
   const std::vector<Shape> shapes = n.has_cell_state()
                                         ? std::vector<Shape>{n.hidden_state(), n.cell_state()}
                                         : std::vector<Shape>{n.hidden_state()};
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const int input = static_cast<int>(i) + 1;
-    writes.push_back(
-        input < lowering.input_count()
-            ? lowering.new_input_gradient(input)
-            : lowering.new_tensor(i == 0 ? "grad_h0" : "grad_c0", shapes[i], lowering.input().type,
-                                  lowering.pytorch() ? StorageClass::workspace
-                                                     : StorageClass::activation_gradient));
+    writes.push_back(input < lowering.input_count()
+                         ? lowering.new_input_gradient(input)
+                         : lowering.new_tensor(i == 0 ? "grad_h0" : "grad_c0", shapes[i],
+                                               lowering.input().type, unasked));
   }
   return writes;
 }

@@ -85,7 +85,7 @@ void forward_cudnn_network(OperatorLowering& lowering) {
 // Where no gradient of a last state arrives, PyTorch makes zeros.
 void backward_cudnn_network(OperatorLowering& lowering) {
   const RecurrentNetwork n = network_of(lowering);
-  std::vector<TensorView> reads = backward_reads(lowering, n);
+  std::vector<TensorView> reads = backward_reads(lowering, n, StorageClass::workspace);
   const TensorView dy = reads.back();
   const TensorView& x = lowering.saved("input");
   const std::vector<std::int64_t> swap{1, 0, 2};
@@ -102,7 +102,7 @@ void backward_cudnn_network(OperatorLowering& lowering) {
       inner = inner + element_count(i == 1 ? n.hidden_state() : n.cell_state()) * element;
     }
   }
-  std::vector<TensorView> writes = backward_writes(lowering, n);
+  std::vector<TensorView> writes = backward_writes(lowering, n, StorageClass::workspace);
   const std::vector<TensorView> weights = weight_gradients(lowering);
   std::vector<TensorView> all = writes;
   all.insert(all.end(), weights.begin(), weights.end());

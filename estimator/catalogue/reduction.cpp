@@ -78,7 +78,8 @@ void forward(OperatorLowering& lowering) {
 }
 
 // The output's gradient with the reduced axes back, as ones.
-TensorView with_reduced_axes(const OperatorLowering& lowering, const std::vector<bool>& reduced) {
+TensorView with_reduced_axes(const OperatorLowering& lowering) {
+  const auto reduced = *reduced_axes(lowering.attributes(), lowering.input().shape);
   TensorView dy = lowering.output_gradient();
   if (lowering.attributes().boolean("keep")) return dy;
   for (std::size_t i = 0; i < reduced.size(); ++i) {
@@ -105,25 +106,33 @@ TensorView repeated(TensorView view, const Shape& shape) {
   return view;
 }
 
-void backward(OperatorLowering& lowering) {
+/// Writes `dy`, with the reduced axes back, repeated into `dx`; of a mean in its share.
+void emit_repetition(OperatorLowering& lowering, const TensorView& dy, const TensorView& dx) {
   const Shape& shape = lowering.input().shape;
   const auto reduced = *reduced_axes(lowering.attributes(), shape);
-  const TensorView dy = with_reduced_axes(lowering, reduced);
-  if (lowering.pytorch() && !is_mean(lowering)) {
-    lowering.give_input_gradient(0, repeated(dy, shape));
-    return;
-  }
   double factor = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (reduced[i] && is_mean(lowering)) factor /= static_cast<double>(shape[i].constant);
   }
   Attributes attributes;
   attributes.set("factor", factor);
-  TensorView dx = lowering.new_input_gradient();
-  if (lowering.pytorch()) dx.strides = dense_strides(shape, repeated(dy, shape).strides);
   lowering.emit(Kernel::expand, "backward", {dy}, {dx},
                 {.attributes = std::move(attributes), .flops = element_count(shape)});
   lowering.give_input_gradient(0, dx);
+}
+
+void backward_stowage(OperatorLowering& lowering) {
+  const TensorView dy = with_reduced_axes(lowering);
+  emit_repetition(lowering, dy, lowering.new_input_gradient());
+}
+
+void backward_pytorch(OperatorLowering& lowering) {
+  const Shape& shape = lowering.input().shape;
+  const TensorView dy = with_reduced_axes(lowering);
+  if (!is_mean(lowering)) return lowering.give_input_gradient(0, repeated(dy, shape));
+  TensorView dx = lowering.new_input_gradient();
+  dx.strides = dense_strides(shape, repeated(dy, shape).strides);
+  emit_repetition(lowering, dy, dx);
 }
 
 tl::expected<Inference, InferenceError> infer_expand(const Attributes& attributes,
@@ -153,13 +162,17 @@ tl::expected<Inference, InferenceError> infer_expand(const Attributes& attribute
   return result;
 }
 
-void forward_expand(OperatorLowering& lowering) {
-  const TensorView x = lowering.input();
-  const Shape& shape = lowering.output_type().shape;
-  if (lowering.pytorch() || x.shape == shape) return lowering.set_output(0, repeated(x, shape));
+void forward_view(OperatorLowering& lowering) {
+  lowering.set_output(0, repeated(lowering.input(), lowering.output_type().shape));
+}
+
+void forward_expand_stowage(OperatorLowering& lowering) {
+  if (lowering.input().shape == lowering.output_type().shape) {
+    return forward_view(lowering);
+  }
   Attributes attributes;
   attributes.set("factor", 1.0);
-  lowering.emit(Kernel::expand, "forward", {x}, {lowering.new_output()},
+  lowering.emit(Kernel::expand, "forward", {lowering.input()}, {lowering.new_output()},
                 {.attributes = std::move(attributes)});
 }
 
@@ -172,18 +185,19 @@ void backward_expand(OperatorLowering& lowering) {
 }
 
 OperatorRow row(std::string_view name, std::string_view doc, InferRule rule) {
-  return {.name = name,
-          .doc = doc,
-          .attributes = {{.name = "axes",
-                          .type = AttributeType::integers,
-                          .doc = "which; negative counts from the last; none: all",
-                          .default_value = std::vector<std::int64_t>{}},
-                         {.name = "keep",
-                          .type = AttributeType::boolean,
-                          .doc = "keep them as axes of one",
-                          .default_value = false}},
-          .infer = rule,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}}};
+  return {
+      .name = name,
+      .doc = doc,
+      .attributes = {{.name = "axes",
+                      .type = AttributeType::integers,
+                      .doc = "which; negative counts from the last; none: all",
+                      .default_value = std::vector<std::int64_t>{}},
+                     {.name = "keep",
+                      .type = AttributeType::boolean,
+                      .doc = "keep them as axes of one",
+                      .default_value = false}},
+      .infer = rule,
+      .lowering = {.stowage = {forward, backward_stowage}, .pytorch = {forward, backward_pytorch}}};
 }
 
 }  // namespace
@@ -194,7 +208,7 @@ OperatorRow rows::sum() {
   OperatorRow result = row("sum", "sum over axes", infer);
   result.autocast = AutocastClass::float32;
   // CUDA's kernel reads 16 bits and sums in float32 (ATen/native/ReduceOps.cpp).
-  result.lowering[static_cast<std::size_t>(KernelSet::pytorch)].casts_its_inputs = true;
+  result.lowering.pytorch.casts_its_inputs = true;
   return result;
 }
 
@@ -205,8 +219,8 @@ OperatorRow rows::expand() {
                           .type = AttributeType::dimensions,
                           .doc = "the result's; -1: as the input's"}},
           .infer = infer_expand,
-          .lowering = {LoweringRules{forward_expand, backward_expand},
-                       LoweringRules{forward_expand, backward_expand}}};
+          .lowering = {.stowage = {forward_expand_stowage, backward_expand},
+                       .pytorch = {forward_view, backward_expand}}};
 }
 
 }  // namespace stowage

@@ -259,8 +259,8 @@ OperatorRow rows::relative_position_bias() {
           .min_inputs = 0,
           .max_inputs = 0,
           .infer = infer_window,
-          .lowering = {LoweringRules{forward_window, backward_window_pytorch},
-                       LoweringRules{forward_window, backward_table}},
+          .lowering = {.stowage = {forward_window, backward_table},
+                       .pytorch = {forward_window, backward_window_pytorch}},
           .makes_floats = true};
 }
 
@@ -288,8 +288,8 @@ OperatorRow rows::relative_position_buckets() {
           .min_inputs = 0,
           .max_inputs = 0,
           .infer = infer_buckets,
-          .lowering = {LoweringRules{forward_buckets_pytorch, backward_buckets_pytorch},
-                       LoweringRules{forward_buckets_stowage, backward_table}},
+          .lowering = {.stowage = {forward_buckets_stowage, backward_table},
+                       .pytorch = {forward_buckets_pytorch, backward_buckets_pytorch}},
           .makes_floats = true};
 }
 

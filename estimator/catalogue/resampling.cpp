@@ -109,10 +109,9 @@ void emit_upsample(OperatorLowering& lowering, Kernel kernel, std::string_view n
                    const TensorView& given, const TensorView& result, const Shape& larger) {
   const std::int64_t wanted =
       channels_wanted(lowering.attributes().text("mode"), result.shape.size());
-  const bool as_it_lies = lowering.pytorch() && !is_contiguous(result) &&
-                          (wanted == 0 || !(result.shape[1].constant < wanted));
-  const bool any_strides = lowering.pytorch() && wanted == 0;
-  const TensorView x = any_strides ? given
+  const bool as_it_lies =
+      !is_contiguous(result) && (wanted == 0 || !(result.shape[1].constant < wanted));
+  const TensorView x = wanted == 0 ? given
                                    : lowering.contiguous_within(
                                          given, fmt::format("{}.contiguous", name), as_it_lies);
   const bool copied = !as_it_lies && !is_contiguous(result);
@@ -127,7 +126,7 @@ void emit_upsample(OperatorLowering& lowering, Kernel kernel, std::string_view n
 
 void forward_upsample(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
-  const TensorView y = laid_out(lowering.new_output(), runs_channels_last(lowering, x));
+  const TensorView y = laid_out(lowering.new_output(), suggests_channels_last(x));
   lowering.set_output(0, y);
   emit_upsample(lowering, Kernel::upsample_forward, "forward", x, y, y.shape);
 }
@@ -137,7 +136,7 @@ void backward_upsample(OperatorLowering& lowering) {
   const std::string& mode = lowering.attributes().text("mode");
   const bool keeps = mode != "bicubic" && (mode != "nearest" || dy.shape.size() == 4);
   const TensorView dx =
-      laid_out(lowering.new_input_gradient(), keeps && runs_channels_last(lowering, dy));
+      laid_out(lowering.new_input_gradient(), keeps && suggests_channels_last(dy));
   emit_upsample(lowering, Kernel::upsample_backward, "backward", dy, dx, dy.shape);
   lowering.give_input_gradient(0, dx);
 }
@@ -256,8 +255,7 @@ OperatorRow rows::upsample() {
                           .doc = "the corners' values stay as they are",
                           .default_value = false}},
           .infer = infer_upsample,
-          .lowering = {LoweringRules{forward_upsample, backward_upsample},
-                       LoweringRules{forward_upsample, backward_upsample}},
+          .lowering = {.stowage = {forward_upsample, backward_upsample}},
           .autocast = AutocastClass::float32};
 }
 
@@ -267,7 +265,7 @@ OperatorRow rows::pixel_shuffle() {
           .doc = "channels laid out as pixels: [n, c f f, h, w] to [n, c, h f, w f]",
           .attributes = {factor_attribute("f, by which height and width grow")},
           .infer = infer_shuffle,
-          .lowering = {rules, rules}};
+          .lowering = {.stowage = rules}};
 }
 
 OperatorRow rows::pixel_unshuffle() {
@@ -276,7 +274,7 @@ OperatorRow rows::pixel_unshuffle() {
           .doc = "pixels laid out as channels: the inverse of pixel_shuffle",
           .attributes = {factor_attribute("f, by which height and width shrink")},
           .infer = infer_unshuffle,
-          .lowering = {rules, rules}};
+          .lowering = {.stowage = rules}};
 }
 
 }  // namespace stowage

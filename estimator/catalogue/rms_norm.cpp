@@ -36,7 +36,7 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
 
 bool is_affine(const OperatorLowering& lowering) { return lowering.attributes().boolean("affine"); }
 bool is_composite(const OperatorLowering& lowering) {
-  return lowering.pytorch() && lowering.attributes().text("implementation") != "fused";
+  return lowering.attributes().text("implementation") != "fused";
 }
 bool is_t5(const OperatorLowering& lowering) {
   return lowering.attributes().text("implementation") == "composite_t5";
@@ -67,6 +67,7 @@ void forward_fused(OperatorLowering& lowering) {
   lowering.save("rstd", rstd);
 }
 
+template <MakeGradients make>
 void backward_fused(OperatorLowering& lowering) {
   const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
   const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
@@ -74,7 +75,7 @@ void backward_fused(OperatorLowering& lowering) {
   std::vector<TensorView> reads{x, dy};
   if (is_affine(lowering)) reads.push_back(lowering.parameter(0));
   reads.push_back(lowering.saved("rstd"));
-  const std::vector<TensorView> gradients = affine_gradients(lowering);
+  const std::vector<TensorView> gradients = make(lowering);
   std::vector<TensorView> writes{dx};
   writes.insert(writes.end(), gradients.begin(), gradients.end());
   lowering.emit(Kernel::rms_norm_backward, "backward", reads, writes,
@@ -257,18 +258,18 @@ void backward_composite(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, converted(lowering, direct, input, "backward.narrow"));
 }
 
-void forward(OperatorLowering& lowering) {
+void forward_pytorch(OperatorLowering& lowering) {
   if (is_composite(lowering))
     forward_composite(lowering);
   else
     forward_fused(lowering);
 }
 
-void backward(OperatorLowering& lowering) {
+void backward_pytorch(OperatorLowering& lowering) {
   if (is_composite(lowering))
     backward_composite(lowering);
   else
-    backward_fused(lowering);
+    backward_fused<wanted_affine_gradients>(lowering);
 }
 
 /// Written in operators, what is multiplied is of no class.
@@ -299,7 +300,8 @@ OperatorRow rows::rms_norm() {
                           .default_value = std::string("fused"),
                           .choices = {"fused", "composite", "composite_t5"}}},
           .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .lowering = {.stowage = {forward_fused, backward_fused<all_affine_gradients>},
+                       .pytorch = {forward_pytorch, backward_pytorch}},
           .autocast = AutocastClass::float32,
           .autocast_by_attributes = autocast,
           .promotes_with_parameters = true};

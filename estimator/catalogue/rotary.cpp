@@ -289,8 +289,8 @@ OperatorRow rows::rotary_table() {
           .min_inputs = 0,
           .max_inputs = 0,
           .infer = infer_table,
-          .lowering = {LoweringRules{forward_table_pytorch, nullptr},
-                       LoweringRules{forward_table_stowage, nullptr}},
+          .lowering = {.stowage = {forward_table_stowage, nullptr},
+                       .pytorch = {forward_table_pytorch, nullptr}},
           .makes_floats = true};
 }
 
@@ -311,8 +311,8 @@ OperatorRow rows::rotary() {
           .min_inputs = 3,
           .max_inputs = 4,
           .infer = infer_rotary,
-          .lowering = {LoweringRules{forward_rotary, backward_rotary},
-                       LoweringRules{forward_fused, backward_fused}}};
+          .lowering = {.stowage = {forward_fused, backward_fused},
+                       .pytorch = {forward_rotary, backward_rotary}}};
 }
 
 }  // namespace stowage

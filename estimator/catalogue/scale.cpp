@@ -55,24 +55,36 @@ TensorView emit_scale(OperatorLowering& lowering, std::string_view name, const T
   return y;
 }
 
-void forward_constant(OperatorLowering& lowering) {
-  const double factor = lowering.attributes().real("factor");
-  const double offset = lowering.attributes().real("offset");
-  TensorView x = lowering.input();
-  if (factor == 1 && offset == 0) return lowering.set_output(0, x);
-  const bool in_place = works_in_place(lowering);
-  const bool two = lowering.pytorch() && factor != 1 && factor != -1 && offset != 0;
-  if (two) {
-    const TensorView product =
-        in_place
-            ? x
-            : ordered_like(
-                  lowering.new_tensor("product", x.shape, x.type, StorageClass::activation), x);
-    x = emit_scale(lowering, "product", x, product, factor, 0);
-  }
+bool changes_nothing(const OperatorLowering& lowering) {
+  return lowering.attributes().real("factor") == 1 && lowering.attributes().real("offset") == 0;
+}
+
+/// One kernel: y = factor * x + offset.
+void emit_result(OperatorLowering& lowering, const TensorView& x, double factor, bool in_place) {
   if (in_place) lowering.set_output(0, x);
   const TensorView y = in_place ? x : new_output_like(lowering, x);
-  emit_scale(lowering, "forward", x, y, two ? 1 : factor, offset);
+  emit_scale(lowering, "forward", x, y, factor, lowering.attributes().real("offset"));
+}
+
+void forward_constant_stowage(OperatorLowering& lowering) {
+  const TensorView x = lowering.input();
+  if (changes_nothing(lowering)) return lowering.set_output(0, x);
+  emit_result(lowering, x, lowering.attributes().real("factor"), safely_in_place(lowering));
+}
+
+/// A product and then a sum, where it is both.
+void forward_constant_pytorch(OperatorLowering& lowering) {
+  const double factor = lowering.attributes().real("factor");
+  const TensorView x = lowering.input();
+  if (changes_nothing(lowering)) return lowering.set_output(0, x);
+  const bool in_place = asked_in_place(lowering);
+  const bool two = factor != 1 && factor != -1 && lowering.attributes().real("offset") != 0;
+  if (!two) return emit_result(lowering, x, factor, in_place);
+  const TensorView product =
+      in_place ? x
+               : ordered_like(
+                     lowering.new_tensor("product", x.shape, x.type, StorageClass::activation), x);
+  emit_result(lowering, emit_scale(lowering, "product", x, product, factor, 0), 1, in_place);
 }
 
 void backward_constant(OperatorLowering& lowering) {
@@ -84,8 +96,9 @@ void backward_constant(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
+template <LowerRule constant>
 void forward(OperatorLowering& lowering) {
-  if (!lowering.attributes().boolean("learned")) return forward_constant(lowering);
+  if (!lowering.attributes().boolean("learned")) return constant(lowering);
   const TensorView x = lowering.input();
   const TensorView w = lowering.parameter(0);
   lowering.emit(Kernel::multiply, "forward", {x, w}, {new_output_like(lowering, x)},
@@ -145,7 +158,8 @@ OperatorRow rows::scale() {
                           .default_value = Shape{}},
                          in_place_attribute()},
           .infer = infer,
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .lowering = {.stowage = {forward<forward_constant_stowage>, backward},
+                       .pytorch = {forward<forward_constant_pytorch>, backward}},
           .promotes_with_parameters = true};
 }
 

@@ -348,8 +348,8 @@ OperatorRow rows::scaled_dot_product_attention() {
           .min_inputs = 3,
           .max_inputs = 4,
           .infer = infer,
-          .lowering = {LoweringRules{forward_pytorch, backward_pytorch, true},
-                       LoweringRules{forward_attention_products, backward_attention_products}},
+          .lowering = {.stowage = {forward_attention_products, backward_attention_products},
+                       .pytorch = {forward_pytorch, backward_pytorch, true}},
           .autocast = AutocastClass::lower};
 }
 

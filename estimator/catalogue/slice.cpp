@@ -114,10 +114,13 @@ TensorView padded(OperatorLowering& lowering, std::string_view name, const Tenso
                  std::move(attributes));
 }
 
-void forward_slice(OperatorLowering& lowering) {
+void forward_slice_pytorch(OperatorLowering& lowering) {
+  lowering.set_output(0, view_of(lowering.input(), part_of(lowering)));
+}
+
+void forward_slice_stowage(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
   const Part part = part_of(lowering);
-  if (lowering.pytorch()) return lowering.set_output(0, view_of(x, part));
   if (part.step == 1) {
     lowering.emit(Kernel::slice, "forward", {x}, {lowering.new_output()},
                   {.attributes = place(part.axis, part.start)});
@@ -136,18 +139,18 @@ void forward_slice(OperatorLowering& lowering) {
 }
 
 // Zeros of the input's size, into which the gradient is copied.
-void backward_into_zeros(OperatorLowering& lowering, const Part& part) {
+void backward_slice_pytorch(OperatorLowering& lowering) {
   const TensorView dx = lowering.new_input_gradient();
   Attributes zero;
   zero.set("value", 0.0);
   lowering.emit(Kernel::fill, "backward.zeros", {}, {dx}, {.attributes = zero});
-  lowering.emit(Kernel::copy, "backward", {lowering.output_gradient()}, {view_of(dx, part)});
+  lowering.emit(Kernel::copy, "backward", {lowering.output_gradient()},
+                {view_of(dx, part_of(lowering))});
   lowering.give_input_gradient(0, dx);
 }
 
-void backward_slice(OperatorLowering& lowering) {
+void backward_slice_stowage(OperatorLowering& lowering) {
   const Part part = part_of(lowering);
-  if (lowering.pytorch()) return backward_into_zeros(lowering, part);
   TensorView gradient = lowering.output_gradient();
   if (part.step > 1) {
     Shape pieces = gradient.shape;
@@ -187,19 +190,13 @@ tl::expected<Inference, InferenceError> infer_roll(const Attributes& attributes,
   return result;
 }
 
-// ATen's roll moves one axis at a time (TensorTransformations.cu, roll_cuda): with several a tensor
-// lives on the way.
 void emit_roll(OperatorLowering& lowering, std::string_view name, const TensorView& x,
-               const TensorView& y, std::int64_t sign) {
+               const TensorView& y, std::int64_t sign, std::vector<StorageId> temporaries) {
   std::vector<std::int64_t> shifts = lowering.attributes().integers("shifts");
   std::vector<std::int64_t> axes = lowering.attributes().integers("axes");
   for (std::int64_t& shift : shifts) shift *= sign;
   for (std::int64_t& axis : axes) {
     axis = static_cast<std::int64_t>(*resolve_axis(axis, x.shape.size()));
-  }
-  std::vector<StorageId> temporaries;
-  if (lowering.pytorch() && axes.size() > 1) {
-    temporaries.push_back(lowering.new_temporary(fmt::format("{}.rolled", name), byte_count(y)));
   }
   Attributes attributes;
   attributes.set("shifts", std::move(shifts));
@@ -208,13 +205,32 @@ void emit_roll(OperatorLowering& lowering, std::string_view name, const TensorVi
                 {.attributes = std::move(attributes), .temporaries = std::move(temporaries)});
 }
 
-void forward_roll(OperatorLowering& lowering) {
-  emit_roll(lowering, "forward", lowering.input(), lowering.new_output(), 1);
+// ATen's roll moves one axis at a time (TensorTransformations.cu, roll_cuda): with several a tensor
+// lives on the way.
+std::vector<StorageId> rolled_on_the_way(OperatorLowering& lowering, std::string_view name,
+                                         const TensorView& y) {
+  if (lowering.attributes().integers("axes").size() < 2) return {};
+  return {lowering.new_temporary(fmt::format("{}.rolled", name), byte_count(y))};
 }
 
+std::vector<StorageId> nothing_on_the_way(OperatorLowering&, std::string_view, const TensorView&) {
+  return {};
+}
+
+using OnTheWay = std::vector<StorageId> (*)(OperatorLowering& lowering, std::string_view name,
+                                            const TensorView& y);
+
+template <OnTheWay temporaries>
+void forward_roll(OperatorLowering& lowering) {
+  const TensorView y = lowering.new_output();
+  emit_roll(lowering, "forward", lowering.input(), y, 1, temporaries(lowering, "forward", y));
+}
+
+template <OnTheWay temporaries>
 void backward_roll(OperatorLowering& lowering) {
   const TensorView dx = lowering.new_input_gradient();
-  emit_roll(lowering, "backward", lowering.output_gradient(), dx, -1);
+  emit_roll(lowering, "backward", lowering.output_gradient(), dx, -1,
+            temporaries(lowering, "backward", dx));
   lowering.give_input_gradient(0, dx);
 }
 
@@ -243,24 +259,25 @@ OperatorRow rows::slice() {
                           .minimum = 1,
                           .maximum = 1 << 20}},
           .infer = infer_slice,
-          .lowering = {LoweringRules{forward_slice, backward_slice},
-                       LoweringRules{forward_slice, backward_slice}}};
+          .lowering = {.stowage = {forward_slice_stowage, backward_slice_stowage},
+                       .pytorch = {forward_slice_pytorch, backward_slice_pytorch}}};
 }
 
 OperatorRow rows::roll() {
-  return {.name = "roll",
-          .doc = "shift along axes, what leaves at one end returning at the other",
-          .attributes = {{.name = "shifts",
-                          .type = AttributeType::integers,
-                          .doc = "places to move, one an axis",
-                          .minimum = -(1LL << 40),
-                          .maximum = 1LL << 40},
-                         {.name = "axes",
-                          .type = AttributeType::integers,
-                          .doc = "the axes; negative counts from the last"}},
-          .infer = infer_roll,
-          .lowering = {LoweringRules{forward_roll, backward_roll},
-                       LoweringRules{forward_roll, backward_roll}}};
+  return {
+      .name = "roll",
+      .doc = "shift along axes, what leaves at one end returning at the other",
+      .attributes = {{.name = "shifts",
+                      .type = AttributeType::integers,
+                      .doc = "places to move, one an axis",
+                      .minimum = -(1LL << 40),
+                      .maximum = 1LL << 40},
+                     {.name = "axes",
+                      .type = AttributeType::integers,
+                      .doc = "the axes; negative counts from the last"}},
+      .infer = infer_roll,
+      .lowering = {.stowage = {forward_roll<nothing_on_the_way>, backward_roll<nothing_on_the_way>},
+                   .pytorch = {forward_roll<rolled_on_the_way>, backward_roll<rolled_on_the_way>}}};
 }
 
 }  // namespace stowage

@@ -78,8 +78,8 @@ OperatorRow rows::softmax() {
                           .doc = "which axis; negative counts from the last",
                           .default_value = std::int64_t{-1}}},
           .infer = infer_softmax,
-          .lowering = {LoweringRules{forward_softmax, backward_softmax, true},
-                       LoweringRules{forward_softmax, backward_softmax}},
+          .lowering = {.stowage = {forward_softmax, backward_softmax},
+                       .pytorch = {forward_softmax, backward_softmax, true}},
           .autocast = AutocastClass::float32};
 }
 

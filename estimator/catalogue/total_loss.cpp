@@ -47,8 +47,10 @@ void forward(OperatorLowering& lowering) {
   }
 }
 
-void backward(OperatorLowering& lowering) {
-  if (!lowering.pytorch()) return;
+/// The losses' kernels take their weight as a number: no scalar flows back.
+void backward_stowage(OperatorLowering&) {}
+
+void backward_pytorch(OperatorLowering& lowering) {
   const TensorView one = emit_first_gradient(lowering);
   for (int i = 0; i < lowering.input_count(); ++i) {
     if (lowering.input_needs_gradient(i)) lowering.give_input_gradient(i, one);
@@ -105,7 +107,7 @@ const OperatorRow& total_loss_row() {
       .min_inputs = 2,
       .max_inputs = -1,
       .infer = infer,
-      .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+      .lowering = {.stowage = {forward, backward_stowage}, .pytorch = {forward, backward_pytorch}},
       .is_loss = true};
   return row;
 }

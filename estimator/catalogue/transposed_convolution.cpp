@@ -9,8 +9,7 @@ namespace {
 
 void forward(OperatorLowering& lowering) {
   const bool bias = lowering.parameter_count() > 1;
-  const bool channels_last =
-      convolves_channels_last(lowering, lowering.input(), lowering.parameter(0));
+  const bool channels_last = convolves_channels_last(lowering.input(), lowering.parameter(0));
   const TensorView x =
       lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
   const TensorView w =
@@ -27,37 +26,61 @@ void forward(OperatorLowering& lowering) {
   lowering.save("weight", lowering.parameter(0));
 }
 
-void backward(OperatorLowering& lowering) {
-  const TensorView saved = lowering.saved("input");
-  const TensorView w = lowering.parameter(0);
-  const bool channels_last = convolves_channels_last(lowering, saved, w);
-  const TensorView dy =
-      lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous", channels_last);
-  const TensorView x = lowering.contiguous_within(saved, "backward.input", channels_last);
-  const auto data = [&] {
-    if (!lowering.input_needs_gradient()) return;
-    const TensorView filter =
-        lowering.contiguous_within(lowering.parameter(0), "backward.weight", channels_last);
-    const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
-    lowering.emit(Kernel::transposed_convolution_backward_data, "backward.data", {dy, filter}, {dx},
-                  {.flops = convolution_flops(w, x),
-                   .convolution = lowering.add_convolution(
-                       convolution_call(lowering, ConvolutionCall::Direction::forward, dy, w, x))});
-    lowering.give_input_gradient(0, dx);
-  };
-  const auto filter = [&] {
-    if (!lowering.parameter_needs_gradient(0)) return;
-    const TensorView dw = laid_out(lowering.new_parameter_gradient(0), channels_last);
-    lowering.emit(Kernel::transposed_convolution_backward_filter, "backward.filter", {x, dy}, {dw},
-                  {.flops = convolution_flops(w, x),
-                   .convolution = lowering.add_convolution(convolution_call(
-                       lowering, ConvolutionCall::Direction::backward_filter, dy, w, x))});
-    lowering.give_parameter_gradient(0, dw);
-  };
-  if (lowering.pytorch()) data();
-  filter();
-  emit_bias_gradient(lowering, dy, 1);
-  if (!lowering.pytorch()) data();
+/// The rule's kernels, in an order that the kernel set chooses.
+class Backward {
+ public:
+  explicit Backward(OperatorLowering& lowering)
+      : lowering_(lowering),
+        w_(lowering.parameter(0)),
+        channels_last_(convolves_channels_last(lowering.saved("input"), w_)),
+        dy_(lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous",
+                                       channels_last_)),
+        x_(lowering.contiguous_within(lowering.saved("input"), "backward.input", channels_last_)) {}
+
+  void data() {
+    if (!lowering_.input_needs_gradient()) return;
+    const TensorView filter = lowering_.contiguous_within(w_, "backward.weight", channels_last_);
+    const TensorView dx = laid_out(lowering_.new_input_gradient(), channels_last_);
+    lowering_.emit(Kernel::transposed_convolution_backward_data, "backward.data", {dy_, filter},
+                   {dx}, extras(ConvolutionCall::Direction::forward));
+    lowering_.give_input_gradient(0, dx);
+  }
+
+  void filter() {
+    if (!lowering_.parameter_needs_gradient(0)) return;
+    const TensorView dw = laid_out(lowering_.new_parameter_gradient(0), channels_last_);
+    lowering_.emit(Kernel::transposed_convolution_backward_filter, "backward.filter", {x_, dy_},
+                   {dw}, extras(ConvolutionCall::Direction::backward_filter));
+    lowering_.give_parameter_gradient(0, dw);
+  }
+
+  void bias() { emit_bias_gradient(lowering_, dy_, 1); }
+
+ private:
+  [[nodiscard]] NodeExtras extras(ConvolutionCall::Direction direction) const {
+    return {.flops = convolution_flops(w_, x_),
+            .convolution =
+                lowering_.add_convolution(convolution_call(lowering_, direction, dy_, w_, x_))};
+  }
+
+  OperatorLowering& lowering_;
+  TensorView w_;
+  bool channels_last_;
+  TensorView dy_, x_;
+};
+
+void backward_stowage(OperatorLowering& lowering) {
+  Backward backward(lowering);
+  backward.filter();
+  backward.bias();
+  backward.data();
+}
+
+void backward_pytorch(OperatorLowering& lowering) {
+  Backward backward(lowering);
+  backward.data();
+  backward.filter();
+  backward.bias();
 }
 
 OperatorRow row(std::string_view name, std::string_view doc, int spatial) {
@@ -71,7 +94,7 @@ OperatorRow row(std::string_view name, std::string_view doc, int spatial) {
                      window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
                      groups_attribute(), bias_attribute()},
       .infer = infer_transposed_convolution,
-      .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+      .lowering = {.stowage = {forward, backward_stowage}, .pytorch = {forward, backward_pytorch}},
       .autocast = AutocastClass::lower};
 }
 

@@ -132,11 +132,18 @@ Attributes kernel_attributes(const UnaryFunction& function) {
 
 // Whether the result takes the input's storage. What autograd does not ask for the input may lose
 // it; PyTorch gives what does a copy, our executor then works out of place.
-bool overwrites(const OperatorLowering& lowering, const UnaryFunction& function) {
-  if (function.in_place == InPlace::none || !works_in_place(lowering)) return false;
-  return lowering.pytorch() || function.saves == Saves::result || !lowering.needs_gradient();
+bool overwrites_stowage(const OperatorLowering& lowering, const UnaryFunction& function) {
+  if (function.in_place == InPlace::none || !safely_in_place(lowering)) return false;
+  return function.saves == Saves::result || !lowering.needs_gradient();
 }
 
+bool overwrites_pytorch(const OperatorLowering& lowering, const UnaryFunction& function) {
+  return function.in_place != InPlace::none && asked_in_place(lowering);
+}
+
+using OverwriteRule = bool (*)(const OperatorLowering& lowering, const UnaryFunction& function);
+
+template <OverwriteRule overwrites>
 void forward(OperatorLowering& lowering) {
   const UnaryFunction& function = function_of(lowering);
   const TensorView x = lowering.input();
@@ -157,26 +164,40 @@ void forward(OperatorLowering& lowering) {
   lowering.save(keeps_result ? "result" : "input", keeps_result ? y : copy.value_or(x));
 }
 
+/// What the kernel set's backward has on the way to `dx`.
+using TemporariesOf = std::vector<StorageId> (*)(OperatorLowering& lowering,
+                                                 const UnaryFunction& function,
+                                                 const TensorView& dx);
+
+std::vector<StorageId> one_kernel(OperatorLowering&, const UnaryFunction&, const TensorView&) {
+  return {};
+}
+
+std::vector<StorageId> several_kernels(OperatorLowering& lowering, const UnaryFunction& function,
+                                       const TensorView& dx) {
+  std::vector<StorageId> temporaries;
+  const auto temporary = [&](std::string_view name, std::int64_t count, Affine bytes) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      temporaries.push_back(lowering.new_temporary(name, bytes));
+    }
+  };
+  temporary("factor", function.backward_tensors, byte_count(dx));
+  temporary("mask", function.backward_masks, element_count(dx.shape));
+  temporary("scalar", function.backward_scalars, element_size(dx.type));
+  return temporaries;
+}
+
+template <TemporariesOf temporaries>
 void backward(OperatorLowering& lowering) {
   const UnaryFunction& function = function_of(lowering);
   const TensorView dy = lowering.output_gradient();
   const TensorView kept = lowering.saved(lowering.has_saved("result") ? "result" : "input");
   const TensorView dx =
       new_input_gradient_like(lowering, function.gradient_lies_as_saved ? kept : dy);
-  const Affine elements = element_count(dx.shape);
-  std::vector<StorageId> temporaries;
-  const auto temporary = [&](std::string_view name, std::int64_t count, Affine bytes) {
-    for (std::int64_t i = 0; i < count && lowering.pytorch(); ++i) {
-      temporaries.push_back(lowering.new_temporary(name, bytes));
-    }
-  };
-  temporary("factor", function.backward_tensors, byte_count(dx));
-  temporary("mask", function.backward_masks, elements);
-  temporary("scalar", function.backward_scalars, element_size(dx.type));
   lowering.emit(function.backward, "backward", {kept, dy}, {dx},
                 {.attributes = kernel_attributes(function),
-                 .temporaries = std::move(temporaries),
-                 .flops = elements * Affine(function.flops)});
+                 .temporaries = temporaries(lowering, function, dx),
+                 .flops = element_count(dx.shape) * Affine(function.flops)});
   lowering.give_input_gradient(0, dx);
 }
 
@@ -227,7 +248,8 @@ OperatorRow rows::unary(std::string_view name) {
           .doc = function->doc,
           .attributes = std::move(attributes),
           .infer = name == "clamp" ? infer_clamp : rules[number],
-          .lowering = {LoweringRules{forward, backward}, LoweringRules{forward, backward}},
+          .lowering = {.stowage = {forward<overwrites_stowage>, backward<one_kernel>},
+                       .pytorch = {forward<overwrites_pytorch>, backward<several_kernels>}},
           .autocast = function->autocast};
 }
 

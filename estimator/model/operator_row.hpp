@@ -4,7 +4,6 @@
 // them. To add an operator, write its row in catalogue/ and list it in catalogue.cpp.
 #pragma once
 
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +57,14 @@ struct LoweringRules {
   bool casts_its_inputs = false;
 };
 
+/// The rules of each kernel set: a set runs the operator by its own, or, where it has none, by
+/// those of `stowage`. So a set that is added names the operators that it runs otherwise. A rule
+/// belongs to its set and does not ask for it; what two rules share is a function that both call.
+struct RulesBySet {
+  LoweringRules stowage;
+  LoweringRules pytorch = {};
+};
+
 struct OperatorRow {
   std::string_view name;  ///< as written in a description: "conv2d"
   std::string_view doc;   ///< one line
@@ -65,7 +72,7 @@ struct OperatorRow {
   int min_inputs = 1;
   int max_inputs = 1;  ///< -1: any number
   InferRule infer = nullptr;
-  std::array<LoweringRules, kernel_set_count> lowering = {};  ///< by KernelSet
+  RulesBySet lowering = {};
   bool is_loss = false;
   /// What autocast does to its inputs and parameters: the rules below see the formats after it.
   AutocastClass autocast = AutocastClass::as_is;
@@ -85,6 +92,7 @@ struct OperatorRow {
 /// The sum of several losses (`loss:` with a list), which no description names.
 [[nodiscard]] const OperatorRow& total_loss_row();
 
+[[nodiscard]] const LoweringRules& rules_of(const OperatorRow& row, KernelSet set);
 [[nodiscard]] AutocastClass autocast_class(const OperatorRow& row, const Attributes& attributes);
 
 }  // namespace stowage

@@ -25,8 +25,7 @@ std::vector<DataType> StepBuilder::formats_read(const Operator& op) const {
   std::vector<DataType> formats;
   formats.reserve(op.inputs.size());
   for (const TensorId input : op.inputs) formats.push_back(model_.tensor(input).type.type);
-  const auto& rules = op.row->lowering[static_cast<std::size_t>(graph_.settings.kernels)];
-  if (rules.casts_its_inputs) return formats;
+  if (rules_of(op).casts_its_inputs) return formats;
   const std::optional<DataType> lower = autocast_type(model_.precision);
   const AutocastClass autocast = autocast_class(*op.row, op.attributes);
   const bool promotes = autocast == AutocastClass::as_is &&

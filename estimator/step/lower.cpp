@@ -73,7 +73,7 @@ Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& setting
   }
   Diagnostics diagnostics;
   for (const Operator& op : model.operators) {
-    if (op.row->lowering[static_cast<std::size_t>(settings.kernels)].forward != nullptr) continue;
+    if (rules_of(*op.row, settings.kernels).forward != nullptr) continue;
     diagnostics.push_back(
         {.message = fmt::format("the kernel set '{}' does not run {} (layer '{}')",
                                 to_string(settings.kernels), op.row->name, op.name),

@@ -19,9 +19,6 @@ bool OperatorLowering::recomputing() const { return builder_.recomputing_; }
 
 const Operator& OperatorLowering::op() const { return builder_.model_.op(id_); }
 
-bool OperatorLowering::pytorch() const {
-  return builder_.graph_.settings.kernels == KernelSet::pytorch;
-}
 bool OperatorLowering::training() const { return builder_.graph_.settings.mode == Mode::train; }
 double OperatorLowering::compute_capability() const {
   return builder_.graph_.settings.compute_capability;

@@ -57,7 +57,6 @@ class OperatorLowering {
 
   [[nodiscard]] const Operator& op() const;
   [[nodiscard]] const Attributes& attributes() const { return op().attributes; }
-  [[nodiscard]] bool pytorch() const;      ///< the kernel set is PyTorch's
   [[nodiscard]] bool training() const;     ///< mode is train
   [[nodiscard]] bool recomputing() const;  ///< a checkpointed region's forward runs again
   /// Of the card whose kernels PyTorch chooses.

@@ -238,7 +238,7 @@ void StepBuilder::run_forward_rule(OperatorId op) {
 }
 
 const LoweringRules& StepBuilder::rules_of(const Operator& op) const {
-  return op.row->lowering[static_cast<std::size_t>(graph_.settings.kernels)];
+  return stowage::rules_of(*op.row, graph_.settings.kernels);
 }
 
 void StepBuilder::record_saved() {

@@ -44,7 +44,7 @@ TEST_CASE("every row is documented, and runs in every kernel set") {
     CHECK(names.insert(row.name).second);
     CHECK(!row.doc.empty());
     CHECK((row.infer != nullptr));
-    for (const LoweringRules& rules : row.lowering) CHECK((rules.forward != nullptr));
+    CHECK((row.lowering.stowage.forward != nullptr));
     std::set<std::string_view> attributes;
     for (const AttributeSpec& spec : row.attributes) {
       CAPTURE(spec.name);

@@ -17,8 +17,8 @@
 #include "cli/workspace_report.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/memory/sized_step.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 #include "estimator/runtime/process_overhead.hpp"
-#include "estimator/step/lower.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 #include "gpu_probe/device/this_host.hpp"
 #include "planner/assemble/proposals.hpp"
@@ -44,7 +44,7 @@ Result<void> set_budget(const PlanningRequest& asked, PlanRequest& request) {
     auto arena = requested_settings(asked.process, request.card);
     if (!arena) return tl::unexpected(arena.error());
     arena->runtime = Runtime::stowage;
-    const auto graph = lower(request.model, request.lowering);
+    const auto graph = lower_step(request.model, request.lowering);
     if (!graph) return tl::unexpected(graph.error());
     request.available = allocator_limit(*graph, request.card, *arena);
     if (request.available <= Bytes()) {
@@ -124,7 +124,7 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
 // What is wrong with the model or the batch is the user's mistake; what is left after this and
 // still finds no plan is a budget that is too small, which is an answer.
 Result<void> check_step(const PlanRequest& request) {
-  auto graph = lower(request.model, request.lowering);
+  auto graph = lower_step(request.model, request.lowering);
   if (!graph) return tl::unexpected(std::move(graph.error()));
   const auto sized =
       size_storages(std::make_shared<const StepGraph>(*std::move(graph)), request.batch);

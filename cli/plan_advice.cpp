@@ -1,8 +1,8 @@
 #include "cli/plan_advice.hpp"
 
 #include "cli/replicas.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 #include "estimator/runtime/process_overhead.hpp"
-#include "estimator/step/lower.hpp"
 
 namespace stowage {
 
@@ -12,7 +12,7 @@ bool can_be_planned(const StepRequest& request, const RequestedStep& requested, 
   const Card& card = requested.card.card;
   const auto chosen = requested_choice(request.wishes, *requested.model, kernels, card);
   if (!chosen) return false;
-  const auto graph = lower(*requested.model, chosen->lowering);
+  const auto graph = lower_step(*requested.model, chosen->lowering);
   if (!graph) return false;
   CheckSettings arena = requested.settings;
   arena.runtime = Runtime::stowage;

@@ -7,8 +7,8 @@
 #include "cli/step_file.hpp"
 #include "cli/step_memory_report.hpp"
 #include "estimator/document/make_document.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 #include "estimator/step/choose_step.hpp"
-#include "estimator/step/lower.hpp"
 
 namespace stowage {
 
@@ -21,7 +21,7 @@ Result<std::shared_ptr<const StepGraph>> described_step(const ModelGraph& model,
   if (!chosen) return tl::unexpected(chosen.error());
   LoweringSettings lowering = chosen->lowering;
   lowering.micro_batches = 1;  // what one batch computes and keeps
-  auto step = lower(model, lowering);
+  auto step = lower_step(model, lowering);
   if (!step) return tl::unexpected(step.error());
   return std::make_shared<const StepGraph>(*std::move(step));
 }

@@ -66,8 +66,8 @@ std::vector<Layer> layers_of(const ModelGraph& model) {
 Result<void> add_costs(const ModelGraph& model, TensorLayout layout, std::vector<Layer>& layers) {
   const bool trains = model.loss.valid();
   const auto step = lower_step(model, {.kernels = KernelSet::pytorch,
-                                  .mode = trains ? Mode::train : Mode::inference,
-                                  .step = {.layout = layout}});
+                                       .mode = trains ? Mode::train : Mode::inference,
+                                       .step = {.layout = layout}});
   if (!step) return tl::unexpected(step.error());
   for (const KernelNode& node : step->nodes) {
     if (!node.op.valid() || node.phase == Phase::backward) continue;

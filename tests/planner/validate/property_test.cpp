@@ -91,8 +91,9 @@ std::vector<Plan> plans_of(const Model& model, std::int64_t percent) {
                   .d2h_bandwidth = 12e9,
                   .link_latency = 1e-5};
   const ResidencyProblem problem = make_problem(
-      size_step(std::make_shared<const StepGraph>(lower_step(request.model, request.lowering).value()),
-                request.batch, source)
+      size_step(
+          std::make_shared<const StepGraph>(lower_step(request.model, request.lowering).value()),
+          request.batch, source)
           .value(),
       Rates{}, {.all_on_gpu = true});
   const Bytes everything = evaluate(problem, all_gpu_placement(problem)).peak;

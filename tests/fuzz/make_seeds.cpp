@@ -1,0 +1,84 @@
+// fuzz_seeds KIND FOLDER: writes seeds for the fuzz targets `plan` and `answers`.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "estimator/model/load_model.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
+#include "gpu_probe/cudnn/answer_file.hpp"
+#include "planner/assemble/proposals.hpp"
+#include "planner/plan/plan_file.hpp"
+
+namespace stowage {
+namespace {
+
+void write(const std::string& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  if (!file.flush()) throw std::runtime_error("cannot write " + path);
+}
+
+PlanRequest request_for(const std::string& model, Bytes budget) {
+  auto found = find_model(model, STOWAGE_SOURCE_DIR "/configs/models");
+  if (!found) throw std::runtime_error(render(found.error()));
+  auto graph = load_model(found->source, found->options);
+  if (!graph) throw std::runtime_error(render(graph.error()));
+  PlanRequest request;
+  request.model = *std::move(graph);
+  request.description = found->source;
+  request.model_options = found->options;
+  request.lowering.optimizer = request.model.optimizer;
+  request.batch = 8;
+  request.card = generic_card(8_GiB);
+  request.host = {.name = "seed", .memory = 8_GiB, .pinned_limit = 4_GiB};
+  request.host.cpu_flops = 1e11;
+  request.host.memory_bandwidth = 2e10;
+  request.budget = budget;
+  request.stowage_version = "seed";
+  return request;
+}
+
+void write_plans(const std::string& folder) {
+  const auto workspaces = rule_workspace_source(8.6);
+  for (const std::string model : {"mlp", "mnist-cnn"}) {
+    for (const Bytes budget : {2_MiB, 4_MiB, 8_MiB, 64_MiB}) {
+      const auto plans =
+          make_plans(request_for(model, budget), *workspaces, {.time_limit_seconds = 0.5});
+      if (!plans) continue;
+      for (const Plan& plan : *plans) {
+        write(fmt::format("{}/{}-{}-{}.yaml", folder, model, budget.count() >> 20, plan.name),
+              write_plan(plan));
+      }
+    }
+  }
+}
+
+void write_answers(const std::string& folder) {
+  for (const int count : {0, 1, 5, 40}) {
+    AnswerFile file{.generation = 3, .circumstances = "asker 1\n", .parts = "1 2 3 /libcudnn\n"};
+    for (int i = 0; i < count; ++i) {
+      const ConvolutionQuery query{.x = {i + 1, 3, 8, 8}, .w = {4, 3, 3, 3}, .y = {i + 1, 4, 6, 6}};
+      file.answers[question_bytes(query)] = {.used = 3,
+                                             .engines = {{"eng1", Bytes(i)}, {"eng0", 0_B}},
+                                             .benchmark = {{"eng7", Bytes(i * i)}}};
+    }
+    write(fmt::format("{}/{}.answers", folder, count), encode_answers(file));
+  }
+}
+
+}  // namespace
+}  // namespace stowage
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fputs("fuzz_seeds plan|answers FOLDER\n", stderr);
+    return 2;
+  }
+  if (std::string_view(argv[1]) == "plan") stowage::write_plans(argv[2]);
+  if (std::string_view(argv[1]) == "answers") stowage::write_answers(argv[2]);
+  return 0;
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets and runs each for SECONDS (default 60): tests/fuzz/run.sh SECONDS [TARGET...]
+# Needs clang with its runtime (Debian: clang libclang-rt-dev). Seeds are the repository's own files;
+# what the fuzzer adds stays in build-fuzz/corpus. An input that fails is kept in build-fuzz/findings,
+# is named, and makes the exit status 1.
+set -euo pipefail
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
+
+seconds=${1:-60}
+shift || true
+targets=("$@")
+[[ ${#targets[@]} -gt 0 ]] || targets=(description plan answers machine alloc_conf)
+
+command -v clang++ >/dev/null || { echo "fuzzing needs clang++" >&2; exit 77; }
+[[ -f build-fuzz/build.ninja ]] || cmake --preset fuzz >/dev/null
+cmake --build build-fuzz --target fuzz_seeds "${targets[@]/#/fuzz_}"
+
+# The seeds of a target, copied into its folder.
+seeds() {
+  case $1 in
+    description) cp -n configs/models/*.yaml tests/bad/*.yaml "$2" ;;
+    plan | answers) build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2" ;;
+    machine) cp -n configs/gpus/*.yaml configs/hosts/*.yaml "$2" ;;
+    *) [[ ! -d tests/fuzz/$1 ]] || cp -n "tests/fuzz/$1"/* "$2" ;;
+  esac
+}
+
+status=0
+for target in "${targets[@]}"; do
+  corpus=build-fuzz/corpus/$target
+  mkdir -p "$corpus" "build-fuzz/findings/$target"
+  seeds "$target" "$corpus"
+  dictionary=()
+  [[ ! -f tests/fuzz/$target.dict ]] || dictionary=(-dict="tests/fuzz/$target.dict")
+  echo "== fuzz_$target, $seconds s, $(find "$corpus" -type f | wc -l) inputs to begin with"
+  if ! "build-fuzz/tests/fuzz/fuzz_$target" "${dictionary[@]}" -max_total_time="$seconds" \
+      -timeout=25 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 -print_funcs=0 \
+      -artifact_prefix="build-fuzz/findings/$target/" "$corpus" >"build-fuzz/$target.log" 2>&1; then
+    status=1
+    echo "fuzz_$target FAILED:"
+    grep -aE 'ERROR|SUMMARY|Test unit written' "build-fuzz/$target.log" || tail -n 5 "build-fuzz/$target.log"
+  fi
+  grep -aE 'stat::number_of_executed_units|stat::new_units_added' "build-fuzz/$target.log" || true
+done
+exit "$status"

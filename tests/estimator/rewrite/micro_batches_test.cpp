@@ -63,10 +63,6 @@ const KernelNode& call(const StepGraph& step, const std::string& name) {
   return *found;
 }
 
-NodeId id_of(const StepGraph& step, const std::string& name) {
-  return NodeId::of(static_cast<std::size_t>(&call(step, name) - step.nodes.data()));
-}
-
 const Storage& storage(const StepGraph& step, const std::string& name) {
   const auto found = std::find_if(step.storages.begin(), step.storages.end(),
                                   [&](const Storage& other) { return other.name == name; });

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/rewrite/lower_step.hpp"
+#include "estimator/document/make_document.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/proposals.hpp"
@@ -72,14 +72,17 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}", render(model ? card.error() : model.error()));
     return 2;
   }
-  PlanRequest request{*model,     source->source, {}, {}, std::stoll(argv[2]),
-                      card->card, usual_host(),   {}, {}, "bench"};
-  request.lowering.optimizer = model->optimizer;
+  const ChosenStep chosen{.lowering = {.optimizer = model->optimizer}};
+  auto document = make_document(*model, chosen, Runtime::stowage, {}, step_alone);
+  if (!document) return 2;
+  PlanRequest request{.document = *std::move(document),
+                      .description = source->source,
+                      .batch = std::stoll(argv[2]),
+                      .card = card->card,
+                      .host = usual_host(),
+                      .stowage_version = "bench"};
   auto workspaces = rule_workspace_source(8.6);
-  const auto graph = lower_step(*model, request.lowering);
-  if (!graph) return 2;
-  const auto step =
-      size_step(std::make_shared<const StepGraph>(*graph), request.batch, *workspaces);
+  const auto step = size_step(request.document.graph, request.batch, *workspaces);
   if (!step) return 2;
   const auto rates = make_rates(request.card, request.host);
   const auto problem = make_problem(*step, rates, {});

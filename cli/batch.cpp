@@ -136,9 +136,10 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
 
 Result<Answer> run_batch(const BatchRequest& request) {
   const Progress progress("searching for the largest batch");
-  const auto requested = requested_step(
-      request.step, {.document = {.costs = false, .result_bytes = false, .evaluation = false},
-                     .accumulating = request.global_batch.has_value()});
+  const auto requested_gpu = requested_card(request.card);
+  if (!requested_gpu) return tl::unexpected(requested_gpu.error());
+  const Card& card = requested_gpu->card;
+  const auto requested = requested_step(request.step, *requested_gpu, step_alone);
   if (!requested) return tl::unexpected(requested.error());
   const StepDocument& document = requested->document;
   if (document.fixed_batch) {
@@ -148,22 +149,20 @@ Result<Answer> run_batch(const BatchRequest& request) {
   }
   const ToldStep told = told_step(document);
   const CheckSettings& settings = requested->settings;
-  const Card& card = requested->card.card;
   CudnnWorkspaceSource cudnn(card, answer_folder(request.step.keep_answers));
   RuntimeWorkspaceSource workspaces(cudnn, settings.runtime);
   BatchSettings search{
       .check = settings, .margin = request.margin, .global_batch = request.global_batch};
   const std::int64_t replicas = replica_count(settings);
   if (search.global_batch) {
-    if (requested->accumulating == nullptr) {
-      return failure(command_line_error(
-          "--global-batch: the step file is of one micro-batch, and accumulating takes two",
-          "write it with stowage lower --accumulation 2"));
-    }
-    search.accumulating = requested->accumulating;
+    auto accumulating = accumulating_step(document);
+    if (!accumulating) return tl::unexpected(std::move(accumulating.error()));
+    search.accumulating = *std::move(accumulating);
   }
+  const auto graph = sizing_step(document);
+  if (!graph) return tl::unexpected(graph.error());
   const auto report =
-      find_batch(document.graph, card, search, workspaces).map([&](BatchReport of_a_replica) {
+      find_batch(*graph, card, search, workspaces).map([&](BatchReport of_a_replica) {
         return of_all_replicas(std::move(of_a_replica), replicas);
       });
   if (!report) return tl::unexpected(report.error());
@@ -171,7 +170,7 @@ Result<Answer> run_batch(const BatchRequest& request) {
   Answer answer;
   answer.exit_code = report->largest > 0 ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
-  out.notes = notes_of(*requested);
+  out.notes = notes_of(*requested, *requested_gpu);
   std::ranges::move(cudnn_notes(cudnn), std::back_inserter(out.notes));
   out.json = json_of(*report, card, settings);
   out.json.emplace_back("settings",

@@ -27,7 +27,7 @@ bool depends_on_batch(const CheckReport& report) {
 }
 
 // Of a step that does not fit: the batch that does, and the plan by which this one may run.
-void advise(const CheckRequest& request, const RequestedStep& requested,
+void advise(const CheckRequest& request, const RequestedStep& requested, const Card& card,
             const LargestBatch& largest, Report& out) {
   const TypedWords& typed = request.step.typed;
   Json::Object lines;
@@ -41,7 +41,7 @@ void advise(const CheckRequest& request, const RequestedStep& requested,
   } else if (largest.is_proven) {
     out.say("  not even a batch of 1 fits");
   }
-  if (const auto line = plan_advice(request.step, requested)) {
+  if (const auto line = plan_advice(request.step, requested, card)) {
     out.say(fmt::format("  it may run with part of it on the host: {}", *line));
     lines.emplace_back("plan", *line);
   }
@@ -52,7 +52,7 @@ void advise(const CheckRequest& request, const RequestedStep& requested,
 
 /// The same model, evaluated in the process that trains.
 Result<std::optional<EvaluationReport>> evaluate(std::optional<std::int64_t> batch,
-                                                 const RequestedStep& requested,
+                                                 const RequestedStep& requested, const Card& card,
                                                  const SizedStep& training,
                                                  WorkspaceSource& workspaces) {
   if (!batch) return std::optional<EvaluationReport>();
@@ -66,8 +66,8 @@ Result<std::optional<EvaluationReport>> evaluate(std::optional<std::int64_t> bat
   if (auto served = check_batch(requested.document, *batch, "--eval-batch"); !served) {
     return tl::unexpected(std::move(served.error()));
   }
-  auto report = check_evaluation(training, requested.document.evaluation, *batch,
-                                 requested.card.card, requested.settings, workspaces);
+  auto report = check_evaluation(training, requested.document.evaluation, *batch, card,
+                                 requested.settings, workspaces);
   if (!report) return tl::unexpected(std::move(report.error()));
   return std::optional<EvaluationReport>(*std::move(report));
 }
@@ -94,10 +94,13 @@ std::string say_evaluation(const EvaluationReport& evaluation) {
 
 Result<Answer> run_check(const CheckRequest& request) {
   const Progress progress("sizing the step");
-  const auto requested =
-      requested_step(request.step, {.document = {.costs = false,
-                                                 .result_bytes = request.rule_of_thumb,
-                                                 .evaluation = request.eval_batch.has_value()}});
+  const auto requested_gpu = requested_card(request.card);
+  if (!requested_gpu) return tl::unexpected(requested_gpu.error());
+  const Card& card = requested_gpu->card;
+  const auto requested = requested_step(request.step, *requested_gpu,
+                                        {.costs = false,
+                                         .result_bytes = request.rule_of_thumb,
+                                         .evaluation = request.eval_batch.has_value()});
   if (!requested) return tl::unexpected(requested.error());
   const StepDocument& document = requested->document;
   const std::int64_t batch = request.batch.value_or(document.batch.value_or(1));
@@ -106,12 +109,13 @@ Result<Answer> run_check(const CheckRequest& request) {
   }
   const ToldStep told = told_step(document);
   const CheckSettings& settings = requested->settings;
-  const Card& card = requested->card.card;
   CudnnWorkspaceSource cudnn(card, answer_folder(request.step.keep_answers));
   RuntimeWorkspaceSource workspaces(cudnn, settings.runtime);
-  const auto step = size_step(document.graph, replica_batch(batch, settings), workspaces);
+  const auto graph = sizing_step(document);
+  if (!graph) return tl::unexpected(graph.error());
+  const auto step = size_step(*graph, replica_batch(batch, settings), workspaces);
   if (!step) return tl::unexpected(step.error());
-  const auto evaluation = evaluate(request.eval_batch, *requested, *step, workspaces);
+  const auto evaluation = evaluate(request.eval_batch, *requested, card, *step, workspaces);
   if (!evaluation) return tl::unexpected(evaluation.error());
   const CheckReport training = check(*step, card, settings);
   const CheckReport report = *evaluation ? with_evaluation(training, **evaluation) : training;
@@ -119,7 +123,7 @@ Result<Answer> run_check(const CheckRequest& request) {
   Answer answer;
   answer.exit_code = report.fits ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
-  out.notes = notes_of(*requested);
+  out.notes = notes_of(*requested, *requested_gpu);
   std::ranges::move(cudnn_notes(cudnn), std::back_inserter(out.notes));
   out.json = check_json(report, card);
   out.json.emplace_back("settings", settings_json(told, batch, to_string(settings.runtime)));
@@ -171,10 +175,10 @@ Result<Answer> run_check(const CheckRequest& request) {
     out.json.emplace_back("evaluation", evaluation_json(**evaluation));
   }
   if (!training.fits && depends_on_batch(training) && !document.fixed_batch) {
-    auto largest = look_for_largest(document.graph, card, settings, workspaces);
+    auto largest = look_for_largest(*graph, card, settings, workspaces);
     if (!largest) return tl::unexpected(largest.error());
     largest->batch *= replica_count(settings);
-    advise(request, *requested, *largest, out);
+    advise(request, *requested, card, *largest, out);
   }
   return answer;
 }

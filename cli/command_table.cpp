@@ -93,11 +93,12 @@ const std::vector<CommandSpec>& table() {
        .run = answered<read_batch_request, run_batch>},
       {.name = "lower",
        .summary = "the step as a document that stands by itself",
-       .details = "Writes the step of the model under a runtime as a step file: its kernels and "
-                  "storages with sizes for any batch, its settings, its layers and, where it "
-                  "trains, the evaluation beside it. check, batch and summary take the file in "
-                  "place of the model and answer the same; docs/step-file.md has the format. "
-                  "--batch is remembered as the one to size it at where no other is given.",
+       .details =
+           "Writes the step of the model under a runtime as a step file: its kernels and "
+           "storages with sizes for any batch, its settings, its layers and, where it "
+           "trains, the evaluation beside it. check, batch, summary and plan take the file in "
+           "place of the model and answer the same; docs/step-file.md has the format. "
+           "--batch is remembered as the one to size it at where no other is given.",
        .positionals = {model_positional},
        .options = {"runtime",
                    "gpu",

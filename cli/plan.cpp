@@ -13,11 +13,11 @@
 #include "cli/progress.hpp"
 #include "cli/requested_step.hpp"
 #include "cli/signals.hpp"
+#include "cli/step_file.hpp"
 #include "cli/version.hpp"
 #include "cli/workspace_report.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/memory/sized_step.hpp"
-#include "estimator/rewrite/lower_step.hpp"
 #include "estimator/runtime/process_overhead.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 #include "gpu_probe/device/this_host.hpp"
@@ -38,15 +38,29 @@ struct PreparedPlan {
   void note(const Diagnostics& more) { notes.insert(notes.end(), more.begin(), more.end()); }
 };
 
+// Options that only PyTorch's runtime has: a plan that we run ourselves would ignore them.
+Result<void> check_settings_of_pytorch(const StepRequest& asked) {
+  if (kernel_set_of(asked.process.runtime) == KernelSet::pytorch) return {};
+  const ConvolutionSettings& given = asked.wishes.convolutions;
+  const std::pair<bool, std::string_view> settings[] = {{asked.given.tf32, "tf32"},
+                                                        {given.deterministic, "deterministic"},
+                                                        {given.benchmark, "cudnn-benchmark"}};
+  for (const auto& [is_given, name] : settings) {
+    if (!is_given) continue;
+    return failure(command_line_error(
+        fmt::format("--{} is a setting of PyTorch's, and this plan is for our own executor", name),
+        "add --runtime pytorch"));
+  }
+  return {};
+}
+
 // The arena's share of the card, and of that the budget.
-Result<void> set_budget(const PlanningRequest& asked, PlanRequest& request) {
+Result<void> set_budget(const PlanningRequest& asked, const RequestedStep& step,
+                        PlanRequest& request) {
   if (asked.card) {
-    auto arena = requested_settings(asked.process, request.card);
-    if (!arena) return tl::unexpected(arena.error());
-    arena->runtime = Runtime::stowage;
-    const auto graph = lower_step(request.model, request.lowering);
-    if (!graph) return tl::unexpected(graph.error());
-    request.available = allocator_limit(*graph, request.card, *arena);
+    CheckSettings arena = step.settings;
+    arena.runtime = Runtime::stowage;
+    request.available = allocator_limit(*request.document.graph, request.card, arena);
     if (request.available <= Bytes()) {
       return failure(
           fmt::format("{} has nothing left for an arena: {} of CUDA total, less the "
@@ -70,64 +84,83 @@ Result<Host> requested_host(const std::string& file) {
   return load_host(std::move(*source));
 }
 
-Result<void> set_card(const PlanningRequest& asked, PreparedPlan& prepared) {
-  if (!asked.card) {
-    prepared.request.card = generic_card(*asked.budget);
-    prepared.note("no card was named: times are those of a generic card with an RTX 3090's rates");
-    return {};
-  }
-  auto card = requested_card(*asked.card);
-  if (!card) return tl::unexpected(std::move(card.error()));
-  prepared.request.card = std::move(card->card);
-  prepared.note(card->notes);
-  return {};
+Result<RequestedCard> planned_card(const PlanningRequest& asked) {
+  if (asked.card) return requested_card(*asked.card);
+  return RequestedCard{
+      .card = generic_card(*asked.budget),
+      .is_assumed = true,
+      .notes = {{.severity = Severity::note,
+                 .message = "no card was named: times are those of a generic card with an RTX "
+                            "3090's rates"}}};
 }
 
-Result<void> set_lowering(const PlanningRequest& asked, const ModelGraph& model,
-                          PreparedPlan& prepared) {
-  auto chosen = requested_choice(asked.wishes, model, asked.kernels, prepared.request.card);
-  if (!chosen) return tl::unexpected(std::move(chosen.error()));
-  prepared.note(chosen->warnings);
-  if (chosen->accumulation > 1) {
-    prepared.note(
-        fmt::format("the description accumulates {} micro-batches; the plan is of a step of one",
-                    grouped_digits(chosen->accumulation)));
-    chosen->lowering.micro_batches = 1;
+// The whole step's batch: --batch, a step file's own, or 1.
+Result<std::int64_t> planned_batch(const PlanningRequest& asked, const StepDocument& document) {
+  const std::int64_t parts = document.graph->settings.micro_batches;
+  if (!asked.batch) return document.batch.value_or(1) * parts;
+  if (*asked.batch % parts != 0) {
+    return failure(command_line_error(
+        fmt::format("--batch {}: the step's {} micro-batches cannot share it equally",
+                    grouped_digits(*asked.batch), grouped_digits(parts))));
   }
-  prepared.request.lowering = std::move(chosen->lowering);
-  return {};
+  if (auto served = check_batch(document, *asked.batch / parts, "--batch"); !served) {
+    return tl::unexpected(std::move(served.error()));
+  }
+  return *asked.batch;
 }
 
 Result<PreparedPlan> prepare(const PlanningRequest& asked) {
-  auto model = requested_model(asked.model);
-  if (!model) return tl::unexpected(std::move(model.error()));
+  auto card = planned_card(asked);
+  if (!card) return tl::unexpected(std::move(card.error()));
+  const auto step = requested_step(asked.step, *card, step_alone);
+  if (!step) return tl::unexpected(step.error());
+  if (step->model) {
+    if (auto served = check_settings_of_pytorch(asked.step); !served) {
+      return tl::unexpected(std::move(served.error()));
+    }
+  }
   PreparedPlan prepared;
-  prepared.note(model->graph.warnings);
-  if (auto card = set_card(asked, prepared); !card) return tl::unexpected(card.error());
-  if (auto lowering = set_lowering(asked, model->graph, prepared); !lowering) {
-    return tl::unexpected(lowering.error());
+  prepared.note(step->document.warnings);
+  prepared.note(card->notes);
+  if (step->document.accumulation > step->document.graph->settings.micro_batches) {
+    prepared.note(fmt::format("the {} accumulates {} micro-batches; the plan is of a step of {}",
+                              step->model ? "description" : "step's file",
+                              grouped_digits(step->document.accumulation),
+                              step->document.graph->settings.micro_batches == 1
+                                  ? std::string("one")
+                                  : grouped_digits(step->document.graph->settings.micro_batches)));
   }
   auto host = requested_host(asked.host);
   if (!host) return tl::unexpected(std::move(host.error()));
+  const auto batch = planned_batch(asked, step->document);
+  if (!batch) return tl::unexpected(batch.error());
 
   PlanRequest& request = prepared.request;
-  request.host = std::move(*host);
-  request.batch = asked.batch;
-  request.model = std::move(model->graph);
-  request.description = std::move(model->source);
-  request.model_options = std::move(model->options);
+  request.card = std::move(card->card);
+  if (card->is_assumed) {
+    request.card.compute_capability = step->document.graph->settings.compute_capability;
+  }
+  request.host = *std::move(host);
+  request.batch = *batch;
+  request.document = step->document;
+  request.document.accumulation = 1;
   request.stowage_version = program_version;
-  if (auto budget = set_budget(asked, request); !budget) return tl::unexpected(budget.error());
+  if (step->model) {
+    request.document.written_by = fmt::format("stowage {}", program_version);
+    request.description = step->model->source;
+    request.model_options = step->model->options;
+  }
+  if (auto budget = set_budget(asked, *step, request); !budget) {
+    return tl::unexpected(budget.error());
+  }
   return prepared;
 }
 
-// What is wrong with the model or the batch is the user's mistake; what is left after this and
+// What is wrong with the step or the batch is the user's mistake; what is left after this and
 // still finds no plan is a budget that is too small, which is an answer.
 Result<void> check_step(const PlanRequest& request) {
-  auto graph = lower_step(request.model, request.lowering);
-  if (!graph) return tl::unexpected(std::move(graph.error()));
-  const auto sized =
-      size_storages(std::make_shared<const StepGraph>(*std::move(graph)), request.batch);
+  const auto& graph = request.document.graph;
+  const auto sized = size_storages(graph, request.batch / graph->settings.micro_batches);
   if (!sized) return tl::unexpected(sized.error());
   return {};
 }
@@ -203,7 +236,7 @@ Result<Answer> run_planning(const PlanningRequest& request) {
     file.emplace(std::move(*opened));
   }
 
-  CudnnWorkspaceSource workspaces(prepared->request.card, answer_folder(request.keep_answers));
+  CudnnWorkspaceSource workspaces(prepared->request.card, answer_folder(request.step.keep_answers));
   std::optional<StoppableSearch> search(std::in_place);
   const auto has_plan = [&] {
     search->has_result();

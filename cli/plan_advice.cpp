@@ -8,31 +8,41 @@ namespace stowage {
 
 namespace {
 
-bool can_be_planned(const StepRequest& request, const RequestedStep& requested, KernelSet kernels) {
-  const Card& card = requested.card.card;
-  const auto chosen = requested_choice(request.wishes, *requested.model, kernels, card);
-  if (!chosen) return false;
-  const auto graph = lower_step(*requested.model, chosen->lowering);
-  if (!graph) return false;
+bool leaves_an_arena(const StepGraph& graph, const RequestedStep& requested, const Card& card) {
   CheckSettings arena = requested.settings;
   arena.runtime = Runtime::stowage;
-  return allocator_limit(*graph, card, arena) > Bytes();
+  return allocator_limit(graph, card, arena) > Bytes();
+}
+
+bool can_be_planned(const StepRequest& request, const RequestedStep& requested, const Card& card,
+                    KernelSet kernels) {
+  const ModelGraph& model = requested.model->graph;
+  const auto chosen = requested_choice(request.wishes, model, kernels, card);
+  if (!chosen) return false;
+  const auto graph = lower_step(model, chosen->lowering);
+  return graph && leaves_an_arena(*graph, requested, card);
 }
 
 }  // namespace
 
-std::optional<std::string> plan_advice(const StepRequest& request, const RequestedStep& requested) {
+std::optional<std::string> plan_advice(const StepRequest& request, const RequestedStep& requested,
+                                       const Card& card) {
   const StepDocument& document = requested.document;
-  if (!requested.model || document.graph->settings.parallel.is_parallel() ||
-      document.accumulation > 1 || replica_count(requested.settings) > 1) {
+  const LoweringSettings& made_for = document.graph->settings;
+  if (made_for.parallel.is_parallel() || document.accumulation > 1 || made_for.micro_batches > 1 ||
+      replica_count(requested.settings) > 1) {
     return std::nullopt;
   }
-  if (can_be_planned(request, requested, KernelSet::stowage)) {
+  if (!requested.model) {
+    if (!leaves_an_arena(*document.graph, requested, card)) return std::nullopt;
+    return advice(request.typed, "plan", {.drop = {"runtime"}});
+  }
+  if (can_be_planned(request, requested, card, KernelSet::stowage)) {
     return advice(
         request.typed, "plan",
         {.drop = {"runtime", "pytorch-version", "tf32", "deterministic", "cudnn-benchmark"}});
   }
-  if (can_be_planned(request, requested, KernelSet::pytorch)) {
+  if (can_be_planned(request, requested, card, KernelSet::pytorch)) {
     return advice(request.typed, "plan", {.set = {{"runtime", "pytorch"}}});
   }
   return std::nullopt;

@@ -8,9 +8,10 @@
 
 namespace stowage {
 
-/// nullopt: no plan is made for such a step (a step file, several GPUs, accumulated gradients,
-/// settings that neither kernel set serves), or the card leaves no room for an arena.
+/// nullopt: no plan is made for such a step (several GPUs, accumulated gradients, settings that
+/// neither kernel set serves), or the card leaves no room for an arena.
 [[nodiscard]] std::optional<std::string> plan_advice(const StepRequest& request,
-                                                     const RequestedStep& requested);
+                                                     const RequestedStep& requested,
+                                                     const Card& card);
 
 }  // namespace stowage

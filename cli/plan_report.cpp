@@ -113,8 +113,8 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
   Report& out = answer.report;
   Json::Array rows;
   for (std::size_t i = 0; i < plans.size(); ++i) rows.push_back(plan_json(plans[i], proofs[i]));
-  const std::string_view runtime = to_string(request.lowering.kernels);
-  const ToldStep step = told_step(request.model, request.lowering, request.model_options.seq);
+  const ToldStep step = told_step(request.document);
+  const std::string_view runtime = to_string(step.lowering.kernels);
   // A budget alone is the arena's size and says nothing of a card's.
   const bool has_card = request.available > Bytes();
   out.json = {

@@ -130,19 +130,16 @@ std::optional<Diagnostic> contradicting_extension(const Arguments& arguments) {
   return std::nullopt;
 }
 
-Result<StepRequest> read_step(const Arguments& arguments) {
+Result<StepRequest> read_step(const Arguments& arguments, Runtime usual) {
   auto model = read_model(arguments);
   if (!model) return tl::unexpected(std::move(model.error()));
-  auto card = read_card(arguments, model->configs);
-  if (!card) return tl::unexpected(std::move(card.error()));
-  auto process = read_process_request(arguments, Runtime::pytorch);
+  auto process = read_process_request(arguments, usual);
   if (!process) return tl::unexpected(std::move(process.error()));
   StepWishes wishes = read_wishes(arguments);
   if (auto served = check_layout(process->runtime, wishes); !served) {
     return tl::unexpected(std::move(served.error()));
   }
   return StepRequest{.model = *std::move(model),
-                     .card = *std::move(card),
                      .wishes = std::move(wishes),
                      .process = *std::move(process),
                      .given = {.runtime = arguments.given("runtime"),
@@ -153,27 +150,20 @@ Result<StepRequest> read_step(const Arguments& arguments) {
                      .typed = arguments.typed()};
 }
 
-// Options that only PyTorch's runtime has: a plan that we run ourselves would ignore them.
-Result<KernelSet> read_planned_kernels(const Arguments& arguments, Runtime runtime) {
-  if (runtime == Runtime::pytorch) return KernelSet::pytorch;
-  if (runtime != Runtime::stowage) {
-    return failure(command_line_error(
-        fmt::format("--runtime {}: a plan is made for stowage or pytorch", to_string(runtime))));
-  }
-  for (const std::string_view name : {"tf32", "deterministic", "cudnn-benchmark"}) {
-    if (!arguments.given(name)) continue;
-    return failure(command_line_error(
-        fmt::format("--{} is a setting of PyTorch's, and this plan is for our own executor", name),
-        "add --runtime pytorch"));
-  }
-  return KernelSet::stowage;
+std::optional<Diagnostic> unplanned_runtime(Runtime runtime) {
+  if (runtime == Runtime::pytorch || runtime == Runtime::stowage) return std::nullopt;
+  return command_line_error(
+      fmt::format("--runtime {}: a plan is made for stowage or pytorch", to_string(runtime)));
 }
 
 }  // namespace
 
 Result<CheckRequest> read_check_request(const Arguments& arguments) {
-  return read_step(arguments).map([&](StepRequest step) {
-    return CheckRequest{.step = std::move(step),
+  auto step = read_step(arguments, Runtime::pytorch);
+  if (!step) return tl::unexpected(std::move(step.error()));
+  return read_card(arguments, step->model.configs).map([&](CardRequest card) {
+    return CheckRequest{.step = *std::move(step),
+                        .card = std::move(card),
                         .batch = given_batch(arguments),
                         .eval_batch = arguments.integer("eval-batch"),
                         .rule_of_thumb = arguments.flag("rule-of-thumb"),
@@ -182,9 +172,12 @@ Result<CheckRequest> read_check_request(const Arguments& arguments) {
 }
 
 Result<BatchRequest> read_batch_request(const Arguments& arguments) {
-  auto step = read_step(arguments);
+  auto step = read_step(arguments, Runtime::pytorch);
   if (!step) return tl::unexpected(std::move(step.error()));
+  auto card = read_card(arguments, step->model.configs);
+  if (!card) return tl::unexpected(std::move(card.error()));
   BatchRequest request{.step = *std::move(step),
+                       .card = *std::move(card),
                        .margin = arguments.size("margin"),
                        .global_batch = arguments.integer("global-batch")};
   const std::int64_t gpus = request.step.wishes.parallel.gpus;
@@ -223,31 +216,23 @@ Result<LowerRequest> read_lower_request(const Arguments& arguments) {
 }
 
 Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
-  auto model = read_model(arguments);
-  if (!model) return tl::unexpected(std::move(model.error()));
-  auto process = read_process_request(arguments, Runtime::stowage);
-  if (!process) return tl::unexpected(std::move(process.error()));
-  const auto kernels = read_planned_kernels(arguments, process->runtime);
-  if (!kernels) return tl::unexpected(kernels.error());
-  PlanningRequest request{.model = *std::move(model),
-                          .wishes = read_wishes(arguments),
-                          .kernels = *kernels,
-                          .process = *std::move(process),
-                          .keep_answers = !arguments.flag("no-cache"),
-                          .batch = arguments.integer("batch").value_or(1),
+  auto step = read_step(arguments, Runtime::stowage);
+  if (!step) return tl::unexpected(std::move(step.error()));
+  if (auto mistake = unplanned_runtime(step->process.runtime)) return failure(*std::move(mistake));
+  PlanningRequest request{.step = *std::move(step),
+                          .batch = given_batch(arguments),
                           .budget = arguments.size("budget"),
                           .host = text_or_empty(arguments, "host"),
                           .choice = text_or_empty(arguments, "choose"),
                           .time_limit_seconds = *arguments.number("time-limit"),
                           .run_on_host = arguments.flag("validate"),
-                          .output = text_or_empty(arguments, "output"),
-                          .typed = arguments.typed()};
+                          .output = text_or_empty(arguments, "output")};
   if (!arguments.given("gpu") && !arguments.given("gpu-memory")) {
     if (request.budget) return request;
     return failure(command_line_error("a plan needs --gpu NAME, --gpu-memory SIZE or --budget SIZE",
                                       "stowage gpus lists the names"));
   }
-  auto card = read_card(arguments, request.model.configs);
+  auto card = read_card(arguments, request.step.model.configs);
   if (!card) return tl::unexpected(std::move(card.error()));
   request.card = *std::move(card);
   return request;

@@ -2,7 +2,8 @@
 // names of options.
 //
 // A request holds what its user said, and no more: what was left open stays empty (or is the
-// option's default). resolve.hpp makes of it the model, the card and the step that it means.
+// option's default). requested_step.hpp makes of it the model, the card and the
+// step that it means.
 #pragma once
 
 #include <cstdint>
@@ -58,10 +59,9 @@ struct GivenUsuals {
   bool runtime = false, gpus = false, zero = false, tf32 = false;
 };
 
-/// What sizing a step takes: a model, a card, a step of the model, a process on the card.
+/// A step of a model and the process that runs it; the card stands beside it.
 struct StepRequest {
   ModelRequest model;
-  CardRequest card;
   StepWishes wishes;  ///< without the kernel set and the compute capability, which follow
   ProcessRequest process;
   GivenUsuals given;
@@ -71,6 +71,7 @@ struct StepRequest {
 
 struct CheckRequest {
   StepRequest step;
+  CardRequest card;
   std::optional<std::int64_t> batch;  ///< absent: a step file's own, or 1
   std::optional<std::int64_t> eval_batch;
   bool rule_of_thumb = false;
@@ -79,6 +80,7 @@ struct CheckRequest {
 
 struct BatchRequest {
   StepRequest step;
+  CardRequest card;
   std::optional<Bytes> margin;  ///< that the recommended batch leaves
   std::optional<std::int64_t> global_batch;
 };
@@ -93,20 +95,15 @@ struct LowerRequest {
 };
 
 struct PlanningRequest {
-  ModelRequest model;
-  std::optional<CardRequest> card;  ///< absent: `budget` is given
-  StepWishes wishes;                ///< as StepRequest's
-  KernelSet kernels = KernelSet::stowage;
-  ProcessRequest process;
-  bool keep_answers = true;
-  std::int64_t batch = 1;
+  StepRequest step;                   ///< its runtime: stowage or pytorch
+  std::optional<CardRequest> card;    ///< absent: `budget` is given
+  std::optional<std::int64_t> batch;  ///< of the whole step; absent: a step file's own, or 1
   std::optional<Bytes> budget;
   std::string host;    ///< a file; empty: this machine
   std::string choice;  ///< a proposal's name; empty: the fastest that changes nothing
   double time_limit_seconds = 10;
   bool run_on_host = false;
   std::string output;  ///< a file, "-" for stdout; empty: nowhere
-  TypedWords typed;    ///< to be repeated in advice
 };
 
 enum class RunOn { host, cuda };

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "cli/arguments.hpp"
 #include "cli/file_kind.hpp"
 #include "cli/step_file.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
-#include "estimator/rewrite/lower_step.hpp"
+#include "estimator/rewrite/micro_batches.hpp"
 #include "gpu_probe/cudnn/answer_cache.hpp"
 
 namespace stowage {
@@ -85,7 +88,7 @@ Result<RequestedModel> requested_model(const ModelRequest& request) {
   if (is_step_file(found->source->text)) {
     return failure(Diagnostic{.message = "this is a step, and a description is wanted here",
                               .span = {.source = found->source},
-                              .hint = "stowage check, batch and summary take a step's file"});
+                              .hint = "stowage check, batch, summary and plan take a step's file"});
   }
   return loaded_model(*std::move(found), request);
 }
@@ -132,69 +135,65 @@ Result<CheckSettings> requested_settings(const ProcessRequest& request, const Ca
 namespace {
 
 Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& request,
-                                   RequestedCard card) {
+                                   const RequestedCard& card) {
   auto document = read_step(std::move(source));
   if (!document) return tl::unexpected(std::move(document.error()));
-  if (Diagnostics found = contradictions(*document, request, card.card); !found.empty()) {
-    return tl::unexpected(std::move(found));
+  Diagnostics found = contradictions(*document, request);
+  if (!card.is_assumed) {
+    std::ranges::move(contradictions(*document, card.card), std::back_inserter(found));
   }
+  if (!found.empty()) return tl::unexpected(std::move(found));
   ProcessRequest process = request.process;
   if (!request.given.runtime) process.runtime = document->runtime;
-  auto settings = requested_settings(process, card.card);
-  if (!settings) return tl::unexpected(std::move(settings.error()));
-  const bool accumulates = document->graph->settings.micro_batches > 1;
-  auto accumulating = accumulates ? document->graph : nullptr;
-  return RequestedStep{*std::move(document), std::move(accumulating), std::move(card),
-                       *std::move(settings), nullptr};
-}
-
-Result<std::shared_ptr<const StepGraph>> accumulating_step(const ModelGraph& model,
-                                                           LoweringSettings lowering) {
-  lowering.micro_batches = 2;
-  auto graph = lower_step(model, lowering);
-  if (!graph) return tl::unexpected(std::move(graph.error()));
-  return std::make_shared<const StepGraph>(*std::move(graph));
+  return requested_settings(process, card.card).map([&](CheckSettings settings) {
+    return RequestedStep{*std::move(document), std::move(settings), nullptr};
+  });
 }
 
 Result<RequestedStep> step_of_model(FoundModel found, const StepRequest& request,
-                                    const WantedParts& parts, RequestedCard card) {
-  const auto model = loaded_model(std::move(found), request.model);
-  if (!model) return tl::unexpected(model.error());
-  auto settings = requested_settings(request.process, card.card);
+                                    const DocumentParts& parts, const Card& card) {
+  auto model = loaded_model(std::move(found), request.model);
+  if (!model) return tl::unexpected(std::move(model.error()));
+  auto settings = requested_settings(request.process, card);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   const auto chosen =
-      requested_choice(request.wishes, model->graph, kernel_set_of(settings->runtime), card.card);
+      requested_choice(request.wishes, model->graph, kernel_set_of(settings->runtime), card);
   if (!chosen) return tl::unexpected(chosen.error());
   auto document =
-      make_document(model->graph, *chosen, settings->runtime, model->options.seq, parts.document);
+      make_document(model->graph, *chosen, settings->runtime, model->options.seq, parts);
   if (!document) return tl::unexpected(std::move(document.error()));
-  RequestedStep step{*std::move(document), nullptr, std::move(card), *std::move(settings),
-                     std::make_shared<const ModelGraph>(model->graph)};
-  if (parts.accumulating) {
-    auto accumulating = accumulating_step(model->graph, chosen->lowering);
-    if (!accumulating) return tl::unexpected(std::move(accumulating.error()));
-    step.accumulating = *std::move(accumulating);
-  }
-  return step;
+  return RequestedStep{*std::move(document), *std::move(settings),
+                       std::make_shared<const RequestedModel>(*std::move(model))};
 }
 
 }  // namespace
 
-Result<RequestedStep> requested_step(const StepRequest& request, const WantedParts& parts) {
+Result<RequestedStep> requested_step(const StepRequest& request, const RequestedCard& card,
+                                     const DocumentParts& parts) {
   auto found = find_model(request.model.source, request.model.configs.models());
   if (!found) return tl::unexpected(std::move(found.error()));
-  auto card = requested_card(request.card);
-  if (!card) return tl::unexpected(std::move(card.error()));
   if (is_step_file(found->source->text)) {
-    return step_of_file(std::move(found->source), request, *std::move(card));
+    return step_of_file(std::move(found->source), request, card);
   }
-  return step_of_model(*std::move(found), request, parts, *std::move(card));
+  return step_of_model(*std::move(found), request, parts, card.card);
 }
 
-Diagnostics notes_of(const RequestedStep& step) {
+Diagnostics notes_of(const RequestedStep& step, const RequestedCard& card) {
   Diagnostics notes = step.document.warnings;
-  notes.insert(notes.end(), step.card.notes.begin(), step.card.notes.end());
+  notes.insert(notes.end(), card.notes.begin(), card.notes.end());
   return notes;
+}
+
+Result<SharedGraph> accumulating_step(const StepDocument& document) {
+  if (document.graph->settings.micro_batches > 1) return document.graph;
+  return with_micro_batches(*document.graph, 2).map([](StepGraph&& graph) {
+    return std::make_shared<const StepGraph>(std::move(graph));
+  });
+}
+
+Result<SharedGraph> sizing_step(const StepDocument& document) {
+  if (document.accumulation == 1) return document.graph;
+  return accumulating_step(document);
 }
 
 std::string answer_folder(bool keep_answers) { return keep_answers ? default_answer_folder() : ""; }

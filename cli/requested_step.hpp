@@ -2,7 +2,7 @@
 //
 //   ModelRequest -> RequestedModel    CardRequest -> RequestedCard
 //   ProcessRequest, Card -> CheckSettings
-//   StepRequest -> RequestedStep, all of the above with the step's graph
+//   StepRequest, Card -> RequestedStep, which is the document of a step
 #pragma once
 
 #include <memory>
@@ -27,7 +27,8 @@ struct RequestedModel {
 
 struct RequestedCard {
   Card card;
-  Diagnostics notes;  ///< what was assumed
+  bool is_assumed = false;  ///< nobody named one: it is what a step's file was made for
+  Diagnostics notes;        ///< what was assumed
 };
 /// A catalogue's card, or a generic one, as its calibration has it.
 [[nodiscard]] Result<RequestedCard> requested_card(const CardRequest& request);
@@ -43,23 +44,24 @@ struct RequestedCard {
 /// The document of a step: of its file, or made of a model.
 struct RequestedStep {
   StepDocument document;
-  /// The step of two micro-batches, from which on all are alike; null: not asked for, or a step
-  /// file of one.
-  std::shared_ptr<const StepGraph> accumulating;
-  RequestedCard card;
   CheckSettings settings;
-  std::shared_ptr<const ModelGraph> model;  ///< null: of a step file
-};
-struct WantedParts {
-  DocumentParts document;
-  bool accumulating = false;
+  /// What the document was made of; null: it is a step file's.
+  std::shared_ptr<const RequestedModel> model;
 };
 /// `parts`: what will be asked for. Errors: of a step file, also what was said
 /// against what the step was made for (step_file.hpp).
 [[nodiscard]] Result<RequestedStep> requested_step(const StepRequest& request,
-                                                   const WantedParts& parts);
+                                                   const RequestedCard& card,
+                                                   const DocumentParts& parts);
 /// What its user should know: warnings of the description and of idle wishes, assumptions.
-[[nodiscard]] Diagnostics notes_of(const RequestedStep& step);
+[[nodiscard]] Diagnostics notes_of(const RequestedStep& step, const RequestedCard& card);
+
+using SharedGraph = std::shared_ptr<const StepGraph>;
+/// The step by which an accumulation of gradients is sized: that of two micro-batches, from which
+/// on all are alike. The document's own where that has several. Errors: it cannot be repeated.
+[[nodiscard]] Result<SharedGraph> accumulating_step(const StepDocument& document);
+/// The step by which the document is sized: accumulating_step where it accumulates, else its own.
+[[nodiscard]] Result<SharedGraph> sizing_step(const StepDocument& document);
 
 /// Where cuDNN's answers are kept; "" where they are not to be, or with STOWAGE_NO_CACHE.
 [[nodiscard]] std::string answer_folder(bool keep_answers);

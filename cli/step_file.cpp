@@ -126,12 +126,16 @@ class Contradictions {
 
 }  // namespace
 
-Diagnostics contradictions(const StepDocument& document, const StepRequest& request,
-                           const Card& card) {
+Diagnostics contradictions(const StepDocument& document, const StepRequest& request) {
   Contradictions found(document);
   found.of_model(request.model.options);
   found.of_step(request.wishes);
   found.of_usuals(request.given, request.wishes, request.process.runtime);
+  return std::move(found).taken();
+}
+
+Diagnostics contradictions(const StepDocument& document, const Card& card) {
+  Contradictions found(document);
   found.of_card(card);
   return std::move(found).taken();
 }

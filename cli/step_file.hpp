@@ -11,10 +11,11 @@
 
 namespace stowage {
 
-/// One mistake for each option, and for the card, that asks for another step than the document's;
-/// each says what the step was made for. What is said again is none.
-[[nodiscard]] Diagnostics contradictions(const StepDocument& document, const StepRequest& request,
-                                         const Card& card);
+/// One mistake for each option that asks for another step than the document's; each says what the
+/// step was made for. What is said again is none.
+[[nodiscard]] Diagnostics contradictions(const StepDocument& document, const StepRequest& request);
+/// The card's: PyTorch chooses its kernels by it.
+[[nodiscard]] Diagnostics contradictions(const StepDocument& document, const Card& card);
 /// Those of a model's options alone: --seq, --set, --precision.
 [[nodiscard]] Diagnostics contradictions(const StepDocument& document, const ModelOptions& options);
 

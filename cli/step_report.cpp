@@ -17,14 +17,6 @@ ToldStep told_step(const StepDocument& document) {
           .seq = document.seq};
 }
 
-ToldStep told_step(const ModelGraph& model, const LoweringSettings& lowering,
-                   std::optional<std::int64_t> seq) {
-  return {.model = model.name,
-          .lowering = lowering,
-          .precision = model.precision,
-          .seq = model.default_seq > 0 ? seq.value_or(model.default_seq) : 0};
-}
-
 std::string describe_step(const ToldStep& step, std::optional<std::int64_t> batch) {
   const LoweringSettings& lowering = step.lowering;
   std::string text = step.model;
@@ -36,7 +28,7 @@ std::string describe_step(const ToldStep& step, std::optional<std::int64_t> batc
   text += lowering.mode == Mode::train
               ? fmt::format(", training with {}", optimizer_text(lowering.optimizer))
               : std::string(", inference");
-  if (lowering.mode == Mode::train && lowering.micro_batches > 1) {
+  if (lowering.mode == Mode::train && (step.accumulation > 1 || lowering.micro_batches > 1)) {
     text += ", gradients accumulated";
   }
   const TensorLayout layout = lowering.step.layout;

@@ -12,7 +12,7 @@
 
 namespace stowage {
 
-/// What is told of a step: of a document's, or of one that a model is lowered to.
+/// What is told of a step.
 struct ToldStep {
   std::string model;
   LoweringSettings lowering;
@@ -21,8 +21,6 @@ struct ToldStep {
   std::int64_t seq = 0;  ///< 0: the model has no symbol `seq`
 };
 [[nodiscard]] ToldStep told_step(const StepDocument& document);
-[[nodiscard]] ToldStep told_step(const ModelGraph& model, const LoweringSettings& lowering,
-                                 std::optional<std::int64_t> seq);
 
 /// "vgg16, batch 64, training with sgd, fp32"
 [[nodiscard]] std::string describe_step(const ToldStep& step, std::optional<std::int64_t> batch);

@@ -19,9 +19,7 @@ Result<std::shared_ptr<const StepGraph>> described_step(const ModelGraph& model,
                                                         std::optional<TensorLayout> layout) {
   const auto chosen = choose_step(model, {.layout = layout});
   if (!chosen) return tl::unexpected(chosen.error());
-  LoweringSettings lowering = chosen->lowering;
-  lowering.micro_batches = 1;  // what one batch computes and keeps
-  auto step = lower_step(model, lowering);
+  auto step = lower_step(model, chosen->lowering);
   if (!step) return tl::unexpected(step.error());
   return std::make_shared<const StepGraph>(*std::move(step));
 }

@@ -19,6 +19,7 @@ struct DocumentParts {
   bool result_bytes = true;  ///< for the rule of thumb
   bool evaluation = true;    ///< of a step that trains
 };
+inline constexpr DocumentParts step_alone{false, false, false};
 
 /// `seq`: that the model was read with; none: its default. Errors: as lower's, of the step itself.
 /// A part that cannot be lowered is left out: a model whose training autograd refuses has no costs

@@ -102,7 +102,6 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
   }
   chosen.lowering.parallel = wishes.parallel;
   chosen.accumulation = wishes.accumulation.value_or(model.accumulation);
-  chosen.lowering.micro_batches = static_cast<int>(std::min<std::int64_t>(chosen.accumulation, 2));
   return chosen;
 }
 

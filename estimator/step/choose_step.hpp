@@ -30,10 +30,8 @@ struct StepWishes {
 };
 
 struct ChosenStep {
-  /// With two micro-batches where there are two or more: from the second on all are alike, so that
-  /// no more of them are lowered to size a step.
-  LoweringSettings lowering;
-  std::int64_t accumulation = 1;  ///< how many there are; 1 in an inference
+  LoweringSettings lowering;      ///< of one micro-batch
+  std::int64_t accumulation = 1;  ///< micro-batches before an update; 1 in an inference
   Diagnostics warnings;           ///< wishes that mean nothing in this step
 };
 

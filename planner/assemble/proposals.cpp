@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "estimator/base/hash.hpp"
-#include "estimator/document/make_document.hpp"
 #include "estimator/document/step_hash.hpp"
+#include "estimator/rewrite/micro_batches.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"
 
@@ -18,7 +18,7 @@ namespace stowage {
 namespace {
 
 // A micro-batch's step repeats forward and backward: past this many nodes none is tried.
-constexpr std::int64_t most_nodes = 30'000;
+constexpr std::size_t most_nodes = 30'000;
 constexpr int most_swapping_trials = 4;
 
 /// One second a billion bytes and nothing else: with these rates the objective is bytes over PCIe.
@@ -45,24 +45,27 @@ Bytes input_bytes(const SizedStep& step) {
   return bytes;
 }
 
-/// How many micro-batches a step of at most `most_nodes` has, from its nodes at `parts` of them:
-/// all but the updates are there once for each.
-std::int64_t most_micro_batches(const StepGraph& graph, std::int64_t parts) {
-  const auto updates =
-      std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                    [](const KernelNode& node) { return node.phase == Phase::update; });
-  const std::int64_t repeated = (std::ssize(graph.nodes) - updates) / parts;
-  return most_nodes / std::max<std::int64_t>(1, repeated);
-}
-
 bool computes_on_cpu(const Plan& plan) {
   return std::any_of(plan.nodes.begin(), plan.nodes.end(),
                      [](const PlannedNode& node) { return node.processor == cpu_processor; });
 }
 
+/// What a plan keeps of the step's document.
+StepDocument kept_document(StepDocument document) {
+  document.evaluation = nullptr;
+  document.accumulation = 1;  // the plan's step is whole
+  const bool is_pytorch = document.graph->settings.kernels == KernelSet::pytorch;
+  document.runtime = is_pytorch ? Runtime::pytorch : Runtime::stowage;
+  if (!document.fixed_batch) document.batch.reset();
+  for (Layer& layer : document.layers) layer.flops = layer.saved_bytes = 0;
+  document.has_costs = false;
+  document.result_bytes.reset();
+  document.warnings.clear();
+  return document;
+}
+
 /// The step at one number of micro-batches and what the proposals for it share.
 struct Case {
-  StepDocument document;
   SizedStep step;
   ResidencyProblem free_updates;  ///< forward and backward pinned to the GPU
   ResidencyProblem all_gpu;       ///< everything pinned to it
@@ -75,6 +78,7 @@ class Proposals {
       : request_(request),
         workspaces_(workspaces),
         options_(options),
+        document_(kept_document(request.document)),
         rates_(make_rates(request.card, request.host)) {
     solve_options_.budget = request.budget;
     solve_options_.time_limit_seconds = options.time_limit_seconds;
@@ -83,7 +87,7 @@ class Proposals {
   }
 
   Result<std::vector<Plan>> run() {
-    auto whole = make_case(request_.lowering.micro_batches);
+    auto whole = make_case(document_.graph);
     if (!whole) return tl::unexpected(whole.error());
     const Plan all_gpu = assemble_all_gpu(*whole);
     if (options_.has_plan && memory_floor(whole->free_updates).bytes <= request_.budget) {
@@ -125,23 +129,15 @@ class Proposals {
     return computes_on_cpu(plan) ? Bytes() : std::min(pcie(plan), input_bytes(of.step));
   }
 
-  [[nodiscard]] std::int64_t whole_batch_parts() const { return request_.lowering.micro_batches; }
-
-  Result<Case> make_case(int micro_batches) {
-    Case result;
-    LoweringSettings lowering = request_.lowering;
-    lowering.micro_batches = micro_batches;
-    const Runtime runtime =
-        lowering.kernels == KernelSet::pytorch ? Runtime::pytorch : Runtime::stowage;
-    auto document =
-        make_document(request_.model, {.lowering = lowering}, runtime, request_.model_options.seq,
-                      {.costs = false, .result_bytes = false, .evaluation = false});
-    if (!document) return tl::unexpected(document.error());
-    document->written_by = "stowage " + request_.stowage_version;
-    document->warnings.clear();
-    auto step = size_step(document->graph, request_.batch / micro_batches, workspaces_);
+  Result<Case> make_case(std::shared_ptr<const StepGraph> graph) {
+    const int parts = graph->settings.micro_batches;
+    if (request_.batch % parts != 0) {
+      return failure(fmt::format("{} micro-batches cannot share a batch of {} equally", parts,
+                                 request_.batch));
+    }
+    auto step = size_step(std::move(graph), request_.batch / parts, workspaces_);
     if (!step) return tl::unexpected(step.error());
-    result.document = *std::move(document);
+    Case result;
     result.step = std::move(*step);
     result.free_updates = make_problem(result.step, rates_, {.compute_on_gpu = true});
     result.all_gpu =
@@ -257,9 +253,11 @@ class Proposals {
   void fill(const Case& of, Plan& plan) const {
     PlanInputs& in = plan.inputs;
     in.stowage_version = request_.stowage_version;
-    in.model_name = request_.model.name;
-    in.model_text = request_.description->text;
-    in.model_hash = hash_text(in.model_text);
+    in.model_name = document_.graph->model;
+    if (request_.description) {
+      in.model_text = request_.description->text;
+      in.model_hash = hash_text(in.model_text);
+    }
     in.step_hash = step_hash(of.step);
     in.model_options = request_.model_options;
     in.card = request_.card;
@@ -267,7 +265,8 @@ class Proposals {
     in.available = request_.available;
     in.budget = request_.budget;
     plan.machine = gpu_and_host(rates_);
-    plan.document = of.document;
+    plan.document = document_;
+    plan.document.graph = of.step.graph;
     plan.totals.all_gpu_step_seconds = of.all_gpu_step_seconds;
     const Bytes pinned = request_.host.pinned_limit;
     if (pinned > Bytes() && plan.totals.host_peak > pinned) {
@@ -278,16 +277,18 @@ class Proposals {
   }
 
   void add_micro_batch(const Case& whole) {
-    if (request_.lowering.mode != Mode::train) return;
+    const StepGraph& one = *whole.step.graph;
+    if (one.settings.mode != Mode::train || one.settings.micro_batches != 1) return;
+    if (document_.fixed_batch) return;
     std::optional<Plan> best;
     int swapping = 0;
-    const std::int64_t most =
-        std::min(request_.batch, most_micro_batches(*whole.step.graph, whole_batch_parts()));
-    for (std::int64_t parts = whole_batch_parts() + 1; parts <= most; ++parts) {
-      if (request_.batch % parts != 0 || parts % whole_batch_parts() != 0) continue;
-      if (is_cancelled()) break;
-      auto part = make_case(static_cast<int>(parts));
-      if (!part || std::ssize(part->step.graph->nodes) > most_nodes) break;
+    for (std::int64_t parts = 2; parts <= request_.batch; ++parts) {
+      if (is_cancelled() || nodes_with_micro_batches(one, parts) > most_nodes) break;
+      if (request_.batch % parts != 0) continue;
+      auto rewritten = with_micro_batches(one, parts);
+      if (!rewritten) break;
+      auto part = make_case(std::make_shared<const StepGraph>(*std::move(rewritten)));
+      if (!part) break;
       const Bytes all_gpu =
           evaluate(part->all_gpu, all_gpu_placement(part->all_gpu, request_.budget)).peak;
       if (memory_floor(part->free_updates).bytes > request_.budget) continue;
@@ -314,7 +315,7 @@ class Proposals {
       plan->remarks.push_back(
           fmt::format("changes the training, so it is not recommended: batch_norm takes its "
                       "statistics from micro-batches of {} instead of {}",
-                      request_.batch / parts, request_.batch / whole_batch_parts()));
+                      request_.batch / parts, request_.batch));
     }
     return plan;
   }
@@ -322,6 +323,7 @@ class Proposals {
   const PlanRequest& request_;
   WorkspaceSource& workspaces_;
   const ProposalOptions& options_;
+  StepDocument document_;
   Rates rates_;
   SolveOptions solve_options_;
   std::vector<Plan> plans_;

@@ -1,11 +1,12 @@
-// Proposals: the plans that a user is shown for one model, batch, card and budget.
+// Proposals: the plans that a user is shown for one step, batch, card and budget.
 //
 //   all-gpu         everything stays on the GPU; only if it fits
 //   cheapest        forward and backward on the GPU, updates where they cost least; the fastest
 //                   simulated step of those that run the whole batch at once
 //   min-pcie        everything computed on the GPU; fewest bytes over PCIe
 //   micro-batch-K   the batch in K parts with gradients added up, if all-gpu does not fit: the
-//                   fewest parts that need no swapping, else those that swap least
+//                   fewest parts that need no swapping, else those that swap least. Of a step that
+//                   trains, has one micro-batch and was not recorded at one batch only
 #pragma once
 
 #include <functional>
@@ -13,7 +14,8 @@
 #include <vector>
 
 #include "estimator/card/card.hpp"
-#include "estimator/model/load_model.hpp"
+#include "estimator/document/step_document.hpp"
+#include "estimator/model/model_options.hpp"
 #include "estimator/workspace/workspace_source.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/problem/host.hpp"
@@ -21,11 +23,12 @@
 namespace stowage {
 
 struct PlanRequest {
-  ModelGraph model;
-  SourceTextPtr description;  ///< what `model` was loaded from
-  ModelOptions model_options;
-  LoweringSettings lowering;
-  std::int64_t batch = 0;
+  /// Its graph is the step that is planned. Costs of layers, an evaluation and warnings are not
+  /// kept in plans.
+  StepDocument document;
+  SourceTextPtr description;   ///< what the step was lowered from; null: nobody knows
+  ModelOptions model_options;  ///< with which it was
+  std::int64_t batch = 0;      ///< of the whole step; its micro-batches share it equally
   Card card;
   Host host;
   Bytes available;  ///< of the card, for the arena; 0: no card was given
@@ -44,7 +47,7 @@ struct ProposalOptions {
 
 /// In the order above; at least one. Every plan's arena is within the budget, and its bounds are
 /// those of the budget, whatever live sum the plan was solved for.
-/// Errors: the step cannot be lowered or sized; no proposal fits: the operation that alone breaks
+/// Errors: the micro-batches cannot share the batch; the step cannot be sized; no proposal fits: the operation that alone breaks
 /// the budget is named.
 [[nodiscard]] Result<std::vector<Plan>> make_plans(const PlanRequest& request,
                                                    WorkspaceSource& workspaces,

@@ -143,7 +143,7 @@ TEST_CASE("a step's file is refused where a description is wanted") {
   CHECK(outcome.exit_code == 2);
   CHECK(outcome.err == step +
                            ": error: this is a step, and a description is wanted here\n"
-                           "  stowage check, batch and summary take a step's file\n");
+                           "  stowage check, batch, summary and plan take a step's file\n");
 }
 
 TEST_CASE("lower writes to stdout where no file is named, and says for which card") {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "estimator/document/make_document.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "gpu_probe/cudnn/answer_file.hpp"
@@ -28,10 +29,10 @@ PlanRequest request_for(const std::string& model, Bytes budget) {
   auto graph = load_model(found->source, found->options);
   if (!graph) throw std::runtime_error(render(graph.error()));
   PlanRequest request;
-  request.model = *std::move(graph);
+  const ChosenStep chosen{.lowering = {.optimizer = graph->optimizer}};
+  request.document = make_document(*graph, chosen, Runtime::stowage, {}, step_alone).value();
   request.description = found->source;
   request.model_options = found->options;
-  request.lowering.optimizer = request.model.optimizer;
   request.batch = 8;
   request.card = generic_card(8_GiB);
   request.host = {.name = "seed", .memory = 8_GiB, .pinned_limit = 4_GiB};

@@ -53,7 +53,7 @@ TEST_CASE("without wishes a step is what its description says") {
   CHECK(step.lowering.optimizer.implementation == OptimizerImplementation::fused);
   CHECK(step.lowering.step == StepSettings{ZeroGrad::to_zero, 1, 2});
   CHECK(step.accumulation == 6);
-  CHECK(step.lowering.micro_batches == 2);
+  CHECK(step.lowering.micro_batches == 1);
   CHECK(step.warnings.empty());
 }
 

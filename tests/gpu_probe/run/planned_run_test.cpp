@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "estimator/document/make_document.hpp"
+#include "estimator/model/load_model.hpp"
 #include "estimator/step/lower.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "gpu_probe/host/host_backend.hpp"
@@ -22,8 +24,9 @@ constexpr double compute_capability = 8.6;
 PlanRequest request_for(const char* text, const LoweringSettings& settings, Bytes budget) {
   PlanRequest request;
   request.description = std::make_shared<SourceText>(SourceText{"<test>", text});
-  request.model = load_model(request.description).value();
-  request.lowering = settings;
+  const ModelGraph model = load_model(request.description).value();
+  request.document =
+      make_document(model, {.lowering = settings}, Runtime::stowage, {}, step_alone).value();
   request.batch = batch;
   request.card.name = "a test's card";
   request.card.compute_capability = compute_capability;

@@ -7,12 +7,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "estimator/document/make_document.hpp"
+#include "estimator/model/load_model.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/validate/validate_plan.hpp"
-#include "tests/support/described_model.hpp"
 
 using namespace stowage;
 
@@ -52,17 +53,20 @@ Host small_host() {
 
 PlanRequest request_for(Bytes budget) {
   const auto source = std::make_shared<const SourceText>(SourceText{"small.yaml", small_network});
-  auto model = load_model(source);
+  const auto model = load_model(source);
   if (!model) FAIL(render(model.error()));
-  PlanRequest request{std::move(*model), source,       {},      {},     16,
-                      small_card(),      small_host(), Bytes(), budget, "test"};
-  request.lowering.optimizer.name = "adam";
-  return request;
+  const ChosenStep step{.lowering = {.optimizer = {.name = "adam"}}};
+  return {.document = make_document(*model, step, Runtime::stowage, {}, step_alone).value(),
+          .description = source,
+          .batch = 16,
+          .card = small_card(),
+          .host = small_host(),
+          .budget = budget,
+          .stowage_version = "test"};
 }
 
 Bytes least_all_gpu_peak(const PlanRequest& request, WorkspaceSource& workspaces) {
-  const auto step =
-      size_step(testing::lowered(request.model, request.lowering), request.batch, workspaces);
+  const auto step = size_step(request.document.graph, request.batch, workspaces);
   REQUIRE(step.has_value());
   const ResidencyProblem problem =
       make_problem(*step, make_rates(request.card, request.host), {.all_on_gpu = true});

@@ -12,6 +12,8 @@
 #include <tuple>
 
 #include "estimator/card/card.hpp"
+#include "estimator/document/make_document.hpp"
+#include "estimator/model/load_model.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/proposals.hpp"
 #include "planner/validate/checks.hpp"
@@ -76,10 +78,10 @@ std::vector<Plan> plans_of(const Model& model, std::int64_t percent) {
   TwoEngines source(300'000_B);
   PlanRequest request;
   request.description = std::make_shared<const SourceText>(SourceText{"test.yaml", model.text});
-  auto loaded = load_model(request.description);
+  const auto loaded = load_model(request.description);
   REQUIRE_MESSAGE(loaded, render(loaded.error()));
-  request.model = *std::move(loaded);
-  request.lowering.optimizer = request.model.optimizer;
+  const ChosenStep chosen{.lowering = {.optimizer = loaded->optimizer}};
+  request.document = make_document(*loaded, chosen, Runtime::stowage, {}, step_alone).value();
   request.batch = model.batch;
   request.card = generic_card(8_GiB);
   request.host = {.name = "test",
@@ -90,12 +92,9 @@ std::vector<Plan> plans_of(const Model& model, std::int64_t percent) {
                   .h2d_bandwidth = 12e9,
                   .d2h_bandwidth = 12e9,
                   .link_latency = 1e-5};
-  const ResidencyProblem problem = make_problem(
-      size_step(
-          std::make_shared<const StepGraph>(lower_step(request.model, request.lowering).value()),
-          request.batch, source)
-          .value(),
-      Rates{}, {.all_on_gpu = true});
+  const ResidencyProblem problem =
+      make_problem(size_step(request.document.graph, request.batch, source).value(), Rates{},
+                   {.all_on_gpu = true});
   const Bytes everything = evaluate(problem, all_gpu_placement(problem)).peak;
   request.budget = Bytes(everything.count() / 100 * percent);
   auto plans = make_plans(request, source, limits);

@@ -47,8 +47,8 @@ struct ProposalOptions {
 
 /// In the order above; at least one. Every plan's arena is within the budget, and its bounds are
 /// those of the budget, whatever live sum the plan was solved for.
-/// Errors: the micro-batches cannot share the batch; the step cannot be sized; no proposal fits: the operation that alone breaks
-/// the budget is named.
+/// Errors: the micro-batches cannot share the batch; the step cannot be sized; no proposal fits:
+/// the operation that alone breaks the budget is named.
 [[nodiscard]] Result<std::vector<Plan>> make_plans(const PlanRequest& request,
                                                    WorkspaceSource& workspaces,
                                                    const ProposalOptions& options = {});

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
 
@@ -65,6 +66,28 @@ TEST_CASE("check answers for a step's file as for its model") {
     const std::string step = lowered(folder, Words{c.model} + c.settings);
     check_same({"check"}, c.model, step,
                c.settings + Words{"--batch", "8", "--verbose", "--rule-of-thumb"});
+  }
+}
+
+TEST_CASE("every model's step files are answered as the model, for both kernel sets") {
+  const TemporaryFolder folder;
+  const Outcome listed = stowage_program({"models", "--format", "json"});
+  const auto models = nlohmann::json::parse(listed.out).at("models");
+  CHECK(models.size() >= 56);
+  for (const auto& model : models) {
+    const std::string name = model.at("name");
+    CAPTURE(name);
+    for (const char* runtime : {"pytorch", "stowage"}) {
+      CAPTURE(runtime);
+      const Words settings{"--gpu", "rtx3090", "--gpu-memory", "32TiB", "--runtime", runtime};
+      const std::string step = lowered(folder, Words{name} + settings);
+      const Words how = settings + Words{"--batch", "2", "--format", "json"};
+      const Outcome of_model = stowage_program(Words{"check", name} + how);
+      const Outcome of_step = stowage_program(Words{"check", step} + how);
+      CHECK(of_model.exit_code < 2);
+      CHECK(of_step.exit_code == of_model.exit_code);
+      CHECK((of_step.out == of_model.out));
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include "estimator/document/make_document.hpp"
 #include "estimator/document/step_document.hpp"
 #include "tests/support/described_model.hpp"
+#include "tests/support/recorded_step.hpp"
 
 namespace stowage {
 
@@ -104,6 +105,34 @@ TEST_CASE("what goes beside the graph is read back as it was") {
   CHECK_FALSE(read.fixed_batch);
   CHECK(read.precision == Precision::fp32);
   CHECK(render(read.warnings) == "a.yaml:3:5: warning: layer 'a' is unused\n  remove it\n");
+}
+
+TEST_CASE("a step recorded at one batch is read back as it was") {
+  for (const char* name : {"resnet18", "gpt2", "lstm-lm"}) {
+    for (const KernelSet kernels : {KernelSet::pytorch, KernelSet::stowage}) {
+      CAPTURE(name);
+      CAPTURE(to_string(kernels));
+      const StepDocument step =
+          testing::recorded(document_of(shipped(name), {.kernels = kernels}), 3);
+      check_round_trip(step);
+      CHECK(read_back(write_step(step)).fixed_batch);
+      CHECK(read_back(write_step(step)).batch == 3);
+    }
+  }
+}
+
+// A plan of gpt2-xl with 4 micro-batches had 2.5 MB when it did not hold its step.
+TEST_CASE("the step of a large model with micro-batches is a small file") {
+  const ModelGraph model = shipped("gpt2-xl");
+  for (const KernelSet kernels : {KernelSet::pytorch, KernelSet::stowage}) {
+    ChosenStep chosen = *choose_step(model, {.kernels = kernels});
+    chosen.lowering.micro_batches = 4;
+    const Runtime runtime = kernels == KernelSet::pytorch ? Runtime::pytorch : Runtime::stowage;
+    const auto document = make_document(model, chosen, runtime, std::nullopt);
+    REQUIRE(document);
+    CHECK(document->graph->nodes.size() > 10'000);
+    CHECK(write_step(*document).size() < 3 * 2'500'000);
+  }
 }
 
 TEST_CASE("micro-batches are written once and read back each") {

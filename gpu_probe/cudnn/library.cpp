@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gpu_probe/cudnn/circumstances.hpp"
+#include "gpu_probe/driver/driver_presence.hpp"
 
 namespace stowage {
 namespace {
@@ -15,6 +16,9 @@ constexpr std::size_t oldest_version = 90800;  // the first that takes a describ
 Result<CudnnLibrary> load() {
   const SharedLibrary& file = cudnn_forwarder();
   if (!file) return failure("cuDNN is not installed (libcudnn.so.9 was not found)");
+  // cuDNN 9.28 links its engines with the driver's library. An older one does without, and gives
+  // the same answers about convolutions with it.
+  (void)have_some_driver();
   CudnnLibrary library;
   const bool whole = file.bind("cudnnGetVersion", library.get_version) &&
                      file.bind("cudnnGetErrorString", library.get_error_string) &&

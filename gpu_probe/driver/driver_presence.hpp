@@ -1,4 +1,5 @@
-// cuDNN weighs its attention engines only where libcuda.so.1 can be loaded; see driver_stand_in/.
+// cuDNN weighs its attention engines, and 9.28 anything at all, only where libcuda.so.1 can be
+// loaded; see driver_stand_in/.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"

@@ -1,8 +1,9 @@
 // A driver that is not there: cuDNN weighs its attention engines, which it compiles at run time,
-// only where it can load libcuda.so.1, and then asks nothing of it. This library bears that name
+// only where it can load libcuda.so.1, and then asks nothing of it; cuDNN 9.28 does not even start
+// without one. This library bears that name
 // for the loader (its soname); each of its functions says that it is a stub, as those of the stub
 // do that NVIDIA ships with the toolkit for building. Loaded by driver_presence.cpp, and only where
-// there is no driver. The names are those that cuDNN 9.19 and 9.26 look up.
+// there is no driver. The names are those that cuDNN 9.19, 9.26 and 9.28 look up.
 
 namespace {
 constexpr int cuda_error_stub_library = 34;
@@ -59,6 +60,7 @@ STOWAGE_ABSENT(cuOccupancyMaxPotentialClusterSize)
 STOWAGE_ABSENT(cuStreamGetCtx)
 STOWAGE_ABSENT(cuStreamGetGreenCtx)
 STOWAGE_ABSENT(cuStreamSynchronize)
+STOWAGE_ABSENT(cuTensorMapEncodeIm2col)
 STOWAGE_ABSENT(cuTensorMapEncodeTiled)
 STOWAGE_ABSENT(cuThreadExchangeStreamCaptureMode)
 // clang-format on

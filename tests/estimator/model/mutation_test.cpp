@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <random>
 #include <string>
@@ -23,7 +22,6 @@ namespace stowage {
 namespace {
 
 constexpr unsigned seed = 20261;
-constexpr double longest_seconds = 20;  // of this processor, whoever else it serves
 // A search for an arena grows faster than the step that it is for.
 constexpr std::size_t most_arena_nodes = 3000;
 
@@ -161,9 +159,7 @@ TEST_CASE("shipped descriptions with their words changed") {
     if (file != nullptr) std::ofstream(file) << text;
     CAPTURE(round);
     CAPTURE(text);
-    const std::clock_t start = std::clock();
     sized += weigh(text);
-    CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < longest_seconds);
   }
   MESSAGE(rounds, " mutants, ", sized, " steps sized");
   CHECK(sized > 0);

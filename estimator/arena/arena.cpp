@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "estimator/arena/arena_search.hpp"
+#include "estimator/base/live_sum.hpp"
 
 namespace stowage {
 namespace {
@@ -22,7 +23,7 @@ struct Timeline {
     for (const ArenaRequest& request : requests) {
       if (request.bytes.count() == 0) continue;
       for (const StepRange& range : request.live) {
-        if (range.begin < range.end) starts.push_back(range.begin);
+        if (!range.empty()) starts.push_back(range.begin);
       }
     }
     std::sort(starts.begin(), starts.end());
@@ -39,7 +40,7 @@ struct Timeline {
     for (const StepRange& range : live) {
       assert(result.empty() || range.begin >= live.front().begin);
       const StepRange compressed{index(range.begin), index(range.end)};
-      if (compressed.begin == compressed.end) continue;
+      if (compressed.empty()) continue;
       if (!result.empty() && result.back().end == compressed.begin) {
         result.back().end = compressed.end;
       } else {
@@ -49,19 +50,6 @@ struct Timeline {
     return result;
   }
 };
-
-std::int64_t largest_live_sum(const ArenaBlocks& blocks) {
-  std::vector<std::int64_t> change(static_cast<std::size_t>(blocks.steps) + 1);
-  for (std::size_t i = 0; i < blocks.count(); ++i) {
-    for (const StepRange& range : blocks.live[i]) {
-      change[static_cast<std::size_t>(range.begin)] += blocks.size[i];
-      change[static_cast<std::size_t>(range.end)] -= blocks.size[i];
-    }
-  }
-  std::int64_t sum = 0, largest = 0;
-  for (const std::int64_t entry : change) largest = std::max(largest, sum += entry);
-  return largest;
-}
 
 }  // namespace
 
@@ -89,7 +77,7 @@ ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOpt
     blocks.size.push_back(size.count());
     blocks.live.push_back(std::move(live));
   }
-  blocks.lower_bound = largest_live_sum(blocks);
+  blocks.lower_bound = peak(live_bytes(blocks)).bytes.count();
   const std::int64_t enough = std::max<std::int64_t>(0, (options.enough - floor).count());
   const BlockOffsets placed =
       blocks.count() > search_limit

@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "estimator/base/bytes.hpp"
+#include "estimator/base/step_range.hpp"
 
 namespace stowage {
-
-/// Half-open, in steps.
-struct StepRange {
-  std::int32_t begin = 0;
-  std::int32_t end = 0;
-  auto operator<=>(const StepRange&) const = default;
-};
 
 /// What wants one place. Several ranges share the offset: a parameter that stays over the step's
 /// end is there in [0, a) and in [b, steps).

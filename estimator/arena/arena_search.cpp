@@ -9,6 +9,7 @@
 #include <set>
 
 #include "estimator/arena/arena_tree.hpp"
+#include "estimator/base/live_sum.hpp"
 
 namespace stowage {
 namespace {
@@ -21,18 +22,20 @@ class Overlaps {
   explicit Overlaps(const ArenaBlocks& blocks)
       : words_((blocks.count() + 63) / 64), bits_(words_ * blocks.count()) {
     struct Piece {
-      std::int32_t begin, end, block;
+      StepRange steps;
+      std::int32_t block;
     };
     std::vector<Piece> pieces;
     for (std::size_t i = 0; i < blocks.count(); ++i) {
       for (const StepRange& range : blocks.live[i]) {
-        pieces.push_back({range.begin, range.end, static_cast<std::int32_t>(i)});
+        pieces.push_back({range, static_cast<std::int32_t>(i)});
       }
     }
     std::stable_sort(pieces.begin(), pieces.end(),
-                     [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+                     [](const Piece& a, const Piece& b) { return a.steps.begin < b.steps.begin; });
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      for (std::size_t j = i + 1; j < pieces.size() && pieces[j].begin < pieces[i].end; ++j) {
+      for (std::size_t j = i + 1; j < pieces.size() && pieces[j].steps.begin < pieces[i].steps.end;
+           ++j) {
         set(pieces[i].block, pieces[j].block);
         set(pieces[j].block, pieces[i].block);
       }
@@ -130,7 +133,7 @@ std::vector<Order> greedy_orders(const ArenaBlocks& blocks) {
   const std::size_t n = blocks.count();
   std::vector<std::int64_t> duration(n);
   for (std::size_t i = 0; i < n; ++i) {
-    for (const StepRange& range : blocks.live[i]) duration[i] += range.end - range.begin;
+    for (const StepRange& range : blocks.live[i]) duration[i] += range.length();
   }
   const auto area = [&](std::size_t i) {
     return static_cast<double>(blocks.size[i]) * static_cast<double>(duration[i]);
@@ -225,21 +228,15 @@ class Improvement {
 
 /// By the fullest step of a block's life, then by its duration or its area.
 std::vector<Order> tree_preferences(const ArenaBlocks& blocks) {
-  std::vector<std::int64_t> live(static_cast<std::size_t>(blocks.steps));
+  const std::vector<Bytes> live = live_bytes(blocks);
   std::vector<std::int64_t> duration(blocks.count()), fullest(blocks.count());
-  const auto each_step = [&](std::size_t block, const auto& visit) {
-    for (const StepRange& range : blocks.live[block]) {
-      for (std::int32_t t = range.begin; t < range.end; ++t) visit(static_cast<std::size_t>(t));
+  for (std::size_t i = 0; i < blocks.count(); ++i) {
+    for (const StepRange& range : blocks.live[i]) {
+      duration[i] += range.length();
+      for (std::int32_t t = range.begin; t < range.end; ++t) {
+        fullest[i] = std::max(fullest[i], live[static_cast<std::size_t>(t)].count());
+      }
     }
-  };
-  for (std::size_t i = 0; i < blocks.count(); ++i) {
-    each_step(i, [&](std::size_t t) { live[t] += blocks.size[i]; });
-  }
-  for (std::size_t i = 0; i < blocks.count(); ++i) {
-    each_step(i, [&](std::size_t t) {
-      ++duration[i];
-      fullest[i] = std::max(fullest[i], live[t]);
-    });
   }
   const auto area = [&](std::size_t i) {
     return static_cast<double>(blocks.size[i]) * static_cast<double>(duration[i]);
@@ -287,6 +284,14 @@ void search_trees(const ArenaBlocks& blocks, std::int64_t enough, std::int64_t w
 }
 
 }  // namespace
+
+std::vector<Bytes> live_bytes(const ArenaBlocks& blocks) {
+  LiveSum sum(blocks.steps);
+  for (std::size_t i = 0; i < blocks.count(); ++i) {
+    for (const StepRange& range : blocks.live[i]) sum.add(range, Bytes(blocks.size[i]));
+  }
+  return std::move(sum).by_step();
+}
 
 BlockOffsets search_packing(const ArenaBlocks& blocks, std::int64_t enough, std::int64_t work) {
   if (blocks.count() == 0) return {};

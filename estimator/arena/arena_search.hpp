@@ -21,6 +21,9 @@ struct ArenaBlocks {
   [[nodiscard]] std::size_t count() const { return size.size(); }
 };
 
+/// What is live at each of the blocks' steps.
+[[nodiscard]] std::vector<Bytes> live_bytes(const ArenaBlocks& blocks);
+
 struct BlockOffsets {
   std::vector<std::int64_t> offset;
   std::int64_t peak = 0;

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "estimator/base/bytes.hpp"
+#include "estimator/base/live_sum.hpp"
+#include "estimator/base/step_range.hpp"
 
 namespace stowage {
 
@@ -50,43 +52,26 @@ struct StorageUse {
   std::int32_t previous_until = 0;  ///< the last step's copy is live in [0, previous_until)
 };
 
-struct Interval {
-  std::int32_t use = 0;    ///< index into the uses
-  std::int32_t begin = 0;  ///< first step at which it is live
-  std::int32_t end = 0;    ///< first step at which it no longer is
+struct Lifetime {
+  std::int32_t use = 0;  ///< index into the uses
+  StepRange steps;       ///< at which it is live
   Bytes bytes;
 };
 
-/// The intervals of all uses, ordered by (begin, use). A use can have two (previous_until).
+/// The lifetimes of all uses, ordered by (begin, use). A use can have two (previous_until).
 /// O(uses + steps).
-[[nodiscard]] std::vector<Interval> lifetimes(std::span<const StorageUse> uses, std::int32_t steps);
+[[nodiscard]] std::vector<Lifetime> lifetimes(std::span<const StorageUse> uses, std::int32_t steps);
 
-/// Live bytes during each step. O(intervals + steps). Throws ArithmeticOverflow.
-[[nodiscard]] std::vector<Bytes> live_bytes(std::span<const Interval> intervals,
+/// Live bytes during each step. O(lifetimes + steps). Throws ArithmeticOverflow.
+[[nodiscard]] std::vector<Bytes> live_bytes(std::span<const Lifetime> lifetimes,
                                             std::int32_t steps);
-/// The same of the uses' intervals, which need no order. O(uses + steps).
+/// The same of the uses' lifetimes, which need no order. O(uses + steps).
 [[nodiscard]] std::vector<Bytes> live_bytes(std::span<const StorageUse> uses, std::int32_t steps);
 
-/// The same, use by use, for who keeps no list of them.
-class LiveSum {
- public:
-  explicit LiveSum(std::int32_t steps);
-  void add(const StorageUse& use);
-  void add(const Interval& interval);
-  [[nodiscard]] std::vector<Bytes> by_step() &&;
+/// Adds one use's lifetimes: for callers that visit uses one at a time.
+void add_use(LiveSum& sum, const StorageUse& use);
 
- private:
-  std::vector<Bytes>
-      change_;  // by step, and one past the last: live then, less live the step before
-};
-
-/// How many of the use's intervals hold `step`: two while the last step's copy awaits the new one.
+/// How many of the use's lifetimes hold `step`: two while the last step's copy awaits the new one.
 [[nodiscard]] int copies_at(const StorageUse& use, std::int32_t step);
-
-struct Peak {
-  Bytes bytes;
-  std::int32_t step = 0;  ///< the first step at which the sum is largest
-};
-[[nodiscard]] Peak peak(std::span<const Bytes> live);
 
 }  // namespace stowage

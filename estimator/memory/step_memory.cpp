@@ -137,7 +137,7 @@ std::vector<Bytes> live_bytes(const SizedStep& step, const MemoryRules& rules,
                               const std::vector<Touches>& touches) {
   LiveSum sum(static_cast<std::int32_t>(step.graph->nodes.size()));
   take_entries(step, rules, touches,
-               [&](const MemoryEntry&, const StorageUse& use) { sum.add(use); });
+               [&](const MemoryEntry&, const StorageUse& use) { add_use(sum, use); });
   return std::move(sum).by_step();
 }
 

@@ -9,10 +9,10 @@ namespace {
 
 Bytes arena_bytes(const StepMemory& memory) {
   std::vector<ArenaRequest> requests(memory.uses.size());
-  for (const Interval& interval : lifetimes(memory.uses, memory.steps)) {
-    ArenaRequest& request = requests[static_cast<std::size_t>(interval.use)];
-    request.live.push_back({interval.begin, interval.end});
-    request.bytes = interval.bytes;
+  for (const Lifetime& lifetime : lifetimes(memory.uses, memory.steps)) {
+    ArenaRequest& request = requests[static_cast<std::size_t>(lifetime.use)];
+    request.live.push_back(lifetime.steps);
+    request.bytes = lifetime.bytes;
   }
   return pack_arena(requests).peak;
 }

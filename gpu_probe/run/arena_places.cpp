@@ -77,7 +77,7 @@ ArenaPlaces padded_places(const Plan& plan) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const auto step = static_cast<std::int32_t>(i);
     if (plan.nodes[i].workspace == Bytes(0)) continue;
-    on_gpu.push_back({{step, step + 1}, plan.nodes[i].workspace, &places.workspace[i]});
+    on_gpu.push_back({StepRange::single(step), plan.nodes[i].workspace, &places.workspace[i]});
   }
   for (std::size_t i = 0; i < host.size(); ++i) {
     on_host.push_back({host[i].steps, bytes_of(plan, host[i]), &places.host[i]});

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "estimator/arena/arena.hpp"
+#include "estimator/base/live_sum.hpp"
 #include "planner/assemble/item_moves.hpp"
 #include "planner/assemble/schedule_copies.hpp"
 
@@ -139,12 +141,9 @@ class Assembly {
     for (const Item& item : problem_.items) {
       room.item_bytes.push_back(round_up(item.bytes, arena_alignment));
     }
-    room.live.resize(at(steps_));
-    for (const GpuStay& stay : moves_.stays) {
-      for (std::int32_t t = stay.steps.begin; t < stay.steps.end; ++t) {
-        room.live[at(t)] += room.item_bytes[at(stay.item)];
-      }
-    }
+    LiveSum sum(steps_);
+    for (const GpuStay& stay : moves_.stays) sum.add(stay.steps, room.item_bytes[at(stay.item)]);
+    room.live = std::move(sum).by_step();
     for (std::int32_t t = 0; t < steps_; ++t) {
       if (placement_.device[at(t)] != Device::gpu) continue;
       room.live[at(t)] += round_up(workspace(t), arena_alignment);
@@ -176,22 +175,19 @@ class Assembly {
 
   /// The largest live sum of what is claimed.
   [[nodiscard]] Bytes live_peak(const Claims& claims) const {
-    std::vector<Bytes> live(at(steps_));
+    LiveSum sum(steps_);
     for (const ArenaRequest& request : claims.requests) {
-      for (const StepRange& range : request.live) {
-        for (std::int32_t t = range.begin; t < range.end; ++t) {
-          live[at(t)] += round_up(request.bytes, arena_alignment);
-        }
-      }
+      const Bytes bytes = round_up(request.bytes, arena_alignment);
+      for (const StepRange& range : request.live) sum.add(range, bytes);
     }
-    return live.empty() ? Bytes() : *std::max_element(live.begin(), live.end());
+    return peak(std::move(sum).by_step()).bytes;
   }
 
   void claim_temporaries(Claims& claims, Device device) const {
     for (std::int32_t t = 0; t < steps_; ++t) {
       if (placement_.device[at(t)] != device) continue;
       for (const StorageId id : temporaries(t)) {
-        claims.residence(claims.request(step_.bytes(id)), id, {t, t + 1});
+        claims.residence(claims.request(step_.bytes(id)), id, StepRange::single(t));
       }
     }
   }
@@ -211,7 +207,7 @@ class Assembly {
     for (std::int32_t t = 0; t < steps_; ++t) {
       if (workspace(t).count() == 0) continue;
       claims.workspaces.emplace_back(claims.request(workspace(t)), t);
-      claims.requests.back().live = {{t, t + 1}};
+      claims.requests.back().live = {StepRange::single(t)};
     }
     return claims;
   }
@@ -291,17 +287,12 @@ class Assembly {
   }
 
   [[nodiscard]] Bytes gpu_peak() const {
-    std::vector<Bytes> live(at(steps_));
+    LiveSum sum(steps_);
     for (const Residence& residence : plan_.in(gpu_memory)) {
-      for (std::int32_t t = residence.steps.begin; t < residence.steps.end; ++t) {
-        live[at(t)] += step_.bytes(residence.storage);
-      }
+      sum.add(residence.steps, step_.bytes(residence.storage));
     }
-    Bytes largest;
-    for (std::int32_t t = 0; t < steps_; ++t) {
-      largest = std::max(largest, live[at(t)] + workspace(t));
-    }
-    return largest;
+    for (std::int32_t t = 0; t < steps_; ++t) sum.add(StepRange::single(t), workspace(t));
+    return peak(std::move(sum).by_step()).bytes;
   }
 
   void add_transfers() {

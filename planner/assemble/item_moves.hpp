@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "estimator/arena/arena.hpp"
+#include "estimator/base/step_range.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {

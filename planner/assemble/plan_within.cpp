@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "estimator/arena/arena.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 
 namespace stowage {

@@ -11,7 +11,7 @@
 
 namespace stowage {
 
-/// [begin, end] in boundaries, as in plan.hpp.
+/// From one boundary to another, both of which may be the same: see plan.hpp. Not a StepRange.
 struct CopySpan {
   std::int32_t begin = 0;
   std::int32_t end = 0;

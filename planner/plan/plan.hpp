@@ -42,9 +42,9 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/arena/arena.hpp"
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
+#include "estimator/base/step_range.hpp"
 #include "estimator/card/card.hpp"
 #include "estimator/document/step_document.hpp"
 #include "estimator/memory/sized_step.hpp"

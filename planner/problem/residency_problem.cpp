@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <numeric>
+
+#include "estimator/base/live_sum.hpp"
+#include "planner/problem/versions.hpp"
 
 namespace stowage {
 
 namespace {
-
-std::size_t gap_count(const Item& item) { return item.touches.size() - (item.wraps ? 0 : 1); }
 
 bool is_written(const Item& item) {
   return std::any_of(item.touches.begin(), item.touches.end(),
@@ -112,7 +112,7 @@ std::string inconsistency_of(const ResidencyProblem& problem, const Placement& p
   const std::vector<bool>& on_gpu = placement.on_gpu[index];
   const std::vector<bool>& resident = placement.resident[index];
   const std::size_t count = item.touches.size();
-  if (on_gpu.size() != count || resident.size() != gap_count(item)) {
+  if (on_gpu.size() != count || std::ssize(resident) != gap_count(item)) {
     return fmt::format("the placement of '{}' has the wrong size", item.name);
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -162,35 +162,22 @@ std::string inconsistency_of(const ResidencyProblem& problem, const Placement& p
 }
 
 std::vector<Bytes> memory_of(const ResidencyProblem& problem, const Placement& placement) {
-  const std::size_t steps = problem.operations.size();
-  std::vector<std::int64_t> change(steps + 1, 0);
-  const auto add = [&](std::int32_t begin, std::int32_t end, Bytes bytes) {
-    if (begin >= end) return;
-    std::int64_t& up = change[static_cast<std::size_t>(begin)];
-    std::int64_t& down = change[static_cast<std::size_t>(end)];
-    up = checked_add(up, bytes.count());
-    down = checked_subtract(down, bytes.count());
-  };
+  const auto steps = static_cast<std::int32_t>(problem.operations.size());
+  LiveSum sum(steps);
   for (std::size_t index = 0; index < problem.items.size(); ++index) {
     const Item& item = problem.items[index];
-    const std::size_t count = item.touches.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::int32_t step = item.touches[i].step;
-      if (placement.on_gpu[index][i]) add(step, step + 1, item.bytes);
-      if (i >= placement.resident[index].size() || !placement.resident[index][i]) continue;
-      if (i + 1 < count) {
-        add(step + 1, item.touches[i + 1].step, item.bytes);
-      } else {
-        add(step + 1, static_cast<std::int32_t>(steps), item.bytes);
-        add(0, item.touches.front().step, item.bytes);
-      }
+    for (std::size_t i = 0; i < item.touches.size(); ++i) {
+      if (placement.on_gpu[index][i]) sum.add(StepRange::single(item.touches[i].step), item.bytes);
+    }
+    for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
+      if (!placement.resident[index][static_cast<std::size_t>(gap)]) continue;
+      const GapSteps inside = steps_inside(item, gap, steps);
+      sum.add(inside.within, item.bytes);
+      sum.add(inside.wrapped, item.bytes);
     }
   }
-  std::vector<Bytes> memory(steps);
-  std::int64_t live = 0;
-  for (std::size_t t = 0; t < steps; ++t) {
-    live = checked_add(live, change[t]);
-    memory[t] = Bytes(live);
+  std::vector<Bytes> memory = std::move(sum).by_step();
+  for (std::size_t t = 0; t < memory.size(); ++t) {
     if (placement.device[t] == Device::cpu) continue;
     const Operation& operation = problem.operations[t];
     const auto engine = static_cast<std::size_t>(placement.engine[t]);
@@ -235,11 +222,9 @@ Evaluation evaluate(const ResidencyProblem& problem, const Placement& placement)
   }
   result.cost_seconds = result.compute_seconds + transfer_seconds;
   result.memory = memory_of(problem, placement);
-  const auto largest = std::max_element(result.memory.begin(), result.memory.end());
-  if (largest != result.memory.end()) {
-    result.peak = *largest;
-    result.peak_step = static_cast<std::int32_t>(largest - result.memory.begin());
-  }
+  const Peak top = peak(result.memory);
+  result.peak = top.bytes;
+  result.peak_step = top.step;
   return result;
 }
 
@@ -260,9 +245,8 @@ Floor memory_floor(const ResidencyProblem& problem) {
       if (pinned(t)) needed[t] += item.bytes;
     }
   }
-  const auto largest = std::max_element(needed.begin(), needed.end());
-  if (largest == needed.end()) return {};
-  return {*largest, static_cast<std::int32_t>(largest - needed.begin())};
+  const Peak top = peak(needed);
+  return {top.bytes, top.step};
 }
 
 }  // namespace stowage

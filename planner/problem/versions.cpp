@@ -11,6 +11,13 @@ std::int32_t gap_before(const Item& item, std::int32_t touch) {
   return item.wraps ? static_cast<std::int32_t>(item.touches.size()) - 1 : -1;
 }
 
+GapSteps steps_inside(const Item& item, std::int32_t gap, std::int32_t steps) {
+  const auto at = static_cast<std::size_t>(gap);
+  const std::int32_t begin = item.touches[at].step + 1;
+  if (at + 1 < item.touches.size()) return {{begin, item.touches[at + 1].step}, {}};
+  return {{begin, steps}, {0, item.touches.front().step}};
+}
+
 std::vector<Version> versions_of(const Item& item) {
   std::vector<Version> versions(1);  // the one from before the step
   for (std::int32_t i = 0; i < std::ssize(item.touches); ++i) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "estimator/base/step_range.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
@@ -22,5 +23,18 @@ struct Version {
 /// The gap that leads to a touch; -1: none does (the first touch of an item that does not wrap).
 [[nodiscard]] std::int32_t gap_before(const Item& item, std::int32_t touch);
 [[nodiscard]] std::int32_t gap_count(const Item& item);
+
+/// The steps strictly inside a gap. Where the gap goes round the step's end, some of them come
+/// after the last touch and the others, `wrapped`, before the first.
+struct GapSteps {
+  StepRange within;
+  StepRange wrapped;
+
+  [[nodiscard]] bool contains(std::int32_t step) const {
+    return within.contains(step) || wrapped.contains(step);
+  }
+};
+/// `steps`: how many operations the problem has. Precondition: 0 <= gap < gap_count(item).
+[[nodiscard]] GapSteps steps_inside(const Item& item, std::int32_t gap, std::int32_t steps);
 
 }  // namespace stowage

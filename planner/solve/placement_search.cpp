@@ -37,9 +37,9 @@ bool PlacementSearch::movable(std::int32_t operation) const {
 // Bytes, by what they cost where they lie; where nothing is priced a byte is nearly free.
 double PlacementSearch::weight(const GapPlace& gap) const {
   const double total = price_before_.back();
-  const double inside = price_before_[at(gap.end)] -
-                        price_before_[at(std::min(gap.begin, gap.end))] +
-                        price_before_[at(gap.wrapped_end)];
+  const auto& [within, wrapped] = gap.inside;
+  const double inside = price_before_[at(within.end)] - price_before_[at(within.begin)] +
+                        price_before_[at(wrapped.end)];
   const auto bytes = static_cast<double>(problem_.items[at(gap.item)].bytes.count());
   return (bytes + 1) * (total > 0 ? inside / total + 1e-3 : 1);
 }
@@ -89,7 +89,7 @@ void PlacementSearch::measure(std::int32_t step, Move move, std::vector<Move>& m
 void PlacementSearch::relief_by_gaps(std::int32_t step, std::vector<Move>& moves) {
   for (std::int32_t g = 0; g < std::ssize(state_.gaps()); ++g) {
     const GapPlace& gap = state_.gaps()[at(g)];
-    if (g == kept_gap_ || !gap.contains(step) || !state_.resident(gap)) continue;
+    if (g == kept_gap_ || !gap.inside.contains(step) || !state_.resident(gap)) continue;
     const std::int64_t bytes = problem_.items[at(gap.item)].bytes.count();
     if (bytes > 0) moves.push_back({Move::Kind::gap, g, 0, state_.flip_cost(gap), bytes});
     --effort_;
@@ -112,7 +112,7 @@ void PlacementSearch::relief_by_operations(std::int32_t step, std::vector<Move>&
     const bool relieves =
         v == step || std::any_of(beside.begin(), beside.end(), [&](std::int32_t place) {
           const GapPlace& gap = state_.gaps()[at(place)];
-          return gap.contains(step) && state_.resident(gap);
+          return gap.inside.contains(step) && state_.resident(gap);
         });
     const bool kept = std::find(beside.begin(), beside.end(), kept_gap_) != beside.end();
     if (relieves && !kept) measure(step, {Move::Kind::operation, v}, moves);

@@ -14,22 +14,6 @@ std::vector<std::int64_t> nothing_placed(const CutModel& model) {
   return memory;
 }
 
-GapPlace gap_place(const ResidencyProblem& problem, std::size_t index, std::int32_t gap) {
-  const Item& item = problem.items[index];
-  const auto at = static_cast<std::size_t>(gap);
-  GapPlace place;
-  place.item = static_cast<std::int32_t>(index);
-  place.gap = gap;
-  place.begin = item.touches[at].step + 1;
-  if (at + 1 < item.touches.size()) {
-    place.end = item.touches[at + 1].step;
-  } else {
-    place.end = static_cast<std::int32_t>(problem.operations.size());
-    place.wrapped_end = item.touches.front().step;
-  }
-  return place;
-}
-
 }  // namespace
 
 PlacementState::PlacementState(const CutModel& model, const Placement& start)
@@ -50,7 +34,8 @@ PlacementState::PlacementState(const CutModel& model, const Placement& start)
     for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
       const auto place = static_cast<std::int32_t>(gaps_.size());
       const auto next = static_cast<std::size_t>(gap + 1) % item.touches.size();
-      gaps_.push_back(gap_place(problem_, i, gap));
+      gaps_.push_back({static_cast<std::int32_t>(i), gap,
+                       steps_inside(item, gap, static_cast<std::int32_t>(operations))});
       beside_[index(item.touches[index(gap)].step)].push_back(place);
       if (next != index(gap)) beside_[index(item.touches[next].step)].push_back(place);
     }
@@ -156,7 +141,7 @@ Capacity PlacementState::flip_cost(const GapPlace& gap) {
 }
 
 std::int64_t PlacementState::excess_in(const GapPlace& gap) const {
-  return std::max(memory_.largest(gap.begin, gap.end), memory_.largest(0, gap.wrapped_end));
+  return std::max(memory_.largest(gap.inside.within), memory_.largest(gap.inside.wrapped));
 }
 
 void PlacementState::flip(const GapPlace& gap) {
@@ -176,8 +161,8 @@ void PlacementState::flip_gap(std::int32_t place) {
   char& flag = resident_[index(gap.item)][index(gap.gap)];
   flag = !flag;
   const std::int64_t change = flag ? bytes : -bytes;
-  memory_.add(gap.begin, gap.end, change);
-  memory_.add(0, gap.wrapped_end, change);
+  memory_.add(gap.inside.within, change);
+  memory_.add(gap.inside.wrapped, change);
   add_memory(item.touches[index(gap.gap)].step, weight(gap.gap) - here);
   if (next != gap.gap) add_memory(item.touches[index(next)].step, weight(next) - there);
   recount(gap.item);

@@ -9,21 +9,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/problem/versions.hpp"
 #include "planner/solve/residency_cut.hpp"
 #include "planner/solve/step_profile.hpp"
 
 namespace stowage {
 
-/// A gap of an item, with the steps strictly inside it (two ranges where it wraps).
+/// A gap of an item.
 struct GapPlace {
   std::int32_t item = 0;
   std::int32_t gap = 0;
-  std::int32_t begin = 0, end = 0;
-  std::int32_t wrapped_end = 0;  ///< and [0, wrapped_end)
-
-  [[nodiscard]] bool contains(std::int32_t step) const {
-    return (step >= begin && step < end) || step < wrapped_end;
-  }
+  GapSteps inside;
 };
 
 class PlacementState {
@@ -83,7 +79,7 @@ class PlacementState {
   [[nodiscard]] std::int64_t operation_memory(std::int32_t operation) const;
   void recount(std::int32_t item);
   void add_memory(std::int32_t step, std::int64_t bytes) {
-    if (bytes != 0) memory_.add(step, step + 1, bytes);
+    if (bytes != 0) memory_.add(StepRange::single(step), bytes);
   }
   void flip_gap(std::int32_t gap);
   void flip_device(std::int32_t operation);

@@ -99,13 +99,14 @@ class CutBuilder {
       network_.arc(from, on_sink, capped(amount));
   }
 
-  Wide price_inside(const Item& item, std::size_t gap) const {
-    const auto begin = static_cast<std::size_t>(item.touches[gap].step) + 1;
-    if (gap + 1 < item.touches.size()) {
-      return before_[static_cast<std::size_t>(item.touches[gap + 1].step)] - before_[begin];
-    }
-    return before_.back() - before_[begin] +
-           before_[static_cast<std::size_t>(item.touches.front().step)];
+  Wide price_inside(const Item& item, std::int32_t gap) const {
+    const auto steps = static_cast<std::int32_t>(problem_.operations.size());
+    const GapSteps inside = steps_inside(item, gap, steps);
+    return price_of(inside.within) + price_of(inside.wrapped);
+  }
+  Wide price_of(StepRange steps) const {
+    return before_[static_cast<std::size_t>(steps.end)] -
+           before_[static_cast<std::size_t>(steps.begin)];
   }
 
   Wide engine_price(std::size_t t, const EngineCost& engine) const {
@@ -198,7 +199,7 @@ class CutBuilder {
     if (gap < 0) return network_.arc(here, on_sink, fetch);
     const auto at = static_cast<std::size_t>(gap);
     const Handle before = present[at];
-    const Wide price = price_inside(item, at);
+    const Wide price = price_inside(item, gap);
     const GapPin pin = restrictions_.gap[index][at];
     Handle& resident = resident_[index][at];
     if (pin == GapPin::free && price == 0) {

@@ -23,38 +23,38 @@ StepProfile::StepProfile(std::span<const std::int64_t> values) {
   }
 }
 
-void StepProfile::add(std::int32_t begin, std::int32_t end, std::int64_t amount) {
-  if (begin < end) add(1, 0, width_, begin, end, amount);
+void StepProfile::add(StepRange range, std::int64_t amount) {
+  if (!range.empty()) add(1, 0, width_, range, amount);
 }
 
-void StepProfile::add(std::int32_t node, std::int32_t first, std::int32_t width, std::int32_t begin,
-                      std::int32_t end, std::int64_t amount) {
-  if (end <= first || first + width <= begin) return;
+void StepProfile::add(std::int32_t node, std::int32_t first, std::int32_t width, StepRange range,
+                      std::int64_t amount) {
+  if (range.end <= first || first + width <= range.begin) return;
   Node& here = nodes_[static_cast<std::size_t>(node)];
-  if (begin <= first && first + width <= end) {
+  if (range.begin <= first && first + width <= range.end) {
     here.largest += amount;
     here.added += amount;
     return;
   }
   const std::int32_t half = width / 2;
-  add(2 * node, first, half, begin, end, amount);
-  add(2 * node + 1, first + half, half, begin, end, amount);
+  add(2 * node, first, half, range, amount);
+  add(2 * node + 1, first + half, half, range, amount);
   here.largest = here.added + std::max(nodes_[static_cast<std::size_t>(2 * node)].largest,
                                        nodes_[static_cast<std::size_t>(2 * node + 1)].largest);
 }
 
-std::int64_t StepProfile::largest(std::int32_t begin, std::int32_t end) const {
-  return begin < end ? largest(1, 0, width_, begin, end) : nothing;
+std::int64_t StepProfile::largest(StepRange range) const {
+  return range.empty() ? nothing : largest(1, 0, width_, range);
 }
 
 std::int64_t StepProfile::largest(std::int32_t node, std::int32_t first, std::int32_t width,
-                                  std::int32_t begin, std::int32_t end) const {
-  if (end <= first || first + width <= begin) return nothing;
+                                  StepRange range) const {
+  if (range.end <= first || first + width <= range.begin) return nothing;
   const Node& here = nodes_[static_cast<std::size_t>(node)];
-  if (begin <= first && first + width <= end) return here.largest;
+  if (range.begin <= first && first + width <= range.end) return here.largest;
   const std::int32_t half = width / 2;
-  const std::int64_t below = std::max(largest(2 * node, first, half, begin, end),
-                                      largest(2 * node + 1, first + half, half, begin, end));
+  const std::int64_t below = std::max(largest(2 * node, first, half, range),
+                                      largest(2 * node + 1, first + half, half, range));
   return below == nothing ? nothing : here.added + below;
 }
 

@@ -5,30 +5,35 @@
 #include <span>
 #include <vector>
 
+#include "estimator/base/step_range.hpp"
+
 namespace stowage {
 
 class StepProfile {
  public:
   explicit StepProfile(std::span<const std::int64_t> values);
 
-  /// Ranges are half-open; an empty one is left alone.
-  void add(std::int32_t begin, std::int32_t end, std::int64_t amount);
+  /// An empty range is left alone.
+  void add(StepRange range, std::int64_t amount);
   /// The largest of a range; the least 64-bit number of an empty one.
-  [[nodiscard]] std::int64_t largest(std::int32_t begin, std::int32_t end) const;
+  [[nodiscard]] std::int64_t largest(StepRange range) const;
   [[nodiscard]] std::int64_t largest() const { return nodes_.empty() ? 0 : nodes_[1].largest; }
   /// The first step that has the largest value.
   [[nodiscard]] std::int32_t largest_at() const;
-  [[nodiscard]] std::int64_t at(std::int32_t step) const { return largest(step, step + 1); }
+  [[nodiscard]] std::int64_t at(std::int32_t step) const {
+    return largest(StepRange::single(step));
+  }
 
  private:
   struct Node {
     std::int64_t largest = 0;  ///< of the subtree, `added` included
     std::int64_t added = 0;    ///< to the whole subtree
   };
-  void add(std::int32_t node, std::int32_t first, std::int32_t width, std::int32_t begin,
-           std::int32_t end, std::int64_t amount);
+  // Of the node's subtree, whose leaves are the steps [first, first + width).
+  void add(std::int32_t node, std::int32_t first, std::int32_t width, StepRange range,
+           std::int64_t amount);
   [[nodiscard]] std::int64_t largest(std::int32_t node, std::int32_t first, std::int32_t width,
-                                     std::int32_t begin, std::int32_t end) const;
+                                     StepRange range) const;
 
   std::int32_t width_ = 1;   ///< leaves, a power of two
   std::vector<Node> nodes_;  ///< a heap: node 1 is the root

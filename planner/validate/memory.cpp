@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/arena/arena.hpp"
 #include "planner/plan/two_sides.hpp"
 #include "planner/validate/checks.hpp"
 

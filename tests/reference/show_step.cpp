@@ -34,8 +34,8 @@ ordered_json saved_of(const SizedStep& step) {
 
 ordered_json nodes_of(const ReferenceModel& reference, const SizedStep& step) {
   const StepMemory memory = step_memory(step, {});
-  const std::vector<Interval> intervals = lifetimes(memory.uses, memory.steps);
-  const std::vector<Bytes> live = live_bytes(intervals, memory.steps);
+  const std::vector<Lifetime> lived = lifetimes(memory.uses, memory.steps);
+  const std::vector<Bytes> live = live_bytes(lived, memory.steps);
   const std::vector<Bytes> accounted = accounted_live(reference, step, {}, live).live;
   ordered_json nodes = ordered_json::array();
   for (std::size_t i = 0; i < step.graph->nodes.size(); ++i) {
@@ -47,15 +47,15 @@ ordered_json nodes_of(const ReferenceModel& reference, const SizedStep& step) {
                      {"begin", ordered_json::array()},
                      {"end", ordered_json::array()}});
   }
-  for (const Interval& interval : intervals) {
-    const MemoryEntry& entry = memory.entries[static_cast<std::size_t>(interval.use)];
+  for (const Lifetime& lifetime : lived) {
+    const MemoryEntry& entry = memory.entries[static_cast<std::size_t>(lifetime.use)];
     const std::string name = entry.storage.valid()
                                  ? step.graph->storage(entry.storage).name
                                  : step.graph->node(entry.node).name + " workspace";
-    const ordered_json row{name, interval.bytes.count()};
-    nodes[static_cast<std::size_t>(interval.begin)]["begin"].push_back(row);
-    if (interval.end < memory.steps) {
-      nodes[static_cast<std::size_t>(interval.end)]["end"].push_back(row);
+    const ordered_json row{name, lifetime.bytes.count()};
+    nodes[static_cast<std::size_t>(lifetime.steps.begin)]["begin"].push_back(row);
+    if (lifetime.steps.end < memory.steps) {
+      nodes[static_cast<std::size_t>(lifetime.steps.end)]["end"].push_back(row);
     }
   }
   return nodes;

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "estimator/arena/arena.hpp"
 #include "estimator/base/hash.hpp"
 #include "estimator/document/step_hash.hpp"
 #include "estimator/model/load_model.hpp"

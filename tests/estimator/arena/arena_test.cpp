@@ -17,7 +17,7 @@ namespace {
 bool live_together(const std::vector<StepRange>& a, const std::vector<StepRange>& b) {
   for (const StepRange& x : a) {
     for (const StepRange& y : b) {
-      if (std::max(x.begin, y.begin) < std::min(x.end, y.end)) return true;
+      if (x.overlaps(y)) return true;
     }
   }
   return false;

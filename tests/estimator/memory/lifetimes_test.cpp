@@ -40,15 +40,15 @@ std::vector<std::int64_t> naive_live(const std::vector<StorageUse>& uses, std::i
 TEST_CASE("a storage lives from its first touch to its last") {
   const std::vector<StorageUse> uses = {{.bytes = 10_B, .touches = {2, 4}},
                                         {.bytes = 3_B, .touches = {1}}};
-  const auto intervals = lifetimes(uses, 6);
-  REQUIRE(intervals.size() == 2);
-  CHECK(intervals[0].use == 1);
-  CHECK(intervals[0].begin == 1);
-  CHECK(intervals[0].end == 2);
-  CHECK(intervals[1].use == 0);
-  CHECK(intervals[1].begin == 2);
-  CHECK(intervals[1].end == 5);
-  CHECK(counts(live_bytes(intervals, 6)) == std::vector<std::int64_t>{0, 3, 10, 10, 10, 0});
+  const auto lived = lifetimes(uses, 6);
+  REQUIRE(lived.size() == 2);
+  CHECK(lived[0].use == 1);
+  CHECK(lived[0].steps.begin == 1);
+  CHECK(lived[0].steps.end == 2);
+  CHECK(lived[1].use == 0);
+  CHECK(lived[1].steps.begin == 2);
+  CHECK(lived[1].steps.end == 5);
+  CHECK(counts(live_bytes(lived, 6)) == std::vector<std::int64_t>{0, 3, 10, 10, 10, 0});
 }
 
 TEST_CASE("what is never touched takes nothing unless it is there for the whole step") {
@@ -68,13 +68,6 @@ TEST_CASE("what is held to the next step is there twice while it is replaced") {
   const std::vector<StorageUse> uses = {
       {.bytes = 5_B, .touches = {1, 2}, .to_end = true, .previous_until = 2}};
   CHECK(counts(live_bytes(lifetimes(uses, 4), 4)) == std::vector<std::int64_t>{5, 10, 5, 5});
-}
-
-TEST_CASE("the peak is at the first step of the largest sum") {
-  const std::vector<Bytes> live = {1_B, 7_B, 3_B, 7_B};
-  CHECK(peak(live).bytes == 7_B);
-  CHECK(peak(live).step == 1);
-  CHECK(peak({}).bytes == 0_B);
 }
 
 TEST_CASE("a live sum past 64 bits throws; large storages one after the other do not") {
@@ -102,18 +95,16 @@ TEST_CASE("lifetimes agree with the definition on random uses") {
       use.to_end = random() % 4 == 0;
       if (random() % 4 == 0) use.previous_until = static_cast<std::int32_t>(random() % (steps + 1));
     }
-    const auto intervals = lifetimes(uses, steps);
-    CHECK(counts(live_bytes(intervals, steps)) == naive_live(uses, steps));
+    const auto lived = lifetimes(uses, steps);
+    CHECK(counts(live_bytes(lived, steps)) == naive_live(uses, steps));
     CHECK(counts(live_bytes(uses, steps)) == naive_live(uses, steps));
     for (std::int32_t t = 0; t < steps; ++t) {
       std::int64_t live = 0;
       for (const StorageUse& use : uses) live += copies_at(use, t) * use.bytes.count();
       CHECK(live == naive_live(uses, steps)[static_cast<std::size_t>(t)]);
     }
-    for (std::size_t i = 1; i < intervals.size(); ++i) {
-      const auto key = [&](std::size_t k) {
-        return std::pair(intervals[k].begin, intervals[k].use);
-      };
+    for (std::size_t i = 1; i < lived.size(); ++i) {
+      const auto key = [&](std::size_t k) { return std::pair(lived[k].steps.begin, lived[k].use); };
       CHECK(key(i - 1) <= key(i));
     }
   }

@@ -55,7 +55,7 @@ class Playback {
   [[nodiscard]] static bool covers(const std::vector<Residence>& all, std::int32_t item,
                                    std::int32_t step) {
     return std::any_of(all.begin(), all.end(), [&](const Residence& r) {
-      return r.storage.value == item && r.steps.begin <= step && step < r.steps.end;
+      return r.storage.value == item && r.steps.contains(step);
     });
   }
   /// Whether a copy is there when the step starts: `filled_by` is what would bring it.
@@ -185,8 +185,7 @@ std::string overlap(const Plan& plan, const std::vector<Residence>& residences, 
   for (std::size_t i = 0; i < places.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       const Place &a = places[i], &b = places[j];
-      if (std::max(a.steps.begin, b.steps.begin) < std::min(a.steps.end, b.steps.end) &&
-          std::max(a.begin, b.begin) < std::min(a.end, b.end)) {
+      if (a.steps.overlaps(b.steps) && std::max(a.begin, b.begin) < std::min(a.end, b.end)) {
         return a.name + " overlaps " + b.name;
       }
     }

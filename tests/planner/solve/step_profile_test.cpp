@@ -22,7 +22,7 @@ TEST_CASE("step profile: additions and maxima equal those of a plain array") {
       const auto begin = static_cast<std::int32_t>(below(random, steps + 1));
       const auto end = static_cast<std::int32_t>(below(random, steps + 1));
       const std::int64_t amount = below(random, 21) - 10;
-      profile.add(begin, end, amount);
+      profile.add({begin, end}, amount);
       for (std::int32_t i = begin; i < end; ++i) plain[static_cast<std::size_t>(i)] += amount;
       const auto most = std::max_element(plain.begin(), plain.end());
       REQUIRE(profile.largest() == *most);
@@ -31,7 +31,7 @@ TEST_CASE("step profile: additions and maxima equal those of a plain array") {
       for (std::int32_t i = begin; i < end; ++i) {
         in_range = std::max(in_range, plain[static_cast<std::size_t>(i)]);
       }
-      REQUIRE(profile.largest(begin, end) == in_range);
+      REQUIRE(profile.largest({begin, end}) == in_range);
     }
   }
 }

@@ -248,7 +248,7 @@ bool lie_over(const Plan& plan, std::vector<Residence>& residences, std::mt19937
   if (residences.empty()) return false;
   Residence& a = any_of_list(residences, random);
   const Residence& b = any_of_list(residences, random);
-  if (&a == &b || a.steps.begin >= b.steps.end || b.steps.begin >= a.steps.end) return false;
+  if (&a == &b || !a.steps.overlaps(b.steps)) return false;
   if (plan.bytes(a.storage) == 0_B) return false;
   if (plan.bytes(b.storage) == 0_B) return false;
   a.offset = b.offset;

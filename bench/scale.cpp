@@ -148,7 +148,7 @@ Measured measure(const std::string& text) {
   done();
   const CheckReport report = check(step, generic_card(80_GiB), {});
   done();
-  if (report.tensor_bytes == Bytes()) std::exit(3);
+  if (report.tensor_bytes() == Bytes()) std::exit(3);
   for (const double stage_time : measured.milliseconds) measured.total += stage_time;
   return measured;
 }

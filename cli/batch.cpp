@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "cli/arguments.hpp"
+#include "cli/check_report.hpp"
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "cli/replicas.hpp"
@@ -76,7 +77,7 @@ std::string say_largest(const BatchReport& report) {
   std::string text =
       fmt::format("the largest batch that fits is {}, {} to spare", grouped_digits(report.largest),
                   format_bytes(report.at_largest->headroom));
-  const std::int64_t releases = report.at_largest->releases;
+  const std::int64_t releases = report.at_largest->run.process().releases;
   if (releases == 1) text += " after PyTorch has given its cache back once";
   if (releases > 1)
     text += fmt::format(" after PyTorch has given its cache back {} times", releases);
@@ -99,11 +100,12 @@ std::string say_recommended(const BatchReport& report, const Card& card) {
 void say_verdict(const BatchReport& report, const Card& card, Report& out) {
   if (report.largest == 0) {
     out.say(fmt::format("not even one sample fits {}", card.name), Tone::bad);
-    if (report.at_one && report.at_one->failure) {
-      out.say("  " + report.at_one->failure->message);
+    if (report.at_one && report.at_one->run.failure) {
+      out.say("  " + report.at_one->run.failure->message);
     }
-    if (report.at_one && !report.at_one->would_do.empty()) {
-      out.say(fmt::format("  {} would do", fmt::join(report.at_one->would_do, " or ")));
+    if (report.at_one && !report.at_one->run.would_do.empty()) {
+      out.say(fmt::format("  {} would do",
+                          fmt::join(pool_options(report.at_one->run.would_do), " or ")));
     }
     if (report.at_one) {
       const auto [wanted, available] = format_apart(

@@ -23,7 +23,7 @@ namespace {
 
 // No batch is small enough where a library finds no room beside pools that are taken whole.
 bool depends_on_batch(const CheckReport& report) {
-  return !report.failure || report.failure->library.empty();
+  return !report.run.failure || !report.run.failure->at.library;
 }
 
 // Of a step that does not fit: the batch that does, and the plan by which this one may run.
@@ -135,7 +135,7 @@ Result<Answer> run_check(const CheckRequest& request) {
   out.say(fmt::format("{}, {} runtime{}", describe_step(told, batch), to_string(settings.runtime),
                       describe_replicas(batch, settings)),
           Tone::heading);
-  out.say(fmt::format("\nThe peak, while {} runs (workspaces: {}):", report.peak_at,
+  out.say(fmt::format("\nThe peak, while {} runs (workspaces: {}):", report.peak_at(),
                       to_string(report.workspace_origin)));
   out.show(breakdown_table(report));
   out.say("\nThe largest tensors at the peak:");
@@ -162,7 +162,7 @@ Result<Answer> run_check(const CheckRequest& request) {
     out.show(rule_table(*rule, training));
     out.json.emplace_back("rule_of_thumb", rule_json(*rule));
   }
-  if (!report.logical_devices.empty()) {
+  if (!report.run.pool_limits.empty()) {
     out.say("\nTensorFlow's pools:");
     out.show(pool_table(report));
   }

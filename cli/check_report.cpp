@@ -20,7 +20,7 @@ Table breakdown_table(const CheckReport& report) {
     if (bytes == Bytes()) continue;
     table.rows.push_back({{bytes, spaced(to_string(static_cast<StorageClass>(c))), std::string()}});
   }
-  table.rows.push_back({{report.tensor_bytes, std::string("tensors"), std::string()}, true});
+  table.rows.push_back({{report.tensor_bytes(), std::string("tensors"), std::string()}, true});
   for (const RuntimeRow& row : report.runtime_rows) {
     table.rows.push_back({{row.bytes, row.name, row.source}});
   }
@@ -51,7 +51,7 @@ Table largest_tensors(const CheckReport& report) {
                           {"Layer", "layer"},
                           {"Tensor", "name"}}};
   double sum = 0;
-  const auto total = static_cast<double>(std::max<std::int64_t>(report.tensor_bytes.count(), 1));
+  const auto total = static_cast<double>(std::max<std::int64_t>(report.tensor_bytes().count(), 1));
   for (const FootprintRow& row : report.footprint.rows) {
     sum += static_cast<double>(row.bytes.count());
     const MemoryEntry& entry = row.entry;
@@ -71,8 +71,8 @@ Table verdict_listing(const CheckReport& report, const Table& tensors) {
                            std::string(name)}});
   };
   sum("verdict", report.headroom, report.fits ? "fits" : "does_not_fit");
-  sum("sum", report.tensor_bytes, "tensor_bytes");
-  sum("sum", report.reserved_bytes, "reserved_bytes");
+  sum("sum", report.tensor_bytes(), "tensor_bytes");
+  sum("sum", report.reserved_bytes(), "reserved_bytes");
   sum("sum", report.device_bytes, "device_bytes");
   sum("sum", report.available_bytes, "available_bytes");
   for (const Row& tensor : tensors.rows) {
@@ -106,7 +106,7 @@ Table pool_table(const CheckReport& report) {
                           {"In use", "used_bytes"},
                           {"Device", "name"}}};
   LogicalDevice sum{.name = "all"};
-  for (const LogicalDevice& device : report.logical_devices) {
+  for (const LogicalDevice& device : report.run.logical_devices()) {
     table.rows.push_back({{device.limit, device.pool, device.used, device.name}});
     sum.limit += device.limit;
     sum.pool += device.pool;
@@ -127,35 +127,46 @@ Table fallback_table(const CheckReport& report, bool all) {
   return all ? table : folded(table, shown_tensors);
 }
 
+std::vector<std::string> pool_options(const PoolAdvice& advice) {
+  std::vector<std::string> options;
+  if (advice.limit) {
+    options.push_back(fmt::format("--memory-limit {}MiB", advice.limit->count() >> 20));
+  }
+  if (advice.growth) options.emplace_back("--memory-growth");
+  return options;
+}
+
 namespace {
 
 Json failure_json(const std::optional<AllocationFailure>& failure) {
   if (!failure) return {};
+  const std::optional<MissingLibrary>& library = failure->at.library;
   return Json::Object{{"kernel", failure->node.empty() ? Json() : Json(failure->node)},
-                      {"step", failure->step},
-                      {"tried_bytes", failure->tried},
+                      {"step", failure->at.step},
+                      {"tried_bytes", failure->at.tried()},
                       {"message", failure->message},
                       {"expandable_segments_would_do", failure->expandable_segments_would_do},
-                      {"library", failure->library.empty() ? Json() : Json(failure->library)}};
+                      {"library", library ? Json(library->library.name) : Json()}};
 }
 
 /// Null: of a runtime without an allocator that keeps what was freed.
 Json allocator_json(const CheckReport& report) {
-  if (report.replayed_steps == 0 && !report.failure) return {};
+  const RuntimeRun& run = report.run;
+  if (run.process().steps == 0 && !run.failure) return {};
   Json::Array devices;
-  for (const LogicalDevice& device : report.logical_devices) {
+  for (const LogicalDevice& device : report.run.logical_devices()) {
     devices.emplace_back(Json::Object{{"name", device.name},
                                       {"limit_bytes", device.limit},
                                       {"pool_bytes", device.pool},
                                       {"used_bytes", device.used}});
   }
   Json::Array would_do;
-  for (const std::string& option : report.would_do) would_do.emplace_back(option);
-  return Json::Object{{"cached_at_peak_bytes", report.cached_at_peak},
-                      {"cache_releases", report.releases},
-                      {"settles", report.settles},
-                      {"replayed_steps", report.replayed_steps},
-                      {"failure", failure_json(report.failure)},
+  for (std::string& option : pool_options(run.would_do)) would_do.emplace_back(std::move(option));
+  return Json::Object{{"cached_at_peak_bytes", run.process().cached_at_peak},
+                      {"cache_releases", run.process().releases},
+                      {"settles", run.settles()},
+                      {"replayed_steps", run.process().steps},
+                      {"failure", failure_json(run.failure)},
                       {"logical_devices", std::move(devices)},
                       {"would_do", std::move(would_do)}};
 }
@@ -197,10 +208,10 @@ Json::Object check_json(const CheckReport& report, const Card& card) {
                                   {"total_bytes", report.total_bytes},
                                   {"available_bytes", report.available_bytes}}},
           {"verdict", report.fits ? "fits" : "does_not_fit"},
-          {"peak", Json::Object{{"tensor_bytes", report.tensor_bytes},
-                                {"reserved_bytes", report.reserved_bytes},
+          {"peak", Json::Object{{"tensor_bytes", report.tensor_bytes()},
+                                {"reserved_bytes", report.reserved_bytes()},
                                 {"device_bytes", report.device_bytes},
-                                {"at", report.peak_at}}},
+                                {"at", report.peak_at()}}},
           {"footprint", std::move(footprint)},
           {"runtime_rows", std::move(runtime_rows)},
           {"phases", std::move(phases)},
@@ -226,12 +237,12 @@ Table rule_table(const RuleOfThumb& rule, const CheckReport& report) {
   const auto row = [&](Bytes by_rule, Bytes here, std::string name, bool is_total = false) {
     table.rows.push_back({{by_rule, here, std::move(name)}, is_total});
   };
-  row(rule.activations, report.tensor_bytes - parameters - inputs,
+  row(rule.activations, report.tensor_bytes() - parameters - inputs,
       "activations, their gradients, workspaces");
   row(rule.parameters, parameters, "parameters, their gradients, optimizer state");
   row(rule.miscellaneous, inputs, "inputs");
-  row(rule.total(), report.tensor_bytes, "tensors", true);
-  table.rows.push_back({{std::monostate(), report.device_bytes - report.tensor_bytes,
+  row(rule.total(), report.tensor_bytes(), "tensors", true);
+  table.rows.push_back({{std::monostate(), report.device_bytes - report.tensor_bytes(),
                          std::string("allocator, context, libraries")}});
   row(rule.total(), report.device_bytes, "on the device", true);
   return table;
@@ -247,9 +258,9 @@ Json rule_json(const RuleOfThumb& rule) {
 Json evaluation_json(const EvaluationReport& evaluation) {
   return Json::Object{{"batch", evaluation.batch},
                       {"fits", evaluation.step.fits},
-                      {"tensor_bytes", evaluation.step.tensor_bytes},
+                      {"tensor_bytes", evaluation.step.tensor_bytes()},
                       {"device_bytes", evaluation.step.device_bytes},
-                      {"at", evaluation.step.peak_at},
+                      {"at", evaluation.step.peak_at()},
                       {"largest_chunk", evaluation.chunk.batch},
                       {"largest_chunk_is_proven", evaluation.chunk.is_proven}};
 }
@@ -258,10 +269,9 @@ namespace {
 
 // What keeps the step from running is not always the card's memory.
 std::string refusal(const CheckReport& report, const Card& card) {
-  if (report.headroom >= Bytes() && !report.logical_devices.empty()) {
-    const LogicalDevice& first = report.logical_devices.front();
+  if (report.headroom >= Bytes() && !report.run.pool_limits.empty()) {
     return fmt::format("does not fit: a pool of {} is needed; there is room for it on {}",
-                       format_bytes(first.pool), card.name);
+                       format_bytes(report.run.process().reserved), card.name);
   }
   const auto [wanted, available] = format_apart(report.device_bytes, report.available_bytes);
   if (report.available_bytes <= Bytes()) {
@@ -284,18 +294,18 @@ std::string refusal(const CheckReport& report, const Card& card) {
 void say_verdict(const CheckReport& report, const Card& card, Report& out) {
   if (report.fits) {
     const auto [wanted, available] = format_apart(report.device_bytes, report.available_bytes);
+    const std::int64_t releases = report.run.process().releases;
     out.say(fmt::format("fits: {} of the {} that {} has available, {} to spare", wanted, available,
                         card.name, format_bytes(report.headroom)),
             Tone::good);
-    if (!report.logical_devices.empty()) {
+    if (!report.run.pool_limits.empty()) {
       out.say("  context and libraries find room beside TensorFlow's pool");
-    } else if (report.releases > 0) {
+    } else if (releases > 0) {
       out.say(
-          report.settles
+          report.run.settles()
               ? fmt::format("  tightly: PyTorch gives its cache back {} before its steps ask the "
                             "driver for nothing more",
-                            report.releases == 1 ? std::string("once")
-                                                 : fmt::format("{} times", report.releases))
+                            releases == 1 ? std::string("once") : fmt::format("{} times", releases))
               : std::string("  so tightly that every step gives memory back to the driver and "
                             "asks for it again, which is slow"));
     }
@@ -303,12 +313,12 @@ void say_verdict(const CheckReport& report, const Card& card, Report& out) {
   }
   out.say(refusal(report, card), Tone::bad);
   out.say("  " + report.culprit);
-  if (report.failure) out.say("  " + report.failure->message);
-  if (report.failure && report.failure->expandable_segments_would_do) {
+  if (report.run.failure) out.say("  " + report.run.failure->message);
+  if (report.run.failure && report.run.failure->expandable_segments_would_do) {
     out.say("  with PYTORCH_ALLOC_CONF=expandable_segments:True it would fit");
   }
-  if (!report.would_do.empty()) {
-    out.say(fmt::format("  {} would do", fmt::join(report.would_do, " or ")));
+  if (!report.run.would_do.empty()) {
+    out.say(fmt::format("  {} would do", fmt::join(pool_options(report.run.would_do), " or ")));
   }
 }
 

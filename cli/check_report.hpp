@@ -1,6 +1,9 @@
 // How a check is shown: its tables, its verdict, its JSON.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cli/report.hpp"
 #include "cli/table.hpp"
 #include "estimator/check/check.hpp"
@@ -30,6 +33,9 @@ namespace stowage {
 [[nodiscard]] Json::Object check_json(const CheckReport& report, const Card& card);
 [[nodiscard]] Json rule_json(const RuleOfThumb& rule);
 [[nodiscard]] Json evaluation_json(const EvaluationReport& evaluation);
+
+/// The options that make TensorFlow's pools so: "--memory-limit 1723MiB", "--memory-growth".
+[[nodiscard]] std::vector<std::string> pool_options(const PoolAdvice& advice);
 
 /// Fits or not, by how much, and the culprit.
 void say_verdict(const CheckReport& report, const Card& card, Report& out);

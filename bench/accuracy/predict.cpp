@@ -97,9 +97,9 @@ CheckReport Predictor::report(const Job& job, std::optional<double> context_mib)
 Prediction Predictor::predict(const Job& job, std::optional<double> context_mib) {
   const CheckReport answer = report(job, context_mib);
   const Card& card = card_of(job);
-  return {.tensors = mib(answer.tensor_bytes),
-          .reserved = mib(answer.reserved_bytes),
-          .outside = mib(answer.device_bytes - answer.reserved_bytes),
+  return {.tensors = mib(answer.tensor_bytes()),
+          .reserved = mib(answer.reserved_bytes()),
+          .outside = mib(answer.device_bytes - answer.reserved_bytes()),
           .outside_eager =
               mib(outside_allocator(*graph_of(job, card), card, {.stack = software_of_the_time})),
           .total = mib(answer.total_bytes),

@@ -30,7 +30,7 @@ Bytes least_workspace(const std::vector<Engine>& engines) {
 }
 
 bool runs_calmly(const CheckReport& report) {
-  return report.fits && report.releases == 0 && report.settles;
+  return report.fits && report.run.process().releases == 0 && report.run.settles();
 }
 
 }  // namespace

@@ -34,10 +34,6 @@ std::vector<EngineFallback> fallbacks(const SizedStep& step, const std::vector<i
   return result;
 }
 
-std::int64_t replicas(const RuntimeRun& run) {
-  return std::max<std::int64_t>(1, std::ssize(run.devices));
-}
-
 // Keras makes the optimizer's variables before the first step.
 Bytes loaded_bytes(const SizedStep& step, Bytes granularity, bool with_state) {
   Bytes bytes = class_bytes(step, StorageClass::parameter, granularity) +
@@ -48,7 +44,7 @@ Bytes loaded_bytes(const SizedStep& step, Bytes granularity, bool with_state) {
 
 MemoryRules rules_of(const StepOnCard& on_card, const RuntimeRun& run) {
   return {.granularity = runtime_granularity(on_card.settings.runtime),
-          .engine = run.engine,
+          .engine = run.process().engine,
           .buffers = on_card.buffers};
 }
 
@@ -57,16 +53,17 @@ std::vector<PhasePeak> phases(const StepOnCard& on_card, const RuntimeRun& run,
   const SizedStep& step = on_card.step;
   const bool keras = is_keras(on_card.settings);
   const Bytes outside = outside_allocator(*step.graph, on_card.card, on_card.settings);
+  const ReservedBytes reserved = run.reserved();
   MemoryRules rules = rules_of(on_card, run);
   std::vector<PhasePeak> result;
   result.push_back({"after loading", loaded_bytes(step, rules.granularity, keras),
-                    run.reserved.loaded + context_bytes(on_card.card, on_card.settings)});
+                    reserved.loaded + context_bytes(on_card.card, on_card.settings)});
   if (step.graph->settings.mode == Mode::train) {
     rules.step = keras ? StepNumber::steady : StepNumber::first;
     result.push_back({"first step", peak(live_bytes(step, rules, on_card.touches)).bytes,
-                      run.reserved.first_step + outside});
+                      reserved.first_step + outside});
   }
-  result.push_back({"steady steps", steady_tensors, run.reserved.most + outside});
+  result.push_back({"steady steps", steady_tensors, reserved.most + outside});
   return result;
 }
 
@@ -74,10 +71,11 @@ std::vector<PhasePeak> phases(const StepOnCard& on_card, const RuntimeRun& run,
 void add_pool_rows(std::vector<RuntimeRow>& rows, const RuntimeRun& run,
                    const CheckSettings& settings, Bytes tensor_bytes) {
   const std::string source =
-      fmt::format("TensorFlow's BFC allocator, simulated for {} steps; {}", run.replayed_steps,
+      fmt::format("TensorFlow's BFC allocator, simulated for {} steps; {}", run.process().steps,
                   settings.tensorflow.allow_growth ? "it grows" : "it takes its limit at once");
-  for (const LogicalDevice& device : run.devices) {
-    const bool first = &device == &run.devices.front();
+  const std::vector<LogicalDevice> devices = run.logical_devices();
+  for (const LogicalDevice& device : devices) {
+    const bool first = &device == &devices.front();
     rows.push_back({first ? "rest of the pool" : "pool of " + device.name,
                     first ? device.pool - tensor_bytes : device.pool, source});
   }
@@ -87,7 +85,7 @@ std::vector<RuntimeRow> runtime_rows(const StepOnCard& on_card, const RuntimeRun
                                      Bytes tensor_bytes) {
   const CheckSettings& settings = on_card.settings;
   std::vector<RuntimeRow> rows;
-  const Bytes more = run.reserved.most - tensor_bytes;
+  const Bytes more = run.reserved().most - tensor_bytes;
   if (is_keras(settings)) {
     if (more != Bytes()) add_pool_rows(rows, run, settings, tensor_bytes);
   } else if (more != Bytes() && settings.runtime == Runtime::stowage) {
@@ -95,7 +93,7 @@ std::vector<RuntimeRow> runtime_rows(const StepOnCard& on_card, const RuntimeRun
   } else if (more != Bytes()) {
     rows.push_back(
         {"cached by the allocator", more,
-         fmt::format("PyTorch's caching allocator, simulated for {} steps", run.replayed_steps)});
+         fmt::format("PyTorch's caching allocator, simulated for {} steps", run.process().steps)});
   }
   if (settings.runtime != Runtime::ideal) rows.push_back(context_row(on_card.card, settings));
   const std::vector<RuntimeRow> libraries =
@@ -106,9 +104,10 @@ std::vector<RuntimeRow> runtime_rows(const StepOnCard& on_card, const RuntimeRun
 
 std::string culprit_of(const CheckReport& report, const StepOnCard& on_card) {
   if (report.fits) return {};
-  if (report.failure && !report.failure->library.empty()) {
+  if (report.run.failure && report.run.failure->at.library) {
     return fmt::format("{} finds no room beside what TensorFlow has taken, {}",
-                       report.failure->library, format_bytes(report.reserved_bytes));
+                       report.run.failure->at.library->library.name,
+                       format_bytes(report.reserved_bytes()));
   }
   if (on_card.settings.runtime == Runtime::pytorch && on_card.limit < Bytes()) {
     return fmt::format(
@@ -117,7 +116,7 @@ std::string culprit_of(const CheckReport& report, const StepOnCard& on_card) {
         format_bytes(std::max(report.available_bytes, Bytes())));
   }
   const FootprintRow& largest = report.footprint.rows.front();
-  return fmt::format("{} needs {} at once; its largest tensor is {} ({})", report.peak_at,
+  return fmt::format("{} needs {} at once; its largest tensor is {} ({})", report.peak_at(),
                      format_bytes(report.footprint.total), name_of(report.footprint, largest),
                      format_bytes(largest.bytes));
 }
@@ -127,28 +126,20 @@ CheckReport report_of(RuntimeRun run, const StepOnCard& on_card) {
   const CheckSettings& settings = on_card.settings;
   CheckReport report;
   report.footprint = peak_footprint(step, rules_of(on_card, run), on_card.touches);
-  report.peak_at = step.graph->nodes[static_cast<std::size_t>(report.footprint.step)].name;
-  report.tensor_bytes = report.footprint.total;
-  report.reserved_bytes = run.reserved.most;
-  report.device_bytes = run.reserved.most + outside_allocator(*step.graph, on_card.card, settings);
-  report.runtime_rows = runtime_rows(on_card, run, report.tensor_bytes);
-  report.phases = phases(on_card, run, report.tensor_bytes);
-  report.host_bytes =
-      replicas(run) * class_bytes(step, StorageClass::input) + Bytes(step.graph->host_state_bytes);
+  report.device_bytes =
+      run.reserved().most + outside_allocator(*step.graph, on_card.card, settings);
+  report.runtime_rows = runtime_rows(on_card, run, report.tensor_bytes());
+  report.phases = phases(on_card, run, report.tensor_bytes());
+  report.host_bytes = std::ssize(run.replicas) * class_bytes(step, StorageClass::input) +
+                      Bytes(step.graph->host_state_bytes);
   report.total_bytes = on_card.card.cuda_total;
   report.available_bytes = on_card.card.cuda_total - settings.in_use - settings.reserve;
   report.headroom = report.available_bytes - report.device_bytes;
-  report.fallbacks = fallbacks(step, run.engine);
+  report.fallbacks = fallbacks(step, run.process().engine);
   report.workspace_origin = step.workspace_origin;
-  report.cached_at_peak = run.cached_at_peak;
-  report.releases = run.releases;
-  report.settles = run.settles;
-  report.replayed_steps = run.replayed_steps;
-  report.failure = std::move(run.failure);
-  report.logical_devices = std::move(run.devices);
-  report.would_do = std::move(run.would_do);
+  report.run = std::move(run);
   // A pool may be too small, and a fraction too low, beside plenty of free memory.
-  report.fits = !report.failure && report.headroom >= Bytes();
+  report.fits = !report.run.failure && report.headroom >= Bytes();
   report.culprit = culprit_of(report, on_card);
   return report;
 }

@@ -39,26 +39,24 @@ struct EngineFallback {
 struct CheckReport {
   bool fits = false;
   Footprint footprint;  ///< at the peak of the steady step
-  std::string peak_at;  ///< the node
-  Bytes tensor_bytes, reserved_bytes, device_bytes;
-  std::vector<RuntimeRow> runtime_rows;  ///< device_bytes - tensor_bytes, row by row
+  RuntimeRun run;       ///< of several replicas, the footprint is that of one
+  Bytes device_bytes;   ///< what the runtime reserves, the context and the libraries
+  std::vector<RuntimeRow> runtime_rows;  ///< device_bytes - tensor_bytes(), row by row
   std::vector<PhasePeak> phases;
   Bytes host_bytes;       ///< the step's inputs on the host
   Bytes total_bytes;      ///< the card's CUDA total
   Bytes available_bytes;  ///< total - in use - reserve
   Bytes headroom;         ///< available - device bytes; negative: what is missing
   std::vector<EngineFallback> fallbacks;
-  // Of runtimes with an allocator of their own, PyTorch and TensorFlow.
-  Bytes cached_at_peak;       ///< reserved and not allocated when most was reserved
-  std::int64_t releases = 0;  ///< times that the cache had to be given back
-  bool settles = true;        ///< false: every step gives cached memory back and asks for it again
-  int replayed_steps = 0;     ///< until a step asked the driver for nothing more
-  std::optional<AllocationFailure> failure;    ///< where it does not run
-  std::vector<LogicalDevice> logical_devices;  ///< TensorFlow: footprint and tensor bytes are of
-                                               ///< one, device bytes of all of them
-  std::vector<std::string> would_do;           ///< TensorFlow: options with which it would run
   std::string culprit;  ///< where it does not fit: the node and what it needs; else empty
   WorkspaceOrigin workspace_origin = WorkspaceOrigin::none;
+
+  /// The node at the peak.
+  [[nodiscard]] const std::string& peak_at() const {
+    return footprint.graph->nodes[static_cast<std::size_t>(footprint.step)].name;
+  }
+  [[nodiscard]] Bytes tensor_bytes() const { return footprint.total; }
+  [[nodiscard]] Bytes reserved_bytes() const { return run.reserved().most; }
 };
 
 /// The step must have been lowered for kernel_set_of(settings.runtime).

@@ -71,8 +71,8 @@ Result<EvaluationReport> check_evaluation(const SizedStep& training,
 
 CheckReport with_evaluation(CheckReport training, const EvaluationReport& evaluation) {
   std::vector<PhasePeak> phases = training.phases;
-  phases.push_back({fmt::format("evaluation of {}", evaluation.batch), evaluation.step.tensor_bytes,
-                    evaluation.step.device_bytes});
+  phases.push_back({fmt::format("evaluation of {}", evaluation.batch),
+                    evaluation.step.tensor_bytes(), evaluation.step.device_bytes});
   const bool evaluation_counts = evaluation.step.device_bytes > training.device_bytes;
   const Bytes host = std::max(training.host_bytes, evaluation.step.host_bytes);
   const bool fits = training.fits && evaluation.step.fits;

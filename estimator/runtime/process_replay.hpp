@@ -5,6 +5,7 @@
 // tensorflow_replay.hpp for TensorFlow.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,7 +44,7 @@ struct ProcessReplay {
   Bytes cached_at_peak;         ///< reserved and not allocated when that was reached
   bool steady_reached = false;  ///< the last step asked the driver for nothing
   std::int64_t releases = 0;    ///< times that the cache was given back to the driver
-  int steps = 0;                ///< that were run
+  int steps = 0;                ///< that were run; 0: there was no allocator to simulate
   std::vector<int> engine;      ///< by NodeId: taken in the last step; 0 where there is no choice
 
   struct Failure {
@@ -51,10 +52,19 @@ struct ProcessReplay {
     int step = 0;  ///< from 1
     OutOfMemory out_of_memory = {};
     std::optional<MissingLibrary> library = {};  ///< it, and not the allocator, found no room
+
+    /// What was asked of the driver.
+    [[nodiscard]] Bytes tried() const {
+      return library ? library->library.bytes : out_of_memory.tried;
+    }
   };
   std::optional<Failure> failure;  ///< none: the process ran
 
   [[nodiscard]] bool completed() const { return !failure; }
+  /// The most in blocks handed out, at any time.
+  [[nodiscard]] Bytes most_allocated() const {
+    return std::max({loaded.allocated, first_step.allocated, steady.allocated});
+  }
 };
 
 inline constexpr int most_replayed_steps = 8;

@@ -33,9 +33,8 @@ AllocationFailure failure_of(const StepOnCard& on_card, const ProcessReplay::Fai
   AllocatorSettings expandable = on_card.settings.allocator;
   expandable.expandable_segments = true;
   const bool tried = on_card.settings.allocator.expandable_segments;
-  return {.node = failure.node.valid() ? graph.node(failure.node).name : "",
-          .step = failure.step,
-          .tried = failure.out_of_memory.tried,
+  return {.at = failure,
+          .node = failure.node.valid() ? graph.node(failure.node).name : "",
           .message = message_of(graph, failure),
           .expandable_segments_would_do =
               !tried && has_room(on_card) &&
@@ -53,12 +52,7 @@ RuntimeRun run_pytorch(const StepOnCard& on_card) {
     result.failure = failure_of(on_card, *run.failure);
     run = replay_within(on_card, all_it_wants, allocator);
   }
-  result.reserved = {run.loaded.reserved, run.first_step.reserved, run.reserved};
-  result.engine = std::move(run.engine);
-  result.cached_at_peak = run.cached_at_peak;
-  result.releases = run.releases;
-  result.settles = run.steady_reached;
-  result.replayed_steps = run.steps;
+  result.replicas.push_back(std::move(run));
   return result;
 }
 

@@ -19,6 +19,7 @@
 #include "estimator/memory/step_memory.hpp"
 #include "estimator/runtime/check_settings.hpp"
 #include "estimator/runtime/process_overhead.hpp"
+#include "estimator/runtime/process_replay.hpp"
 #include "estimator/runtime/runtime_buffers.hpp"
 
 namespace stowage {
@@ -43,12 +44,10 @@ struct StepOnCard {
 
 /// Where and how the runtime fails.
 struct AllocationFailure {
-  std::string node;                           ///< "" while parameters are loaded
-  int step = 0;                               ///< from 1; 0 while parameters are loaded
-  Bytes tried;                                ///< what was asked of the driver
+  ProcessReplay::Failure at;
+  std::string node;                           ///< its name; "" while parameters are loaded
   std::string message;                        ///< in the runtime's words
   bool expandable_segments_would_do = false;  ///< with expandable_segments:True it completes
-  std::string library = {};                   ///< "cuBLAS": it, and not a tensor, found no room
 };
 
 /// A pool of TensorFlow's and the replica in it.
@@ -64,17 +63,30 @@ struct ReservedBytes {
   Bytes loaded, first_step, most;
 };
 
+/// Settings of TensorFlow's pools under which a step would run that does not. Each alone is enough.
+struct PoolAdvice {
+  std::optional<Bytes> limit;  ///< of each pool
+  bool growth = false;         ///< pools that grow on demand
+
+  [[nodiscard]] bool empty() const { return !limit && !growth; }
+};
+
 /// Of the run that completed; where none did, of one with all the memory it wants.
 struct RuntimeRun {
-  ReservedBytes reserved;
-  std::vector<int> engine;    ///< by NodeId: that was taken
-  Bytes cached_at_peak;       ///< reserved and not allocated when most was reserved
-  std::int64_t releases = 0;  ///< times that the cache was given back to the driver
-  bool settles = true;        ///< false: every step gives cached memory back and asks for it again
-  int replayed_steps = 0;     ///< until a step asked the driver for nothing more; 0: not simulated
+  /// TensorFlow: by logical device, all alike. Other runtimes have one; never empty.
+  std::vector<ProcessReplay> replicas;
+  std::vector<Bytes> pool_limits;            ///< TensorFlow: by logical device; else none
   std::optional<AllocationFailure> failure;  ///< none: it ran
-  std::vector<LogicalDevice> devices;        ///< TensorFlow's
-  std::vector<std::string> would_do;         ///< TensorFlow: options with which it would run
+  PoolAdvice would_do;                       ///< TensorFlow's
+
+  /// The replica that stands for all.
+  [[nodiscard]] const ProcessReplay& process() const { return replicas.front(); }
+  [[nodiscard]] ReservedBytes reserved() const;
+  /// False: every step gives cached memory back to the driver and asks for it again. TensorFlow's
+  /// pools give nothing back.
+  [[nodiscard]] bool settles() const { return process().steady_reached || !pool_limits.empty(); }
+  /// TensorFlow's; none of other runtimes.
+  [[nodiscard]] std::vector<LogicalDevice> logical_devices() const;
 };
 
 [[nodiscard]] RuntimeRun run_pytorch(const StepOnCard& on_card);

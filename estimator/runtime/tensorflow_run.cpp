@@ -20,7 +20,7 @@ Bytes whole_mebibytes(Bytes bytes) { return Bytes(bytes.count() / mebibyte * meb
 struct Outcome {
   TensorFlowReplay replay;
   std::optional<ProcessReplay::Failure> failure;
-  std::vector<std::string> would_do;
+  PoolAdvice would_do;
 };
 
 /// A step on a card, under one TensorFlowMemory or another.
@@ -115,18 +115,16 @@ class Process {
 
   /// A pool that is too small should be `least`; one that leaves the libraries no room, what they
   /// leave.
-  [[nodiscard]] std::vector<std::string> would_do(std::optional<Bytes> least) const {
-    std::vector<std::string> options;
+  [[nodiscard]] PoolAdvice would_do(std::optional<Bytes> least) const {
+    PoolAdvice advice;
     const Bytes left =
         card_.total - card_.in_use - reserve_ - card_.context - library_bytes() - device_page;
     const Bytes each = whole_mebibytes(least.value_or(Bytes(left.count() / devices())));
-    if (each > Bytes() && completes(pools_of(each))) {
-      options.push_back(fmt::format("--memory-limit {}MiB", each.count() / mebibyte));
-    }
+    if (each > Bytes() && completes(pools_of(each))) advice.limit = each;
     TensorFlowMemory growing = memory_;
     growing.allow_growth = true;
-    if (!memory_.allow_growth && completes(growing)) options.emplace_back("--memory-growth");
-    return options;
+    advice.growth = !memory_.allow_growth && completes(growing);
+    return advice;
   }
 
   const SizedStep& step_;
@@ -139,42 +137,20 @@ class Process {
 };
 
 AllocationFailure failure_of(const StepGraph& graph, const ProcessReplay::Failure& failure) {
-  const std::optional<MissingLibrary>& missing = failure.library;
-  return {.node = failure.node.valid() ? graph.node(failure.node).name : "",
-          .step = failure.step,
-          .tried = missing ? missing->library.bytes : failure.out_of_memory.tried,
-          .message = tensorflow_message(graph, failure),
-          .library = missing ? missing->library.name : ""};
-}
-
-std::vector<LogicalDevice> devices_of(const TensorFlowReplay& replay) {
-  std::vector<LogicalDevice> devices;
-  for (std::size_t i = 0; i < replay.replicas.size(); ++i) {
-    const ProcessReplay& replica = replay.replicas[i];
-    devices.push_back({fmt::format("GPU:{}", i), replay.limits[i], replica.reserved,
-                       std::max({replica.loaded.allocated, replica.first_step.allocated,
-                                 replica.steady.allocated})});
-  }
-  return devices;
+  return {.at = failure,
+          .node = failure.node.valid() ? graph.node(failure.node).name : "",
+          .message = tensorflow_message(graph, failure)};
 }
 
 }  // namespace
 
 RuntimeRun run_tensorflow(const StepOnCard& on_card) {
   Outcome outcome = Process(on_card).run();
-  const auto& replicas = outcome.replay.replicas;
-  const auto count = static_cast<std::int64_t>(replicas.size());
-  RuntimeRun run;
+  RuntimeRun run{.replicas = std::move(outcome.replay.replicas),
+                 .pool_limits = std::move(outcome.replay.limits),
+                 .failure = std::nullopt,
+                 .would_do = outcome.would_do};
   if (outcome.failure) run.failure = failure_of(*on_card.step.graph, *outcome.failure);
-  run.devices = devices_of(outcome.replay);
-  run.would_do = std::move(outcome.would_do);
-  // All replicas are alike; the first one stands for them.
-  run.reserved = {count * replicas.front().loaded.reserved,
-                  count * replicas.front().first_step.reserved, outcome.replay.pools()};
-  run.engine = replicas.front().engine;
-  run.cached_at_peak = replicas.front().cached_at_peak;
-  run.releases = replicas.front().releases;
-  run.replayed_steps = replicas.front().steps;
   return run;
 }
 

@@ -24,6 +24,8 @@ Bytes held(const StepOnCard& on_card, const MemoryRules& rules) {
   return peak(live_bytes(on_card.step, rules, on_card.touches)).bytes;
 }
 
+AllocatorLevels all_in_use(Bytes bytes) { return {bytes, bytes}; }
+
 }  // namespace
 
 RuntimeRun run_unallocated(const StepOnCard& on_card) {
@@ -31,18 +33,21 @@ RuntimeRun run_unallocated(const StepOnCard& on_card) {
   MemoryRules rules{.granularity = runtime_granularity(on_card.settings.runtime),
                     .buffers = on_card.buffers,
                     .with_workspaces = false};
-  RuntimeRun run;
-  run.engine = fitting_engines(step, live_bytes(step, rules, on_card.touches), on_card.limit,
-                               rules.granularity);
-  rules.engine = run.engine;
+  ProcessReplay process{.steady_reached = true};
+  process.engine = fitting_engines(step, live_bytes(step, rules, on_card.touches), on_card.limit,
+                                   rules.granularity);
+  rules.engine = process.engine;
   rules.with_workspaces = true;
-  run.reserved.loaded = class_bytes(step, StorageClass::parameter, rules.granularity) +
-                        class_bytes(step, StorageClass::buffer, rules.granularity);
-  run.reserved.most = held(on_card, rules);
+  process.loaded = all_in_use(class_bytes(step, StorageClass::parameter, rules.granularity) +
+                              class_bytes(step, StorageClass::buffer, rules.granularity));
+  process.reserved = held(on_card, rules);
+  process.steady = all_in_use(process.reserved);
   if (step.graph->settings.mode == Mode::train) {
     rules.step = StepNumber::first;
-    run.reserved.first_step = held(on_card, rules);
+    process.first_step = all_in_use(held(on_card, rules));
   }
+  RuntimeRun run;
+  run.replicas.push_back(std::move(process));
   return run;
 }
 

@@ -48,7 +48,7 @@ void weigh(const ModelGraph& model, std::size_t choice) {
       size_step(std::make_shared<const StepGraph>(*std::move(graph)), batch, workspaces);
   if (!step) return fuzz::require_shown(step.error());
   const CheckReport report = check(*step, generic_card(8_GiB), {.runtime = runtime});
-  fuzz::require(report.tensor_bytes >= Bytes());
+  fuzz::require(report.tensor_bytes() >= Bytes());
   fuzz::require(report.fits == completes(*step, generic_card(8_GiB), {.runtime = runtime}));
 }
 

@@ -128,7 +128,7 @@ TEST_CASE("the recommended batch leaves the margin and never gives the cache bac
   CHECK(usual->margin == 82_MiB);  // two percent; of the libraries 72 MiB are uncertain
   CHECK(usual->keeps_margin);
   CHECK(usual->at_recommended->headroom >= usual->margin);
-  CHECK(usual->at_recommended->releases == 0);
+  CHECK(usual->at_recommended->run.process().releases == 0);
   CHECK(usual->recommended > usual->largest / 2);
   const auto wide = find_batch(graph, card, {.margin = 1_GiB}, *source);
   REQUIRE(wide.has_value());
@@ -137,7 +137,7 @@ TEST_CASE("the recommended batch leaves the margin and never gives the cache bac
   const auto none = find_batch(graph, card, {.margin = 4_GiB}, *source);
   REQUIRE(none.has_value());
   CHECK_FALSE(none->keeps_margin);
-  CHECK(none->at_recommended->releases == 0);
+  CHECK(none->at_recommended->run.process().releases == 0);
   card.by_rule = {"context", "cuda_total"};
   CHECK(usual_margin(*graph, card, {}) == 375_MiB);  // 72 + 80 + 223
   CHECK(usual_margin(*graph, card, {.context = 300_MiB}) == 295_MiB);

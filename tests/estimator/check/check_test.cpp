@@ -55,10 +55,10 @@ TEST_CASE("the footprint's rows and classes sum to the peak, in every runtime") 
       for (const FootprintRow& row : report.footprint.rows) rows += row.bytes;
       for (const Bytes bytes : report.footprint.by_class) classes += bytes;
       for (const RuntimeRow& row : report.runtime_rows) runtime_rows += row.bytes;
-      CHECK(rows == report.tensor_bytes);
-      CHECK(classes == report.tensor_bytes);
-      CHECK(report.tensor_bytes + runtime_rows == report.device_bytes);
-      CHECK(report.reserved_bytes >= report.tensor_bytes);
+      CHECK(rows == report.tensor_bytes());
+      CHECK(classes == report.tensor_bytes());
+      CHECK(report.tensor_bytes() + runtime_rows == report.device_bytes);
+      CHECK(report.reserved_bytes() >= report.tensor_bytes());
       CHECK(report.headroom == report.available_bytes - report.device_bytes);
       CHECK(report.fits);
       CHECK(report.phases.back().device_bytes == report.device_bytes);
@@ -73,8 +73,8 @@ TEST_CASE("tensor bytes never shrink as the batch grows") {
     for (const std::int64_t batch : {1, 2, 3, 4, 7, 8, 16, 33}) {
       const CheckReport report = check(sized(name, KernelSet::pytorch, batch, source),
                                        card_of(80_GiB), {.runtime = Runtime::ideal});
-      CHECK(report.tensor_bytes > before);
-      before = report.tensor_bytes;
+      CHECK(report.tensor_bytes() > before);
+      before = report.tensor_bytes();
     }
   }
 }
@@ -85,14 +85,14 @@ TEST_CASE("an engine that does not fit is replaced by one that does, and named")
   const CheckReport roomy = check(step, card_of(4_GiB), {});
   CHECK(roomy.fits);
   CHECK(roomy.fallbacks.empty());
-  CHECK(roomy.tensor_bytes > 1_GiB);
+  CHECK(roomy.tensor_bytes() > 1_GiB);
   const CheckReport tight = check(step, card_of(512_MiB), {});
   CHECK(tight.fits);
   REQUIRE(tight.fallbacks.size() == 8);  // three forwards, two data and three filter gradients
   CHECK(tight.fallbacks[0].node == "conv1.forward");
   CHECK(tight.fallbacks[0].first.name == "greedy");
   CHECK(tight.fallbacks[0].taken.name == "frugal");
-  CHECK(tight.tensor_bytes < 100_MiB);
+  CHECK(tight.tensor_bytes() < 100_MiB);
 }
 
 TEST_CASE("a step that does not fit names what needs the room") {
@@ -109,7 +109,7 @@ TEST_CASE("where context and libraries find no room, that is what is said") {
   const SizedStep step = sized("mlp", KernelSet::pytorch, 1, source);
   const CheckReport report = check(step, card_of(1_GiB), {.context = 1_GiB});
   CHECK_FALSE(report.fits);
-  CHECK_FALSE(report.failure.has_value());
+  CHECK_FALSE(report.run.failure.has_value());
   CHECK(
       report.culprit ==
       "the CUDA context and the libraries' kernels alone take 1.1 GiB, of which 1.0 GiB are there");

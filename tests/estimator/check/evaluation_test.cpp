@@ -70,7 +70,7 @@ TEST_CASE("an evaluation's peak is an inference's and what training left") {
   for (const RuntimeBuffer& row : left_by_training(adam.training, Runtime::ideal)) {
     left += row.bytes;
   }
-  CHECK(evaluation->step.tensor_bytes == check(*alone, card, ideal).tensor_bytes + left);
+  CHECK(evaluation->step.tensor_bytes() == check(*alone, card, ideal).tensor_bytes() + left);
   CHECK(evaluation->step.fits);
 }
 

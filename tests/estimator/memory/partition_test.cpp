@@ -114,8 +114,8 @@ TEST_CASE("check says what NCCL takes, and a later stage never takes more") {
     const SizedStep step = sized("gpt2", {.gpus = 4, .zero = stage}, Precision::mixed_bf16);
     const CheckReport report = check(step, card, {});
     CHECK(report.fits);
-    CHECK(report.tensor_bytes <= before);
-    before = report.tensor_bytes;
+    CHECK(report.tensor_bytes() <= before);
+    before = report.tensor_bytes();
     CHECK(std::any_of(report.runtime_rows.begin(), report.runtime_rows.end(),
                       [](const RuntimeRow& row) { return row.name == "NCCL"; }));
   }

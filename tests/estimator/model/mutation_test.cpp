@@ -132,7 +132,7 @@ int weigh(const std::string& text) {
         continue;
       }
       const CheckReport report = check(*step, generic_card(8_GiB), {.runtime = runtime});
-      REQUIRE(report.tensor_bytes >= Bytes());
+      REQUIRE(report.tensor_bytes() >= Bytes());
       ++sized;
     }
   }

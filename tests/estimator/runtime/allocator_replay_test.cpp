@@ -136,11 +136,11 @@ TEST_CASE("check says where it fails, in PyTorch's words, and what would do") {
   const SizedStep step = sized(testing::shipped("resnet50"), 8, 1_MiB);
   const CheckReport report = check(step, card, {});
   REQUIRE_FALSE(report.fits);
-  REQUIRE(report.failure.has_value());
-  CHECK(report.failure->step >= 1);
-  CHECK(report.failure->message.find("while " + report.failure->node +
-                                     " runs: CUDA out of memory. "
-                                     "Tried to allocate ") != std::string::npos);
+  REQUIRE(report.run.failure.has_value());
+  CHECK(report.run.failure->at.step >= 1);
+  CHECK(report.run.failure->message.find("while " + report.run.failure->node +
+                                         " runs: CUDA out of memory. "
+                                         "Tried to allocate ") != std::string::npos);
   CHECK(report.device_bytes > report.available_bytes);
 }
 
@@ -154,8 +154,8 @@ TEST_CASE("a fraction of the card that is too small fails beside plenty of free 
   CHECK(free.fits);
   CHECK_FALSE(report.fits);
   CHECK_FALSE(completes(step, card, settings));
-  REQUIRE(report.failure.has_value());
-  CHECK(report.failure->message.find("491.52 MiB allowed;") != std::string::npos);
+  REQUIRE(report.run.failure.has_value());
+  CHECK(report.run.failure->message.find("491.52 MiB allowed;") != std::string::npos);
   CHECK(report.headroom > 0_B);
   CHECK(report.device_bytes == free.device_bytes);
 }

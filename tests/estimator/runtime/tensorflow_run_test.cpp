@@ -48,36 +48,38 @@ class Greedy : public WorkspaceSource {
 TEST_CASE("mnist-cnn on a GTX 960: the limit, the context and 64 MiB for each library") {
   const CheckReport limited = checked(64, with({.logical_devices = {1024_MiB}}));
   CHECK(limited.fits);
-  CHECK(limited.reserved_bytes == 1024_MiB);
+  CHECK(limited.reserved_bytes() == 1024_MiB);
   CHECK(limited.device_bytes == 1024_MiB + 149_MiB + 128_MiB);
   CHECK(limited.phases.front().device_bytes == 1024_MiB + 149_MiB);
   const CheckReport growing = checked(64, with({.allow_growth = true}));
   CHECK(growing.fits);
   // Autotuning: copies of results and scratch, 16 MiB of redzones around each.
-  CHECK(growing.reserved_bytes == 74_MiB);
-  CHECK(growing.tensor_bytes == limited.tensor_bytes);
+  CHECK(growing.reserved_bytes() == 74_MiB);
+  CHECK(growing.tensor_bytes() == limited.tensor_bytes());
 }
 
 TEST_CASE("the whole card by default: 225 MiB are left, and the libraries fit in them") {
   const CheckReport report = checked(64, with({}, 329_MiB));
   CHECK(report.fits);
-  REQUIRE(report.logical_devices.size() == 1);
-  CHECK(report.logical_devices.front().name == "GPU:0");
+  REQUIRE(report.run.logical_devices().size() == 1);
+  CHECK(report.run.logical_devices().front().name == "GPU:0");
   // 2,002 less 329, the context in whole pages (150) and 225.
-  CHECK(report.logical_devices.front().limit == 1298_MiB);
+  CHECK(report.run.logical_devices().front().limit == 1298_MiB);
 }
 
 TEST_CASE("a fraction that leaves the libraries no room does not fit, and what would is said") {
   const CheckReport report = checked(64, with({.per_process_fraction = 0.87}));
   CHECK_FALSE(report.fits);
   CHECK(report.headroom < 0_B);
-  REQUIRE(report.failure.has_value());
-  CHECK(report.failure->library == "cuBLAS");
-  CHECK(report.failure->message ==
+  REQUIRE(report.run.failure.has_value());
+  REQUIRE(report.run.failure->at.library.has_value());
+  CHECK(report.run.failure->at.library->library.name == "cuBLAS");
+  CHECK(report.run.failure->message ==
         "in step 1, while fc1.forward runs: failed to create cublas handle: "
         "CUBLAS_STATUS_NOT_INITIALIZED (cuBLAS wants 64.0 MiB, and 46.0 MiB are left)");
   CHECK(report.culprit == "cuBLAS finds no room beside what TensorFlow has taken, 1.7 GiB");
-  CHECK(report.would_do == std::vector<std::string>{"--memory-limit 1723MiB", "--memory-growth"});
+  CHECK(report.run.would_do.limit == 1723_MiB);
+  CHECK(report.run.would_do.growth);
   CHECK(checked(64, with({.logical_devices = {1723_MiB}})).fits);
 }
 
@@ -85,13 +87,13 @@ TEST_CASE("a pool that is too small is told how large it should be") {
   const CheckReport report = checked(512, with({.logical_devices = {16_MiB}}));
   CHECK_FALSE(report.fits);
   CHECK(report.headroom > 0_B);
-  REQUIRE(report.failure.has_value());
-  CHECK(report.failure->library.empty());
-  CHECK(report.failure->message.find(
+  REQUIRE(report.run.failure.has_value());
+  CHECK_FALSE(report.run.failure->at.library.has_value());
+  CHECK(report.run.failure->message.find(
             "Allocator (GPU_0_bfc) ran out of memory trying to allocate ") != std::string::npos);
-  REQUIRE(report.would_do.size() == 1);
-  const Bytes least = report.reserved_bytes;
-  CHECK(report.would_do.front() == "--memory-limit " + std::to_string(least.count() >> 20) + "MiB");
+  CHECK_FALSE(report.run.would_do.growth);
+  const Bytes least = report.reserved_bytes();
+  CHECK(report.run.would_do.limit == Bytes(least.count() >> 20 << 20));
   CHECK(checked(512, with({.logical_devices = {least}})).fits);
   CHECK_FALSE(checked(512, with({.logical_devices = {Bytes(least.count() / 100 * 98)}})).fits);
 }
@@ -101,20 +103,21 @@ TEST_CASE("what is to stay free counts against a pool that fits otherwise") {
   settings.reserve = 800_MiB;
   const CheckReport report = checked(64, settings);
   CHECK_FALSE(report.fits);
-  CHECK_FALSE(report.failure.has_value());
-  CHECK(report.would_do == std::vector<std::string>{"--memory-limit 923MiB", "--memory-growth"});
+  CHECK_FALSE(report.run.failure.has_value());
+  CHECK(report.run.would_do.limit == 923_MiB);
+  CHECK(report.run.would_do.growth);
 }
 
 TEST_CASE("virtual GPUs: tensors of one replica, bytes of all pools") {
   const CheckReport one = checked(32, with({.logical_devices = {256_MiB}}));
   const CheckReport two = checked(32, with({.logical_devices = {256_MiB, 256_MiB}}));
   CHECK(two.fits);
-  CHECK(two.tensor_bytes == one.tensor_bytes);
+  CHECK(two.tensor_bytes() == one.tensor_bytes());
   CHECK(two.device_bytes == one.device_bytes + 256_MiB);
   CHECK(two.host_bytes == 2 * one.host_bytes);
   Bytes rows;
   for (const RuntimeRow& row : two.runtime_rows) rows += row.bytes;
-  CHECK(two.tensor_bytes + rows == two.device_bytes);
+  CHECK(two.tensor_bytes() + rows == two.device_bytes);
 }
 
 TEST_CASE("the batch search runs TensorFlow's pool: the largest fits, the next does not") {
@@ -136,7 +139,8 @@ TEST_CASE("no batch is tried where the libraries find no room") {
   CHECK(found->largest == 0);
   CHECK(found->ceiling == 0);
   REQUIRE(found->at_one.has_value());
-  CHECK(found->at_one->failure->library == "cuBLAS");
+  REQUIRE(found->at_one->run.failure->at.library.has_value());
+  CHECK(found->at_one->run.failure->at.library->library.name == "cuBLAS");
 }
 
 TEST_CASE("engines above TensorFlow's scratch limit are left out, and only there") {

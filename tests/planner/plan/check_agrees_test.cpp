@@ -39,8 +39,8 @@ TEST_CASE("check for our own executor prints the all-GPU plan's bytes") {
           make_problem(*step, rates, {.compute_on_gpu = true, .all_on_gpu = true});
       const Plan plan =
           assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
-      CHECK(plan.totals.gpu_peak.count() == report.tensor_bytes.count());
-      CHECK(plan.totals.arena.count() == report.reserved_bytes.count());
+      CHECK(plan.totals.gpu_peak.count() == report.tensor_bytes().count());
+      CHECK(plan.totals.arena.count() == report.reserved_bytes().count());
     }
   }
 }

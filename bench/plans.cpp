@@ -77,12 +77,12 @@ int main(int argc, char** argv) {
   if (!document) return 2;
   PlanRequest request{.document = *std::move(document),
                       .description = source->source,
-                      .batch = std::stoll(argv[2]),
+                      .batch = WholeBatch(std::stoll(argv[2])),
                       .card = card->card,
                       .host = usual_host(),
                       .stowage_version = "bench"};
   auto workspaces = rule_workspace_source(8.6);
-  const auto step = size_step(request.document.graph, request.batch, *workspaces);
+  const auto step = size_step(request.document.graph, request.batch.samples, *workspaces);
   if (!step) return 2;
   const auto rates = make_rates(request.card, request.host);
   const auto problem = make_problem(*step, rates, {});

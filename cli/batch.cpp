@@ -30,7 +30,7 @@ Table curve_table(const BatchReport& report) {
 
 Json accumulation_json(const BatchReport& report) {
   if (!report.accumulation) return {};
-  return Json::Object{{"global_batch", report.accumulation->global_batch},
+  return Json::Object{{"global_batch", report.accumulation->global_batch.samples},
                       {"gpus", report.accumulation->gpus},
                       {"micro_batch", report.accumulation->micro_batch},
                       {"steps", report.accumulation->steps}};
@@ -127,7 +127,7 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
     const Accumulation& accumulation = *report.accumulation;
     out.say(fmt::format(
         "a global batch of {}: {} {} of {}{}, gradients accumulated",
-        grouped_digits(accumulation.global_batch), grouped_digits(accumulation.steps),
+        grouped_digits(accumulation.global_batch.samples), grouped_digits(accumulation.steps),
         accumulation.steps == 1 ? "step" : "steps", grouped_digits(accumulation.micro_batch),
         accumulation.gpus > 1 ? fmt::format(" on each of {} GPUs", accumulation.gpus) : ""));
   }

@@ -94,16 +94,17 @@ Result<RequestedCard> planned_card(const PlanningRequest& asked) {
                             "3090's rates"}}};
 }
 
-// The whole step's batch: --batch, a step file's own, or 1.
-Result<std::int64_t> planned_batch(const PlanningRequest& asked, const StepDocument& document) {
+// --batch, a step file's own, or 1.
+Result<WholeBatch> planned_batch(const PlanningRequest& asked, const StepDocument& document) {
   const std::int64_t parts = document.graph->settings.micro_batches;
-  if (!asked.batch) return document.batch.value_or(1) * parts;
-  if (*asked.batch % parts != 0) {
+  if (!asked.batch) return whole_batch_of(document.batch.value_or(1), parts);
+  const std::optional<std::int64_t> micro_batch = micro_batch_of(*asked.batch, parts);
+  if (!micro_batch) {
     return failure(command_line_error(
         fmt::format("--batch {}: the step's {} micro-batches cannot share it equally",
-                    grouped_digits(*asked.batch), grouped_digits(parts))));
+                    grouped_digits(asked.batch->samples), grouped_digits(parts))));
   }
-  if (auto served = check_batch(document, *asked.batch / parts, "--batch"); !served) {
+  if (auto served = check_batch(document, *micro_batch, "--batch"); !served) {
     return tl::unexpected(std::move(served.error()));
   }
   return *asked.batch;
@@ -160,7 +161,8 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
 // still finds no plan is a budget that is too small, which is an answer.
 Result<void> check_step(const PlanRequest& request) {
   const auto& graph = request.document.graph;
-  const auto sized = size_storages(graph, request.batch / graph->settings.micro_batches);
+  const auto micro_batch = micro_batch_of(request.batch, graph->settings.micro_batches);
+  const auto sized = size_storages(graph, micro_batch.value());
   if (!sized) return tl::unexpected(sized.error());
   return {};
 }

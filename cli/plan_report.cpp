@@ -127,9 +127,9 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
                             {"source", request.host.source},
                             {"memory_bytes", request.host.memory}}},
       {"workspace_source", to_string(workspace_origin(plans.front()))},
-      {"settings", settings_json(step, request.batch, runtime)}};
+      {"settings", settings_json(step, request.batch.samples, runtime)}};
   out.listing = proposals(plans);
-  out.say(fmt::format("{}, {} kernels", describe_step(step, request.batch), runtime),
+  out.say(fmt::format("{}, {} kernels", describe_step(step, request.batch.samples), runtime),
           Tone::heading);
   out.say(scope(request));
   out.say("");

@@ -105,6 +105,10 @@ std::optional<std::int64_t> given_batch(const Arguments& arguments) {
   return arguments.given("batch") ? arguments.integer("batch") : std::nullopt;
 }
 
+std::optional<WholeBatch> of_whole_step(std::optional<std::int64_t> samples) {
+  return samples ? std::optional(WholeBatch(*samples)) : std::nullopt;
+}
+
 // A file that is named as a picture and holds the text of one would open nowhere.
 std::optional<Diagnostic> contradicting_extension(const Arguments& arguments) {
   const std::string output = text_or_empty(arguments, "output");
@@ -179,15 +183,14 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
   BatchRequest request{.step = *std::move(step),
                        .card = *std::move(card),
                        .margin = arguments.size("margin"),
-                       .global_batch = arguments.integer("global-batch")};
+                       .global_batch = of_whole_step(arguments.integer("global-batch"))};
   const std::int64_t gpus = request.step.wishes.parallel.gpus;
-  if (request.global_batch && *request.global_batch % gpus != 0) {
+  if (request.global_batch && !micro_batch_of(*request.global_batch, gpus)) {
+    const std::int64_t samples = request.global_batch->samples;
     return failure(command_line_error(
-        fmt::format("--global-batch {} cannot be shared equally by {} GPUs", *request.global_batch,
-                    gpus),
-        *request.global_batch < gpus
-            ? fmt::format("the smallest is {}", gpus)
-            : fmt::format("the nearest below is {}", *request.global_batch / gpus * gpus)));
+        fmt::format("--global-batch {} cannot be shared equally by {} GPUs", samples, gpus),
+        samples < gpus ? fmt::format("the smallest is {}", gpus)
+                       : fmt::format("the nearest below is {}", samples / gpus * gpus)));
   }
   if (request.global_batch && request.step.process.tensorflow.logical_devices.size() > 1) {
     return failure(command_line_error("--global-batch and --virtual-gpus cannot be combined"));
@@ -220,7 +223,7 @@ Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
   if (!step) return tl::unexpected(std::move(step.error()));
   if (auto mistake = unplanned_runtime(step->process.runtime)) return failure(*std::move(mistake));
   PlanningRequest request{.step = *std::move(step),
-                          .batch = given_batch(arguments),
+                          .batch = of_whole_step(given_batch(arguments)),
                           .budget = arguments.size("budget"),
                           .host = text_or_empty(arguments, "host"),
                           .choice = text_or_empty(arguments, "choose"),

@@ -15,6 +15,7 @@
 #include "cli/report.hpp"
 #include "estimator/allocator/allocator_settings.hpp"
 #include "estimator/allocator/tensorflow_memory.hpp"
+#include "estimator/base/batch.hpp"
 #include "estimator/base/bytes.hpp"
 #include "estimator/card/software_stack.hpp"
 #include "estimator/model/model_options.hpp"
@@ -82,7 +83,7 @@ struct BatchRequest {
   StepRequest step;
   CardRequest card;
   std::optional<Bytes> margin;  ///< that the recommended batch leaves
-  std::optional<std::int64_t> global_batch;
+  std::optional<WholeBatch> global_batch;
 };
 
 struct LowerRequest {
@@ -95,9 +96,9 @@ struct LowerRequest {
 };
 
 struct PlanningRequest {
-  StepRequest step;                   ///< its runtime: stowage or pytorch
-  std::optional<CardRequest> card;    ///< absent: `budget` is given
-  std::optional<std::int64_t> batch;  ///< of the whole step; absent: a step file's own, or 1
+  StepRequest step;                 ///< its runtime: stowage or pytorch
+  std::optional<CardRequest> card;  ///< absent: `budget` is given
+  std::optional<WholeBatch> batch;  ///< absent: a step file's own, or 1
   std::optional<Bytes> budget;
   std::string host;    ///< a file; empty: this machine
   std::string choice;  ///< a proposal's name; empty: the fastest that changes nothing

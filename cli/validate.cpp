@@ -193,7 +193,7 @@ Result<Answer> run_validate(const ValidateRequest& request) {
   out.json = json_of(proceedings, *plan);
   out.listing = check_table(proceedings);
   out.say(fmt::format("'{}' for {}, batch {}, on {}", plan->name, plan->inputs.model_name,
-                      whole_batch(*plan), plan->inputs.card.name),
+                      whole_batch(*plan).samples, plan->inputs.card.name),
           Tone::heading);
   out.show(out.listing);
   if (proceedings.run) say_run(*proceedings.run, *plan, out);

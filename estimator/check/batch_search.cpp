@@ -130,7 +130,7 @@ Result<std::optional<Accumulation>> accumulate(std::int64_t most, const BatchSet
                                                std::int64_t gpus, const Card& card,
                                                WorkspaceSource& source) {
   assert(settings.accumulating != nullptr);
-  const std::int64_t share = *settings.global_batch / gpus;
+  const std::int64_t share = micro_batch_of(*settings.global_batch, gpus).value();
   for (std::int64_t micro = std::min(share, most); micro > 0; --micro) {
     if (share % micro != 0) continue;
     const Accumulation found{*settings.global_batch, gpus, micro, share / micro};
@@ -202,10 +202,11 @@ std::vector<std::int64_t> rounded_batches(std::int64_t batch) {
 Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Card& card,
                                const BatchSettings& settings, WorkspaceSource& source) {
   const std::int64_t gpus = graph->settings.parallel.gpus;
-  if (settings.global_batch && *settings.global_batch % gpus != 0) {
-    return failure(fmt::format("a global batch of {} cannot be shared equally by {} GPUs",
-                               *settings.global_batch, gpus),
-                   fmt::format("the nearest below is {}", *settings.global_batch / gpus * gpus));
+  if (settings.global_batch && !micro_batch_of(*settings.global_batch, gpus)) {
+    const std::int64_t samples = settings.global_batch->samples;
+    return failure(
+        fmt::format("a global batch of {} cannot be shared equally by {} GPUs", samples, gpus),
+        fmt::format("the nearest below is {}", samples / gpus * gpus));
   }
   BatchReport report;
   report.margin = settings.margin.value_or(usual_margin(*graph, card, settings.check));

@@ -19,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#include "estimator/base/batch.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/check/batch_trials.hpp"
 #include "estimator/check/check.hpp"
@@ -29,7 +30,7 @@ struct BatchSettings {
   CheckSettings check;
   std::optional<Bytes> margin = {};  ///< usual_margin() where it is not given
   /// Samples of all GPUs together, to be reached by accumulation.
-  std::optional<std::int64_t> global_batch = {};
+  std::optional<WholeBatch> global_batch = {};
   /// The step with two micro-batches, whose second forward runs beside the first one's gradients:
   /// how a micro-batch of an accumulated step is sized, however many there are. Wanted with
   /// global_batch.
@@ -43,7 +44,7 @@ struct CurvePoint {
 
 /// Gradient accumulation that reaches a global batch.
 struct Accumulation {
-  std::int64_t global_batch = 0;
+  WholeBatch global_batch;
   std::int64_t gpus = 1;
   std::int64_t micro_batch = 0;  ///< of each GPU
   std::int64_t steps = 0;        ///< micro_batch * steps * gpus == global_batch

@@ -131,11 +131,12 @@ class Proposals {
 
   Result<Case> make_case(std::shared_ptr<const StepGraph> graph) {
     const int parts = graph->settings.micro_batches;
-    if (request_.batch % parts != 0) {
+    const std::optional<std::int64_t> micro_batch = micro_batch_of(request_.batch, parts);
+    if (!micro_batch) {
       return failure(fmt::format("{} micro-batches cannot share a batch of {} equally", parts,
-                                 request_.batch));
+                                 request_.batch.samples));
     }
-    auto step = size_step(std::move(graph), request_.batch / parts, workspaces_);
+    auto step = size_step(std::move(graph), *micro_batch, workspaces_);
     if (!step) return tl::unexpected(step.error());
     Case result;
     result.step = std::move(*step);
@@ -282,9 +283,9 @@ class Proposals {
     if (document_.fixed_batch) return;
     std::optional<Plan> best;
     int swapping = 0;
-    for (std::int64_t parts = 2; parts <= request_.batch; ++parts) {
+    for (std::int64_t parts = 2; parts <= request_.batch.samples; ++parts) {
       if (is_cancelled() || nodes_with_micro_batches(one, parts) > most_nodes) break;
-      if (request_.batch % parts != 0) continue;
+      if (!micro_batch_of(request_.batch, parts)) continue;
       auto rewritten = with_micro_batches(one, parts);
       if (!rewritten) break;
       auto part = make_case(std::make_shared<const StepGraph>(*std::move(rewritten)));
@@ -315,7 +316,7 @@ class Proposals {
       plan->remarks.push_back(
           fmt::format("changes the training, so it is not recommended: batch_norm takes its "
                       "statistics from micro-batches of {} instead of {}",
-                      request_.batch / parts, request_.batch));
+                      part.step.batch, request_.batch.samples));
     }
     return plan;
   }

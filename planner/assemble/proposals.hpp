@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/base/batch.hpp"
 #include "estimator/card/card.hpp"
 #include "estimator/document/step_document.hpp"
 #include "estimator/model/model_options.hpp"
@@ -28,7 +29,7 @@ struct PlanRequest {
   StepDocument document;
   SourceTextPtr description;   ///< what the step was lowered from; null: nobody knows
   ModelOptions model_options;  ///< with which it was
-  std::int64_t batch = 0;      ///< of the whole step; its micro-batches share it equally
+  WholeBatch batch;            ///< its micro-batches share it equally
   Card card;
   Host host;
   Bytes available;  ///< of the card, for the arena; 0: no card was given

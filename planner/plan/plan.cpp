@@ -26,8 +26,8 @@ double PlanTotals::overhead_gap() const {
   return (cost_seconds - cost_lower_bound_seconds) / overhead;
 }
 
-std::int64_t whole_batch(const Plan& plan) {
-  return plan.step.batch * plan.step.graph->settings.micro_batches;
+WholeBatch whole_batch(const Plan& plan) {
+  return whole_batch_of(plan.step.batch, plan.step.graph->settings.micro_batches);
 }
 
 WorkspaceOrigin workspace_origin(const Plan& plan) {

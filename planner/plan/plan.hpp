@@ -42,6 +42,7 @@
 #include <string_view>
 #include <vector>
 
+#include "estimator/base/batch.hpp"
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/base/step_range.hpp"
@@ -142,7 +143,7 @@ struct Plan {
 };
 
 /// The batch of the whole step: all micro-batches together.
-[[nodiscard]] std::int64_t whole_batch(const Plan& plan);
+[[nodiscard]] WholeBatch whole_batch(const Plan& plan);
 /// Who named the nodes' engines.
 [[nodiscard]] WorkspaceOrigin workspace_origin(const Plan& plan);
 

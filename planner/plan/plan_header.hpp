@@ -2,8 +2,7 @@
 // Internal to planner/plan/read_plan.cpp.
 #pragma once
 
-#include <cstdint>
-
+#include "estimator/base/batch.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/text/yaml_document.hpp"
 #include "planner/plan/plan.hpp"
@@ -11,8 +10,8 @@
 namespace stowage {
 
 struct PlanHeader {
-  Plan plan;               ///< without its step and its tables
-  std::int64_t batch = 0;  ///< of the whole step
+  Plan plan;  ///< without its step and its tables
+  WholeBatch batch;
   Mark batch_mark;
 };
 

@@ -243,15 +243,15 @@ Result<void> set_step(PlanHeader& header, const SourceTextPtr& source, SourceTex
   auto document = read_step(std::move(step_text));
   if (!document) return tl::unexpected(std::move(document.error()));
   const int micro_batches = document->graph->settings.micro_batches;
-  const std::int64_t batch = header.batch / micro_batches;
+  const std::optional<std::int64_t> batch = micro_batch_of(header.batch, micro_batches);
   const auto refuse = [&](std::string message) {
     return failure({.message = std::move(message), .span = span_of(source, header.batch_mark)});
   };
-  if (batch * micro_batches != header.batch) {
-    return refuse(
-        fmt::format("a batch of {} is not {} equal micro-batches", header.batch, micro_batches));
+  if (!batch) {
+    return refuse(fmt::format("a batch of {} is not {} equal micro-batches", header.batch.samples,
+                              micro_batches));
   }
-  auto step = size_storages(document->graph, batch);
+  auto step = size_storages(document->graph, *batch);
   if (!step) return refuse(step.error().front().message);
   header.plan.document = *std::move(document);
   header.plan.step = *std::move(step);

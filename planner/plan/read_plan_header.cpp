@@ -145,7 +145,7 @@ void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanHeader& header) {
   section.text("model_hash", inputs.model_hash);
   read_model_options(section, mistakes, inputs.model_options);
   section.text("step_hash", inputs.step_hash);
-  section.integer("batch", 1, most_plan_bytes, header.batch);
+  section.integer("batch", 1, most_plan_bytes, header.batch.samples);
   if (const YamlNode* batch = section.find("batch", false)) header.batch_mark = batch->mark;
   if (const YamlNode* card = section.find("card")) read_card_record(*card, mistakes, inputs.card);
   if (const YamlNode* host = section.find("host")) {

@@ -53,7 +53,7 @@ class Writer {
       out_.line("precision: {}", to_string(*in.model_options.precision));
     }
     out_.text("step_hash", in.step_hash);
-    out_.line("batch: {}", whole_batch(plan_));
+    out_.line("batch: {}", whole_batch(plan_).samples);
     out_.section("card", [&] { card(in.card); });
     out_.section("host", [&] { host_fields(out_, in.host); });
     out_.bytes("available_bytes", in.available);

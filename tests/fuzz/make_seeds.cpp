@@ -33,7 +33,7 @@ PlanRequest request_for(const std::string& model, Bytes budget) {
   request.document = make_document(*graph, chosen, Runtime::stowage, {}, step_alone).value();
   request.description = found->source;
   request.model_options = found->options;
-  request.batch = 8;
+  request.batch = WholeBatch(8);
   request.card = generic_card(8_GiB);
   request.host = {.name = "seed", .memory = 8_GiB, .pinned_limit = 4_GiB};
   request.host.cpu_flops = 1e11;

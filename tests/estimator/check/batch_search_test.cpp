@@ -84,7 +84,7 @@ TEST_CASE("accumulation reaches the global batch exactly, over all GPUs") {
     twice.micro_batches = 2;
     const ModelGraph model = testing::shipped("mnist-cnn");
     BatchSettings settings;
-    settings.global_batch = 384;
+    settings.global_batch = WholeBatch(384);
     settings.accumulating = testing::lowered(model, twice);
     const Bytes total = gpus == 1 ? 440_MiB : 440_MiB + 1311_MiB;  // and NCCL's buffers
     const auto report =
@@ -102,7 +102,8 @@ TEST_CASE("a global batch that the GPUs cannot share is refused") {
   Capricious source;
   const auto graph = testing::lowered(testing::shipped("mlp"),
                                       {.kernels = KernelSet::pytorch, .parallel = {.gpus = 4}});
-  const auto report = find_batch(graph, generic_card(4_GiB), {.global_batch = 1022}, source);
+  const auto report =
+      find_batch(graph, generic_card(4_GiB), {.global_batch = WholeBatch(1022)}, source);
   REQUIRE_FALSE(report.has_value());
   CHECK(render(report.error()) ==
         "error: a global batch of 1022 cannot be shared equally by 4 GPUs\n"

@@ -27,7 +27,7 @@ PlanRequest request_for(const char* text, const LoweringSettings& settings, Byte
   const ModelGraph model = load_model(request.description).value();
   request.document =
       make_document(model, {.lowering = settings}, Runtime::stowage, {}, step_alone).value();
-  request.batch = batch;
+  request.batch = WholeBatch(batch);
   request.card.name = "a test's card";
   request.card.compute_capability = compute_capability;
   request.host = {.name = "a test's host", .memory = 1_GiB, .pinned_limit = 1_GiB};

@@ -58,7 +58,7 @@ PlanRequest request_for(Bytes budget) {
   const ChosenStep step{.lowering = {.optimizer = {.name = "adam"}}};
   return {.document = make_document(*model, step, Runtime::stowage, {}, step_alone).value(),
           .description = source,
-          .batch = 16,
+          .batch = WholeBatch(16),
           .card = small_card(),
           .host = small_host(),
           .budget = budget,
@@ -66,7 +66,7 @@ PlanRequest request_for(Bytes budget) {
 }
 
 Bytes least_all_gpu_peak(const PlanRequest& request, WorkspaceSource& workspaces) {
-  const auto step = size_step(request.document.graph, request.batch, workspaces);
+  const auto step = size_step(request.document.graph, request.batch.samples, workspaces);
   REQUIRE(step.has_value());
   const ResidencyProblem problem =
       make_problem(*step, make_rates(request.card, request.host), {.all_on_gpu = true});
@@ -104,7 +104,7 @@ void check_plan(const Plan& plan, Bytes budget) {
 
 TEST_CASE("a batch that divides into too many micro-batches only is answered at once") {
   PlanRequest request = request_for(1_MiB);
-  request.batch = 999'999'937;  // a prime
+  request.batch = WholeBatch(999'999'937);  // a prime
   const auto source = rule_workspace_source(8.6);
   const auto plans = make_plans(request, *source);
   REQUIRE(!plans);
@@ -147,7 +147,7 @@ TEST_CASE("within a budget every proposal passes the validator") {
     CHECK(fewest->totals.h2d + fewest->totals.d2h > whole->front().totals.h2d);
     CHECK(parts.name == fmt::format("micro-batch-{}", parts.step.graph->settings.micro_batches));
     CHECK(parts.step.graph->settings.micro_batches == (percent > 60 ? 2 : 4));
-    CHECK(whole_batch(parts) == 16);
+    CHECK(whole_batch(parts) == WholeBatch(16));
     CHECK(parts.totals.h2d == whole->front().totals.h2d);
   }
 }

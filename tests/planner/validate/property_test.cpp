@@ -82,7 +82,7 @@ std::vector<Plan> plans_of(const Model& model, std::int64_t percent) {
   REQUIRE_MESSAGE(loaded, render(loaded.error()));
   const ChosenStep chosen{.lowering = {.optimizer = loaded->optimizer}};
   request.document = make_document(*loaded, chosen, Runtime::stowage, {}, step_alone).value();
-  request.batch = model.batch;
+  request.batch = WholeBatch(model.batch);
   request.card = generic_card(8_GiB);
   request.host = {.name = "test",
                   .memory = 16_GiB,
@@ -93,8 +93,8 @@ std::vector<Plan> plans_of(const Model& model, std::int64_t percent) {
                   .d2h_bandwidth = 12e9,
                   .link_latency = 1e-5};
   const ResidencyProblem problem =
-      make_problem(size_step(request.document.graph, request.batch, source).value(), Rates{},
-                   {.all_on_gpu = true});
+      make_problem(size_step(request.document.graph, request.batch.samples, source).value(),
+                   Rates{}, {.all_on_gpu = true});
   const Bytes everything = evaluate(problem, all_gpu_placement(problem)).peak;
   request.budget = Bytes(everything.count() / 100 * percent);
   auto plans = make_plans(request, source, limits);

@@ -5,9 +5,7 @@
 
 namespace stowage {
 
-namespace {
-
-Json::Array json_of(std::span<const Diagnostic> diagnostics) {
+Json::Array diagnostics_array(std::span<const Diagnostic> diagnostics) {
   Json::Array all;
   for (const Diagnostic& diagnostic : diagnostics) {
     const SourceSpan& span = diagnostic.span;
@@ -19,15 +17,14 @@ Json::Array json_of(std::span<const Diagnostic> diagnostics) {
                      {"line", has_place ? Json(span.line) : Json()},
                      {"column", has_place ? Json(span.column) : Json()},
                      {"hint", diagnostic.hint.empty() ? Json() : Json(diagnostic.hint)},
-                     {"notes", json_of(diagnostic.notes)}});
+                     {"notes", diagnostics_array(diagnostic.notes)}});
   }
   return all;
 }
 
-}  // namespace
-
 Json diagnostics_json(std::span<const Diagnostic> diagnostics) {
-  return Json::Object{{"schema_version", schema_version}, {"diagnostics", json_of(diagnostics)}};
+  return Json::Object{{"schema_version", schema_version},
+                      {"diagnostics", diagnostics_array(diagnostics)}};
 }
 
 }  // namespace stowage

@@ -12,4 +12,7 @@ namespace stowage {
 /// for a member that there is nothing to say about.
 [[nodiscard]] Json diagnostics_json(std::span<const Diagnostic> diagnostics);
 
+/// The list alone: the member `notes` of an answer.
+[[nodiscard]] Json::Array diagnostics_array(std::span<const Diagnostic> diagnostics);
+
 }  // namespace stowage

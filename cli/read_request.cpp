@@ -149,7 +149,9 @@ Result<StepRequest> read_step(const Arguments& arguments, Runtime usual) {
                      .given = {.runtime = arguments.given("runtime"),
                                .gpus = arguments.given("gpus"),
                                .zero = arguments.given("zero"),
-                               .tf32 = arguments.given("tf32")},
+                               .tf32 = arguments.given("tf32"),
+                               .alloc_conf = arguments.given("alloc-conf"),
+                               .pytorch_version = arguments.given("pytorch-version")},
                      .keep_answers = !arguments.flag("no-cache"),
                      .typed = arguments.typed()};
 }

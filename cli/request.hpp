@@ -58,6 +58,7 @@ struct ProcessRequest {
 /// them.
 struct GivenUsuals {
   bool runtime = false, gpus = false, zero = false, tf32 = false;
+  bool alloc_conf = false, pytorch_version = false;  ///< which only PyTorch's runtime has
 };
 
 /// A step of a model and the process that runs it; the card stands beside it.

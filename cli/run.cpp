@@ -101,11 +101,13 @@ ExitCode run_program(std::span<const std::string> words) {
     }
     use_cudnn_in(*folder);
   }
-  const Result<Answer> answer = command->run(*arguments);
+  Result<Answer> answer = command->run(*arguments);
   if (!answer) return refuse(answer.error(), mistakes_format);
-  complain(answer->report.notes);
+  Report& report = answer->report;
+  complain(report.notes);
   const Format format = format_of(arguments->text("format").value_or("table"));
-  return print(render(answer->report, format, screen()), answer->exit_code);
+  if (!report.json.empty()) report.json.emplace_back("notes", diagnostics_array(report.notes));
+  return print(render(report, format, screen()), answer->exit_code);
 }
 
 }  // namespace stowage

@@ -61,6 +61,10 @@ class Contradictions {
       unless(kernel_set_of(runtime) == settings_.kernels,
              fmt::format("--runtime {}", to_string(runtime)), to_string(document_.runtime));
     }
+    if (document_.runtime != Runtime::pytorch) {
+      unless(!given.alloc_conf, "--alloc-conf, which is PyTorch's", to_string(document_.runtime));
+      unless(!given.pytorch_version, "--pytorch-version", to_string(document_.runtime));
+    }
     if (given.gpus) {
       unless(wishes.parallel.gpus == made.gpus, fmt::format("--gpus {}", wishes.parallel.gpus),
              fmt::format("{} GPU{}", made.gpus, made.gpus > 1 ? "s" : ""));

@@ -159,6 +159,30 @@ TEST_CASE("what contradicts a step's file is refused by name; what it was made f
   CHECK_FALSE(again.out.empty());
 }
 
+TEST_CASE("settings of PyTorch's allocator contradict another runtime's step") {
+  const TemporaryFolder folder;
+  const std::string step = lowered(folder, {"mlp", "--runtime", "stowage"});
+  const Outcome outcome = stowage_program({"check", step, "--gpu", "rtx3090", "--alloc-conf",
+                                           "expandable_segments:True", "--pytorch-version", "2.4"});
+  CHECK(outcome.exit_code == 2);
+  const std::string hint = "  leave it out, or write the step for it with stowage lower\n";
+  CHECK(outcome.err ==
+        "<command line>: error: --alloc-conf, which is PyTorch's: the step was made for stowage\n" +
+            hint + "<command line>: error: --pytorch-version: the step was made for stowage\n" +
+            hint);
+}
+
+TEST_CASE("an answer as JSON says what it rests on") {
+  const Outcome outcome =
+      stowage_program({"check", "mlp", "--gpu-memory", "2GiB", "--format", "json"});
+  const auto notes = nlohmann::json::parse(outcome.out).at("notes");
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].at("severity") == "note");
+  CHECK(notes[0].at("message").get<std::string>().starts_with("taken for a generic card of 2.0"));
+  const Outcome silent = stowage_program({"models", "mlp", "--format", "json"});
+  CHECK(nlohmann::json::parse(silent.out).at("notes").empty());
+}
+
 TEST_CASE("a step's file is refused where a description is wanted") {
   const TemporaryFolder folder;
   const std::string step = lowered(folder, {"mlp", "--runtime", "stowage"});

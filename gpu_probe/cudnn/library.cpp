@@ -12,13 +12,13 @@ namespace stowage {
 namespace {
 
 constexpr std::size_t oldest_version = 90800;  // the first that takes a described device
+// cuDNN 9.28 links its engines with the driver's library; 9.26 does without, and is asked without:
+// beside one it compiles engines, which takes thirty times as long.
+constexpr std::size_t first_linked_with_driver = 92700;
 
 Result<CudnnLibrary> load() {
   const SharedLibrary& file = cudnn_forwarder();
   if (!file) return failure("cuDNN is not installed (libcudnn.so.9 was not found)");
-  // cuDNN 9.28 links its engines with the driver's library. An older one does without, and gives
-  // the same answers about convolutions with it.
-  (void)have_some_driver();
   CudnnLibrary library;
   const bool whole = file.bind("cudnnGetVersion", library.get_version) &&
                      file.bind("cudnnGetErrorString", library.get_error_string) &&
@@ -33,6 +33,9 @@ Result<CudnnLibrary> load() {
     return failure(fmt::format("cuDNN {} cannot be told of a device; {} can",
                                cudnn_version_text(library.get_version()),
                                cudnn_version_text(oldest_version)));
+  }
+  if (library.get_version() >= first_linked_with_driver) {
+    if (const auto driver = have_some_driver(); !driver) return tl::unexpected(driver.error());
   }
   return library;
 }

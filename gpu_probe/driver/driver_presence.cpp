@@ -22,8 +22,9 @@ Result<void> load() {
     if (SharedLibrary(file.string())) return {};
   }
   return failure(
-      "cuDNN weighs no attention engines: there is no libcuda.so.1, and the stand-in for it does "
-      "not load");
+      "cuDNN cannot be asked about this: there is no libcuda.so.1, and the stand-in for it does "
+      "not "
+      "load");
 }
 
 }  // namespace

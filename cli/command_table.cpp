@@ -65,7 +65,7 @@ OptionNames joined(std::initializer_list<OptionNames> parts) {
   return names;
 }
 
-const std::vector<CommandSpec>& table() {
+const std::vector<CommandSpec>& all_commands() {
   static const std::vector<CommandSpec> commands{
       {.name = "check",
        .summary = "does it fit? what takes the room?",
@@ -248,12 +248,12 @@ const std::vector<CommandSpec>& table() {
 
 }  // namespace
 
-std::span<const CommandSpec> command_table() { return table(); }
+std::span<const CommandSpec> command_table() { return all_commands(); }
 
 const CommandSpec* find_command(std::string_view name) {
-  const auto found = std::find_if(table().begin(), table().end(),
+  const auto found = std::find_if(all_commands().begin(), all_commands().end(),
                                   [&](const CommandSpec& command) { return command.name == name; });
-  return found == table().end() ? nullptr : &*found;
+  return found == all_commands().end() ? nullptr : &*found;
 }
 
 }  // namespace stowage

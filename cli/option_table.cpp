@@ -12,7 +12,7 @@ namespace {
 
 constexpr double most = 1e9;
 
-const std::vector<OptionSpec>& table() {
+const std::vector<OptionSpec>& all_options() {
   using enum OptionType;
   using enum OptionGroup;
   static const std::vector<OptionSpec> options{
@@ -397,7 +397,7 @@ std::string_view to_string(OptionGroup group) {
   return "";
 }
 
-std::span<const OptionSpec> option_table() { return table(); }
+std::span<const OptionSpec> option_table() { return all_options(); }
 
 std::string_view canonical_value(const OptionSpec& option, std::string_view value) {
   for (const auto& [word, meaning] : option.synonyms) {
@@ -407,9 +407,9 @@ std::string_view canonical_value(const OptionSpec& option, std::string_view valu
 }
 
 const OptionSpec* find_option(std::string_view name) {
-  const auto found = std::find_if(table().begin(), table().end(),
+  const auto found = std::find_if(all_options().begin(), all_options().end(),
                                   [&](const OptionSpec& option) { return option.name == name; });
-  return found == table().end() ? nullptr : &*found;
+  return found == all_options().end() ? nullptr : &*found;
 }
 
 }  // namespace stowage

@@ -168,7 +168,7 @@ Attributes silu() {
 }
 
 // The gate and the other factor: two inputs, or the two halves of one.
-std::array<TensorView, 2> factors(const OperatorLowering& lowering) {
+std::array<TensorView, 2> gate_factors(const OperatorLowering& lowering) {
   const TensorView x = lowering.input(0);
   if (lowering.input_count() == 2) return {x, lowering.input(1)};
   const std::size_t axis = *resolve_axis(lowering.attributes().integer("axis"), x.shape.size());
@@ -177,7 +177,7 @@ std::array<TensorView, 2> factors(const OperatorLowering& lowering) {
 }
 
 void forward_silu_and_product(OperatorLowering& lowering) {
-  const auto [gate, up] = factors(lowering);
+  const auto [gate, up] = gate_factors(lowering);
   const Shape& shape = lowering.output_type().shape;
   const TensorView activated = ordered_like(
       lowering.new_tensor("activated", gate.shape, gate.type, StorageClass::activation), gate);

@@ -10,8 +10,8 @@ namespace stowage {
 
 namespace {
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_adaptive_pooling(const Attributes& attributes,
+                                                               std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
   const auto& size = attributes.integers("size");
   if (auto error = want_image(x, false, size.size())) return tl::unexpected(*error);
@@ -24,7 +24,7 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
 }
 
 // ATen runs an average of size 1 as a mean, which saves nothing.
-bool is_mean(const OperatorLowering& lowering) {
+bool is_global_mean(const OperatorLowering& lowering) {
   for (const std::int64_t extent : lowering.attributes().integers("size")) {
     if (extent != 1) return false;
   }
@@ -35,21 +35,22 @@ NodeExtras whole_input(const OperatorLowering& lowering) {
   return {.flops = element_count(lowering.input().shape)};
 }
 
-void forward_average_stowage(OperatorLowering& lowering) {
+void forward_adaptive_pooling_average_stowage(OperatorLowering& lowering) {
   lowering.emit(Kernel::adaptive_avg_pool_forward, "forward", {lowering.input()},
                 {lowering.new_output()}, whole_input(lowering));
 }
 
-void forward_average_pytorch(OperatorLowering& lowering) {
+void forward_adaptive_pooling_average_pytorch(OperatorLowering& lowering) {
   const bool channels_last =
       lowering.input().shape.size() == 4 && suggests_channels_last(lowering.input());
-  const TensorView x = is_mean(lowering) ? lowering.input()
-                                         : lowering.contiguous_within(
-                                               lowering.input(), "input.contiguous", channels_last);
+  const TensorView x =
+      is_global_mean(lowering)
+          ? lowering.input()
+          : lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
   const TensorView y = laid_out(lowering.new_output(), channels_last);
   lowering.set_output(0, y);
   lowering.emit(Kernel::adaptive_avg_pool_forward, "forward", {x}, {y}, whole_input(lowering));
-  if (!is_mean(lowering)) lowering.save("input", lowering.input());
+  if (!is_global_mean(lowering)) lowering.save("input", lowering.input());
 }
 
 // The gradient of a mean is contiguous.
@@ -61,7 +62,7 @@ void backward_mean(OperatorLowering& lowering) {
 }
 
 void backward_average_pytorch(OperatorLowering& lowering) {
-  if (is_mean(lowering)) return backward_mean(lowering);
+  if (is_global_mean(lowering)) return backward_mean(lowering);
   backward_average_pool_pytorch(lowering, Kernel::adaptive_avg_pool_backward,
                                 whole_input(lowering));
 }
@@ -73,27 +74,29 @@ void to_size(OperatorLowering& lowering) {
   rule(lowering, kernel, whole_input(lowering));
 }
 
-OperatorRow row(std::string_view name, std::string_view doc, int spatial, const RulesBySet& rules) {
+OperatorRow adaptive_pooling_row(std::string_view name, std::string_view doc, int spatial,
+                                 const RulesBySet& rules) {
   return {
       .name = name,
       .doc = doc,
       .attributes = {window_attribute("size", "output extents; 1: global pooling", {}, 1, spatial)},
-      .infer = infer,
+      .infer = infer_adaptive_pooling,
       .lowering = rules};
 }
 OperatorRow average(std::string_view name, std::string_view doc, int spatial) {
-  return row(
+  return adaptive_pooling_row(
       name, doc, spatial,
-      {.stowage = {forward_average_stowage,
+      {.stowage = {forward_adaptive_pooling_average_stowage,
                    to_size<backward_average_pool_stowage, Kernel::adaptive_avg_pool_backward>},
-       .pytorch = {forward_average_pytorch, backward_average_pytorch}});
+       .pytorch = {forward_adaptive_pooling_average_pytorch, backward_average_pytorch}});
 }
 OperatorRow maximum(std::string_view name, std::string_view doc, int spatial) {
-  return row(name, doc, spatial,
-             {.stowage = {to_size<forward_max_pool_stowage, Kernel::adaptive_max_pool_forward>,
-                          to_size<backward_max_pool_stowage, Kernel::adaptive_max_pool_backward>},
-              .pytorch = {to_size<forward_max_pool_pytorch, Kernel::adaptive_max_pool_forward>,
-                          to_size<backward_max_pool_pytorch, Kernel::adaptive_max_pool_backward>}});
+  return adaptive_pooling_row(
+      name, doc, spatial,
+      {.stowage = {to_size<forward_max_pool_stowage, Kernel::adaptive_max_pool_forward>,
+                   to_size<backward_max_pool_stowage, Kernel::adaptive_max_pool_backward>},
+       .pytorch = {to_size<forward_max_pool_pytorch, Kernel::adaptive_max_pool_forward>,
+                   to_size<backward_max_pool_pytorch, Kernel::adaptive_max_pool_backward>}});
 }
 
 }  // namespace

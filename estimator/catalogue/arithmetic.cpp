@@ -19,8 +19,8 @@ namespace stowage {
 
 namespace {
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_arithmetic(const Attributes& attributes,
+                                                         std::span<const TensorType> inputs) {
   const auto shape = broadcast(inputs[0].shape, inputs[1].shape);
   const bool in_place = attributes.boolean("in_place");
   if (!shape) {
@@ -52,7 +52,7 @@ tl::expected<Inference, InferenceError> infer_div(const Attributes& attributes,
       return tl::unexpected(*error);
     }
   }
-  return infer(attributes, inputs);
+  return infer_arithmetic(attributes, inputs);
 }
 
 // Operands that lie in memory alike decide how the result lies.
@@ -96,8 +96,9 @@ void backward_add(OperatorLowering& lowering) {
 }
 
 // A new tensor of the output's shape on the way to a gradient.
-TensorView step(OperatorLowering& lowering, Kernel kernel, std::string_view name,
-                const TensorView& a, std::optional<TensorView> b = {}, NodeExtras extras = {}) {
+TensorView arithmetic_step(OperatorLowering& lowering, Kernel kernel, std::string_view name,
+                           const TensorView& a, std::optional<TensorView> b = {},
+                           NodeExtras extras = {}) {
   const TensorView dy = lowering.output_gradient();
   const DataType type = b ? promoted({a.shape, a.type}, {b->shape, b->type}) : a.type;
   const TensorView result =
@@ -124,7 +125,7 @@ void backward_sub(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
   std::optional<TensorView> negated;
   if (lowering.input_needs_gradient(1)) {
-    negated = step(lowering, Kernel::scale, "negated", dy, {}, negation());
+    negated = arithmetic_step(lowering, Kernel::scale, "negated", dy, {}, negation());
   }
   if (lowering.input_needs_gradient(0)) give(lowering, 0, dy);
   if (negated) give(lowering, 1, *negated);
@@ -183,8 +184,8 @@ void backward_mul(OperatorLowering& lowering) {
   for (int i = 0; i < 2; ++i) {
     if (!lowering.input_needs_gradient(i)) continue;
     products[static_cast<std::size_t>(i)] =
-        step(lowering, Kernel::multiply, fmt::format("product{}", i), dy,
-             lowering.saved(i == 0 ? "other" : "self"));
+        arithmetic_step(lowering, Kernel::multiply, fmt::format("product{}", i), dy,
+                        lowering.saved(i == 0 ? "other" : "self"));
   }
   for (int i = 0; i < 2; ++i) {
     if (products[static_cast<std::size_t>(i)]) {
@@ -208,15 +209,18 @@ void backward_div(OperatorLowering& lowering) {
   const TensorView other = lowering.saved("other");
   std::array<std::optional<TensorView>, 2> gradients;
   if (lowering.input_needs_gradient(1)) {
-    const TensorView negated = step(lowering, Kernel::scale, "negated", dy, {}, negation());
-    const TensorView ratio = step(lowering, Kernel::divide, "ratio", lowering.saved("self"), other);
-    const TensorView slope = step(lowering, Kernel::divide, "slope", ratio, other);
+    const TensorView negated =
+        arithmetic_step(lowering, Kernel::scale, "negated", dy, {}, negation());
+    const TensorView ratio =
+        arithmetic_step(lowering, Kernel::divide, "ratio", lowering.saved("self"), other);
+    const TensorView slope = arithmetic_step(lowering, Kernel::divide, "slope", ratio, other);
     NodeExtras held;
     if (one_expression) held.holds = {ratio.storage};
-    gradients[1] = step(lowering, Kernel::multiply, "divisor", negated, slope, std::move(held));
+    gradients[1] =
+        arithmetic_step(lowering, Kernel::multiply, "divisor", negated, slope, std::move(held));
   }
   if (lowering.input_needs_gradient(0)) {
-    gradients[0] = step(lowering, Kernel::divide, "dividend", dy, other);
+    gradients[0] = arithmetic_step(lowering, Kernel::divide, "dividend", dy, other);
   }
   for (int i = 0; i < 2; ++i) {
     const auto& gradient = gradients[static_cast<std::size_t>(i)];
@@ -224,41 +228,42 @@ void backward_div(OperatorLowering& lowering) {
   }
 }
 
-OperatorRow row(std::string_view name, std::string_view doc, const RulesBySet& rules) {
+OperatorRow arithmetic_row(std::string_view name, std::string_view doc, const RulesBySet& rules) {
   return {.name = name,
           .doc = doc,
           .attributes = {in_place_attribute("overwrite the first input")},
           .min_inputs = 2,
           .max_inputs = 2,
-          .infer = infer,
+          .infer = infer_arithmetic,
           .lowering = rules};
 }
 
 }  // namespace
 
 OperatorRow rows::add() {
-  return row("add", "sum of two tensors, broadcast",
-             {.stowage = {forward_add<safely_in_place>, backward_add<give_broadcast_gradient>},
-              .pytorch = {forward_add<asked_in_place>, backward_add<give_converted_gradient>}});
+  return arithmetic_row(
+      "add", "sum of two tensors, broadcast",
+      {.stowage = {forward_add<safely_in_place>, backward_add<give_broadcast_gradient>},
+       .pytorch = {forward_add<asked_in_place>, backward_add<give_converted_gradient>}});
 }
 
 OperatorRow rows::sub() {
-  return row("sub", "difference of two tensors, broadcast",
-             {.stowage = {forward_sub_stowage, backward_sub<give_broadcast_gradient>},
-              .pytorch = {forward_sub_pytorch, backward_sub<give_converted_gradient>}});
+  return arithmetic_row("sub", "difference of two tensors, broadcast",
+                        {.stowage = {forward_sub_stowage, backward_sub<give_broadcast_gradient>},
+                         .pytorch = {forward_sub_pytorch, backward_sub<give_converted_gradient>}});
 }
 
 OperatorRow rows::mul() {
-  return row("mul", "product of two tensors, element by element, broadcast",
-             {.stowage = {forward_mul_stowage, backward_mul<give_broadcast_gradient>},
-              .pytorch = {forward_mul_pytorch, backward_mul<give_converted_gradient>}});
+  return arithmetic_row("mul", "product of two tensors, element by element, broadcast",
+                        {.stowage = {forward_mul_stowage, backward_mul<give_broadcast_gradient>},
+                         .pytorch = {forward_mul_pytorch, backward_mul<give_converted_gradient>}});
 }
 
 OperatorRow rows::div() {
-  OperatorRow result =
-      row("div", "quotient of two tensors, element by element, broadcast",
-          {.stowage = {forward_div_stowage, backward_div<give_broadcast_gradient, false>},
-           .pytorch = {forward_div_pytorch, backward_div<give_converted_gradient, true>}});
+  OperatorRow result = arithmetic_row(
+      "div", "quotient of two tensors, element by element, broadcast",
+      {.stowage = {forward_div_stowage, backward_div<give_broadcast_gradient, false>},
+       .pytorch = {forward_div_pytorch, backward_div<give_converted_gradient, true>}});
   result.infer = infer_div;
   return result;
 }

@@ -25,10 +25,12 @@ struct Call {
   int major = 0, minor = 0;
 };
 
-bool is_half(DataType type) { return type == DataType::float16 || type == DataType::bfloat16; }
+bool is_half_precision(DataType type) {
+  return type == DataType::float16 || type == DataType::bfloat16;
+}
 
 bool low_precision(const Call& call) {
-  return call.major >= 8 ? is_half(call.type) : call.type == DataType::float16;
+  return call.major >= 8 ? is_half_precision(call.type) : call.type == DataType::float16;
 }
 
 bool cudnn_has_heads(const AttentionSizes& s, bool with_backward) {
@@ -67,7 +69,7 @@ bool flash_can(const Call& call) {
 bool efficient_can(const Call& call) {
   if (call.major < 5 || call.type == DataType::float64 || !call.dense_rows) return false;
   if (call.type == DataType::bfloat16 && call.major < 8) return false;
-  const bool half = is_half(call.type);
+  const bool half = is_half_precision(call.type);
   const bool tensor_cores = call.major >= 8 || (call.major == 7 && half);
   std::int64_t alignment = call.major >= 8 ? 4 : 1;
   if (tensor_cores) alignment = std::max<std::int64_t>(alignment, half ? 8 : 4);

@@ -28,15 +28,15 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-bool is_half(DataType type) { return element_size(type) == 2; }
+bool has_two_bytes(DataType type) { return element_size(type) == 2; }
 
-TensorView transposed(const TensorView& view) {
+TensorView heads_and_queries_swapped(const TensorView& view) {
   const std::vector<std::int64_t> swap{0, 2, 1, 3};
   return permuted(view, swap);
 }
 
-TensorView padded(OperatorLowering& lowering, const TensorView& view, std::int64_t last,
-                  std::string_view name, StorageClass storage_class) {
+TensorView head_padded(OperatorLowering& lowering, const TensorView& view, std::int64_t last,
+                       std::string_view name, StorageClass storage_class) {
   Shape shape = view.shape;
   shape.back() = last;
   const TensorView result = lowering.new_tensor(name, shape, view.type, storage_class);
@@ -44,7 +44,7 @@ TensorView padded(OperatorLowering& lowering, const TensorView& view, std::int64
   return result;
 }
 
-StorageId scratch(OperatorLowering& lowering, std::string_view name, Affine bytes) {
+StorageId attention_scratch(OperatorLowering& lowering, std::string_view name, Affine bytes) {
   return lowering.new_tensor(name, {bytes}, DataType::uint8, StorageClass::workspace).storage;
 }
 
@@ -61,8 +61,8 @@ TensorView aligned_bias(OperatorLowering& lowering, const TensorView& bias, cons
   if (!aligned) {
     const std::int64_t length = bias.shape.back().constant;
     const TensorView wider =
-        padded(lowering, bias, length + bias_alignment - length % bias_alignment, "padded_bias",
-               StorageClass::activation);
+        head_padded(lowering, bias, length + bias_alignment - length % bias_alignment,
+                    "padded_bias", StorageClass::activation);
     rows = sliced(wider, wider.shape.size() - 1, 0, length);
   }
   TensorView result = rows;
@@ -118,7 +118,7 @@ Blocks efficient_blocks(std::int64_t features, DataType type, double capability)
   // Cards of 8.6, 8.9 and 12.x lack the shared memory for the large blocks.
   const bool roomy = capability < 8.05 || (capability > 8.95 && capability < 12);
   if (features <= 64) return {};
-  if (is_half(type)) {
+  if (has_two_bytes(type)) {
     if (!roomy && features <= 96) return {128, 64};
     if (features <= 128) return roomy ? Blocks{128, 128} : Blocks{};
     return roomy ? Blocks{128, 64} : Blocks{};
@@ -132,7 +132,7 @@ Affine efficient_workspace(const OperatorLowering& lowering, const AttentionSize
                            DataType type) {
   const std::int64_t widest = std::max(s.features, s.value_features);
   const double capability = lowering.compute_capability();
-  const bool half = is_half(type);
+  const bool half = has_two_bytes(type);
   if (capability < 7 && !half) return 0;
   const Blocks blocks = efficient_blocks(widest, type, capability);
   constexpr std::int64_t lock_bytes = 16;
@@ -153,7 +153,7 @@ Affine expanded_gradients(const AttentionSizes& s, DataType type) {
 }
 
 Affine contiguous_copy(const TensorView& view) {
-  return is_contiguous(transposed(view)) ? Affine(0) : byte_count(view);
+  return is_contiguous(heads_and_queries_swapped(view)) ? Affine(0) : byte_count(view);
 }
 
 Affine backward_scratch(const OperatorLowering& lowering, Implementation implementation,
@@ -172,16 +172,17 @@ Affine backward_scratch(const OperatorLowering& lowering, Implementation impleme
   const Affine later = delta + efficient_workspace(lowering, s, dy.type);
   const Affine always = contiguous_copy(dy) + expanded_gradients(s, dy.type);
   const bool kernel_computes_delta =
-      is_half(dy.type) && (lowering.compute_capability() >= 7.5 || s.features <= 64);
+      has_two_bytes(dy.type) && (lowering.compute_capability() >= 7.5 || s.features <= 64);
   if (kernel_computes_delta) return always + later;
   // (grad_out.to(float) * out.to(float)).sum(-1), then transposed and copied.
   const Affine product = element_count(dy.shape) * Affine(float_size);
-  const Affine casts = is_half(dy.type) ? product + product : Affine(0);
+  const Affine casts = has_two_bytes(dy.type) ? product + product : Affine(0);
   return always + larger(product + casts + delta, later);
 }
 
 Affine forward_scratch(Implementation implementation, const AttentionSizes& s, DataType type) {
-  if (implementation == Implementation::efficient && is_half(type) && s.value_features > 128) {
+  if (implementation == Implementation::efficient && has_two_bytes(type) &&
+      s.value_features > 128) {
     return s.batch * Affine(s.heads * s.queries * s.value_features * float_size);
   }
   return 0;
@@ -189,18 +190,18 @@ Affine forward_scratch(Implementation implementation, const AttentionSizes& s, D
 
 std::vector<StorageId> scratch_list(OperatorLowering& lowering, Affine bytes) {
   if (bytes == Affine(0)) return {};
-  return {scratch(lowering, "workspace", bytes)};
+  return {attention_scratch(lowering, "workspace", bytes)};
 }
 
 /// The storage of the output, laid out as the kernel makes it.
-TensorView make_output(OperatorLowering& lowering, Implementation implementation,
-                       const TensorView& q, const TensorView& v) {
+TensorView make_attention_output(OperatorLowering& lowering, Implementation implementation,
+                                 const TensorView& q, const TensorView& v) {
   const Shape& shape = lowering.output_type().shape;
   if (implementation == Implementation::efficient) {
     const TensorView out = lowering.new_output();
     const TensorView stored =
         contiguous_view(out.storage, {shape[0], shape[2], shape[1], shape[3]}, out.type);
-    lowering.set_output(0, transposed(stored));
+    lowering.set_output(0, heads_and_queries_swapped(stored));
     return lowering.output();
   }
   if (v.shape[3] == shape[3]) return lowering.new_output_like(q);
@@ -240,8 +241,8 @@ TensorView bias_gradient(OperatorLowering& lowering, const TensorView& whole) {
   if (!was_padded) return gradient;
   const std::int64_t length = bias.shape.back().constant;
   const TensorView wide =
-      padded(lowering, gradient, length + bias_alignment - length % bias_alignment,
-             "grad_bias.padded", StorageClass::activation_gradient);
+      head_padded(lowering, gradient, length + bias_alignment - length % bias_alignment,
+                  "grad_bias.padded", StorageClass::activation_gradient);
   const TensorView result = lowering.new_tensor("grad_bias.cut", bias.shape, whole.type,
                                                 StorageClass::activation_gradient);
   lowering.emit(Kernel::slice, "backward.bias.cut", {wide}, {result});
@@ -260,9 +261,9 @@ void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation
   const AttentionSizes unpadded = attention_sizes(q.shape, k.shape, v.shape);
   const std::int64_t features = round_up(unpadded.features, flash_head_alignment);
   if (implementation == Implementation::flash && features != unpadded.features) {
-    q = padded(lowering, q, features, "padded_query", StorageClass::activation);
-    k = padded(lowering, k, features, "padded_key", StorageClass::activation);
-    v = padded(lowering, v, features, "padded_value", StorageClass::activation);
+    q = head_padded(lowering, q, features, "padded_query", StorageClass::activation);
+    k = head_padded(lowering, k, features, "padded_key", StorageClass::activation);
+    v = head_padded(lowering, v, features, "padded_value", StorageClass::activation);
   }
   const AttentionSizes s = attention_sizes(q.shape, k.shape, v.shape);
   std::vector<TensorView> reads{q, k, v};
@@ -275,7 +276,7 @@ void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation
   std::vector<StorageId> holds = operands.held;
   holds.insert(holds.end(), {operands.query.storage, operands.key.storage, operands.value.storage,
                              q.storage, k.storage, v.storage});
-  const TensorView out = make_output(lowering, implementation, q, v);
+  const TensorView out = make_attention_output(lowering, implementation, q, v);
   std::vector<TensorView> writes{out};
   make_statistics(lowering, implementation, s, writes);
   lowering.emit(Kernel::attention_forward, "forward", reads, writes,
@@ -307,8 +308,8 @@ AttentionOperands backward_fused_attention(OperatorLowering& lowering,
   TensorView dy = lowering.output_gradient();
   const std::int64_t value_features = dy.shape[3].constant;
   if (value_features != s.value_features) {
-    dy = padded(lowering, dy, s.value_features, "grad_padded_output",
-                StorageClass::activation_gradient);
+    dy = head_padded(lowering, dy, s.value_features, "grad_padded_output",
+                     StorageClass::activation_gradient);
   }
   std::vector<TensorView> gradients;
   constexpr std::string_view names[] = {"grad_query", "grad_key", "grad_value"};
@@ -317,10 +318,11 @@ AttentionOperands backward_fused_attention(OperatorLowering& lowering,
     TensorView gradient = lowering.new_tensor(names[i], operand.shape, operand.type,
                                               StorageClass::activation_gradient);
     const Shape& n = operand.shape;
-    gradient.strides =
-        implementation == Implementation::efficient
-            ? transposed(contiguous_view(StorageId{}, {n[0], n[2], n[1], n[3]}, q.type)).strides
-            : dense_strides(n, operand.strides);
+    gradient.strides = implementation == Implementation::efficient
+                           ? heads_and_queries_swapped(
+                                 contiguous_view(StorageId{}, {n[0], n[2], n[1], n[3]}, q.type))
+                                 .strides
+                           : dense_strides(n, operand.strides);
     gradients.push_back(gradient);
   }
   std::vector<TensorView> writes = gradients;

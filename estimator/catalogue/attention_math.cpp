@@ -12,7 +12,7 @@ namespace stowage {
 
 namespace {
 
-constexpr std::int64_t softmax_flops = 5;  // an element
+constexpr std::int64_t math_softmax_flops = 5;  // an element
 
 constexpr StorageClass activation = StorageClass::activation;
 constexpr StorageClass gradient_class = StorageClass::activation_gradient;
@@ -24,8 +24,8 @@ TensorView like(OperatorLowering& lowering, std::string_view name, const TensorV
   return result;
 }
 
-TensorView converted(OperatorLowering& lowering, const TensorView& view, DataType type,
-                     std::string_view name, StorageClass storage_class) {
+TensorView cast_to(OperatorLowering& lowering, const TensorView& view, DataType type,
+                   std::string_view name, StorageClass storage_class) {
   if (view.type == type) return view;
   const TensorView result = like(lowering, name, view, type, storage_class);
   lowering.emit(Kernel::cast, name, {view}, {result});
@@ -43,21 +43,21 @@ TensorView times(OperatorLowering& lowering, const TensorView& view, double fact
   return result;
 }
 
-TensorView transposed(const TensorView& view) {
+TensorView last_axes_swapped(const TensorView& view) {
   const std::vector<std::int64_t> swap{0, 1, 3, 2};
   return permuted(view, swap);
 }
 
 /// [batch, heads, rows, columns] as the operand of a batched product: a copy where batch and heads
 /// do not merge into one axis.
-TensorView merged(OperatorLowering& lowering, const TensorView& view, std::string_view name) {
+TensorView heads_merged(OperatorLowering& lowering, const TensorView& view, std::string_view name) {
   const Shape shape{view.shape[0] * view.shape[1], view.shape[2], view.shape[3]};
   if (auto same = reshaped(view, shape)) return *same;
   return *reshaped(lowering.contiguous(view, name), shape);
 }
 
-TensorView repeated(OperatorLowering& lowering, const TensorView& view, std::int64_t groups,
-                    std::string_view name) {
+TensorView heads_repeated(OperatorLowering& lowering, const TensorView& view, std::int64_t groups,
+                          std::string_view name) {
   if (groups == 1) return view;
   Shape shape = view.shape;
   shape[1] = shape[1] * Affine(groups);
@@ -78,7 +78,7 @@ TensorView causal_mask(OperatorLowering& lowering, const AttentionSizes& s, Data
   return mask;
 }
 
-Affine product_flops(const AttentionSizes& s, std::int64_t features) {
+Affine math_product_flops(const AttentionSizes& s, std::int64_t features) {
   return s.batch * Affine(2 * s.heads * s.queries * s.keys * features);
 }
 
@@ -93,7 +93,7 @@ TensorView softmax(OperatorLowering& lowering, const TensorView& scores) {
   lowering.emit(Kernel::softmax_forward, "softmax", {scores}, {result},
                 {.attributes = softmax_attributes(2, false),
                  .temporaries = {masked},
-                 .flops = element_count(scores.shape) * Affine(softmax_flops)});
+                 .flops = element_count(scores.shape) * Affine(math_softmax_flops)});
   lowering.save("result", result);
   return result;
 }
@@ -145,25 +145,26 @@ void forward_math_attention(OperatorLowering& lowering, const AttentionOperands&
   const DataType inner = element_size(type) == 2 ? DataType::float32 : type;
   const AttentionSizes s =
       attention_sizes(operands.query.shape, operands.key.shape, operands.value.shape);
-  const TensorView q = converted(lowering, operands.query, inner, "query.float", activation);
-  const TensorView k = converted(lowering, operands.key, inner, "key.float", activation);
-  const TensorView v = converted(lowering, operands.value, inner, "value.float", activation);
+  const TensorView q = cast_to(lowering, operands.query, inner, "query.float", activation);
+  const TensorView k = cast_to(lowering, operands.key, inner, "key.float", activation);
+  const TensorView v = cast_to(lowering, operands.value, inner, "value.float", activation);
   const double root = std::sqrt(attention_scale(lowering, s.features));
   const TensorView query = times(lowering, q, root, "scaled_query", activation);
   std::optional<TensorView> mask = operands.bias;
   if (!mask && lowering.attributes().boolean("causal")) mask = causal_mask(lowering, s, inner);
-  const TensorView all_keys = repeated(lowering, k, s.groups, "repeated_key");
-  const TensorView all_values = repeated(lowering, v, s.groups, "repeated_value");
-  const TensorView key = times(lowering, transposed(all_keys), root, "scaled_key", activation);
-  const TensorView a = merged(lowering, query, "scaled_query.copy");
-  const TensorView b = merged(lowering, key, "scaled_key.copy");
+  const TensorView all_keys = heads_repeated(lowering, k, s.groups, "repeated_key");
+  const TensorView all_values = heads_repeated(lowering, v, s.groups, "repeated_value");
+  const TensorView key =
+      times(lowering, last_axes_swapped(all_keys), root, "scaled_key", activation);
+  const TensorView a = heads_merged(lowering, query, "scaled_query.copy");
+  const TensorView b = heads_merged(lowering, key, "scaled_key.copy");
   const Affine rows = s.batch * Affine(s.heads);
   const TensorView scores =
       lowering.new_tensor("scores", {rows, s.queries, s.keys}, inner, activation);
   lowering.emit(Kernel::matmul, "scores", {a, b}, {scores},
                 {.attributes = product_attributes(false, false, 1),
                  .holds = {key.storage},
-                 .flops = product_flops(s, s.features)});
+                 .flops = math_product_flops(s, s.features)});
   lowering.save("scores.a", a);
   lowering.save("scores.b", b);
   if (mask) {
@@ -171,7 +172,7 @@ void forward_math_attention(OperatorLowering& lowering, const AttentionOperands&
                   {.flops = element_count(scores.shape)});
   }
   const TensorView weights = dropped(lowering, softmax(lowering, scores));
-  const TensorView values = merged(lowering, all_values, "value.copy");
+  const TensorView values = heads_merged(lowering, all_values, "value.copy");
   // The composite's variables live until it returns.
   std::vector<StorageId> variables = operands.held;
   variables.insert(variables.end(),
@@ -186,7 +187,7 @@ void forward_math_attention(OperatorLowering& lowering, const AttentionOperands&
   lowering.emit(Kernel::matmul, "forward", {weights, values}, {out},
                 {.attributes = product_attributes(false, false, 1),
                  .holds = variables,
-                 .flops = product_flops(s, s.value_features)});
+                 .flops = math_product_flops(s, s.value_features)});
   lowering.save("output.a", weights);
   lowering.save("output.b", values);
   if (!converts) return;
@@ -208,12 +209,11 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
   const double root = std::sqrt(attention_scale(lowering, s.features));
   const DataType type = lowering.output_type().type;
 
-  const TensorView dy =
-      merged(lowering,
-             converted(lowering, lowering.output_gradient(), inner, "grad.float", gradient_class),
-             "grad.copy");
+  const TensorView dy = heads_merged(
+      lowering, cast_to(lowering, lowering.output_gradient(), inner, "grad.float", gradient_class),
+      "grad.copy");
   auto [d_weights, d_values] = product_gradients(lowering, dy, weights, values, "output",
-                                                 product_flops(s, s.value_features));
+                                                 math_product_flops(s, s.value_features));
   if (lowering.has_saved("mask")) {
     const TensorView undropped =
         lowering.new_tensor("grad_probabilities", d_weights.shape, inner, gradient_class);
@@ -229,7 +229,7 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
   lowering.emit(Kernel::softmax_backward, "backward.softmax", {lowering.saved("result"), d_weights},
                 {d_scores},
                 {.attributes = softmax_attributes(2, false),
-                 .flops = element_count(d_scores.shape) * Affine(softmax_flops)});
+                 .flops = element_count(d_scores.shape) * Affine(math_softmax_flops)});
   AttentionOperands result;
   if (lowering.input_count() > 3 && lowering.input_needs_gradient(3)) {
     const Shape& shape = lowering.input(3).shape;
@@ -244,13 +244,13 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
     }
   }
   const auto [d_query, d_key] =
-      product_gradients(lowering, d_scores, a, b, "scores", product_flops(s, s.features));
+      product_gradients(lowering, d_scores, a, b, "scores", math_product_flops(s, s.features));
   const auto unmerged = [&](const TensorView& view) {
     return contiguous_view(view.storage, {s.batch, s.heads, view.shape[1], view.shape[2]},
                            view.type);
   };
   const TensorView key =
-      transposed(times(lowering, unmerged(d_key), root, "grad_scaled_key", gradient_class));
+      last_axes_swapped(times(lowering, unmerged(d_key), root, "grad_scaled_key", gradient_class));
   const TensorView value = unmerged(d_values);
   const std::int64_t groups =
       lowering.attributes().text("grouped") == "native" ? s.groups : std::int64_t{1};
@@ -258,9 +258,9 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
   const TensorView key_sum = summed_groups(lowering, key, groups, "key");
   const TensorView query =
       times(lowering, unmerged(d_query), root, "grad_scaled_query", gradient_class);
-  result.value = converted(lowering, value_sum, type, "grad_value", gradient_class);
-  result.key = converted(lowering, key_sum, type, "grad_key", gradient_class);
-  result.query = converted(lowering, query, type, "grad_query", gradient_class);
+  result.value = cast_to(lowering, value_sum, type, "grad_value", gradient_class);
+  result.key = cast_to(lowering, key_sum, type, "grad_key", gradient_class);
+  result.query = cast_to(lowering, query, type, "grad_query", gradient_class);
   return result;
 }
 

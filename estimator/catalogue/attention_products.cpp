@@ -8,7 +8,7 @@ namespace stowage {
 
 namespace {
 
-constexpr std::int64_t softmax_flops = 5;  // an element
+constexpr std::int64_t attention_softmax_flops = 5;  // an element
 
 /// [batch, heads, length, features] as [batch, key heads, group, length, features].
 TensorView grouped(const TensorView& view, std::int64_t key_heads, std::int64_t groups) {
@@ -41,7 +41,7 @@ AttentionSizes sizes_of(const OperatorLowering& lowering) {
   return attention_sizes(lowering.input(0).shape, lowering.input(1).shape, lowering.input(2).shape);
 }
 
-Affine product_flops(const AttentionSizes& s, std::int64_t features) {
+Affine attention_product_flops(const AttentionSizes& s, std::int64_t features) {
   return s.batch * Affine(2 * s.heads * s.queries * s.keys * features);
 }
 
@@ -58,7 +58,7 @@ void forward_attention_products(OperatorLowering& lowering) {
   const TensorView scores = lowering.new_tensor("scores", square, q.type, StorageClass::activation);
   lowering.emit(Kernel::matmul, "scores", {q, k}, {grouped(scores, key_heads, s.groups)},
                 {.attributes = product_attributes(false, true, factor),
-                 .flops = product_flops(s, s.features)});
+                 .flops = attention_product_flops(s, s.features)});
   TensorView biased = scores;
   if (lowering.input_count() > 3) {
     biased = lowering.new_tensor("biased_scores", square, q.type, StorageClass::activation);
@@ -69,7 +69,7 @@ void forward_attention_products(OperatorLowering& lowering) {
       lowering.new_tensor("probabilities", square, q.type, StorageClass::activation);
   lowering.emit(Kernel::softmax_forward, "softmax", {biased}, {probabilities},
                 {.attributes = softmax_attributes(3, lowering.attributes().boolean("causal")),
-                 .flops = element_count(square) * Affine(softmax_flops)});
+                 .flops = element_count(square) * Affine(attention_softmax_flops)});
   TensorView weights = probabilities;
   const double p = attention_dropout(lowering);
   if (p > 0) {
@@ -83,7 +83,7 @@ void forward_attention_products(OperatorLowering& lowering) {
   lowering.emit(Kernel::matmul, "forward", {grouped(weights, key_heads, s.groups), v},
                 {grouped(lowering.new_output(), key_heads, s.groups)},
                 {.attributes = product_attributes(false, false, 1),
-                 .flops = product_flops(s, s.value_features)});
+                 .flops = attention_product_flops(s, s.value_features)});
   lowering.save("query", q);
   lowering.save("key", k);
   lowering.save("value", v);
@@ -101,8 +101,8 @@ void backward_attention_products(OperatorLowering& lowering) {
   const TensorView probabilities = lowering.saved("probabilities");
   const TensorView dy = in_groups(lowering.output_gradient());
   const Shape& square = probabilities.shape;
-  const Affine flops = product_flops(s, s.features);
-  const Affine value_flops = product_flops(s, s.value_features);
+  const Affine flops = attention_product_flops(s, s.features);
+  const Affine value_flops = attention_product_flops(s, s.value_features);
   const TensorView dv = lowering.new_input_gradient(2);
   lowering.emit(Kernel::matmul, "backward.value", {in_groups(lowering.saved("weights")), dy},
                 {in_groups(dv)},
@@ -126,7 +126,7 @@ void backward_attention_products(OperatorLowering& lowering) {
   lowering.emit(Kernel::softmax_backward, "backward.softmax", {probabilities, d_weights},
                 {d_scores},
                 {.attributes = softmax_attributes(3, lowering.attributes().boolean("causal")),
-                 .flops = element_count(square) * Affine(softmax_flops)});
+                 .flops = element_count(square) * Affine(attention_softmax_flops)});
   const double factor = attention_scale(lowering, s.features);
   const TensorView dq = lowering.new_input_gradient(0);
   lowering.emit(Kernel::matmul, "backward.query", {in_groups(d_scores), k}, {in_groups(dq)},

@@ -22,10 +22,10 @@ bool batch_norm_runs_on_cudnn(const OperatorLowering& lowering) {
 
 namespace {
 
-constexpr std::int64_t flops_per_element = 8;  // two statistics, normalise, scale, shift
+constexpr std::int64_t batch_norm_flops = 8;  // two statistics, normalise, scale, shift
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_batch_norm(const Attributes& attributes,
+                                                         std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
   if (auto error = want_channels(x)) return tl::unexpected(*error);
   if (!attributes.boolean("training") && !attributes.boolean("track_running_stats")) {
@@ -36,7 +36,7 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
   result.outputs = {x};
   add_affine_parameters(result, attributes, channels, x.type);
   if (attributes.boolean("track_running_stats")) add_running_statistics(result, channels, x.type);
-  result.flops = element_count(x.shape) * Affine(flops_per_element);
+  result.flops = element_count(x.shape) * Affine(batch_norm_flops);
   return result;
 }
 
@@ -45,7 +45,7 @@ struct BatchNormParameters {
   std::vector<TensorView> running;  // mean, variance
 };
 
-BatchNormParameters parameters_of(const OperatorLowering& lowering) {
+BatchNormParameters batch_norm_parameters(const OperatorLowering& lowering) {
   BatchNormParameters parameters;
   int at = 0;
   if (lowering.attributes().boolean("affine")) {
@@ -101,12 +101,12 @@ void emit_forward(OperatorLowering& lowering, const TensorView& x,
                 reads, std::move(writes),
                 {.attributes = attributes,
                  .holds = {lowering.input().storage},
-                 .flops = element_count(x.shape) * Affine(flops_per_element)});
+                 .flops = element_count(x.shape) * Affine(batch_norm_flops)});
 }
 
-void forward_stowage(OperatorLowering& lowering) {
+void forward_batch_norm_stowage(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
-  BatchNormParameters parameters = parameters_of(lowering);
+  BatchNormParameters parameters = batch_norm_parameters(lowering);
   const bool by_batch = of_the_batch(lowering);
   if (parameters.running.empty()) parameters.running = passing_statistics(lowering, {x.shape[1]});
   std::vector<TensorView> writes{lowering.new_output()};
@@ -117,14 +117,14 @@ void forward_stowage(OperatorLowering& lowering) {
   if (scales) lowering.save("weight", parameters.affine[0]);
 }
 
-void forward_pytorch(OperatorLowering& lowering) {
+void forward_batch_norm_pytorch(OperatorLowering& lowering) {
   // at::batch_norm hands cuDNN a copy without gaps, which is saved; its own kernels make theirs.
   const bool cudnn = batch_norm_runs_on_cudnn(lowering);
   const bool channels_last = suggests_channels_last(lowering.input());
   const TensorView x =
       cudnn ? lowering.contiguous(lowering.input(), "input.contiguous", channels_last)
             : lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
-  const BatchNormParameters parameters = parameters_of(lowering);
+  const BatchNormParameters parameters = batch_norm_parameters(lowering);
   std::vector<TensorView> writes{laid_out(lowering.new_output(), channels_last)};
   if (!cudnn) writes[0].strides = dense_strides(x.shape, lowering.input().strides);  // empty_like
   lowering.set_output(0, writes[0]);
@@ -144,7 +144,7 @@ struct BackwardArguments {
 };
 
 void emit_backward(OperatorLowering& lowering, const BackwardArguments& in) {
-  const BatchNormParameters parameters = parameters_of(lowering);
+  const BatchNormParameters parameters = batch_norm_parameters(lowering);
   const bool by_batch = of_the_batch(lowering);
   std::vector<TensorView> reads{in.x, in.dy};
   std::vector<TensorView> writes{in.dx};
@@ -158,7 +158,7 @@ void emit_backward(OperatorLowering& lowering, const BackwardArguments& in) {
   reads.push_back(by_batch ? lowering.saved("save_mean") : parameters.running[0]);
   reads.push_back(by_batch ? lowering.saved("save_invstd") : parameters.running[1]);
   lowering.emit(Kernel::batch_norm_backward, "backward", reads, writes,
-                {.flops = element_count(in.x.shape) * Affine(2 * flops_per_element)});
+                {.flops = element_count(in.x.shape) * Affine(2 * batch_norm_flops)});
   if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, in.dx);
   if (writes.size() == 3 && lowering.parameter_needs_gradient(0)) {
     lowering.give_parameter_gradient(0, writes[1]);
@@ -166,7 +166,7 @@ void emit_backward(OperatorLowering& lowering, const BackwardArguments& in) {
   }
 }
 
-void backward_pytorch(OperatorLowering& lowering) {
+void backward_batch_norm_pytorch(OperatorLowering& lowering) {
   const bool cudnn = batch_norm_runs_on_cudnn(lowering);
   const bool cudnn_backward = cudnn && of_the_batch(lowering);
   const bool channels_last = suggests_channels_last(lowering.saved("input"));
@@ -215,7 +215,7 @@ TensorView running_rstd(OperatorLowering& lowering, const TensorView& variance) 
 }
 
 void backward_by_running_statistics(OperatorLowering& lowering) {
-  const BatchNormParameters parameters = parameters_of(lowering);
+  const BatchNormParameters parameters = batch_norm_parameters(lowering);
   const TensorView dy = lowering.output_gradient();
   const TensorView rstd = running_rstd(lowering, parameters.running[1]);
   if (!parameters.affine.empty() && lowering.parameter_needs_gradient(0)) {
@@ -247,7 +247,7 @@ void backward_by_running_statistics(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
-void backward_stowage(OperatorLowering& lowering) {
+void backward_batch_norm_stowage(OperatorLowering& lowering) {
   if (!of_the_batch(lowering)) return backward_by_running_statistics(lowering);
   emit_backward(lowering, {lowering.saved("input"), lowering.output_gradient(),
                            lowering.new_input_gradient()});
@@ -267,9 +267,9 @@ OperatorRow rows::batch_norm() {
                       .type = AttributeType::boolean,
                       .doc = "false: by the running statistics in training too, as after eval()",
                       .default_value = true}},
-      .infer = infer,
-      .lowering = {.stowage = {forward_stowage, backward_stowage},
-                   .pytorch = {forward_pytorch, backward_pytorch}}};
+      .infer = infer_batch_norm,
+      .lowering = {.stowage = {forward_batch_norm_stowage, backward_batch_norm_stowage},
+                   .pytorch = {forward_batch_norm_pytorch, backward_batch_norm_pytorch}}};
 }
 
 }  // namespace stowage

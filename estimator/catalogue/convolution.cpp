@@ -78,9 +78,9 @@ void forward_convolution(OperatorLowering& lowering, std::vector<StorageId> hold
   lowering.save("weight", lowering.parameter(0));
 }
 
-void forward_stowage(OperatorLowering& lowering) { forward_convolution(lowering, {}); }
+void forward_convolution_stowage(OperatorLowering& lowering) { forward_convolution(lowering, {}); }
 
-void forward_pytorch(OperatorLowering& lowering) {
+void forward_convolution_pytorch(OperatorLowering& lowering) {
   std::vector<StorageId> holds;
   // Whoever called the convolution holds its argument until it returns.
   if (excess_padding(lowering)) holds.push_back(lowering.input().storage);
@@ -193,7 +193,7 @@ void backward_padded(OperatorLowering& lowering, EmitGradients emit, const Argum
 }
 
 template <EmitGradients emit, EmitGradients emit_before_padding>
-void backward(OperatorLowering& lowering) {
+void backward_convolution(OperatorLowering& lowering) {
   const bool channels_last =
       convolves_channels_last(lowering.saved("input"), lowering.parameter(0));
   const Arguments in = backward_arguments(lowering, channels_last);
@@ -205,23 +205,25 @@ void backward(OperatorLowering& lowering) {
   }
 }
 
-OperatorRow row(std::string_view name, std::string_view doc, int spatial) {
+OperatorRow convolution_row(std::string_view name, std::string_view doc, int spatial) {
   AttributeSpec padding = window_attribute(
       "padding", "zeros on each side: one number an axis, or before and after of each", 0, 0,
       spatial);
   padding.choices = {"same", "valid"};
   padding.other_length = 2 * spatial;
-  return {.name = name,
-          .doc = doc,
-          .attributes = {channels_attribute(), window_attribute("kernel", "extent", {}, 1, spatial),
-                         window_attribute("stride", "step", 1, 1, spatial), padding,
-                         window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
-                         groups_attribute(), bias_attribute()},
-          .infer = infer_convolution,
-          .lowering = {.stowage = {forward_stowage, backward<emit_data_last, emit_data_last>},
-                       .pytorch = {forward_pytorch,
-                                   backward<emit_data_first, emit_data_first_and_hold>}},
-          .autocast = AutocastClass::lower};
+  return {
+      .name = name,
+      .doc = doc,
+      .attributes = {channels_attribute(), window_attribute("kernel", "extent", {}, 1, spatial),
+                     window_attribute("stride", "step", 1, 1, spatial), padding,
+                     window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
+                     groups_attribute(), bias_attribute()},
+      .infer = infer_convolution,
+      .lowering = {.stowage = {forward_convolution_stowage,
+                               backward_convolution<emit_data_last, emit_data_last>},
+                   .pytorch = {forward_convolution_pytorch,
+                               backward_convolution<emit_data_first, emit_data_first_and_hold>}},
+      .autocast = AutocastClass::lower};
 }
 
 }  // namespace
@@ -292,13 +294,14 @@ KernelNode* emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy,
 }
 
 OperatorRow rows::conv1d() {
-  return row("conv1d", "1-D convolution over [batch, channels, length]", 1);
+  return convolution_row("conv1d", "1-D convolution over [batch, channels, length]", 1);
 }
 OperatorRow rows::conv2d() {
-  return row("conv2d", "2-D convolution over [batch, channels, height, width]", 2);
+  return convolution_row("conv2d", "2-D convolution over [batch, channels, height, width]", 2);
 }
 OperatorRow rows::conv3d() {
-  return row("conv3d", "3-D convolution over [batch, channels, depth, height, width]", 3);
+  return convolution_row("conv3d", "3-D convolution over [batch, channels, depth, height, width]",
+                         3);
 }
 
 }  // namespace stowage

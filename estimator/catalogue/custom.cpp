@@ -51,8 +51,8 @@ std::optional<InferenceError> check(const Attributes& attributes) {
   return std::nullopt;
 }
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_custom(const Attributes& attributes,
+                                                     std::span<const TensorType> inputs) {
   if (auto error = check(attributes)) return tl::unexpected(*error);
   const std::string& dtype = attributes.text("dtype");
   const DataType type = dtype == "as_input" ? inputs[0].type : *parse_data_type(dtype);
@@ -114,16 +114,16 @@ void forward_stated(OperatorLowering& lowering, bool in_place) {
   if (lowering.attributes().boolean("saves_output")) lowering.save("output", lowering.output());
 }
 
-void forward_stowage(OperatorLowering& lowering) {
+void forward_custom_stowage(OperatorLowering& lowering) {
   forward_stated(lowering,
                  lowering.attributes().boolean("in_place") && lowering.may_overwrite_input(0));
 }
 
-void forward_pytorch(OperatorLowering& lowering) {
+void forward_custom_pytorch(OperatorLowering& lowering) {
   forward_stated(lowering, lowering.attributes().boolean("in_place"));
 }
 
-void backward(OperatorLowering& lowering) {
+void backward_custom(OperatorLowering& lowering) {
   std::vector<TensorView> reads, writes;
   const auto read_saved = [&](const std::string& role) {
     if (lowering.has_saved(role)) reads.push_back(lowering.saved(role));
@@ -156,10 +156,10 @@ void backward(OperatorLowering& lowering) {
   for (const auto& [i, gradient] : parameters) lowering.give_parameter_gradient(i, gradient);
 }
 
-AttributeSpec factors(std::string_view name, std::string_view doc) {
+AttributeSpec factors_attribute(std::string_view name, std::string_view doc) {
   return {.name = name, .type = AttributeType::dimensions, .doc = doc, .default_value = Shape{}};
 }
-AttributeSpec flag(std::string_view name, std::string_view doc) {
+AttributeSpec custom_flag(std::string_view name, std::string_view doc) {
   return {.name = name, .type = AttributeType::boolean, .doc = doc, .default_value = false};
 }
 
@@ -167,9 +167,9 @@ AttributeSpec flag(std::string_view name, std::string_view doc) {
 
 OperatorRow rows::custom() {
   std::vector<AttributeSpec> attributes{
-      factors("shape", "dimensions of the output; none: the first input's")};
+      factors_attribute("shape", "dimensions of the output; none: the first input's")};
   for (std::size_t i = 1; i < output_names.size(); ++i) {
-    attributes.push_back(factors(output_names[i], "dimensions of one more output"));
+    attributes.push_back(factors_attribute(output_names[i], "dimensions of one more output"));
   }
   attributes.push_back({.name = "dtype",
                         .type = AttributeType::choice,
@@ -178,26 +178,26 @@ OperatorRow rows::custom() {
                         .choices = {"as_input", "float32", "float64", "float16", "bfloat16",
                                     "int64", "int32", "uint8", "bool"}});
   for (const std::string_view name : parameter_names) {
-    attributes.push_back(factors(name, "dimensions of a learned tensor"));
+    attributes.push_back(factors_attribute(name, "dimensions of a learned tensor"));
   }
   for (const AttributeSpec& spec :
-       {factors("saved", "bytes kept for backward, as factors: [batch, 4096]"),
-        flag("saves_inputs", "its inputs are kept for backward"),
-        flag("saves_output", "its first output is kept for backward"),
-        factors("forward_temporary", "bytes in use during forward, as factors"),
-        factors("backward_temporary", "bytes in use during backward, as factors"),
-        factors("flops", "floating-point operations of forward, as factors"),
-        factors("backward_flops", "those of backward, as factors; none: twice forward's"),
-        flag("in_place", "the first output overwrites the first input")}) {
+       {factors_attribute("saved", "bytes kept for backward, as factors: [batch, 4096]"),
+        custom_flag("saves_inputs", "its inputs are kept for backward"),
+        custom_flag("saves_output", "its first output is kept for backward"),
+        factors_attribute("forward_temporary", "bytes in use during forward, as factors"),
+        factors_attribute("backward_temporary", "bytes in use during backward, as factors"),
+        factors_attribute("flops", "floating-point operations of forward, as factors"),
+        factors_attribute("backward_flops", "those of backward, as factors; none: twice forward's"),
+        custom_flag("in_place", "the first output overwrites the first input")}) {
     attributes.push_back(spec);
   }
-  return {
-      .name = "custom",
-      .doc = "an operator of stated sizes; it is counted, and runs nowhere",
-      .attributes = std::move(attributes),
-      .max_inputs = -1,
-      .infer = infer,
-      .lowering = {.stowage = {forward_stowage, backward}, .pytorch = {forward_pytorch, backward}}};
+  return {.name = "custom",
+          .doc = "an operator of stated sizes; it is counted, and runs nowhere",
+          .attributes = std::move(attributes),
+          .max_inputs = -1,
+          .infer = infer_custom,
+          .lowering = {.stowage = {forward_custom_stowage, backward_custom},
+                       .pytorch = {forward_custom_pytorch, backward_custom}}};
 }
 
 }  // namespace stowage

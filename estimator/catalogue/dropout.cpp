@@ -29,8 +29,8 @@ Attributes dropout_attributes(const OperatorLowering& lowering, double p) {
 
 namespace {
 
-tl::expected<Inference, InferenceError> infer(const Attributes&,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_dropout(const Attributes&,
+                                                      std::span<const TensorType> inputs) {
   return infer_elementwise(inputs, 1);
 }
 
@@ -209,7 +209,7 @@ OperatorRow rows::dropout() {
   return {.name = "dropout",
           .doc = "zero elements at random in training",
           .attributes = {probability_attribute(0.5), in_place_attribute()},
-          .infer = infer,
+          .infer = infer_dropout,
           .lowering = {.stowage = {forward_dropout_stowage, backward_dropout_stowage},
                        .pytorch = {forward_dropout_pytorch, backward_dropout_pytorch}}};
 }

@@ -35,7 +35,8 @@ tl::expected<Inference, InferenceError> infer_embedding(const Attributes& attrib
 }
 
 /// What the kernel keeps for itself, of the indices' size.
-StorageId scratch(OperatorLowering& lowering, std::string_view name, const TensorView& indices) {
+StorageId index_scratch(OperatorLowering& lowering, std::string_view name,
+                        const TensorView& indices) {
   return lowering.new_tensor(name, indices.shape, indices.type, StorageClass::workspace).storage;
 }
 
@@ -54,7 +55,7 @@ void forward_embedding_pytorch(OperatorLowering& lowering) {
   const TensorView indices = lowering.input();
   std::vector<StorageId> temporaries;
   if (!is_contiguous(indices)) {  // index_select of their flattened copy; saved as they are
-    temporaries.push_back(scratch(lowering, "flat_indices", indices));
+    temporaries.push_back(index_scratch(lowering, "flat_indices", indices));
   }
   emit_embedding(lowering, indices, std::move(temporaries));
 }
@@ -68,7 +69,7 @@ void emit_embedding_gradient(OperatorLowering& lowering,
   const TensorView dw = lowering.new_parameter_gradient(0);
   std::vector<StorageId> temporaries;
   for (const std::string_view name : scratch_names) {
-    temporaries.push_back(scratch(lowering, name, indices));
+    temporaries.push_back(index_scratch(lowering, name, indices));
   }
   lowering.emit(Kernel::embedding_backward, "backward", {indices, dy}, {dw},
                 {.temporaries = temporaries, .flops = element_count(dy.shape)});

@@ -16,16 +16,16 @@ namespace {
 
 constexpr std::int64_t gelu_flops = 12;  // an element
 
-bool is_composite(const OperatorLowering& lowering) {
+bool is_composite_gelu(const OperatorLowering& lowering) {
   return lowering.attributes().text("approximate") == "tanh_composite";
 }
 
-tl::expected<Inference, InferenceError> infer(const Attributes&,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_gelu(const Attributes&,
+                                                   std::span<const TensorType> inputs) {
   return infer_elementwise(inputs, gelu_flops);
 }
 
-void forward_composite(OperatorLowering& lowering) {
+void forward_gelu_composite(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
   const DataType wide_type = lowering.output_type().type;
   const auto step = [&](Kernel kernel, std::string_view name, DataType type,
@@ -53,7 +53,7 @@ void forward_composite(OperatorLowering& lowering) {
 
 // Eight autograd nodes, latest first; each lets go of what it saved when it returns. Where the
 // input is narrower, the gradient of each of its three uses is converted on its way there.
-void backward_composite(OperatorLowering& lowering) {
+void backward_gelu_composite(OperatorLowering& lowering) {
   lowering.hold_by_hand();
   const TensorView wide = lowering.saved("input");
   const TensorView half = lowering.saved("half");
@@ -94,12 +94,12 @@ void backward_composite(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, d_input);
 }
 
-AutocastClass autocast(const Attributes& attributes) {
+AutocastClass gelu_autocast(const Attributes& attributes) {
   return attributes.text("approximate") == "tanh_composite" ? AutocastClass::float32
                                                             : AutocastClass::as_is;
 }
 
-void forward_fused(OperatorLowering& lowering) {
+void forward_gelu_fused(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
   const TensorView y = new_output_like(lowering, x);
   lowering.emit(Kernel::gelu_forward, "forward", {x}, {y},
@@ -107,7 +107,7 @@ void forward_fused(OperatorLowering& lowering) {
   lowering.save("input", x);
 }
 
-void backward_fused(OperatorLowering& lowering) {
+void backward_gelu_fused(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
   const TensorView dx = new_input_gradient_like(lowering, dy);
   lowering.emit(Kernel::gelu_backward, "backward", {lowering.saved("input"), dy}, {dx},
@@ -115,14 +115,14 @@ void backward_fused(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
-void forward_pytorch(OperatorLowering& lowering) {
-  if (is_composite(lowering)) return forward_composite(lowering);
-  forward_fused(lowering);
+void forward_gelu_pytorch(OperatorLowering& lowering) {
+  if (is_composite_gelu(lowering)) return forward_gelu_composite(lowering);
+  forward_gelu_fused(lowering);
 }
 
-void backward_pytorch(OperatorLowering& lowering) {
-  if (is_composite(lowering)) return backward_composite(lowering);
-  backward_fused(lowering);
+void backward_gelu_pytorch(OperatorLowering& lowering) {
+  if (is_composite_gelu(lowering)) return backward_gelu_composite(lowering);
+  backward_gelu_fused(lowering);
 }
 
 }  // namespace
@@ -135,10 +135,10 @@ OperatorRow rows::gelu() {
                           .doc = "exact, the tanh form, or the tanh form written out in Python",
                           .default_value = std::string("none"),
                           .choices = {"none", "tanh", "tanh_composite"}}},
-          .infer = infer,
-          .lowering = {.stowage = {forward_fused, backward_fused},
-                       .pytorch = {forward_pytorch, backward_pytorch, true}},
-          .autocast_by_attributes = autocast};
+          .infer = infer_gelu,
+          .lowering = {.stowage = {forward_gelu_fused, backward_gelu_fused},
+                       .pytorch = {forward_gelu_pytorch, backward_gelu_pytorch, true}},
+          .autocast_by_attributes = gelu_autocast};
 }
 
 }  // namespace stowage

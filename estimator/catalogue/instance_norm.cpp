@@ -17,10 +17,10 @@ namespace stowage {
 
 namespace {
 
-constexpr std::int64_t flops_per_element = 8;
+constexpr std::int64_t instance_norm_flops = 8;
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_instance_norm(const Attributes& attributes,
+                                                            std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
   if (auto error = want_channels(x)) return tl::unexpected(*error);
   if (x.shape.size() < 3) {
@@ -35,20 +35,22 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
   if (attributes.boolean("track_running_stats")) {
     add_running_statistics(result, {x.shape[1]}, x.type);
   }
-  result.flops = element_count(x.shape) * Affine(flops_per_element);
+  result.flops = element_count(x.shape) * Affine(instance_norm_flops);
   return result;
 }
 
-bool is_affine(const OperatorLowering& lowering) { return lowering.attributes().boolean("affine"); }
+bool has_scale_and_shift(const OperatorLowering& lowering) {
+  return lowering.attributes().boolean("affine");
+}
 bool tracks(const OperatorLowering& lowering) {
   return lowering.attributes().boolean("track_running_stats");
 }
 /// running_mean (0) or running_var (1).
 TensorView running(const OperatorLowering& lowering, int i) {
-  return lowering.parameter((is_affine(lowering) ? 2 : 0) + i);
+  return lowering.parameter((has_scale_and_shift(lowering) ? 2 : 0) + i);
 }
 Affine flops_of(const TensorView& x, std::int64_t times = 1) {
-  return element_count(x.shape) * Affine(times * flops_per_element);
+  return element_count(x.shape) * Affine(times * instance_norm_flops);
 }
 
 // PyTorch.
@@ -60,8 +62,8 @@ TensorView as_one_sample(const TensorView& x) {
   return *reshaped(x, shape);
 }
 
-TensorView repeated(OperatorLowering& lowering, const TensorView& parameter,
-                    const std::string& name) {
+TensorView repeated_per_sample(OperatorLowering& lowering, const TensorView& parameter,
+                               const std::string& name) {
   const Shape samples{lowering.input().shape[0] * parameter.shape[0]};
   const TensorView copy =
       lowering.new_tensor(name, samples, parameter.type, StorageClass::saved_auxiliary);
@@ -87,11 +89,11 @@ void average_running_statistics(OperatorLowering& lowering, const std::vector<Te
   }
 }
 
-void forward_pytorch(OperatorLowering& lowering) {
+void forward_instance_norm_pytorch(OperatorLowering& lowering) {
   std::vector<TensorView> repeats;
-  if (is_affine(lowering)) {
-    repeats.push_back(repeated(lowering, lowering.parameter(0), "weight.repeated"));
-    repeats.push_back(repeated(lowering, lowering.parameter(1), "bias.repeated"));
+  if (has_scale_and_shift(lowering)) {
+    repeats.push_back(repeated_per_sample(lowering, lowering.parameter(0), "weight.repeated"));
+    repeats.push_back(repeated_per_sample(lowering, lowering.parameter(1), "bias.repeated"));
   }
   std::vector<TensorView> statistics;
   if (tracks(lowering)) {
@@ -99,9 +101,10 @@ void forward_pytorch(OperatorLowering& lowering) {
     for (int i = 0; i < 2; ++i) {
       const std::string name = i == 0 ? "running_mean" : "running_var";
       const TensorView kept = running(lowering, i);
-      const TensorView own =
-          is_affine(lowering) ? kept : lowering.cast(kept, lowering.input().type, name + ".cast");
-      statistics.push_back(repeated(lowering, own, name + ".repeated"));
+      const TensorView own = has_scale_and_shift(lowering)
+                                 ? kept
+                                 : lowering.cast(kept, lowering.input().type, name + ".cast");
+      statistics.push_back(repeated_per_sample(lowering, own, name + ".repeated"));
     }
     repeats.insert(repeats.end(), statistics.begin(), statistics.end());
   }
@@ -114,7 +117,7 @@ void forward_pytorch(OperatorLowering& lowering) {
   lowering.set_output(0, result);
   const bool of_the_batch = lowering.training() || !tracks(lowering);
   // Without weight PyTorch takes its own kernel, which makes statistics in inference too.
-  if (of_the_batch || !is_affine(lowering)) {
+  if (of_the_batch || !has_scale_and_shift(lowering)) {
     for (const std::string_view name : {"save_mean", "save_invstd"}) {
       writes.push_back(lowering.new_tensor(name, {x.shape[1]}, statistics_type(x.type),
                                            StorageClass::saved_auxiliary));
@@ -127,7 +130,7 @@ void forward_pytorch(OperatorLowering& lowering) {
     average_running_statistics(lowering, repeats, statistics);
   }
   lowering.save("input", x);
-  if (is_affine(lowering)) lowering.save("weight", repeats[0]);
+  if (has_scale_and_shift(lowering)) lowering.save("weight", repeats[0]);
   if (!of_the_batch) return;
   if (tracks(lowering)) {
     lowering.save("running_mean", statistics[0]);
@@ -147,7 +150,7 @@ TensorView merged_gradient(OperatorLowering& lowering, const Shape& shape) {
                                             : lowering.contiguous_within(*seen, "grad.contiguous");
 }
 
-void backward_pytorch(OperatorLowering& lowering) {
+void backward_instance_norm_pytorch(OperatorLowering& lowering) {
   lowering.hold_by_hand();
   const TensorView x = lowering.saved("input");
   const TensorView dy = merged_gradient(lowering, x.shape);
@@ -155,7 +158,7 @@ void backward_pytorch(OperatorLowering& lowering) {
   std::vector<TensorView> reads{x, dy};
   std::vector<TensorView> writes{dx};
   std::vector<StorageId> holds{dy.storage};
-  if (is_affine(lowering)) {
+  if (has_scale_and_shift(lowering)) {
     reads.push_back(lowering.saved("weight"));
     for (const std::string_view name : {"grad_weight.repeated", "grad_bias.repeated"}) {
       writes.push_back(lowering.new_tensor(name, {x.shape[1]}, reads.back().type,
@@ -174,7 +177,7 @@ void backward_pytorch(OperatorLowering& lowering) {
     given.is_view = true;  // of [1, batch * channels, ...]
     lowering.give_input_gradient(0, given);
   }
-  for (int i = is_affine(lowering) ? 1 : -1; i >= 0; --i) {
+  for (int i = has_scale_and_shift(lowering) ? 1 : -1; i >= 0; --i) {
     if (!lowering.parameter_needs_gradient(i)) continue;
     const TensorView gradient = lowering.new_parameter_gradient(i);
     lowering.emit(Kernel::reduce, "backward.sum", {writes[static_cast<std::size_t>(i) + 1]},
@@ -245,10 +248,11 @@ Attributes one_channel_a_group(const OperatorLowering& lowering) {
   return attributes;
 }
 
-void forward_stowage(OperatorLowering& lowering) {
+void forward_instance_norm_stowage(OperatorLowering& lowering) {
   const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
   std::vector<TensorView> reads{x};
-  for (int i = 0; i < (is_affine(lowering) ? 2 : 0); ++i) reads.push_back(lowering.parameter(i));
+  for (int i = 0; i < (has_scale_and_shift(lowering) ? 2 : 0); ++i)
+    reads.push_back(lowering.parameter(i));
   const TensorView y = lowering.new_output();
   if (tracks(lowering) && !lowering.training()) {
     reads.push_back(running(lowering, 0));
@@ -262,18 +266,18 @@ void forward_stowage(OperatorLowering& lowering) {
   lowering.emit(Kernel::group_norm_forward, "forward", reads, {y, mean, rstd},
                 {.attributes = one_channel_a_group(lowering), .flops = flops_of(x)});
   lowering.save("input", x);
-  if (is_affine(lowering)) lowering.save("weight", lowering.parameter(0));
+  if (has_scale_and_shift(lowering)) lowering.save("weight", lowering.parameter(0));
   lowering.save("mean", mean);
   lowering.save("rstd", rstd);
   if (tracks(lowering)) update_running_statistics(lowering, mean, rstd);
 }
 
-void backward_stowage(OperatorLowering& lowering) {
+void backward_instance_norm_stowage(OperatorLowering& lowering) {
   const TensorView x = lowering.saved("input");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, lowering.output_gradient()};
   std::vector<TensorView> writes{dx};
-  if (is_affine(lowering)) {
+  if (has_scale_and_shift(lowering)) {
     reads.push_back(lowering.parameter(0));
     writes.push_back(lowering.new_parameter_gradient(0));
     writes.push_back(lowering.new_parameter_gradient(1));
@@ -293,9 +297,9 @@ OperatorRow rows::instance_norm() {
           .doc = "normalization of each channel of each sample",
           .attributes = {epsilon_attribute(), momentum_attribute(), affine_attribute(false),
                          running_statistics_attribute(false)},
-          .infer = infer,
-          .lowering = {.stowage = {forward_stowage, backward_stowage},
-                       .pytorch = {forward_pytorch, backward_pytorch}}};
+          .infer = infer_instance_norm,
+          .lowering = {.stowage = {forward_instance_norm_stowage, backward_instance_norm_stowage},
+                       .pytorch = {forward_instance_norm_pytorch, backward_instance_norm_pytorch}}};
 }
 
 }  // namespace stowage

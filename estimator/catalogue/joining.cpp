@@ -14,11 +14,11 @@ namespace stowage {
 
 namespace {
 
-std::size_t axis_of(const OperatorLowering& lowering, std::size_t rank) {
+std::size_t joined_axis(const OperatorLowering& lowering, std::size_t rank) {
   return *resolve_axis(lowering.attributes().integer("axis"), rank);
 }
 
-Attributes place(std::size_t axis, Affine start) {
+Attributes joined_place(std::size_t axis, Affine start) {
   Attributes attributes;
   attributes.set("axis", static_cast<std::int64_t>(axis));
   attributes.set("start", start.constant);
@@ -63,9 +63,9 @@ TensorView joined_output(OperatorLowering& lowering, const std::vector<TensorVie
 void forward_concat(OperatorLowering& lowering) {
   std::vector<TensorView> reads;
   for (int i = 0; i < lowering.input_count(); ++i) reads.push_back(lowering.input(i));
-  const std::size_t axis = axis_of(lowering, reads[0].shape.size());
+  const std::size_t axis = joined_axis(lowering, reads[0].shape.size());
   const TensorView y = joined_output(lowering, reads);
-  lowering.emit(Kernel::concatenate, "forward", reads, {y}, {.attributes = place(axis, 0)});
+  lowering.emit(Kernel::concatenate, "forward", reads, {y}, {.attributes = joined_place(axis, 0)});
 }
 
 /// A part of an axis: its first place and how many there are.
@@ -77,7 +77,7 @@ using GivePart = void (*)(OperatorLowering& lowering, int input, std::size_t axi
 
 template <GivePart give>
 void backward_concat(OperatorLowering& lowering) {
-  const std::size_t axis = axis_of(lowering, lowering.output_gradient().shape.size());
+  const std::size_t axis = joined_axis(lowering, lowering.output_gradient().shape.size());
   Run run;
   for (int i = 0; i < lowering.input_count(); ++i) {
     run.length = lowering.input(i).shape[axis];
@@ -90,7 +90,7 @@ void give_copied_part(OperatorLowering& lowering, int input, std::size_t axis, c
   const TensorView dy = lowering.output_gradient();
   const TensorView dx = lowering.new_input_gradient(input);
   lowering.emit(Kernel::slice, fmt::format("backward.{}", input), {dy}, {dx},
-                {.attributes = place(axis, run.start)});
+                {.attributes = joined_place(axis, run.start)});
   lowering.give_input_gradient(input, dx);
 }
 
@@ -142,30 +142,30 @@ TensorView without_axis(TensorView view, std::size_t axis) {
 }
 
 void forward_stack(OperatorLowering& lowering) {
-  const std::size_t axis = axis_of(lowering, lowering.output_type().shape.size());
+  const std::size_t axis = joined_axis(lowering, lowering.output_type().shape.size());
   std::vector<TensorView> reads;
   for (int i = 0; i < lowering.input_count(); ++i) {
     reads.push_back(with_axis(lowering.input(i), axis));
   }
   const TensorView y = joined_output(lowering, reads);
-  lowering.emit(Kernel::concatenate, "forward", reads, {y}, {.attributes = place(axis, 0)});
+  lowering.emit(Kernel::concatenate, "forward", reads, {y}, {.attributes = joined_place(axis, 0)});
 }
 
 void backward_stack_stowage(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
-  const std::size_t axis = axis_of(lowering, dy.shape.size());
+  const std::size_t axis = joined_axis(lowering, dy.shape.size());
   for (int i = 0; i < lowering.input_count(); ++i) {
     if (!lowering.input_needs_gradient(i)) continue;
     const TensorView dx = lowering.new_input_gradient(i);
     lowering.emit(Kernel::slice, fmt::format("backward.{}", i), {dy}, {with_axis(dx, axis)},
-                  {.attributes = place(axis, i)});
+                  {.attributes = joined_place(axis, i)});
     lowering.give_input_gradient(i, dx);
   }
 }
 
 void backward_stack_pytorch(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
-  const std::size_t axis = axis_of(lowering, dy.shape.size());
+  const std::size_t axis = joined_axis(lowering, dy.shape.size());
   for (int i = 0; i < lowering.input_count(); ++i) {
     if (!lowering.input_needs_gradient(i)) continue;
     lowering.give_input_gradient(i, without_axis(sliced(dy, axis, i, 1), axis));
@@ -216,7 +216,7 @@ using MakePart = void (*)(OperatorLowering& lowering, int output, std::size_t ax
 
 template <MakePart make>
 void forward_split(OperatorLowering& lowering) {
-  const std::size_t axis = axis_of(lowering, lowering.input().shape.size());
+  const std::size_t axis = joined_axis(lowering, lowering.input().shape.size());
   Run run;
   for (int i = 0; i < part_count(lowering); ++i) {
     run.length = lowering.output_type(i).shape[axis];
@@ -227,7 +227,7 @@ void forward_split(OperatorLowering& lowering) {
 
 void copy_part(OperatorLowering& lowering, int output, std::size_t axis, const Run& run) {
   lowering.emit(Kernel::slice, fmt::format("forward.{}", output), {lowering.input()},
-                {lowering.new_output(output)}, {.attributes = place(axis, run.start)});
+                {lowering.new_output(output)}, {.attributes = joined_place(axis, run.start)});
 }
 
 void view_part(OperatorLowering& lowering, int output, std::size_t axis, const Run& run) {
@@ -252,7 +252,7 @@ void backward_split(OperatorLowering& lowering) {
   }
   const TensorView dx = lowering.new_input_gradient();
   lowering.emit(Kernel::concatenate, "backward", gradients, {dx},
-                {.attributes = place(axis_of(lowering, dx.shape.size()), 0)});
+                {.attributes = joined_place(joined_axis(lowering, dx.shape.size()), 0)});
   lowering.give_input_gradient(0, dx);
 }
 

@@ -117,7 +117,7 @@ std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& axes) {
   return result;
 }
 
-Attributes axes_attribute(std::vector<std::int64_t> axes) {
+Attributes permutation_attributes(std::vector<std::int64_t> axes) {
   Attributes attributes;
   attributes.set("axes", std::move(axes));
   return attributes;
@@ -125,7 +125,7 @@ Attributes axes_attribute(std::vector<std::int64_t> axes) {
 
 void forward_transpose_stowage(OperatorLowering& lowering) {
   lowering.emit(Kernel::permute, "forward", {lowering.input()}, {lowering.new_output()},
-                {.attributes = axes_attribute(lowering.attributes().integers("axes"))});
+                {.attributes = permutation_attributes(lowering.attributes().integers("axes"))});
 }
 
 void forward_transpose_pytorch(OperatorLowering& lowering) {
@@ -134,8 +134,9 @@ void forward_transpose_pytorch(OperatorLowering& lowering) {
 
 void backward_transpose_stowage(OperatorLowering& lowering) {
   const TensorView dx = lowering.new_input_gradient();
-  lowering.emit(Kernel::permute, "backward", {lowering.output_gradient()}, {dx},
-                {.attributes = axes_attribute(inverse(lowering.attributes().integers("axes")))});
+  lowering.emit(
+      Kernel::permute, "backward", {lowering.output_gradient()}, {dx},
+      {.attributes = permutation_attributes(inverse(lowering.attributes().integers("axes")))});
   lowering.give_input_gradient(0, dx);
 }
 

@@ -48,7 +48,7 @@ bool is_addmm(const OperatorLowering& lowering) {
 /// What is multiplied. A product with a weight that needs no gradient flattens its input only where
 /// a view does (should_fold in ATen/native/LinearAlgebra.cpp), and is then one of many matrices,
 /// whose outer axes have to merge.
-TensorView multiplied(OperatorLowering& lowering) {
+TensorView multiplied_by_weight(OperatorLowering& lowering) {
   const TensorView& x = lowering.input();
   if (x.shape.size() > 2 && lowering.training() && !lowering.parameter_needs_gradient(0)) {
     Shape three(x.shape.end() - 2, x.shape.end());
@@ -59,7 +59,7 @@ TensorView multiplied(OperatorLowering& lowering) {
 }
 
 void forward_linear(OperatorLowering& lowering) {
-  const TensorView x = multiplied(lowering);
+  const TensorView x = multiplied_by_weight(lowering);
   const TensorView w = lowering.parameter(0);
   const TensorView y = lowering.new_output();
   std::vector<TensorView> reads{x, w};

@@ -16,8 +16,8 @@ namespace stowage {
 
 namespace {
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_local_response_norm(
+    const Attributes& attributes, std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
   if (x.shape.size() < 3) {
     return refuse(fmt::format("wants [batch, channels, ...] with at least one more axis, but its "
@@ -61,7 +61,7 @@ Shape padded_shape(const OperatorLowering& lowering) {
   return shape;
 }
 
-void forward_pytorch(OperatorLowering& lowering) {
+void forward_local_response_norm_pytorch(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
   Chain chain(lowering);
   const TensorView square = chain.run(Kernel::multiply, "square", {x, x}, x.shape);
@@ -80,7 +80,7 @@ void forward_pytorch(OperatorLowering& lowering) {
   lowering.save("power", power);
 }
 
-void backward_pytorch(OperatorLowering& lowering) {
+void backward_local_response_norm_pytorch(OperatorLowering& lowering) {
   lowering.hold_by_hand();
   const TensorView x = lowering.saved("input");
   const TensorView sum = lowering.saved("sum");
@@ -121,7 +121,7 @@ void backward_pytorch(OperatorLowering& lowering) {
 
 // Our executor.
 
-void forward_stowage(OperatorLowering& lowering) {
+void forward_local_response_norm_stowage(OperatorLowering& lowering) {
   const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
   const TensorView y = lowering.new_output();
   const TensorView scale =
@@ -134,7 +134,7 @@ void forward_stowage(OperatorLowering& lowering) {
   lowering.save("scale", scale);
 }
 
-void backward_stowage(OperatorLowering& lowering) {
+void backward_local_response_norm_stowage(OperatorLowering& lowering) {
   const TensorView x = lowering.saved("input");
   const TensorView dx = lowering.new_input_gradient();
   const std::int64_t size = lowering.attributes().integer("size");
@@ -144,7 +144,7 @@ void backward_stowage(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
-AttributeSpec real(std::string_view name, std::string_view doc, double value) {
+AttributeSpec response_norm_real(std::string_view name, std::string_view doc, double value) {
   return {.name = name, .type = AttributeType::real, .doc = doc, .default_value = value};
 }
 
@@ -158,12 +158,14 @@ OperatorRow rows::local_response_norm() {
                           .doc = "how many channels",
                           .minimum = 1,
                           .maximum = 1 << 20},
-                         real("alpha", "weight of the mean square", 1e-4),
-                         real("beta", "the power", 0.75),
-                         real("k", "added to the mean square", 1)},
-          .infer = infer,
-          .lowering = {.stowage = {forward_stowage, backward_stowage},
-                       .pytorch = {forward_pytorch, backward_pytorch, true}},
+                         response_norm_real("alpha", "weight of the mean square", 1e-4),
+                         response_norm_real("beta", "the power", 0.75),
+                         response_norm_real("k", "added to the mean square", 1)},
+          .infer = infer_local_response_norm,
+          .lowering = {.stowage = {forward_local_response_norm_stowage,
+                                   backward_local_response_norm_stowage},
+                       .pytorch = {forward_local_response_norm_pytorch,
+                                   backward_local_response_norm_pytorch, true}},
           .autocast = AutocastClass::float32};
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::int64_t flops = 5;  // an element
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_log_softmax(const Attributes& attributes,
+                                                          std::span<const TensorType> inputs) {
   const Shape& x = inputs[0].shape;
   if (!resolve_axis(attributes.integer("axis"), x.size())) {
     return refuse(fmt::format("axis {} is outside its input's shape {}", attributes.integer("axis"),
@@ -22,7 +22,7 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
   return infer_elementwise(inputs, flops);
 }
 
-Attributes axis_of(const OperatorLowering& lowering) {
+Attributes softmax_axis(const OperatorLowering& lowering) {
   Attributes attributes;
   attributes.set("axis",
                  static_cast<std::int64_t>(*resolve_axis(lowering.attributes().integer("axis"),
@@ -32,18 +32,18 @@ Attributes axis_of(const OperatorLowering& lowering) {
 
 // Under autocast CUDA's kernel reads float16 and writes float32; any other format is converted
 // first (ATen/native/SoftMax.cpp).
-void forward(OperatorLowering& lowering) {
+void forward_log_softmax(OperatorLowering& lowering) {
   TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
   if (x.type != DataType::float16) x = lowering.cast(x, lowering.output_type().type, "input.cast");
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::log_softmax_forward, "forward", {x}, {y},
-                {.attributes = axis_of(lowering),
+                {.attributes = softmax_axis(lowering),
                  .holds = {lowering.input().storage},
                  .flops = element_count(x.shape) * Affine(flops)});
   lowering.save("result", y);
 }
 
-void backward(OperatorLowering& lowering) {
+void backward_log_softmax(OperatorLowering& lowering) {
   lowering.hold_by_hand();  // a conversion was a node of its own
   const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const DataType input = lowering.input().type;
@@ -51,7 +51,7 @@ void backward(OperatorLowering& lowering) {
       lowering.new_tensor("grad_input", dy.shape, input == DataType::float16 ? input : dy.type,
                           StorageClass::activation_gradient);
   lowering.emit(Kernel::log_softmax_backward, "backward", {lowering.saved("result"), dy}, {dx},
-                {.attributes = axis_of(lowering),
+                {.attributes = softmax_axis(lowering),
                  .holds = {lowering.output_gradient().storage},
                  .flops = element_count(dx.shape) * Affine(flops)});
   lowering.give_input_gradient(0, dx);
@@ -66,8 +66,9 @@ OperatorRow rows::log_softmax() {
                           .type = AttributeType::integer,
                           .doc = "which axis; negative counts from the last",
                           .default_value = std::int64_t{-1}}},
-          .infer = infer,
-          .lowering = {.stowage = {forward, backward}, .pytorch = {forward, backward, true}},
+          .infer = infer_log_softmax,
+          .lowering = {.stowage = {forward_log_softmax, backward_log_softmax},
+                       .pytorch = {forward_log_softmax, backward_log_softmax, true}},
           .autocast = AutocastClass::float32};
 }
 

@@ -90,7 +90,7 @@ void backward_two_kernels(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
-void forward_fused(OperatorLowering& lowering) {
+void forward_loss_fused(OperatorLowering& lowering) {
   const TensorView logits = lowering.input(0);
   const TensorView target = lowering.input(1);
   const TensorView loss = new_loss(lowering);
@@ -104,7 +104,7 @@ void forward_fused(OperatorLowering& lowering) {
   finish_loss(lowering, loss);
 }
 
-void backward_fused(OperatorLowering& lowering) {
+void backward_loss_fused(OperatorLowering& lowering) {
   const TensorView dx = lowering.new_input_gradient(0);
   lowering.emit(
       Kernel::cross_entropy_backward, "backward",
@@ -190,7 +190,7 @@ OperatorRow rows::cross_entropy() {
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer_cross_entropy,
-          .lowering = {.stowage = {forward_fused, backward_fused},
+          .lowering = {.stowage = {forward_loss_fused, backward_loss_fused},
                        .pytorch = {forward_two_kernels, backward_two_kernels, true}},
           .is_loss = true,
           .autocast = AutocastClass::float32};

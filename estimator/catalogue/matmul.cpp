@@ -77,7 +77,7 @@ TensorView oriented(const TensorView& view, bool transposed) {
 }
 
 /// Repeated along the leading axes of `y`, without a copy.
-TensorView repeated(const TensorView& view, const Shape& y) {
+TensorView broadcast_over_batches(const TensorView& view, const Shape& y) {
   TensorView result = view;
   const std::size_t lead = y.size() - view.shape.size();
   result.shape.assign(y.begin(), y.end() - 2);
@@ -94,7 +94,8 @@ Shape three_axes(const Shape& shape) {
   return {count, shape[shape.size() - 2], shape.back()};
 }
 
-TensorView merged(OperatorLowering& lowering, const TensorView& view, std::string_view name) {
+TensorView batches_merged(OperatorLowering& lowering, const TensorView& view,
+                          std::string_view name) {
   if (auto same = reshaped(view, three_axes(view.shape))) return *same;
   return *reshaped(lowering.contiguous(view, name), three_axes(view.shape));
 }
@@ -107,7 +108,7 @@ bool is_batched(const OperatorLowering& lowering) {
 }
 
 /// What PyTorch's autocast hands to the product: the operands as they are turned, converted.
-TensorView factor(OperatorLowering& lowering, int i, bool transposed) {
+TensorView factor_view(OperatorLowering& lowering, int i, bool transposed) {
   return lowering.cast(oriented(lowering.input(i), transposed), lowering.output_type().type,
                        fmt::format("input{}.cast", i));
 }
@@ -116,10 +117,12 @@ void forward_batched(OperatorLowering& lowering) {
   const bool ta = lowering.attributes().boolean("transpose_a");
   const bool tb = lowering.attributes().boolean("transpose_b");
   const Shape& shape = lowering.output_type().shape;
-  const TensorView second = factor(lowering, 1, tb);  // arguments are converted last first
-  const TensorView first = factor(lowering, 0, ta);
-  const TensorView a = merged(lowering, repeated(first, shape), "a.contiguous");
-  const TensorView b = merged(lowering, repeated(second, shape), "b.contiguous");
+  const TensorView second = factor_view(lowering, 1, tb);  // arguments are converted last first
+  const TensorView first = factor_view(lowering, 0, ta);
+  const TensorView a =
+      batches_merged(lowering, broadcast_over_batches(first, shape), "a.contiguous");
+  const TensorView b =
+      batches_merged(lowering, broadcast_over_batches(second, shape), "b.contiguous");
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::matmul, "forward", {a, b}, {*reshaped(y, three_axes(shape))},
                 {.attributes = transposes(false, false),
@@ -185,7 +188,7 @@ void backward_batched(OperatorLowering& lowering) {
   const bool ta = lowering.attributes().boolean("transpose_a");
   const bool tb = lowering.attributes().boolean("transpose_b");
   lowering.hold_by_hand();
-  const TensorView dy = merged(lowering, lowering.output_gradient(), "grad.contiguous");
+  const TensorView dy = batches_merged(lowering, lowering.output_gradient(), "grad.contiguous");
   std::vector<StorageId> holds{dy.storage};
   std::optional<TensorView> da, db;
   const Affine flops =
@@ -214,8 +217,8 @@ void backward_batched(OperatorLowering& lowering) {
 }
 
 void forward_one_product(OperatorLowering& lowering) {
-  const TensorView second = factor(lowering, 1, false);
-  const TensorView a = lowering.contiguous(factor(lowering, 0, false), "a.contiguous");
+  const TensorView second = factor_view(lowering, 1, false);
+  const TensorView a = lowering.contiguous(factor_view(lowering, 0, false), "a.contiguous");
   const TensorView b = lowering.contiguous(second, "b.contiguous");
   const bool ta = lowering.attributes().boolean("transpose_a");
   const bool tb = lowering.attributes().boolean("transpose_b");
@@ -271,14 +274,14 @@ void backward_products(OperatorLowering& lowering, bool holds_operands) {
   }
 }
 
-void backward_stowage(OperatorLowering& lowering) { backward_products(lowering, false); }
+void backward_matmul_stowage(OperatorLowering& lowering) { backward_products(lowering, false); }
 
-void forward_pytorch(OperatorLowering& lowering) {
+void forward_matmul_pytorch(OperatorLowering& lowering) {
   if (is_batched(lowering)) return forward_batched(lowering);
   forward_one_product(lowering);
 }
 
-void backward_pytorch(OperatorLowering& lowering) {
+void backward_matmul_pytorch(OperatorLowering& lowering) {
   if (is_batched(lowering)) return backward_batched(lowering);
   backward_products(lowering, true);
 }
@@ -297,8 +300,8 @@ OperatorRow rows::matmul() {
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer_matmul,
-          .lowering = {.stowage = {forward_one_product, backward_stowage},
-                       .pytorch = {forward_pytorch, backward_pytorch, true}},
+          .lowering = {.stowage = {forward_one_product, backward_matmul_stowage},
+                       .pytorch = {forward_matmul_pytorch, backward_matmul_pytorch, true}},
           .autocast = AutocastClass::lower};
 }
 

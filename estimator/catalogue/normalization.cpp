@@ -81,7 +81,7 @@ void give_affine_gradients(OperatorLowering& lowering, const std::vector<TensorV
 
 namespace {
 
-constexpr std::int64_t flops_per_element = 8;
+constexpr std::int64_t normalization_flops = 8;
 
 tl::expected<Inference, InferenceError> infer_layer_norm(const Attributes& attributes,
                                                          std::span<const TensorType> inputs) {
@@ -91,7 +91,7 @@ tl::expected<Inference, InferenceError> infer_layer_norm(const Attributes& attri
   Inference result;
   result.outputs = {x};
   add_affine_parameters(result, attributes, *normalized, x.type);
-  result.flops = element_count(x.shape) * Affine(flops_per_element);
+  result.flops = element_count(x.shape) * Affine(normalization_flops);
   return result;
 }
 
@@ -121,7 +121,7 @@ void emit_layer_norm(OperatorLowering& lowering, const std::vector<TensorView>& 
   const TensorView mean = lowering.new_tensor("mean", rows, type, StorageClass::saved_auxiliary);
   const TensorView rstd = lowering.new_tensor("rstd", rows, type, StorageClass::saved_auxiliary);
   lowering.emit(Kernel::layer_norm_forward, "forward", reads, {y, mean, rstd},
-                {.flops = element_count(x.shape) * Affine(flops_per_element)});
+                {.flops = element_count(x.shape) * Affine(normalization_flops)});
   lowering.save("input", lowering.input());
   for (int i = 0; i < lowering.parameter_count(); ++i) {
     lowering.save(i == 0 ? "weight" : "bias", lowering.parameter(i));
@@ -160,7 +160,7 @@ void backward_statistics_norm(OperatorLowering& lowering, Kernel kernel,
   writes.insert(writes.end(), gradients.begin(), gradients.end());
   writes.insert(writes.end(), unused.begin(), unused.end());
   lowering.emit(kernel, "backward", reads, writes,
-                {.flops = element_count(x.shape) * Affine(2 * flops_per_element)});
+                {.flops = element_count(x.shape) * Affine(2 * normalization_flops)});
   if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
   give_affine_gradients(lowering, gradients);
 }
@@ -203,7 +203,7 @@ tl::expected<Inference, InferenceError> infer_group_norm(const Attributes& attri
   Inference result;
   result.outputs = {x};
   add_affine_parameters(result, attributes, {x.shape[1]}, x.type);
-  result.flops = element_count(x.shape) * Affine(flops_per_element);
+  result.flops = element_count(x.shape) * Affine(normalization_flops);
   return result;
 }
 
@@ -219,7 +219,7 @@ void forward_group_norm(OperatorLowering& lowering) {
   const TensorView rstd =
       lowering.new_tensor("rstd", groups, x.type, StorageClass::saved_auxiliary);
   lowering.emit(Kernel::group_norm_forward, "forward", reads, {y, mean, rstd},
-                {.flops = element_count(x.shape) * Affine(flops_per_element)});
+                {.flops = element_count(x.shape) * Affine(normalization_flops)});
   lowering.save("input", lowering.input());
   if (lowering.parameter_count() > 0) lowering.save("weight", lowering.parameter(0));
   lowering.save("mean", mean);

@@ -59,8 +59,8 @@ std::optional<InferenceError> check_axis(const std::string& mode, std::int64_t m
                         .input = 0};
 }
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_padding(const Attributes& attributes,
+                                                      std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
   const std::string& mode = attributes.text("mode");
   const auto found = margins(attributes, x.shape.size());
@@ -95,7 +95,7 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
   return result;
 }
 
-Attributes kernel_attributes(const OperatorLowering& lowering) {
+Attributes padding_attributes(const OperatorLowering& lowering) {
   const Margins found = *margins(lowering.attributes(), lowering.input().shape.size());
   Attributes attributes;
   attributes.set("before", found.before);
@@ -121,10 +121,10 @@ void forward_one_kernel(OperatorLowering& lowering) {
       pads_with_constants(lowering) && suggests_channels_last(lowering.input());
   const TensorView y = laid_out(lowering.new_output(), channels_last);
   lowering.set_output(0, y);
-  lowering.emit(Kernel::pad, "forward", {x}, {y}, {.attributes = kernel_attributes(lowering)});
+  lowering.emit(Kernel::pad, "forward", {x}, {y}, {.attributes = padding_attributes(lowering)});
 }
 
-void forward_pytorch(OperatorLowering& lowering) {
+void forward_padding_pytorch(OperatorLowering& lowering) {
   forward_one_kernel(lowering);
   if (mirrors(lowering)) lowering.save("input", lowering.input());
 }
@@ -192,11 +192,11 @@ void backward_one_kernel(OperatorLowering& lowering) {
   const TensorView dx =
       laid_out(lowering.new_input_gradient(), constant && suggests_channels_last(dy));
   lowering.emit(Kernel::pad_backward, "backward", {dy}, {dx},
-                {.attributes = kernel_attributes(lowering)});
+                {.attributes = padding_attributes(lowering)});
   lowering.give_input_gradient(0, dx);
 }
 
-void backward_pytorch(OperatorLowering& lowering) {
+void backward_padding_pytorch(OperatorLowering& lowering) {
   if (lowering.attributes().text("mode") == "circular") return backward_circular(lowering);
   backward_one_kernel(lowering);
 }
@@ -225,9 +225,9 @@ OperatorRow rows::pad() {
                       .type = AttributeType::real,
                       .doc = "the constant",
                       .default_value = 0.0}},
-      .infer = infer,
+      .infer = infer_padding,
       .lowering = {.stowage = {forward_one_kernel, backward_one_kernel},
-                   .pytorch = {forward_pytorch, backward_pytorch}}};
+                   .pytorch = {forward_padding_pytorch, backward_padding_pytorch}}};
 }
 
 }  // namespace stowage

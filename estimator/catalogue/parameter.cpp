@@ -10,8 +10,8 @@ namespace stowage {
 
 namespace {
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType>) {
+tl::expected<Inference, InferenceError> infer_parameter(const Attributes& attributes,
+                                                        std::span<const TensorType>) {
   const Shape& shape = attributes.dimensions("shape");
   for (const Affine& dimension : shape) {
     if (!dimension.is_constant()) {
@@ -29,10 +29,12 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
   return result;
 }
 
-void forward(OperatorLowering& lowering) { lowering.set_output(0, lowering.parameter(0)); }
+void forward_parameter(OperatorLowering& lowering) {
+  lowering.set_output(0, lowering.parameter(0));
+}
 
 // AccumulateGrad takes a gradient of the parameter's layout as it is, and copies another.
-void backward(OperatorLowering& lowering) {
+void backward_parameter(OperatorLowering& lowering) {
   if (!lowering.parameter_needs_gradient(0)) return;
   const TensorView& dy = lowering.output_gradient();
   if (lie_alike(dy, lowering.parameter(0))) return lowering.give_parameter_gradient(0, dy);
@@ -52,8 +54,8 @@ OperatorRow rows::parameter() {
                           .doc = "its dimensions, numbers only"}},
           .min_inputs = 0,
           .max_inputs = 0,
-          .infer = infer,
-          .lowering = {.stowage = {forward, backward}},
+          .infer = infer_parameter,
+          .lowering = {.stowage = {forward_parameter, backward_parameter}},
           .makes_floats = true};
 }
 

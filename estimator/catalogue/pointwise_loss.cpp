@@ -17,8 +17,8 @@ namespace stowage {
 namespace {
 
 template <std::int64_t flops>
-tl::expected<Inference, InferenceError> infer(const Attributes&,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_pointwise_loss(const Attributes&,
+                                                             std::span<const TensorType> inputs) {
   if (auto error = want_floating(inputs[0], 0)) return tl::unexpected(*error);
   if (inputs[0] != inputs[1]) {
     return refuse(fmt::format("its inputs are {} {} and {} {}", to_string(inputs[0].type),
@@ -82,12 +82,12 @@ void emit_gradients(OperatorLowering& lowering, const std::vector<TensorView>& g
 }
 
 template <Kernel kernel>
-void backward_stowage(OperatorLowering& lowering) {
+void backward_pointwise_loss_stowage(OperatorLowering& lowering) {
   emit_gradients<kernel>(lowering, {}, "");
 }
 
 template <Kernel kernel>
-void backward_pytorch(OperatorLowering& lowering) {
+void backward_pointwise_loss_pytorch(OperatorLowering& lowering) {
   emit_gradients<kernel>(lowering, {loss_gradient(lowering)}, "");
 }
 
@@ -96,14 +96,16 @@ void backward_logits_pytorch(OperatorLowering& lowering) {
 }
 
 template <Kernel forward, Kernel backward>
-constexpr LoweringRules stowage_rules{forward_one<forward>, backward_stowage<backward>};
+constexpr LoweringRules stowage_rules{forward_one<forward>,
+                                      backward_pointwise_loss_stowage<backward>};
 template <Kernel forward, Kernel backward>
-constexpr LoweringRules pytorch_rules{forward_one<forward>, backward_pytorch<backward>};
+constexpr LoweringRules pytorch_rules{forward_one<forward>,
+                                      backward_pointwise_loss_pytorch<backward>};
 
 // A tensor of the input's shape on the way, and the kernel that makes it.
-TensorView step(OperatorLowering& lowering, Kernel kernel, std::string_view name,
-                std::vector<TensorView> reads, std::vector<StorageId> temporaries = {},
-                StorageClass storage_class = StorageClass::activation) {
+TensorView loss_step(OperatorLowering& lowering, Kernel kernel, std::string_view name,
+                     std::vector<TensorView> reads, std::vector<StorageId> temporaries = {},
+                     StorageClass storage_class = StorageClass::activation) {
   const TensorView x = lowering.input(0);
   const TensorView result =
       ordered_like(lowering.new_tensor(name, x.shape, x.type, storage_class), x);
@@ -114,8 +116,8 @@ TensorView step(OperatorLowering& lowering, Kernel kernel, std::string_view name
 
 TensorView gradient_step(OperatorLowering& lowering, Kernel kernel, std::string_view name,
                          std::vector<TensorView> reads, std::vector<StorageId> temporaries = {}) {
-  return step(lowering, kernel, name, std::move(reads), std::move(temporaries),
-              StorageClass::activation_gradient);
+  return loss_step(lowering, kernel, name, std::move(reads), std::move(temporaries),
+                   StorageClass::activation_gradient);
 }
 
 void emit_mean(OperatorLowering& lowering, const TensorView& terms) {
@@ -128,9 +130,9 @@ void emit_mean(OperatorLowering& lowering, const TensorView& terms) {
 
 void forward_l1(OperatorLowering& lowering) {
   const TensorView difference =
-      step(lowering, Kernel::subtract, "difference", {lowering.input(0), lowering.input(1)});
+      loss_step(lowering, Kernel::subtract, "difference", {lowering.input(0), lowering.input(1)});
   lowering.save("self", difference);
-  emit_mean(lowering, step(lowering, Kernel::unary_forward, "absolute", {difference}));
+  emit_mean(lowering, loss_step(lowering, Kernel::unary_forward, "absolute", {difference}));
 }
 
 void backward_l1(OperatorLowering& lowering) {
@@ -148,10 +150,11 @@ void backward_l1(OperatorLowering& lowering) {
 
 void forward_kl_div(OperatorLowering& lowering) {
   const TensorView target = lowering.input(1);
-  const TensorView cross = step(lowering, Kernel::multiply, "cross", {target, lowering.input(0)});
-  const TensorView entropy = step(lowering, Kernel::multiply, "entropy", {target});
+  const TensorView cross =
+      loss_step(lowering, Kernel::multiply, "cross", {target, lowering.input(0)});
+  const TensorView entropy = loss_step(lowering, Kernel::multiply, "entropy", {target});
   lowering.save("target", target);
-  emit_mean(lowering, step(lowering, Kernel::subtract, "difference", {entropy, cross}));
+  emit_mean(lowering, loss_step(lowering, Kernel::subtract, "difference", {entropy, cross}));
 }
 
 void backward_kl_div(OperatorLowering& lowering) {
@@ -163,13 +166,14 @@ void backward_kl_div(OperatorLowering& lowering) {
                                                 {negated, lowering.saved("target")}));
 }
 
-OperatorRow row(std::string_view name, std::string_view doc, const RulesBySet& rules) {
+OperatorRow pointwise_loss_row(std::string_view name, std::string_view doc,
+                               const RulesBySet& rules) {
   return {.name = name,
           .doc = doc,
           .attributes = {weight_attribute()},
           .min_inputs = 2,
           .max_inputs = 2,
-          .infer = infer<loss_flops>,
+          .infer = infer_pointwise_loss<loss_flops>,
           .lowering = rules,
           .is_loss = true,
           .autocast = AutocastClass::float32};
@@ -178,33 +182,35 @@ OperatorRow row(std::string_view name, std::string_view doc, const RulesBySet& r
 }  // namespace
 
 OperatorRow rows::mse() {
-  return row("mse", "mean squared error of two tensors",
-             {.stowage = stowage_rules<Kernel::mse_forward, Kernel::mse_backward>,
-              .pytorch = pytorch_rules<Kernel::mse_forward, Kernel::mse_backward>});
+  return pointwise_loss_row("mse", "mean squared error of two tensors",
+                            {.stowage = stowage_rules<Kernel::mse_forward, Kernel::mse_backward>,
+                             .pytorch = pytorch_rules<Kernel::mse_forward, Kernel::mse_backward>});
 }
 
 OperatorRow rows::l1() {
-  return row("l1", "mean absolute error of two tensors",
-             {.stowage = stowage_rules<Kernel::l1_forward, Kernel::l1_backward>,
-              .pytorch = {forward_l1, backward_l1}});
+  return pointwise_loss_row("l1", "mean absolute error of two tensors",
+                            {.stowage = stowage_rules<Kernel::l1_forward, Kernel::l1_backward>,
+                             .pytorch = {forward_l1, backward_l1}});
 }
 
 OperatorRow rows::bce() {
-  OperatorRow result = row("bce", "mean binary cross entropy of probabilities and targets",
-                           {.stowage = stowage_rules<Kernel::bce_forward, Kernel::bce_backward>,
-                            .pytorch = pytorch_rules<Kernel::bce_forward, Kernel::bce_backward>});
+  OperatorRow result =
+      pointwise_loss_row("bce", "mean binary cross entropy of probabilities and targets",
+                         {.stowage = stowage_rules<Kernel::bce_forward, Kernel::bce_backward>,
+                          .pytorch = pytorch_rules<Kernel::bce_forward, Kernel::bce_backward>});
   result.autocast = AutocastClass::as_is;  // PyTorch refuses it under autocast
   return result;
 }
 
 OperatorRow rows::bce_with_logits() {
-  return row("bce_with_logits", "mean binary cross entropy of logits and targets",
-             {.stowage = stowage_rules<Kernel::bce_forward, Kernel::bce_backward>,
-              .pytorch = {forward_one<Kernel::bce_forward>, backward_logits_pytorch}});
+  return pointwise_loss_row(
+      "bce_with_logits", "mean binary cross entropy of logits and targets",
+      {.stowage = stowage_rules<Kernel::bce_forward, Kernel::bce_backward>,
+       .pytorch = {forward_one<Kernel::bce_forward>, backward_logits_pytorch}});
 }
 
 OperatorRow rows::kl_div() {
-  OperatorRow result = row(
+  OperatorRow result = pointwise_loss_row(
       "kl_div", "mean Kullback-Leibler divergence of log-probabilities from target probabilities",
       {.stowage = stowage_rules<Kernel::kl_div_forward, Kernel::kl_div_backward>,
        .pytorch = {forward_kl_div, backward_kl_div}});

@@ -27,8 +27,8 @@ std::int64_t dilation_of(const Attributes& attributes, std::size_t axis) {
   return attributes.has("dilation") ? attributes.integers("dilation")[axis] : 1;
 }
 
-tl::expected<Inference, InferenceError> infer_window(const Attributes& attributes,
-                                                     std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_pooling_window(const Attributes& attributes,
+                                                             std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
   const auto& kernel = attributes.integers("kernel");
   if (auto error = want_image(x, false, kernel.size())) return tl::unexpected(*error);
@@ -109,7 +109,7 @@ void copy_back(OperatorLowering& lowering, const TensorView& written, const Tens
 /// PyTorch pools one axis as two of which one is 1: result and gradient are views.
 bool is_seen_through_view(const TensorView& view) { return view.shape.size() == 3; }
 
-TensorView make_output(OperatorLowering& lowering, bool channels_last) {
+TensorView make_pooled_output(OperatorLowering& lowering, bool channels_last) {
   TensorView y = laid_out(lowering.new_output(), channels_last);
   y.is_view = is_seen_through_view(y);
   lowering.set_output(0, y);
@@ -135,7 +135,7 @@ void forward_max_pool_pytorch(OperatorLowering& lowering, Kernel kernel, NodeExt
   const bool contiguous = works_contiguously(kernel);
   const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous",
                                                   channels_last && !contiguous);
-  const TensorView y = make_output(lowering, channels_last);
+  const TensorView y = make_pooled_output(lowering, channels_last);
   const TensorView indices = laid_out(
       lowering.new_tensor("indices", y.shape, DataType::int64, StorageClass::saved_auxiliary),
       channels_last);
@@ -200,17 +200,17 @@ void by_windows(OperatorLowering& lowering) {
   rule(lowering, kernel, window_extras(lowering));
 }
 
-void forward_average_stowage(OperatorLowering& lowering) {
+void forward_pooling_average_stowage(OperatorLowering& lowering) {
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::avg_pool_forward, "forward", {lowering.input()}, {y},
                 window_extras(lowering));
 }
 
-void forward_average_pytorch(OperatorLowering& lowering) {
+void forward_pooling_average_pytorch(OperatorLowering& lowering) {
   const bool channels_last = keeps_channels_last(Kernel::avg_pool_forward, lowering.input());
   const TensorView x =
       lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
-  const TensorView y = make_output(lowering, channels_last);
+  const TensorView y = make_pooled_output(lowering, channels_last);
   lowering.emit(Kernel::avg_pool_forward, "forward", {x}, {y}, window_extras(lowering));
   lowering.save("input", lowering.input());  // though only its sizes are needed
 }
@@ -236,7 +236,7 @@ OperatorRow max_pool(std::string_view name, std::string_view doc, int spatial) {
                      pool_padding(spatial),
                      window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
                      ceil_mode()},
-      .infer = infer_window,
+      .infer = infer_pooling_window,
       .lowering = {.stowage = {by_windows<forward_max_pool_stowage, Kernel::max_pool_forward>,
                                by_windows<backward_max_pool_stowage, Kernel::max_pool_backward>},
                    .pytorch = {by_windows<forward_max_pool_pytorch, Kernel::max_pool_forward>,
@@ -254,11 +254,11 @@ OperatorRow avg_pool(std::string_view name, std::string_view doc, int spatial) {
                           .type = AttributeType::boolean,
                           .doc = "padding counts in the average",
                           .default_value = true}},
-          .infer = infer_window,
+          .infer = infer_pooling_window,
           .lowering = {
-              .stowage = {forward_average_stowage,
+              .stowage = {forward_pooling_average_stowage,
                           by_windows<backward_average_pool_stowage, Kernel::avg_pool_backward>},
-              .pytorch = {forward_average_pytorch,
+              .pytorch = {forward_pooling_average_pytorch,
                           by_windows<backward_average_pool_pytorch, Kernel::avg_pool_backward>}}};
 }
 

@@ -53,7 +53,7 @@ std::string_view parameter_name(std::string_view kind, std::int64_t layer, bool 
   return names.find(fmt::format("{}_l{}{}", kind, layer, reverse ? "_reverse" : ""))->second;
 }
 
-std::vector<ParameterSpec> parameters_of(const RecurrentNetwork& n) {
+std::vector<ParameterSpec> recurrent_parameters(const RecurrentNetwork& n) {
   std::vector<ParameterSpec> all;
   for (std::int64_t layer = 0; layer < n.layers; ++layer) {
     const std::int64_t inputs = layer == 0 ? n.inputs : n.directions * n.result;
@@ -73,8 +73,8 @@ std::vector<ParameterSpec> parameters_of(const RecurrentNetwork& n) {
   return all;
 }
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_recurrent(const Attributes& attributes,
+                                                        std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
   const bool batch_first = attributes.boolean("batch_first");
   const std::string_view wanted =
@@ -112,7 +112,7 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
   if (attributes.boolean("states")) {
     for (const Shape& state : states) result.outputs.push_back({state, x.type});
   }
-  result.parameters = parameters_of(n);
+  result.parameters = recurrent_parameters(n);
   Affine products = 0;
   for (const ParameterSpec& parameter : result.parameters) {
     if (parameter.shape.size() == 2) products = products + element_count(parameter.shape);
@@ -121,7 +121,7 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
   return result;
 }
 
-AttributeSpec flag(std::string_view name, std::string_view doc, bool value) {
+AttributeSpec recurrent_flag(std::string_view name, std::string_view doc, bool value) {
   return {.name = name, .type = AttributeType::boolean, .doc = doc, .default_value = value};
 }
 
@@ -139,18 +139,19 @@ OperatorRow recurrent(std::string_view name, std::string_view doc, int states) {
                           .default_value = std::int64_t{1},
                           .minimum = 1,
                           .maximum = static_cast<double>(most_layers)},
-                         flag("bidirectional", "a second direction, from the end", false),
+                         recurrent_flag("bidirectional", "a second direction, from the end", false),
                          {.name = "dropout",
                           .type = AttributeType::real,
                           .doc = "probability of a zero between layers, in training",
                           .default_value = 0.0,
                           .minimum = 0,
                           .maximum = 0.999999},
-                         flag("batch_first", "the input is [batch, sequence, features]", false),
-                         flag("bias", "add learned offsets, two of each gate", true),
-                         flag("states", "the last states are outputs too", false)},
+                         recurrent_flag("batch_first", "the input is [batch, sequence, features]",
+                                        false),
+                         recurrent_flag("bias", "add learned offsets, two of each gate", true),
+                         recurrent_flag("states", "the last states are outputs too", false)},
           .max_inputs = states + 1,
-          .infer = infer,
+          .infer = infer_recurrent,
           .lowering = {.stowage = {forward_own_network, backward_own_network},
                        .pytorch = {forward_cudnn_network, backward_cudnn_network}},
           .autocast = AutocastClass::lower};

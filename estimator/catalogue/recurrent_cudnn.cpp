@@ -37,7 +37,7 @@ Affine cudnn_workspace(const OperatorLowering& lowering) {
   return weights + Affine(weights.constant / 2);
 }
 
-StorageId scratch(OperatorLowering& lowering, std::string_view name, Affine bytes) {
+StorageId recurrent_scratch(OperatorLowering& lowering, std::string_view name, Affine bytes) {
   return lowering.new_tensor(name, {bytes}, DataType::uint8, StorageClass::workspace).storage;
 }
 
@@ -61,7 +61,7 @@ void forward_cudnn_network(OperatorLowering& lowering) {
   for (const TensorView& state : last_states(lowering, n)) writes.push_back(state);
   const std::vector<std::int64_t> swap{1, 0, 2};
   const bool copies = !is_contiguous(n.batch_first ? permuted(x, swap) : x);
-  std::vector<StorageId> temporaries{scratch(
+  std::vector<StorageId> temporaries{recurrent_scratch(
       lowering, "workspace", cudnn_workspace(lowering) + (copies ? byte_count(x) : Affine(0)))};
   if (lowering.training()) {
     const TensorView reserve = lowering.new_tensor("reserve", {cudnn_reserve(n, x.type)},
@@ -108,7 +108,7 @@ void backward_cudnn_network(OperatorLowering& lowering) {
   all.insert(all.end(), weights.begin(), weights.end());
   lowering.emit(Kernel::rnn_backward, "backward", reads, all,
                 {.attributes = cell_attributes(lowering, n),
-                 .temporaries = {scratch(lowering, "backward_workspace", inner)},
+                 .temporaries = {recurrent_scratch(lowering, "backward_workspace", inner)},
                  .flops = flops_of(lowering, n) * Affine(2)});
   give_gradients(lowering, writes, weights);
 }

@@ -30,8 +30,8 @@ tl::expected<std::vector<bool>, InferenceError> reduced_axes(const Attributes& a
   return reduced;
 }
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_reduction(const Attributes& attributes,
+                                                        std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
   if (auto error = want_floating(x)) return tl::unexpected(*error);
   const auto reduced = reduced_axes(attributes, x.shape);
@@ -49,7 +49,7 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
 
 tl::expected<Inference, InferenceError> infer_mean(const Attributes& attributes,
                                                    std::span<const TensorType> inputs) {
-  auto result = infer(attributes, inputs);
+  auto result = infer_reduction(attributes, inputs);
   if (!result) return result;
   const auto reduced = reduced_axes(attributes, inputs[0].shape);
   for (std::size_t i = 0; i < reduced->size(); ++i) {
@@ -61,9 +61,11 @@ tl::expected<Inference, InferenceError> infer_mean(const Attributes& attributes,
   return result;
 }
 
-bool is_mean(const OperatorLowering& lowering) { return lowering.op().row->name == "mean"; }
+bool is_mean_reduction(const OperatorLowering& lowering) {
+  return lowering.op().row->name == "mean";
+}
 
-void forward(OperatorLowering& lowering) {
+void forward_reduction(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
   const auto reduced = *reduced_axes(lowering.attributes(), x.shape);
   std::vector<std::int64_t> axes;
@@ -72,7 +74,7 @@ void forward(OperatorLowering& lowering) {
   }
   Attributes attributes;
   attributes.set("axes", std::move(axes));
-  attributes.set("operation", std::string(is_mean(lowering) ? "mean" : "sum"));
+  attributes.set("operation", std::string(is_mean_reduction(lowering) ? "mean" : "sum"));
   lowering.emit(Kernel::reduce, "forward", {x}, {lowering.new_output()},
                 {.attributes = std::move(attributes), .flops = element_count(x.shape)});
 }
@@ -93,7 +95,7 @@ TensorView with_reduced_axes(const OperatorLowering& lowering) {
 }
 
 // `view` repeated to `shape`, which has as many axes or more, without a copy.
-TensorView repeated(TensorView view, const Shape& shape) {
+TensorView broadcast_to(TensorView view, const Shape& shape) {
   const auto more = static_cast<std::ptrdiff_t>(shape.size() - view.shape.size());
   view.shape.insert(view.shape.begin(), static_cast<std::size_t>(more), 1);
   view.strides.insert(view.strides.begin(), static_cast<std::size_t>(more), 1);
@@ -112,7 +114,7 @@ void emit_repetition(OperatorLowering& lowering, const TensorView& dy, const Ten
   const auto reduced = *reduced_axes(lowering.attributes(), shape);
   double factor = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (reduced[i] && is_mean(lowering)) factor /= static_cast<double>(shape[i].constant);
+    if (reduced[i] && is_mean_reduction(lowering)) factor /= static_cast<double>(shape[i].constant);
   }
   Attributes attributes;
   attributes.set("factor", factor);
@@ -121,17 +123,17 @@ void emit_repetition(OperatorLowering& lowering, const TensorView& dy, const Ten
   lowering.give_input_gradient(0, dx);
 }
 
-void backward_stowage(OperatorLowering& lowering) {
+void backward_reduction_stowage(OperatorLowering& lowering) {
   const TensorView dy = with_reduced_axes(lowering);
   emit_repetition(lowering, dy, lowering.new_input_gradient());
 }
 
-void backward_pytorch(OperatorLowering& lowering) {
+void backward_reduction_pytorch(OperatorLowering& lowering) {
   const Shape& shape = lowering.input().shape;
   const TensorView dy = with_reduced_axes(lowering);
-  if (!is_mean(lowering)) return lowering.give_input_gradient(0, repeated(dy, shape));
+  if (!is_mean_reduction(lowering)) return lowering.give_input_gradient(0, broadcast_to(dy, shape));
   TensorView dx = lowering.new_input_gradient();
-  dx.strides = dense_strides(shape, repeated(dy, shape).strides);
+  dx.strides = dense_strides(shape, broadcast_to(dy, shape).strides);
   emit_repetition(lowering, dy, dx);
 }
 
@@ -163,7 +165,7 @@ tl::expected<Inference, InferenceError> infer_expand(const Attributes& attribute
 }
 
 void forward_view(OperatorLowering& lowering) {
-  lowering.set_output(0, repeated(lowering.input(), lowering.output_type().shape));
+  lowering.set_output(0, broadcast_to(lowering.input(), lowering.output_type().shape));
 }
 
 void forward_expand_stowage(OperatorLowering& lowering) {
@@ -184,28 +186,28 @@ void backward_expand(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
-OperatorRow row(std::string_view name, std::string_view doc, InferRule rule) {
-  return {
-      .name = name,
-      .doc = doc,
-      .attributes = {{.name = "axes",
-                      .type = AttributeType::integers,
-                      .doc = "which; negative counts from the last; none: all",
-                      .default_value = std::vector<std::int64_t>{}},
-                     {.name = "keep",
-                      .type = AttributeType::boolean,
-                      .doc = "keep them as axes of one",
-                      .default_value = false}},
-      .infer = rule,
-      .lowering = {.stowage = {forward, backward_stowage}, .pytorch = {forward, backward_pytorch}}};
+OperatorRow reduction_row(std::string_view name, std::string_view doc, InferRule rule) {
+  return {.name = name,
+          .doc = doc,
+          .attributes = {{.name = "axes",
+                          .type = AttributeType::integers,
+                          .doc = "which; negative counts from the last; none: all",
+                          .default_value = std::vector<std::int64_t>{}},
+                         {.name = "keep",
+                          .type = AttributeType::boolean,
+                          .doc = "keep them as axes of one",
+                          .default_value = false}},
+          .infer = rule,
+          .lowering = {.stowage = {forward_reduction, backward_reduction_stowage},
+                       .pytorch = {forward_reduction, backward_reduction_pytorch}}};
 }
 
 }  // namespace
 
-OperatorRow rows::mean() { return row("mean", "average over axes", infer_mean); }
+OperatorRow rows::mean() { return reduction_row("mean", "average over axes", infer_mean); }
 
 OperatorRow rows::sum() {
-  OperatorRow result = row("sum", "sum over axes", infer);
+  OperatorRow result = reduction_row("sum", "sum over axes", infer_reduction);
   result.autocast = AutocastClass::float32;
   // CUDA's kernel reads 16 bits and sums in float32 (ATen/native/ReduceOps.cpp).
   result.lowering.pytorch.casts_its_inputs = true;

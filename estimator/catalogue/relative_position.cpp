@@ -19,14 +19,14 @@ Attributes no_padding_row() {
   return attributes;
 }
 
-Attributes axes_attribute(std::vector<std::int64_t> axes) {
+Attributes transposition_attributes(std::vector<std::int64_t> axes) {
   Attributes attributes;
   attributes.set("axes", std::move(axes));
   return attributes;
 }
 
-tl::expected<Inference, InferenceError> infer_window(const Attributes& attributes,
-                                                     std::span<const TensorType>) {
+tl::expected<Inference, InferenceError> infer_relative_position_window(
+    const Attributes& attributes, std::span<const TensorType>) {
   const auto& window = attributes.integers("window");
   const std::int64_t heads = attributes.integer("heads");
   const Affine positions = Affine(window[0]) * Affine(window[1]);
@@ -67,7 +67,7 @@ void look_up(OperatorLowering& lowering, const TensorView& index) {
   lowering.emit(Kernel::embedding_forward, "rows", {index, lowering.parameter(0)}, {rows},
                 {.attributes = no_padding_row()});
   lowering.emit(Kernel::permute, "forward", {rows}, {transposed_pairs(lowering.new_output(), n)},
-                {.attributes = axes_attribute({1, 0})});
+                {.attributes = transposition_attributes({1, 0})});
   lowering.save("index", index);
 }
 
@@ -85,7 +85,7 @@ void backward_table(OperatorLowering& lowering) {
   const TensorView d_rows = lowering.new_tensor("grad_rows", {n.pairs, n.heads}, dy.type,
                                                 StorageClass::activation_gradient);
   lowering.emit(Kernel::permute, "backward.rows", {transposed_pairs(dy, n)}, {d_rows},
-                {.attributes = axes_attribute({1, 0})});
+                {.attributes = transposition_attributes({1, 0})});
   const TensorView dw = lowering.new_parameter_gradient(0);
   lowering.emit(Kernel::embedding_backward, "backward", {lowering.saved("index"), d_rows}, {dw},
                 {.attributes = no_padding_row(), .flops = element_count(dy.shape)});
@@ -258,7 +258,7 @@ OperatorRow rows::relative_position_bias() {
                           .default_value = true}},
           .min_inputs = 0,
           .max_inputs = 0,
-          .infer = infer_window,
+          .infer = infer_relative_position_window,
           .lowering = {.stowage = {forward_window, backward_table},
                        .pytorch = {forward_window, backward_window_pytorch}},
           .makes_floats = true};

@@ -18,10 +18,10 @@ namespace stowage {
 
 namespace {
 
-constexpr std::int64_t flops_per_element = 5;
+constexpr std::int64_t rms_norm_flops = 5;
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_rms_norm(const Attributes& attributes,
+                                                       std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];
   const auto normalized = normalized_axes(attributes, x);
   if (!normalized) return tl::unexpected(normalized.error());
@@ -30,12 +30,12 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
   if (attributes.boolean("affine")) {
     result.parameters.push_back({.name = "weight", .shape = *normalized, .type = x.type});
   }
-  result.flops = element_count(x.shape) * Affine(flops_per_element);
+  result.flops = element_count(x.shape) * Affine(rms_norm_flops);
   return result;
 }
 
-bool is_affine(const OperatorLowering& lowering) { return lowering.attributes().boolean("affine"); }
-bool is_composite(const OperatorLowering& lowering) {
+bool has_scale(const OperatorLowering& lowering) { return lowering.attributes().boolean("affine"); }
+bool is_composite_rms_norm(const OperatorLowering& lowering) {
   return lowering.attributes().text("implementation") != "fused";
 }
 bool is_t5(const OperatorLowering& lowering) {
@@ -52,34 +52,34 @@ Shape statistics_shape(const OperatorLowering& lowering, const TensorView& x) {
 
 // One kernel.
 
-void forward_fused(OperatorLowering& lowering) {
+void forward_rms_norm_fused(OperatorLowering& lowering) {
   const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
   std::vector<TensorView> reads{x};
-  if (is_affine(lowering)) reads.push_back(lowering.parameter(0));
+  if (has_scale(lowering)) reads.push_back(lowering.parameter(0));
   const TensorView y = lowering.new_output();
   const TensorView rstd =
       lowering.new_tensor("rstd", statistics_shape(lowering, x), statistics_type(x.type),
                           StorageClass::saved_auxiliary);
   lowering.emit(Kernel::rms_norm_forward, "forward", reads, {y, rstd},
-                {.flops = element_count(x.shape) * Affine(flops_per_element)});
+                {.flops = element_count(x.shape) * Affine(rms_norm_flops)});
   lowering.save("input", lowering.input());
-  if (is_affine(lowering)) lowering.save("weight", lowering.parameter(0));
+  if (has_scale(lowering)) lowering.save("weight", lowering.parameter(0));
   lowering.save("rstd", rstd);
 }
 
 template <MakeGradients make>
-void backward_fused(OperatorLowering& lowering) {
+void backward_rms_norm_fused(OperatorLowering& lowering) {
   const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
   const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
-  if (is_affine(lowering)) reads.push_back(lowering.parameter(0));
+  if (has_scale(lowering)) reads.push_back(lowering.parameter(0));
   reads.push_back(lowering.saved("rstd"));
   const std::vector<TensorView> gradients = make(lowering);
   std::vector<TensorView> writes{dx};
   writes.insert(writes.end(), gradients.begin(), gradients.end());
   lowering.emit(Kernel::rms_norm_backward, "backward", reads, writes,
-                {.flops = element_count(x.shape) * Affine(2 * flops_per_element)});
+                {.flops = element_count(x.shape) * Affine(2 * rms_norm_flops)});
   if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
   give_affine_gradients(lowering, gradients);
 }
@@ -115,14 +115,14 @@ Formats formats_of(const OperatorLowering& lowering) {
   const DataType input = lowering.input().type;
   if (!is_t5(lowering)) return {DataType::float32, input};
   const DataType product = promoted(input, DataType::float32);
-  const DataType weight = is_affine(lowering) ? lowering.parameter(0).type : input;
+  const DataType weight = has_scale(lowering) ? lowering.parameter(0).type : input;
   return {product, element_size(weight) == 2 ? weight : product};
 }
 
 /// The product with the statistic, in the format of what comes behind; the last call where there is
 /// no weight.
-TensorView multiplied(OperatorLowering& lowering, const TensorView& factor, const TensorView& rstd,
-                      std::vector<StorageId>& locals) {
+TensorView multiplied_by_rstd(OperatorLowering& lowering, const TensorView& factor,
+                              const TensorView& rstd, std::vector<StorageId>& locals) {
   const Formats formats = formats_of(lowering);
   const auto made = [&](std::string_view suffix, DataType type, bool last) {
     return last ? new_output_like(lowering, factor)
@@ -132,18 +132,18 @@ TensorView multiplied(OperatorLowering& lowering, const TensorView& factor, cons
   };
   const bool converts = formats.kept != formats.product;
   const TensorView normalized =
-      made("normalized", formats.product, !is_affine(lowering) && !converts);
+      made("normalized", formats.product, !has_scale(lowering) && !converts);
   lowering.emit(Kernel::multiply, "normalized", {factor, rstd}, {normalized},
                 {.holds = locals, .flops = element_count(factor.shape)});
   if (!converts) return normalized;
   // T5's variable is the converted tensor from here on.
   if (!is_t5(lowering)) locals.push_back(normalized.storage);
-  const TensorView narrow = made("narrow", formats.kept, !is_affine(lowering));
+  const TensorView narrow = made("narrow", formats.kept, !has_scale(lowering));
   lowering.emit(Kernel::cast, "narrow", {normalized}, {narrow}, {.holds = locals});
   return narrow;
 }
 
-void forward_composite(OperatorLowering& lowering) {
+void forward_rms_norm_composite(OperatorLowering& lowering) {
   const TensorView input = lowering.input();
   const Shape small = statistics_shape(lowering, input);
   const auto emit = [&](Step step, const Shape& shape) {
@@ -161,8 +161,9 @@ void forward_composite(OperatorLowering& lowering) {
   // `variance` is a local variable: it lives to the end of the function, and the caller's argument
   // does too.
   std::vector<StorageId> locals{variance.storage, input.storage};
-  const TensorView normalized = multiplied(lowering, is_t5(lowering) ? input : x, rstd, locals);
-  if (!is_affine(lowering)) return;
+  const TensorView normalized =
+      multiplied_by_rstd(lowering, is_t5(lowering) ? input : x, rstd, locals);
+  if (!has_scale(lowering)) return;
   lowering.emit(Kernel::multiply, "forward", {lowering.parameter(0), normalized},
                 {new_output_like(lowering, normalized)},
                 {.holds = std::move(locals), .flops = element_count(x.shape)});
@@ -171,8 +172,8 @@ void forward_composite(OperatorLowering& lowering) {
 }
 
 /// `gradient` in another format, as the engine or the backward of a conversion converts it.
-TensorView converted(OperatorLowering& lowering, const TensorView& gradient, DataType type,
-                     std::string_view suffix) {
+TensorView cast_gradient(OperatorLowering& lowering, const TensorView& gradient, DataType type,
+                         std::string_view suffix) {
   if (gradient.type == type) return gradient;
   return run(lowering, {Kernel::cast, suffix, {gradient}}, gradient.shape, type,
              StorageClass::activation_gradient);
@@ -185,8 +186,8 @@ TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy, Dat
     return run(lowering, std::move(step), dy.shape, dy.type, StorageClass::activation_gradient);
   };
   if (!lowering.parameter_needs_gradient(0)) {
-    return converted(lowering, emit({Kernel::multiply, "backward.scaled", {dy, w}}), kept,
-                     "backward.scaled.narrow");
+    return cast_gradient(lowering, emit({Kernel::multiply, "backward.scaled", {dy, w}}), kept,
+                         "backward.scaled.narrow");
   }
   const TensorView normalized = lowering.saved("normalized");
   const TensorView product = emit({Kernel::multiply, "backward.weight", {dy, normalized}});
@@ -195,7 +196,7 @@ TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy, Dat
   lowering.emit(Kernel::sum_to_shape, "backward.weight.sum", {product}, {dw},
                 {.holds = {dy.storage, normalized.storage}, .flops = element_count(dy.shape)});
   lowering.give_parameter_gradient(0, dw);
-  return converted(lowering, scaled, kept, "backward.scaled.narrow");
+  return cast_gradient(lowering, scaled, kept, "backward.scaled.narrow");
 }
 
 /// The gradient that comes to x through the mean of its squares; `grad_rstd` is the statistic's.
@@ -221,7 +222,7 @@ TensorView through_statistic(OperatorLowering& lowering, const TensorView& grad_
       x.shape);
 }
 
-void backward_composite(OperatorLowering& lowering) {
+void backward_rms_norm_composite(OperatorLowering& lowering) {
   lowering.hold_by_hand();
   const Formats formats = formats_of(lowering);
   const DataType input = lowering.input().type;
@@ -230,9 +231,9 @@ void backward_composite(OperatorLowering& lowering) {
   const bool casts = input != x.type;
   const TensorView factor = casts && is_t5(lowering) ? lowering.saved("narrow_input") : x;
   TensorView dy = lowering.output_gradient();
-  if (is_affine(lowering)) dy = weight_backward(lowering, dy, formats.kept);
+  if (has_scale(lowering)) dy = weight_backward(lowering, dy, formats.kept);
   if (!lowering.input_needs_gradient()) return;
-  dy = converted(lowering, dy, formats.product, "backward.wide");
+  dy = cast_gradient(lowering, dy, formats.product, "backward.wide");
   // factor * rstd
   const auto product_with = [&](std::string_view suffix, const TensorView& other) {
     return run(lowering, {Kernel::multiply, suffix, {dy, other}}, x.shape, formats.product,
@@ -244,36 +245,36 @@ void backward_composite(OperatorLowering& lowering) {
       lowering, {Kernel::sum_to_shape, "backward.rstd", {product}, {dy.storage, factor.storage}},
       rstd.shape, formats.product, StorageClass::activation_gradient);
   if (!casts || is_t5(lowering)) {
-    lowering.give_input_gradient(0, converted(lowering, direct, input, "backward.direct.cast"));
+    lowering.give_input_gradient(0, cast_gradient(lowering, direct, input, "backward.direct.cast"));
     lowering.deliver_gradients();
   }
   const TensorView through =
-      through_statistic(lowering, converted(lowering, sum, rstd.type, "backward.rstd.cast"));
+      through_statistic(lowering, cast_gradient(lowering, sum, rstd.type, "backward.rstd.cast"));
   if (!casts || is_t5(lowering)) {
     return lowering.give_input_gradient(
-        0, converted(lowering, through, input, "backward.through.cast"));
+        0, cast_gradient(lowering, through, input, "backward.through.cast"));
   }
   lowering.emit(Kernel::accumulate, "backward.sum", {direct, through}, {direct},
                 {.flops = element_count(x.shape)});
-  lowering.give_input_gradient(0, converted(lowering, direct, input, "backward.narrow"));
+  lowering.give_input_gradient(0, cast_gradient(lowering, direct, input, "backward.narrow"));
 }
 
-void forward_pytorch(OperatorLowering& lowering) {
-  if (is_composite(lowering))
-    forward_composite(lowering);
+void forward_rms_norm_pytorch(OperatorLowering& lowering) {
+  if (is_composite_rms_norm(lowering))
+    forward_rms_norm_composite(lowering);
   else
-    forward_fused(lowering);
+    forward_rms_norm_fused(lowering);
 }
 
-void backward_pytorch(OperatorLowering& lowering) {
-  if (is_composite(lowering))
-    backward_composite(lowering);
+void backward_rms_norm_pytorch(OperatorLowering& lowering) {
+  if (is_composite_rms_norm(lowering))
+    backward_rms_norm_composite(lowering);
   else
-    backward_fused<wanted_affine_gradients>(lowering);
+    backward_rms_norm_fused<wanted_affine_gradients>(lowering);
 }
 
 /// Written in operators, what is multiplied is of no class.
-AutocastClass autocast(const Attributes& attributes) {
+AutocastClass rms_norm_autocast(const Attributes& attributes) {
   return attributes.text("implementation") == "fused" ? AutocastClass::float32
                                                       : AutocastClass::as_is;
 }
@@ -299,11 +300,12 @@ OperatorRow rows::rms_norm() {
                                  "LLaMA or T5",
                           .default_value = std::string("fused"),
                           .choices = {"fused", "composite", "composite_t5"}}},
-          .infer = infer,
-          .lowering = {.stowage = {forward_fused, backward_fused<all_affine_gradients>},
-                       .pytorch = {forward_pytorch, backward_pytorch}},
+          .infer = infer_rms_norm,
+          .lowering = {.stowage = {forward_rms_norm_fused,
+                                   backward_rms_norm_fused<all_affine_gradients>},
+                       .pytorch = {forward_rms_norm_pytorch, backward_rms_norm_pytorch}},
           .autocast = AutocastClass::float32,
-          .autocast_by_attributes = autocast,
+          .autocast_by_attributes = rms_norm_autocast,
           .promotes_with_parameters = true};
 }
 

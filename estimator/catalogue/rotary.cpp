@@ -144,7 +144,7 @@ void save_tables(OperatorLowering& lowering) {
   lowering.save("sin", sines(lowering));
 }
 
-Attributes factor(double value) {
+Attributes scaled_by(double value) {
   Attributes attributes;
   attributes.set("factor", value);
   attributes.set("offset", 0.0);
@@ -172,7 +172,7 @@ void forward_decomposed(OperatorLowering& lowering, int i) {
   half_shape.back() = half;
   const TensorView negative = made("negative", half_shape, x.type);
   lowering.emit(Kernel::scale, name("negative"), {sliced(x, last, half, half)}, {negative},
-                {.attributes = factor(-1)});
+                {.attributes = scaled_by(-1)});
   const TensorView turned = made("rotated", x.shape, x.type);
   lowering.emit(Kernel::concatenate, name("rotated"), {negative, sliced(x, last, 0, half)},
                 {turned});
@@ -214,7 +214,7 @@ void backward_decomposed(OperatorLowering& lowering, int i) {
   half_shape.back() = half;
   const TensorView d_second = made("grad_second", half_shape, x.type);
   lowering.emit(Kernel::scale, name("negative"), {sliced(d_turned, last, 0, half)}, {d_second},
-                {.attributes = factor(-1)});
+                {.attributes = scaled_by(-1)});
   const TensorView dx = made("grad_input", x.shape, x.type);
   lowering.emit(Kernel::pad, name("second"), {d_second}, {dx});
   const TensorView d_first = made("grad_first", x.shape, x.type);
@@ -225,7 +225,7 @@ void backward_decomposed(OperatorLowering& lowering, int i) {
   lowering.give_input_gradient(i, dx);
 }
 
-void forward_fused(OperatorLowering& lowering) {
+void forward_rotary_fused(OperatorLowering& lowering) {
   for (int i = 0; i < turned_count(lowering); ++i) {
     const TensorView x = lowering.input(i);
     lowering.emit(Kernel::rotary_forward, part(lowering, i, "forward"),
@@ -235,7 +235,7 @@ void forward_fused(OperatorLowering& lowering) {
   save_tables(lowering);
 }
 
-void backward_fused(OperatorLowering& lowering) {
+void backward_rotary_fused(OperatorLowering& lowering) {
   for (int i = turned_count(lowering); i-- > 0;) {
     if (!lowering.has_output_gradient(i) || !lowering.input_needs_gradient(i)) continue;
     const TensorView dy = lowering.output_gradient(i);
@@ -252,12 +252,12 @@ bool decomposed(const OperatorLowering& lowering) {
   return lowering.attributes().text("implementation") == "decomposed";
 }
 void forward_rotary(OperatorLowering& lowering) {
-  if (!decomposed(lowering)) return forward_fused(lowering);
+  if (!decomposed(lowering)) return forward_rotary_fused(lowering);
   for (int i = 0; i < turned_count(lowering); ++i) forward_decomposed(lowering, i);
   save_tables(lowering);
 }
 void backward_rotary(OperatorLowering& lowering) {
-  if (!decomposed(lowering)) return backward_fused(lowering);
+  if (!decomposed(lowering)) return backward_rotary_fused(lowering);
   lowering.hold_by_hand();
   for (int i = turned_count(lowering); i-- > 0;) {
     if (!lowering.has_output_gradient(i) || !lowering.input_needs_gradient(i)) continue;
@@ -311,7 +311,7 @@ OperatorRow rows::rotary() {
           .min_inputs = 3,
           .max_inputs = 4,
           .infer = infer_rotary,
-          .lowering = {.stowage = {forward_fused, backward_fused},
+          .lowering = {.stowage = {forward_rotary_fused, backward_rotary_fused},
                        .pytorch = {forward_rotary, backward_rotary}}};
 }
 

@@ -13,8 +13,8 @@ namespace stowage {
 
 namespace {
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_scale(const Attributes& attributes,
+                                                    std::span<const TensorType> inputs) {
   const bool learned = attributes.boolean("learned");
   const Shape& shape = attributes.dimensions("shape");
   auto result = infer_elementwise(inputs, learned ? 1 : 2);
@@ -97,7 +97,7 @@ void backward_constant(OperatorLowering& lowering) {
 }
 
 template <LowerRule constant>
-void forward(OperatorLowering& lowering) {
+void forward_scale(OperatorLowering& lowering) {
   if (!lowering.attributes().boolean("learned")) return constant(lowering);
   const TensorView x = lowering.input();
   const TensorView w = lowering.parameter(0);
@@ -107,7 +107,7 @@ void forward(OperatorLowering& lowering) {
   if (lowering.input_needs_gradient()) lowering.save("weight", w);
 }
 
-void backward(OperatorLowering& lowering) {
+void backward_scale(OperatorLowering& lowering) {
   if (!lowering.attributes().boolean("learned")) return backward_constant(lowering);
   const TensorView dy = lowering.output_gradient();
   const auto product = [&](std::string_view name, const TensorView& factor) {
@@ -157,9 +157,9 @@ OperatorRow rows::scale() {
                           .doc = "the parameter's: [768, 1, 1]; empty: one number",
                           .default_value = Shape{}},
                          in_place_attribute()},
-          .infer = infer,
-          .lowering = {.stowage = {forward<forward_constant_stowage>, backward},
-                       .pytorch = {forward<forward_constant_pytorch>, backward}},
+          .infer = infer_scale,
+          .lowering = {.stowage = {forward_scale<forward_constant_stowage>, backward_scale},
+                       .pytorch = {forward_scale<forward_constant_pytorch>, backward_scale}},
           .promotes_with_parameters = true};
 }
 

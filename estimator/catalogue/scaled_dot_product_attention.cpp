@@ -164,8 +164,8 @@ std::optional<InferenceError> check_implementation(const Attributes& attributes,
   return std::nullopt;
 }
 
-tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_attention(const Attributes& attributes,
+                                                        std::span<const TensorType> inputs) {
   if (auto error = check_operands(inputs)) return tl::unexpected(*error);
   if (auto error = check_mask(inputs)) return tl::unexpected(*error);
   if (auto error = check_implementation(attributes, inputs)) return tl::unexpected(*error);
@@ -179,7 +179,8 @@ tl::expected<Inference, InferenceError> infer(const Attributes& attributes,
 
 /// Each key and value head once for every query head that uses it (transformers' repeat_kv): a
 /// copy, but for a single head, which is seen repeatedly.
-TensorView repeated(OperatorLowering& lowering, int i, std::int64_t groups, std::string_view name) {
+TensorView input_heads_repeated(OperatorLowering& lowering, int i, std::int64_t groups,
+                                std::string_view name) {
   const TensorView& view = lowering.input(i);
   if (groups == 1) return view;
   Shape shape = view.shape;
@@ -237,8 +238,8 @@ AttentionOperands operands(OperatorLowering& lowering) {
   AttentionOperands result;
   result.held = input_storages(lowering);
   result.query = lowering.input(0);
-  result.key = repeated(lowering, 1, groups, "repeated_key");
-  result.value = repeated(lowering, 2, groups, "repeated_value");
+  result.key = input_heads_repeated(lowering, 1, groups, "repeated_key");
+  result.value = input_heads_repeated(lowering, 2, groups, "repeated_value");
   if (lowering.input_count() > 3) {
     TensorView bias = lowering.input(3);
     if (bias.type == DataType::boolean) bias = made_additive(lowering, bias, type);
@@ -255,7 +256,7 @@ AttentionOperands operands(OperatorLowering& lowering) {
   return result;
 }
 
-void forward_pytorch(OperatorLowering& lowering) {
+void forward_attention_pytorch(OperatorLowering& lowering) {
   const AttentionImplementation implementation = chosen_attention(lowering);
   const AttentionOperands made = operands(lowering);
   if (implementation == AttentionImplementation::math) {
@@ -277,7 +278,7 @@ TensorView summed(OperatorLowering& lowering, int i, const TensorView& gradient,
   return sum;
 }
 
-void backward_pytorch(OperatorLowering& lowering) {
+void backward_attention_pytorch(OperatorLowering& lowering) {
   const AttentionImplementation implementation = chosen_attention(lowering);
   AttentionOperands gradients = implementation == AttentionImplementation::math
                                     ? backward_math_attention(lowering)
@@ -347,9 +348,9 @@ OperatorRow rows::scaled_dot_product_attention() {
           .attributes = attribute_list(),
           .min_inputs = 3,
           .max_inputs = 4,
-          .infer = infer,
+          .infer = infer_attention,
           .lowering = {.stowage = {forward_attention_products, backward_attention_products},
-                       .pytorch = {forward_pytorch, backward_pytorch, true}},
+                       .pytorch = {forward_attention_pytorch, backward_attention_pytorch, true}},
           .autocast = AutocastClass::lower};
 }
 

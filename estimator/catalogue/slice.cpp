@@ -72,7 +72,7 @@ TensorView view_of(const TensorView& x, const Part& part) {
   return view;
 }
 
-Attributes place(std::size_t axis, std::int64_t start) {
+Attributes slice_place(std::size_t axis, std::int64_t start) {
   Attributes attributes;
   attributes.set("axis", static_cast<std::int64_t>(axis));
   attributes.set("start", start);
@@ -99,8 +99,8 @@ TensorView resized(OperatorLowering& lowering, Kernel kernel, std::string_view n
 }
 
 // `before` and `after` more zeros along an axis.
-TensorView padded(OperatorLowering& lowering, std::string_view name, const TensorView& x,
-                  std::size_t axis, std::int64_t before, std::int64_t after) {
+TensorView zero_padded(OperatorLowering& lowering, std::string_view name, const TensorView& x,
+                       std::size_t axis, std::int64_t before, std::int64_t after) {
   if (before == 0 && after == 0) return x;
   std::vector<std::int64_t> first(x.shape.size()), last(x.shape.size());
   first[axis] = before;
@@ -123,19 +123,19 @@ void forward_slice_stowage(OperatorLowering& lowering) {
   const Part part = part_of(lowering);
   if (part.step == 1) {
     lowering.emit(Kernel::slice, "forward", {x}, {lowering.new_output()},
-                  {.attributes = place(part.axis, part.start)});
+                  {.attributes = slice_place(part.axis, part.start)});
     return;
   }
   const std::int64_t spanned = checked_multiply(part.count, part.step);
   const std::int64_t there = std::min(spanned, part.length - part.start);
-  TensorView range =
-      resized(lowering, Kernel::slice, "range", x, part.axis, there, place(part.axis, part.start));
-  range = padded(lowering, "padded", range, part.axis, 0, spanned - there);
+  TensorView range = resized(lowering, Kernel::slice, "range", x, part.axis, there,
+                             slice_place(part.axis, part.start));
+  range = zero_padded(lowering, "padded", range, part.axis, 0, spanned - there);
   TensorView y = lowering.new_output();
   y.shape.insert(y.shape.begin() + static_cast<std::ptrdiff_t>(part.axis) + 1, 1);
   y.strides = contiguous_strides(y.shape);
   lowering.emit(Kernel::slice, "forward", {in_pieces(range, part.axis, part.step)}, {y},
-                {.attributes = place(part.axis + 1, 0)});
+                {.attributes = slice_place(part.axis + 1, 0)});
 }
 
 // Zeros of the input's size, into which the gradient is copied.
@@ -155,20 +155,20 @@ void backward_slice_stowage(OperatorLowering& lowering) {
   if (part.step > 1) {
     Shape pieces = gradient.shape;
     pieces.insert(pieces.begin() + static_cast<std::ptrdiff_t>(part.axis) + 1, 1);
-    gradient = padded(lowering, "backward.pieces", *reshaped(gradient, pieces), part.axis + 1, 0,
-                      part.step - 1);
+    gradient = zero_padded(lowering, "backward.pieces", *reshaped(gradient, pieces), part.axis + 1,
+                           0, part.step - 1);
     Shape joined = lowering.output_type().shape;
     joined[part.axis] = checked_multiply(part.count, part.step);
     gradient = *reshaped(gradient, joined);
     const std::int64_t there = std::min(joined[part.axis].constant, part.length - part.start);
     if (there < joined[part.axis].constant) {
       gradient = resized(lowering, Kernel::slice, "backward.range", gradient, part.axis, there,
-                         place(part.axis, 0));
+                         slice_place(part.axis, 0));
     }
   }
   const std::int64_t after = part.length - part.start - gradient.shape[part.axis].constant;
   lowering.give_input_gradient(
-      0, padded(lowering, "grad_input", gradient, part.axis, part.start, after));
+      0, zero_padded(lowering, "grad_input", gradient, part.axis, part.start, after));
 }
 
 tl::expected<Inference, InferenceError> infer_roll(const Attributes& attributes,

@@ -11,7 +11,7 @@ namespace stowage {
 
 namespace {
 
-NodeExtras factor(double value, Affine flops) {
+NodeExtras scaling_by(double value, Affine flops) {
   NodeExtras extras{.flops = flops};
   extras.attributes.set("factor", value);
   extras.attributes.set("offset", 0.0);
@@ -51,7 +51,7 @@ void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
   const TensorView sums = made("class_sums", target.shape, type, StorageClass::activation);
   lowering.emit(Kernel::reduce, "class_sums", {logp}, {sums}, {.flops = elements});
   const TensorView smooth = made("smooth", target.shape, type, StorageClass::activation);
-  lowering.emit(Kernel::scale, "smooth", {sums}, {smooth}, factor(-1, targets));
+  lowering.emit(Kernel::scale, "smooth", {sums}, {smooth}, scaling_by(-1, targets));
   const TensorView mask =
       made("ignored", target.shape, DataType::boolean, StorageClass::saved_auxiliary);
   lowering.emit(Kernel::fill, "ignored", {target}, {mask}, {.flops = targets});
@@ -95,15 +95,17 @@ void backward_smoothed_cross_entropy(OperatorLowering& lowering) {
   };
   const TensorView one = loss_gradient(lowering);
   const TensorView d_smooth_mean = made("grad_smooth_mean", {});
-  lowering.emit(Kernel::scale, "backward.smooth_mean", {one}, {d_smooth_mean}, factor(share, 1));
+  lowering.emit(Kernel::scale, "backward.smooth_mean", {one}, {d_smooth_mean},
+                scaling_by(share, 1));
   const TensorView d_nll = made("grad_nll", {});
-  lowering.emit(Kernel::scale, "backward.nll", {one}, {d_nll}, factor(1 - share, 1));
+  lowering.emit(Kernel::scale, "backward.nll", {one}, {d_nll}, scaling_by(1 - share, 1));
   const TensorView d_masked = made("grad_masked", target.shape);
   lowering.emit(Kernel::expand, "backward.masked",
                 {d_smooth_mean, lowering.saved("count"), lowering.saved("mask")}, {d_masked},
                 {.flops = targets});
   const TensorView d_sums = made("grad_class_sums", target.shape);
-  lowering.emit(Kernel::scale, "backward.class_sums", {d_masked}, {d_sums}, factor(-1, targets));
+  lowering.emit(Kernel::scale, "backward.class_sums", {d_masked}, {d_sums},
+                scaling_by(-1, targets));
   // The engine takes the gradients in this order, and converts each as it comes.
   const TensorView of_sums =
       lowering.cast(repeated_over_classes(d_sums, logp.shape), logp.type, "grad_class_sums.cast");

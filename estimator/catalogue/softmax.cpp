@@ -9,7 +9,7 @@ namespace stowage {
 
 namespace {
 
-constexpr std::int64_t softmax_flops = 5;  // an element
+constexpr std::int64_t softmax_flops_per_element = 5;  // an element
 
 tl::expected<Inference, InferenceError> infer_softmax(const Attributes& attributes,
                                                       std::span<const TensorType> inputs) {
@@ -22,7 +22,7 @@ tl::expected<Inference, InferenceError> infer_softmax(const Attributes& attribut
   }
   Inference result;
   result.outputs = {x};
-  result.flops = element_count(x.shape) * Affine(softmax_flops);
+  result.flops = element_count(x.shape) * Affine(softmax_flops_per_element);
   return result;
 }
 
@@ -49,7 +49,7 @@ void forward_softmax(OperatorLowering& lowering) {
   lowering.emit(Kernel::softmax_forward, "forward", {x}, {y},
                 {.attributes = own_softmax_attributes(lowering),
                  .holds = {lowering.input().storage},
-                 .flops = element_count(x.shape) * Affine(softmax_flops)});
+                 .flops = element_count(x.shape) * Affine(softmax_flops_per_element)});
   lowering.save("result", y);
 }
 
@@ -64,7 +64,7 @@ void backward_softmax(OperatorLowering& lowering) {
   lowering.emit(Kernel::softmax_backward, "backward", {y, dy}, {dx},
                 {.attributes = own_softmax_attributes(lowering),
                  .holds = {lowering.output_gradient().storage},
-                 .flops = element_count(dx.shape) * Affine(softmax_flops)});
+                 .flops = element_count(dx.shape) * Affine(softmax_flops_per_element)});
   lowering.give_input_gradient(0, dx);
 }
 

@@ -32,7 +32,7 @@ TensorView emit_first_gradient(OperatorLowering& lowering) {
   return one;
 }
 
-void forward(OperatorLowering& lowering) {
+void forward_total_loss(OperatorLowering& lowering) {
   TensorView sum = lowering.input(0);
   const int count = lowering.input_count();
   for (int i = 1; i < count; ++i) {
@@ -48,17 +48,17 @@ void forward(OperatorLowering& lowering) {
 }
 
 /// The losses' kernels take their weight as a number: no scalar flows back.
-void backward_stowage(OperatorLowering&) {}
+void backward_total_loss_stowage(OperatorLowering&) {}
 
-void backward_pytorch(OperatorLowering& lowering) {
+void backward_total_loss_pytorch(OperatorLowering& lowering) {
   const TensorView one = emit_first_gradient(lowering);
   for (int i = 0; i < lowering.input_count(); ++i) {
     if (lowering.input_needs_gradient(i)) lowering.give_input_gradient(i, one);
   }
 }
 
-tl::expected<Inference, InferenceError> infer(const Attributes&,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_total_loss(const Attributes&,
+                                                         std::span<const TensorType> inputs) {
   Inference result;
   result.outputs = {inputs[0]};
   return result;
@@ -106,8 +106,9 @@ const OperatorRow& total_loss_row() {
       .doc = "sum of the losses",
       .min_inputs = 2,
       .max_inputs = -1,
-      .infer = infer,
-      .lowering = {.stowage = {forward, backward_stowage}, .pytorch = {forward, backward_pytorch}},
+      .infer = infer_total_loss,
+      .lowering = {.stowage = {forward_total_loss, backward_total_loss_stowage},
+                   .pytorch = {forward_total_loss, backward_total_loss_pytorch}},
       .is_loss = true};
   return row;
 }

@@ -7,7 +7,7 @@ namespace stowage {
 
 namespace {
 
-void forward(OperatorLowering& lowering) {
+void forward_transposed_convolution(OperatorLowering& lowering) {
   const bool bias = lowering.parameter_count() > 1;
   const bool channels_last = convolves_channels_last(lowering.input(), lowering.parameter(0));
   const TensorView x =
@@ -69,21 +69,21 @@ class Backward {
   TensorView dy_, x_;
 };
 
-void backward_stowage(OperatorLowering& lowering) {
+void backward_transposed_convolution_stowage(OperatorLowering& lowering) {
   Backward backward(lowering);
   backward.filter();
   backward.bias();
   backward.data();
 }
 
-void backward_pytorch(OperatorLowering& lowering) {
+void backward_transposed_convolution_pytorch(OperatorLowering& lowering) {
   Backward backward(lowering);
   backward.data();
   backward.filter();
   backward.bias();
 }
 
-OperatorRow row(std::string_view name, std::string_view doc, int spatial) {
+OperatorRow transposed_convolution_row(std::string_view name, std::string_view doc, int spatial) {
   return {
       .name = name,
       .doc = doc,
@@ -94,22 +94,27 @@ OperatorRow row(std::string_view name, std::string_view doc, int spatial) {
                      window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
                      groups_attribute(), bias_attribute()},
       .infer = infer_transposed_convolution,
-      .lowering = {.stowage = {forward, backward_stowage}, .pytorch = {forward, backward_pytorch}},
+      .lowering = {.stowage = {forward_transposed_convolution,
+                               backward_transposed_convolution_stowage},
+                   .pytorch = {forward_transposed_convolution,
+                               backward_transposed_convolution_pytorch}},
       .autocast = AutocastClass::lower};
 }
 
 }  // namespace
 
 OperatorRow rows::conv_transpose1d() {
-  return row("conv_transpose1d", "1-D transposed convolution over [batch, channels, length]", 1);
+  return transposed_convolution_row("conv_transpose1d",
+                                    "1-D transposed convolution over [batch, channels, length]", 1);
 }
 OperatorRow rows::conv_transpose2d() {
-  return row("conv_transpose2d", "2-D transposed convolution over [batch, channels, height, width]",
-             2);
+  return transposed_convolution_row(
+      "conv_transpose2d", "2-D transposed convolution over [batch, channels, height, width]", 2);
 }
 OperatorRow rows::conv_transpose3d() {
-  return row("conv_transpose3d",
-             "3-D transposed convolution over [batch, channels, depth, height, width]", 3);
+  return transposed_convolution_row(
+      "conv_transpose3d", "3-D transposed convolution over [batch, channels, depth, height, width]",
+      3);
 }
 
 }  // namespace stowage

@@ -18,7 +18,8 @@ namespace {
 using Saves = UnaryFunction::Saves;
 using InPlace = UnaryFunction::InPlace;
 
-AttributeSpec real(std::string_view name, std::string_view doc, std::optional<double> value) {
+AttributeSpec function_real(std::string_view name, std::string_view doc,
+                            std::optional<double> value) {
   return {.name = name,
           .type = AttributeType::real,
           .doc = doc,
@@ -39,13 +40,13 @@ std::vector<UnaryFunction> activations() {
        .doc = "x, scaled where it is negative",
        .in_place = InPlace::result,
        .flops = 2,
-       .attributes = {real("negative_slope", "factor of negative values", 0.01)},
+       .attributes = {function_real("negative_slope", "factor of negative values", 0.01)},
        .gradient_lies_as_saved = true},
       {.name = "elu",
        .doc = "x, or alpha (exp(x) - 1) where it is negative",
        .in_place = InPlace::result,
        .flops = 4,
-       .attributes = {real("alpha", "limit of negative values", 1.0)}},
+       .attributes = {function_real("alpha", "limit of negative values", 1.0)}},
       {.name = "silu",
        .doc = "x sigmoid(x), also called swish",
        .in_place = InPlace::copy_of_input,
@@ -76,8 +77,8 @@ std::vector<UnaryFunction> activations() {
        .doc = "log(1 + exp(beta x)) / beta",
        .flops = 5,
        .autocast = AutocastClass::float32,
-       .attributes = {real("beta", "steepness", 1.0),
-                      real("threshold", "where beta x is larger, the result is x", 20.0)}},
+       .attributes = {function_real("beta", "steepness", 1.0),
+                      function_real("threshold", "where beta x is larger, the result is x", 20.0)}},
   };
 }
 
@@ -98,14 +99,14 @@ std::vector<UnaryFunction> elementary() {
        .doc = "x to a power",
        .flops = 4,
        .autocast = AutocastClass::float32,
-       .attributes = {real("exponent", "the power", std::nullopt)},
+       .attributes = {function_real("exponent", "the power", std::nullopt)},
        .backward_tensors = 2,
        .function = "power"},
       {.name = "clamp",
        .doc = "x within two bounds",
        .flops = 2,
-       .attributes = {real("minimum", "lower bound", std::nullopt),
-                      real("maximum", "upper bound", std::nullopt)},
+       .attributes = {function_real("minimum", "lower bound", std::nullopt),
+                      function_real("maximum", "upper bound", std::nullopt)},
        .backward_masks = 2,
        .backward_scalars = 1,
        .gradient_lies_as_saved = true},
@@ -123,7 +124,7 @@ const UnaryFunction& function_of(const OperatorLowering& lowering) {
   return *find(lowering.op().row->name);
 }
 
-Attributes kernel_attributes(const UnaryFunction& function) {
+Attributes function_attributes(const UnaryFunction& function) {
   Attributes attributes;
   attributes.set("function",
                  std::string(function.function.empty() ? function.name : function.function));
@@ -144,7 +145,7 @@ bool overwrites_pytorch(const OperatorLowering& lowering, const UnaryFunction& f
 using OverwriteRule = bool (*)(const OperatorLowering& lowering, const UnaryFunction& function);
 
 template <OverwriteRule overwrites>
-void forward(OperatorLowering& lowering) {
+void forward_unary_function(OperatorLowering& lowering) {
   const UnaryFunction& function = function_of(lowering);
   const TensorView x = lowering.input();
   const bool in_place = overwrites(lowering, function);
@@ -157,7 +158,7 @@ void forward(OperatorLowering& lowering) {
   if (in_place) lowering.set_output(0, x);
   const TensorView y = in_place ? x : new_output_like(lowering, x);
   lowering.emit(function.forward, "forward", {x}, {y},
-                {.attributes = kernel_attributes(function),
+                {.attributes = function_attributes(function),
                  .flops = element_count(x.shape) * Affine(function.flops)});
   const bool keeps_result =
       function.saves == Saves::result || (in_place && function.in_place == InPlace::result);
@@ -188,22 +189,22 @@ std::vector<StorageId> several_kernels(OperatorLowering& lowering, const UnaryFu
 }
 
 template <TemporariesOf temporaries>
-void backward(OperatorLowering& lowering) {
+void backward_unary_function(OperatorLowering& lowering) {
   const UnaryFunction& function = function_of(lowering);
   const TensorView dy = lowering.output_gradient();
   const TensorView kept = lowering.saved(lowering.has_saved("result") ? "result" : "input");
   const TensorView dx =
       new_input_gradient_like(lowering, function.gradient_lies_as_saved ? kept : dy);
   lowering.emit(function.backward, "backward", {kept, dy}, {dx},
-                {.attributes = kernel_attributes(function),
+                {.attributes = function_attributes(function),
                  .temporaries = temporaries(lowering, function, dx),
                  .flops = element_count(dx.shape) * Affine(function.flops)});
   lowering.give_input_gradient(0, dx);
 }
 
 template <std::size_t index>
-tl::expected<Inference, InferenceError> infer(const Attributes&,
-                                              std::span<const TensorType> inputs) {
+tl::expected<Inference, InferenceError> infer_unary_function(const Attributes&,
+                                                             std::span<const TensorType> inputs) {
   return infer_elementwise(inputs, unary_functions()[index].flops);
 }
 
@@ -222,7 +223,7 @@ constexpr std::size_t most_functions = 24;
 // Shape rules see no name, so that each function has its own.
 template <std::size_t... index>
 constexpr std::array<InferRule, most_functions> infer_rules(std::index_sequence<index...>) {
-  return {infer<index>...};
+  return {infer_unary_function<index>...};
 }
 
 }  // namespace
@@ -248,8 +249,10 @@ OperatorRow rows::unary(std::string_view name) {
           .doc = function->doc,
           .attributes = std::move(attributes),
           .infer = name == "clamp" ? infer_clamp : rules[number],
-          .lowering = {.stowage = {forward<overwrites_stowage>, backward<one_kernel>},
-                       .pytorch = {forward<overwrites_pytorch>, backward<several_kernels>}},
+          .lowering = {.stowage = {forward_unary_function<overwrites_stowage>,
+                                   backward_unary_function<one_kernel>},
+                       .pytorch = {forward_unary_function<overwrites_pytorch>,
+                                   backward_unary_function<several_kernels>}},
           .autocast = function->autocast};
 }
 

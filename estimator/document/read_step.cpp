@@ -13,7 +13,7 @@ namespace {
 
 using Kind = JsonValue::Kind;
 
-constexpr std::int64_t most_elements = std::int64_t{1} << 57;  // of all parameters
+constexpr std::int64_t most_parameter_elements = std::int64_t{1} << 57;  // of all parameters
 constexpr std::int64_t most_micro_batches = 1'000'000;
 
 void check_format(Members& members) {
@@ -113,7 +113,7 @@ std::vector<Parameter> parameters_of(const JsonValue& list, const std::vector<Sh
       refuse(shape, "a parameter's shape does not depend on the batch");
     }
     elements += element_count(parameter.type.shape).constant;
-    if (elements < 0 || elements > most_elements) refuse(shape, "too many elements");
+    if (elements < 0 || elements > most_parameter_elements) refuse(shape, "too many elements");
     const ParameterKind kind = choice_of(row.next("kind"), "a parameter's kind", parameter_kinds);
     parameter.trainable = kind == ParameterKind::trained;
     parameter.is_buffer = kind == ParameterKind::buffer;

@@ -11,7 +11,8 @@ namespace {
 using Kind = JsonValue::Kind;
 
 constexpr std::size_t most_axes = 32;
-constexpr std::int64_t most_elements = std::int64_t{1} << 57;  // of 8 bytes: largest_number bytes
+constexpr std::int64_t most_view_elements = std::int64_t{1}
+                                            << 57;  // of 8 bytes: largest_number bytes
 
 template <typename Read>
 auto read_list(const JsonValue& list, std::string_view what, Read read) {
@@ -139,8 +140,8 @@ const Shape& tensor_shape(const JsonValue& number, const std::vector<Shape>& sha
   try {
     const Affine count = element_count(shape);
     const std::int64_t one = count.at(1);
-    if (std::abs(count.constant) <= most_elements && std::abs(count.slope) <= most_elements &&
-        one <= most_elements) {
+    if (std::abs(count.constant) <= most_view_elements &&
+        std::abs(count.slope) <= most_view_elements && one <= most_view_elements) {
       return shape;
     }
     refuse(number, fmt::format("a tensor of shape {} has too many elements", to_string(shape)));

@@ -33,7 +33,7 @@ ValueRules rules_for(const AttributeSpec& spec, const ExpressionNames& names) {
   return {.names = names, .words = spec.choices, .only_words = spec.type == AttributeType::choice};
 }
 
-bool is_common_key(std::string_view key) {
+bool is_key_of_every_layer(std::string_view key) {
   const auto common = common_layer_keys();
   return std::find(common.begin(), common.end(), key) != common.end();
 }
@@ -46,7 +46,7 @@ void AttributesReader::read(const YamlNode* body, LayerEntry& entry) {
   std::vector<AttributeSetting> written;
   for (std::size_t i = 0; body != nullptr && i < body->entry_count(); ++i) {
     const YamlNode& key = body->key(i);
-    if (is_common_key(key.text)) continue;
+    if (is_key_of_every_layer(key.text)) continue;
     const AttributeSpec* spec = find_attribute(row, key.text);
     if (spec == nullptr) {
       refuse_attribute(row, key, settled);

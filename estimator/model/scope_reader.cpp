@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view layer_keys[] = {"name", "from",   "repeat",    "when",
                                            "tie",  "frozen", "checkpoint"};
 
-bool is_common_key(std::string_view key) {
+bool is_layer_key(std::string_view key) {
   return std::find(std::begin(layer_keys), std::end(layer_keys), key) != std::end(layer_keys);
 }
 
@@ -215,7 +215,7 @@ class ScopeReader {
     std::set<std::string_view> settled;
     for (std::size_t i = 0; body != nullptr && i < body->entry_count(); ++i) {
       const YamlNode& key = body->key(i);
-      if (is_common_key(key.text)) continue;
+      if (is_layer_key(key.text)) continue;
       const auto found =
           std::find(block.argument_names.begin(), block.argument_names.end(), key.text);
       if (found == block.argument_names.end()) {

@@ -39,7 +39,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
   return parse_arguments(test_command(), words);
 }
 
-std::string complaint(const std::vector<std::string>& words) {
+std::string complaint_about(const std::vector<std::string>& words) {
   const auto parsed = parse(words);
   return parsed ? "accepted" : render(parsed.error());
 }
@@ -77,9 +77,10 @@ TEST_CASE("options and values go by the names that other tools give them") {
   }
   CHECK(parse({"m", "--runtime", "tf"})->text("runtime") == "tensorflow");
   CHECK(parse({"m", "--dtype", "bfloat16"})->text("precision") == "bf16");
-  CHECK(complaint({"m", "-b", "1", "--batch-size", "2"}) ==
+  CHECK(complaint_about({"m", "-b", "1", "--batch-size", "2"}) ==
         "<command line>: error: --batch is given twice\n");
-  CHECK(complaint({"m", "--batch-size"}) == "<command line>: error: --batch needs a value: N\n");
+  CHECK(complaint_about({"m", "--batch-size"}) ==
+        "<command line>: error: --batch needs a value: N\n");
 }
 
 TEST_CASE("a synonym stands for a choice of its option, and no name is given twice") {
@@ -104,70 +105,71 @@ TEST_CASE("stdin, short options and repeated assignments") {
 }
 
 TEST_CASE("a batch that counts nothing is refused in clear words") {
-  CHECK(complaint({"m", "--batch", "0"}) ==
+  CHECK(complaint_about({"m", "--batch", "0"}) ==
         "<command line>: error: --batch 0 is out of range; it takes 1 to 1000000000\n");
-  CHECK(complaint({"m", "--batch", "-5"}) ==
+  CHECK(complaint_about({"m", "--batch", "-5"}) ==
         "<command line>: error: --batch -5 is out of range; it takes 1 to 1000000000\n");
-  CHECK(complaint({"m", "--batch=-5"}) ==
+  CHECK(complaint_about({"m", "--batch=-5"}) ==
         "<command line>: error: --batch -5 is out of range; it takes 1 to 1000000000\n");
-  CHECK(complaint({"m", "--batch", "1e9"}) ==
+  CHECK(complaint_about({"m", "--batch", "1e9"}) ==
         "<command line>: error: --batch takes a whole number, and '1e9' is not one\n"
         "  write it in digits, 1 to 1000000000\n");
-  CHECK(complaint({"m", "--batch", "abc"}) ==
+  CHECK(complaint_about({"m", "--batch", "abc"}) ==
         "<command line>: error: --batch takes a whole number, and 'abc' is not one\n"
         "  write it in digits, 1 to 1000000000\n");
-  CHECK(complaint({"m", "--batch", "2000000000"}) ==
+  CHECK(complaint_about({"m", "--batch", "2000000000"}) ==
         "<command line>: error: --batch 2000000000 is out of range; it takes 1 to 1000000000\n");
-  CHECK(complaint({"m", "--batch="}) == "<command line>: error: --batch needs a value: N\n");
+  CHECK(complaint_about({"m", "--batch="}) == "<command line>: error: --batch needs a value: N\n");
 }
 
 TEST_CASE("sizes, choices, assignments") {
-  CHECK(complaint({"m", "--in-use", "-5MB"}) ==
+  CHECK(complaint_about({"m", "--in-use", "-5MB"}) ==
         "<command line>: error: --in-use: '-5MB' is negative; a size of memory is not\n");
-  CHECK(complaint({"m", "--in-use", "3GXB"}) ==
+  CHECK(complaint_about({"m", "--in-use", "3GXB"}) ==
         "<command line>: error: --in-use: '3GXB' has an unknown unit 'GXB'\n"
         "  did you mean 'GiB'?\n");
-  CHECK(complaint({"m", "--runtime", "jax"}) ==
+  CHECK(complaint_about({"m", "--runtime", "jax"}) ==
         "<command line>: error: --runtime does not know 'jax'\n"
         "  --runtime takes ideal, stowage, pytorch, tensorflow\n");
-  CHECK(complaint({"m", "--precision", "fp64x"}) ==
+  CHECK(complaint_about({"m", "--precision", "fp64x"}) ==
         "<command line>: error: --precision does not know 'fp64x'\n"
         "  did you mean 'fp64'?\n");
-  CHECK(complaint({"m", "--in-use", "5%"}) ==
+  CHECK(complaint_about({"m", "--in-use", "5%"}) ==
         "<command line>: error: --in-use: '5%' has an unknown unit '%'\n"
         "  units are B, KiB, MiB, GiB, TiB, KB, MB, GB and TB\n");
-  CHECK(complaint({"m", "--verbose=3"}) == "<command line>: error: --verbose takes no value\n");
-  CHECK(complaint({"m", "--set", "width=1", "--set", "width=2"}) ==
+  CHECK(complaint_about({"m", "--verbose=3"}) ==
+        "<command line>: error: --verbose takes no value\n");
+  CHECK(complaint_about({"m", "--set", "width=1", "--set", "width=2"}) ==
         "<command line>: error: --set width is given twice\n");
-  CHECK(complaint({"m", "--set", "width"}) ==
+  CHECK(complaint_about({"m", "--set", "width"}) ==
         "<command line>: error: --set takes NAME=VALUE, and 'width' is not that\n");
-  CHECK(complaint({"m", "--compute-capability", "nan"}) ==
+  CHECK(complaint_about({"m", "--compute-capability", "nan"}) ==
         "<command line>: error: --compute-capability takes a number, and 'nan' is not one\n");
 }
 
 TEST_CASE("unknown, repeated and unfinished options, missing and surplus arguments") {
-  CHECK(complaint({"m", "--bach", "4"}) ==
+  CHECK(complaint_about({"m", "--bach", "4"}) ==
         "<command line>: error: stowage weigh has no option '--bach'\n"
         "  did you mean '--batch'?\n");
-  CHECK(complaint({"m", "--choose=x"}) ==
+  CHECK(complaint_about({"m", "--choose=x"}) ==
         "<command line>: error: stowage weigh has no option '--choose'\n"
         "  other commands take it; see stowage weigh --help\n");
-  CHECK(complaint({"m", "-x"}) ==
+  CHECK(complaint_about({"m", "-x"}) ==
         "<command line>: error: stowage weigh has no option '-x'\n"
         "  see stowage weigh --help\n");
-  CHECK(complaint({"m", "--batch", "4", "--batch=5"}) ==
+  CHECK(complaint_about({"m", "--batch", "4", "--batch=5"}) ==
         "<command line>: error: --batch is given twice\n");
-  CHECK(complaint({"m", "--batch"}) == "<command line>: error: --batch needs a value: N\n");
-  CHECK(complaint({"m", "--batch", "--verbose"}) ==
+  CHECK(complaint_about({"m", "--batch"}) == "<command line>: error: --batch needs a value: N\n");
+  CHECK(complaint_about({"m", "--batch", "--verbose"}) ==
         "<command line>: error: --batch needs a value: N\n");
-  CHECK(complaint({}) ==
+  CHECK(complaint_about({}) ==
         "<command line>: error: MODEL is missing: what to weigh\n"
         "  for example: stowage weigh vgg16\n");
-  CHECK(complaint({"m", "n"}) == "<command line>: error: 'n' is one argument too many\n");
+  CHECK(complaint_about({"m", "n"}) == "<command line>: error: 'n' is one argument too many\n");
 }
 
 TEST_CASE("all mistakes of a command line are told in one run") {
-  CHECK(complaint({"--batch", "0", "--in-use", "much"}) ==
+  CHECK(complaint_about({"--batch", "0", "--in-use", "much"}) ==
         "<command line>: error: --batch 0 is out of range; it takes 1 to 1000000000\n"
         "<command line>: error: --in-use: 'much' is not a size\n"
         "  write 8GiB, 233MiB or 2GB\n"

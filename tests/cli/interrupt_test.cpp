@@ -16,7 +16,7 @@ using testing::TemporaryFolder;
 
 namespace {
 
-std::vector<std::string> long_plan(const std::string& output) {
+std::vector<std::string> interrupted_plan(const std::string& output) {
   return {"plan", "resnet50", "--batch",  "64",   "--budget",     "3GiB",
           "-o",   output,     "--format", "json", "--time-limit", "600"};
 }
@@ -26,7 +26,7 @@ std::vector<std::string> long_plan(const std::string& output) {
 TEST_CASE("the first Ctrl-C gives the best plan so far, which is valid") {
   const TemporaryFolder folder;
   const std::string path = folder.path("plan.yaml");
-  RunningProgram program(long_plan(path));
+  RunningProgram program(interrupted_plan(path));
   REQUIRE(program.shows("Ctrl-C takes the best so far"));
   program.send(SIGINT);
   const Outcome outcome = program.wait();
@@ -42,7 +42,7 @@ TEST_CASE("the first Ctrl-C gives the best plan so far, which is valid") {
 
 TEST_CASE("the second Ctrl-C ends the program, and nothing is written") {
   const TemporaryFolder folder;
-  RunningProgram program(long_plan(folder.path("plan.yaml")));
+  RunningProgram program(interrupted_plan(folder.path("plan.yaml")));
   REQUIRE(program.shows("Ctrl-C takes the best so far"));
   program.send(SIGINT);
   program.send(SIGINT);

@@ -28,7 +28,7 @@ loss:
   cross_entropy: {from: [fc, label]}
 )";
 
-json check(const std::vector<std::string>& more, const std::string& text = net) {
+json check_layout(const std::vector<std::string>& more, const std::string& text = net) {
   std::vector<std::string> words{"check", "-", "--gpu", "gtx960", "--batch", "32", "--format=json"};
   words.insert(words.end(), more.begin(), more.end());
   const Outcome outcome = stowage_program(words, {.input = text});
@@ -40,8 +40,8 @@ json check(const std::vector<std::string>& more, const std::string& text = net) 
 }  // namespace
 
 TEST_CASE("with channels innermost a flattened image is a copy") {
-  const json plain = check({});
-  const json last = check({"--layout", "nhwc"});
+  const json plain = check_layout({});
+  const json last = check_layout({"--layout", "nhwc"});
   CHECK(plain["settings"]["layout"] == "nchw");
   CHECK(last["settings"]["layout"] == "nhwc");
   constexpr std::int64_t image = 32 * 8 * 16 * 16 * 4;
@@ -51,8 +51,8 @@ TEST_CASE("with channels innermost a flattened image is a copy") {
   CHECK(activations(last) == activations(plain) + image);
   // The description's is the default; the option wins.
   const std::string described = std::string(net) + "train: {layout: nhwc}\n";
-  CHECK(check({}, described)["peak"] == last["peak"]);
-  CHECK(check({"--layout", "nchw"}, described)["peak"] == plain["peak"]);
+  CHECK(check_layout({}, described)["peak"] == last["peak"]);
+  CHECK(check_layout({"--layout", "nchw"}, described)["peak"] == plain["peak"]);
 }
 
 TEST_CASE("a layout that a runtime does not have is refused") {

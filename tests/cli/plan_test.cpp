@@ -37,7 +37,7 @@ loss:
 )";
 }
 
-json parsed(const Outcome& outcome) {
+json parsed_plan(const Outcome& outcome) {
   INFO(outcome.err);
   REQUIRE_FALSE(outcome.out.empty());
   return json::parse(outcome.out);
@@ -66,7 +66,7 @@ TEST_CASE("a plan within the budget is written, checked on paper and run on the 
         "note: no card was named: times are those of a generic card with an RTX 3090's rates\n");
   CHECK(folder.names() == std::vector<std::string>{"deep.yaml", "plan.yaml"});
 
-  const json answer = parsed(planned);
+  const json answer = parsed_plan(planned);
   CHECK(answer["schema_version"] == 1);
   CHECK(answer["written"] == path);
   REQUIRE_FALSE(answer["plans"].empty());
@@ -90,20 +90,20 @@ TEST_CASE("a plan within the budget is written, checked on paper and run on the 
   const Outcome on_paper = stowage_program({"validate", path, "--model-only", "--format", "json"});
   CHECK(on_paper.exit_code == 0);
   CHECK(on_paper.err.empty());
-  const json paper = parsed(on_paper);
+  const json paper = parsed_plan(on_paper);
   CHECK(paper["ran"] == json({"model"}));
   CHECK(paper["measured"].is_null());
 
   CHECK(paper["checks"].back()["name"] == "source not compared");
   CHECK(paper["checks"].back()["detail"] == "--source compares");
-  const json compared =
-      parsed(stowage_program({"validate", path, "--model-only", "--source", "--format", "json"}));
+  const json compared = parsed_plan(
+      stowage_program({"validate", path, "--model-only", "--source", "--format", "json"}));
   CHECK(compared["checks"].back()["name"] == "source");
   CHECK(compared["checks"].back()["passed"] == true);
 
   const Outcome on_host = stowage_program({"validate", path, "--on", "host", "--format", "json"});
   CHECK(on_host.exit_code == 0);
-  const json host = parsed(on_host);
+  const json host = parsed_plan(on_host);
   CHECK(host["ran"] == json({"model", "host"}));
   const json* written = nullptr;
   for (const json& plan : answer["plans"]) {
@@ -145,7 +145,7 @@ TEST_CASE("a plan asks for a GPU where there is none: exit code 3 and no pass") 
     return;
   }
   CHECK(outcome.exit_code == 3);
-  const json answer = parsed(outcome);
+  const json answer = parsed_plan(outcome);
   CHECK(answer["ran"] == json({"model"}));
   CHECK(answer["not_run"].is_string());
   CHECK(answer["measured"].is_null());
@@ -164,7 +164,7 @@ TEST_CASE("a tampered plan is a clean no") {
   const Outcome outcome =
       stowage_program({"validate", folder.file("small.yaml", text), "--format", "json"});
   CHECK(outcome.exit_code == 1);
-  const json answer = parsed(outcome);
+  const json answer = parsed_plan(outcome);
   CHECK(answer["ran"] == json({"model"}));
   bool budget_failed = false;
   for (const json& check : answer["checks"]) {
@@ -261,8 +261,9 @@ TEST_CASE("a plan holds its card: no name of it is looked up again") {
 
 TEST_CASE("a budget alone is no card's size") {
   const auto device = [](const std::string& option) {
-    return parsed(stowage_program({"plan", "-", "--batch", "2", option, "2GiB", "--format", "json"},
-                                  {.input = deep_net(false)}))["device"];
+    return parsed_plan(
+        stowage_program({"plan", "-", "--batch", "2", option, "2GiB", "--format", "json"},
+                        {.input = deep_net(false)}))["device"];
   };
   CHECK(device("--budget")["total_bytes"].is_null());
   CHECK(device("--budget")["available_bytes"].is_null());
@@ -273,7 +274,7 @@ TEST_CASE("a budget alone is no card's size") {
 TEST_CASE("a plan says how much of it runs on the CPU") {
   const std::vector<std::string> words{"plan",        "keras-deep-16x16", "--gpu",
                                        "gtx-960-2gb", "--in-use",         "233MiB"};
-  const json plans = parsed(stowage_program(with(words, {"--format", "json"})))["plans"];
+  const json plans = parsed_plan(stowage_program(with(words, {"--format", "json"})))["plans"];
   REQUIRE(plans.size() == 2);
   CHECK(plans[0]["name"] == "cheapest");
   CHECK(plans[0]["nodes_on_cpu"] > 0);
@@ -310,7 +311,7 @@ TEST_CASE("a model is drawn with its layers") {
 TEST_CASE("probe answers with or without a GPU") {
   const Outcome outcome = stowage_program({"probe", "--format", "json"});
   CHECK(outcome.exit_code == 0);
-  const json answer = parsed(outcome);
+  const json answer = parsed_plan(outcome);
   CHECK(answer["gpus"].is_array());
   CHECK(answer["why_no_gpu"].is_string() == answer["gpus"].empty());
   CHECK(answer["host"]["memory_bytes"] > 0);

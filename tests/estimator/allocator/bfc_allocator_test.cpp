@@ -7,8 +7,8 @@ namespace stowage {
 
 namespace {
 
-struct Card {
-  explicit Card(Bytes total, const BfcSettings& settings, Bytes in_use = {})
+struct BfcOnCard {
+  explicit BfcOnCard(Bytes total, const BfcSettings& settings, Bytes in_use = {})
       : device(total, in_use), allocator(settings, device) {}
   BlockId take(Bytes bytes) {
     const auto chunk = allocator.allocate(bytes);
@@ -32,7 +32,7 @@ BfcSettings growing(Bytes limit) { return {.memory_limit = limit, .allow_growth 
 }  // namespace
 
 TEST_CASE("BFC: no bytes take nothing") {
-  Card card(1_GiB, whole(512_MiB));
+  BfcOnCard card(1_GiB, whole(512_MiB));
   const BlockId none = card.take(0_B);
   CHECK_FALSE(none.valid());
   card.allocator.free(none);
@@ -40,7 +40,7 @@ TEST_CASE("BFC: no bytes take nothing") {
 }
 
 TEST_CASE("BFC: without growth the whole limit is one region, taken at the first use") {
-  Card card(1_GiB, whole(512_MiB));
+  BfcOnCard card(1_GiB, whole(512_MiB));
   CHECK(card.device.free() == 1_GiB);
   card.take(1_B);
   CHECK(card.now().reserved.current == 512_MiB);
@@ -51,7 +51,7 @@ TEST_CASE("BFC: without growth the whole limit is one region, taken at the first
 }
 
 TEST_CASE("BFC: limits that are no multiple of 256 bytes are rounded down") {
-  Card card(1_GiB, whole(10000000_B));
+  BfcOnCard card(1_GiB, whole(10000000_B));
   card.take(1_B);
   CHECK(card.now().reserved.current == 9999872_B);
   CHECK(card.device.used() == 10_MiB);
@@ -59,13 +59,13 @@ TEST_CASE("BFC: limits that are no multiple of 256 bytes are rounded down") {
 
 TEST_CASE("BFC: a region that is not doubled within 64 bits is not doubled") {
   const Bytes limit(std::int64_t{1} << 62);
-  Card card(limit, whole(limit));
+  BfcOnCard card(limit, whole(limit));
   card.take(1_B);
   CHECK(card.now().reserved.current == limit);
 }
 
 TEST_CASE("BFC: growth doubles from 2 MiB, or to what holds the request") {
-  Card card(1_GiB, growing(512_MiB));
+  BfcOnCard card(1_GiB, growing(512_MiB));
   card.take(1_MiB);
   CHECK(card.now().reserved.current == 2_MiB);
   card.take(1_MiB);  // the chunk of 2 MiB was split at twice the size
@@ -84,7 +84,7 @@ TEST_CASE("BFC: growth doubles from 2 MiB, or to what holds the request") {
 }
 
 TEST_CASE("BFC: growth is cut to what the limit leaves") {
-  Card card(1_GiB, growing(100_MiB));
+  BfcOnCard card(1_GiB, growing(100_MiB));
   card.take(60_MiB);  // 64
   card.take(30_MiB);  // 128 would be next, 36 are left
   CHECK(card.now().reserved.current == 100_MiB);
@@ -97,57 +97,57 @@ TEST_CASE("BFC: growth is cut to what the limit leaves") {
 }
 
 TEST_CASE("BFC: a limit below 2 MiB") {
-  Card card(1_GiB, growing(1_MiB));
+  BfcOnCard card(1_GiB, growing(1_MiB));
   card.take(1_KiB);
   CHECK(card.now().reserved.current == 1_MiB);
 }
 
 TEST_CASE("BFC: where the driver refuses, a tenth less until it does not") {
   // 900 MiB are free; 1024 * 0.9 = 921.6, again * 0.9 = 829.44 MiB, each rounded up to 256 bytes.
-  Card card(1_GiB, whole(1_GiB), 124_MiB);
+  BfcOnCard card(1_GiB, whole(1_GiB), 124_MiB);
   card.take(1_B);
   CHECK(card.now().reserved.current == 869731072_B);
   CHECK(card.device.free() == 900_MiB - 830_MiB);
   // Not below the request.
-  Card small(1_GiB, whole(1_GiB), 124_MiB);
+  BfcOnCard small(1_GiB, whole(1_GiB), 124_MiB);
   const OutOfMemory failure = small.refused(870_MiB);
   CHECK(failure.reserved == 0_B);
   CHECK(failure.free == 900_MiB);
 }
 
 TEST_CASE("BFC: a chunk is split at twice the size, or 128 MiB more") {
-  Card card(1_GiB, whole(512_MiB));
+  BfcOnCard card(1_GiB, whole(512_MiB));
   card.take(300_MiB);  // 212 left: split, by the 128 MiB
   CHECK(card.now().allocated.current == 300_MiB);
   card.take(106_MiB + 256_B);  // of 212: neither
   CHECK(card.now().allocated.current == 512_MiB);
   CHECK(card.now().inactive_split.current == 0_B);
 
-  Card half(1_GiB, whole(512_MiB));
+  BfcOnCard half(1_GiB, whole(512_MiB));
   half.take(300_MiB);
   half.take(106_MiB);  // twice
   CHECK(half.now().allocated.current == 406_MiB);
 
-  Card edge(1_GiB, whole(384_MiB));
+  BfcOnCard edge(1_GiB, whole(384_MiB));
   const BlockId chunk = edge.take(256_MiB);  // exactly 128 MiB more
   CHECK(edge.allocator.size_of(chunk) == 256_MiB);
-  Card inside(1_GiB, whole(384_MiB));
+  BfcOnCard inside(1_GiB, whole(384_MiB));
   CHECK(inside.allocator.size_of(inside.take(256_MiB + 256_B)) == 384_MiB);
 }
 
 TEST_CASE("BFC: the excess as a share of the limit") {
   BfcSettings settings = whole(400_MiB);
   settings.fragmentation_fraction = 0.1;
-  Card card(1_GiB, settings);
+  BfcOnCard card(1_GiB, settings);
   card.take(360_MiB);  // 40 more: split
   CHECK(card.now().allocated.current == 360_MiB);
-  Card other(1_GiB, settings);
+  BfcOnCard other(1_GiB, settings);
   other.take(360_MiB + 1_B);
   CHECK(other.now().allocated.current == 400_MiB);
 }
 
 TEST_CASE("BFC: best fit, and the lowest of equal ones") {
-  Card card(1_GiB, whole(100_MiB));
+  BfcOnCard card(1_GiB, whole(100_MiB));
   const BlockId a = card.take(10_MiB);
   card.take(1_MiB);
   const BlockId b = card.take(4_MiB);
@@ -163,7 +163,7 @@ TEST_CASE("BFC: best fit, and the lowest of equal ones") {
 }
 
 TEST_CASE("BFC: frees merge with both neighbours, regions do not") {
-  Card card(1_GiB, whole(90_MiB));
+  BfcOnCard card(1_GiB, whole(90_MiB));
   const BlockId a = card.take(10_MiB);
   const BlockId b = card.take(10_MiB);
   const BlockId c = card.take(10_MiB);
@@ -176,7 +176,7 @@ TEST_CASE("BFC: frees merge with both neighbours, regions do not") {
   CHECK(card.now().inactive_split.current == 0_B);
   CHECK(card.now().reserved.current == 90_MiB);
 
-  Card grown(1_GiB, growing(1_GiB));
+  BfcOnCard grown(1_GiB, growing(1_GiB));
   const BlockId first = grown.take(2_MiB);
   const BlockId second = grown.take(4_MiB);
   grown.allocator.free(first);
@@ -185,7 +185,7 @@ TEST_CASE("BFC: frees merge with both neighbours, regions do not") {
 }
 
 TEST_CASE("BFC: before it gives up, free regions go back and make room for a larger one") {
-  Card card(1_GiB, growing(100_MiB));
+  BfcOnCard card(1_GiB, growing(100_MiB));
   const BlockId a = card.take(30_MiB);  // 32
   const BlockId b = card.take(60_MiB);  // 64
   card.allocator.free(a);
@@ -198,13 +198,13 @@ TEST_CASE("BFC: before it gives up, free regions go back and make room for a lar
 
   BfcSettings settings = growing(100_MiB);
   settings.garbage_collection = false;
-  Card other(1_GiB, settings);
+  BfcOnCard other(1_GiB, settings);
   other.allocator.free(other.take(30_MiB));
   CHECK(other.refused(90_MiB).reserved == 32_MiB);
 }
 
 TEST_CASE("BFC: free regions stay where they would not be enough") {
-  Card card(1_GiB, growing(100_MiB));
+  BfcOnCard card(1_GiB, growing(100_MiB));
   card.take(60_MiB);
   card.allocator.free(card.take(36_MiB));
   CHECK(card.refused(50_MiB).reserved == 100_MiB);
@@ -212,7 +212,7 @@ TEST_CASE("BFC: free regions stay where they would not be enough") {
 }
 
 TEST_CASE("BFC: in TensorFlow's words") {
-  Card card(1_GiB, whole(10_MiB));
+  BfcOnCard card(1_GiB, whole(10_MiB));
   CHECK(tensorflow_message(card.refused(20000001_B)) ==
         "Allocator (GPU_0_bfc) ran out of memory trying to allocate 19.07MiB (rounded to "
         "20000256)");

@@ -6,8 +6,8 @@ namespace stowage {
 
 namespace {
 
-struct Card : testing::AllocatorOnCard {
-  explicit Card(Bytes total, AllocatorSettings settings = {})
+struct ExpandableOnCard : testing::AllocatorOnCard {
+  explicit ExpandableOnCard(Bytes total, AllocatorSettings settings = {})
       : AllocatorOnCard(total, expandable(settings)) {}
   static AllocatorSettings expandable(AllocatorSettings settings) {
     settings.expandable_segments = true;
@@ -18,7 +18,7 @@ struct Card : testing::AllocatorOnCard {
 }  // namespace
 
 TEST_CASE("Expandable: only the missing pages are mapped") {
-  Card card(1_GiB);
+  ExpandableOnCard card(1_GiB);
   const BlockId a = card.take(30_MiB);  // two pages of 20 MiB
   CHECK(card.now().reserved.current == 40_MiB);
   CHECK(card.now().allocated.current == 30_MiB);
@@ -33,7 +33,7 @@ TEST_CASE("Expandable: only the missing pages are mapped") {
 }
 
 TEST_CASE("Expandable: pages of the small pool are 2 MiB") {
-  Card card(1_GiB);
+  ExpandableOnCard card(1_GiB);
   card.take(1_MiB);
   card.take(1_MiB);
   CHECK(card.now().reserved.current == 2_MiB);
@@ -45,7 +45,7 @@ TEST_CASE("Expandable: pages of the small pool are 2 MiB") {
 }
 
 TEST_CASE("Expandable: 512 bytes are split off in the large pool too") {
-  Card card(1_GiB);
+  ExpandableOnCard card(1_GiB);
   card.take(20_MiB - 512_B);
   CHECK(card.now().allocated.current == 20_MiB - 512_B);
   card.take(20_MiB);  // the 512 bytes before it grow by one page
@@ -54,7 +54,7 @@ TEST_CASE("Expandable: 512 bytes are split off in the large pool too") {
 }
 
 TEST_CASE("Expandable: whole free pages go back, parts stay") {
-  Card card(1_GiB);
+  ExpandableOnCard card(1_GiB);
   const BlockId a = card.take(10_MiB);
   const BlockId b = card.take(65_MiB);  // 10 to 75 of 80
   const BlockId c = card.take(5_MiB);   // 75 to 80
@@ -73,7 +73,7 @@ TEST_CASE("Expandable: whole free pages go back, parts stay") {
 }
 
 TEST_CASE("Expandable: with nothing allocated all is unmapped, and the range goes") {
-  Card card(1_GiB);
+  ExpandableOnCard card(1_GiB);
   card.allocator.free(card.take(50_MiB));
   CHECK(card.now().reserved.current == 60_MiB);
   card.allocator.empty_cache();
@@ -86,7 +86,7 @@ TEST_CASE("Expandable: with nothing allocated all is unmapped, and the range goe
 
 TEST_CASE("Expandable: fragments of other sizes are released and mapped anew") {
   // The same as in a segment of its own each, which would end in a refusal.
-  Card card(100_MiB);
+  ExpandableOnCard card(100_MiB);
   const BlockId a = card.take(60_MiB);
   card.take(20_MiB);
   card.allocator.free(a);
@@ -99,7 +99,7 @@ TEST_CASE("Expandable: fragments of other sizes are released and mapped anew") {
 }
 
 TEST_CASE("Expandable: a mapping that fails is undone") {
-  Card card(100_MiB);
+  ExpandableOnCard card(100_MiB);
   card.take(60_MiB);
   const auto refused = card.allocator.allocate(50_MiB);
   REQUIRE_FALSE(refused.has_value());
@@ -114,7 +114,7 @@ TEST_CASE("Expandable: a mapping that fails is undone") {
 TEST_CASE("Expandable: the limit counts the segment, not the missing pages") {
   AllocatorSettings settings;
   settings.memory_fraction = 0.5;
-  Card card(200_MiB, settings);
+  ExpandableOnCard card(200_MiB, settings);
   card.take(75_MiB);                                     // 80 mapped
   const auto refused = card.allocator.allocate(24_MiB);  // 5 are free, one page would do
   REQUIRE_FALSE(refused.has_value());
@@ -124,7 +124,7 @@ TEST_CASE("Expandable: the limit counts the segment, not the missing pages") {
 }
 
 TEST_CASE("Expandable: a range for each stream and pool") {
-  Card card(1_GiB);
+  ExpandableOnCard card(1_GiB);
   card.take(2_MiB);
   card.take(2_MiB, StreamId{1});
   card.take(1_B);
@@ -141,7 +141,7 @@ TEST_CASE("Expandable: a range for each stream and pool") {
 TEST_CASE("Expandable: best fit counts what a block could become") {
   // Free: 30 MiB between two blocks, and 25 MiB at the end, which could grow. For 20 MiB the 25
   // come first by size and would be cut; as they could become far more, the 30 are taken.
-  Card card(1_GiB);
+  ExpandableOnCard card(1_GiB);
   const BlockId a = card.take(30_MiB);
   card.take(5_MiB);
   const BlockId c = card.take(25_MiB);

@@ -6,7 +6,7 @@ namespace stowage {
 
 namespace {
 
-constexpr std::int64_t mib = 1 << 20;
+constexpr std::int64_t mebibyte = 1 << 20;
 
 std::int64_t to_256(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -22,11 +22,11 @@ NaiveBfcAllocator::NaiveBfcAllocator(const BfcSettings& settings, Bytes total, B
     : settings_(settings),
       total_(total.count() - in_use.count()),
       limit_(settings.memory_limit.count()),
-      region_size_(to_256(settings.allow_growth ? std::min(limit_, 2 * mib) : limit_)),
+      region_size_(to_256(settings.allow_growth ? std::min(limit_, 2 * mebibyte) : limit_)),
       excess_(settings.fragmentation_fraction > 0
                   ? static_cast<std::int64_t>(settings.fragmentation_fraction *
                                               static_cast<double>(limit_))
-                  : 128 * mib) {}
+                  : 128 * mebibyte) {}
 
 std::int64_t NaiveBfcAllocator::pool() const {
   std::int64_t sum = 0;
@@ -41,7 +41,7 @@ std::int64_t NaiveBfcAllocator::device_free() const {
   for (const Region& region : regions_) {
     std::int64_t size = 0;
     for (const Chunk& chunk : region.chunks) size += chunk.size;
-    free -= (size + 2 * mib - 1) / (2 * mib) * (2 * mib);
+    free -= (size + 2 * mebibyte - 1) / (2 * mebibyte) * (2 * mebibyte);
   }
   return free;
 }
@@ -120,7 +120,7 @@ bool NaiveBfcAllocator::add_region(std::int64_t rounded) {
   bool doubled = false;
   for (; region_size_ < rounded; region_size_ *= 2) doubled = true;
   std::int64_t size = std::min(region_size_, available);
-  while (device_free() < (size + 2 * mib - 1) / (2 * mib) * (2 * mib)) {
+  while (device_free() < (size + 2 * mebibyte - 1) / (2 * mebibyte) * (2 * mebibyte)) {
     const std::int64_t less = to_256(static_cast<std::int64_t>(static_cast<float>(size) * 0.9F));
     size = less < size ? less : size - 256;
     if (size < rounded) return false;

@@ -12,7 +12,7 @@ namespace stowage {
 
 namespace {
 
-std::string figures(const AllocatorStatistics& s) {
+std::string bfc_figures(const AllocatorStatistics& s) {
   return fmt::format(
       "allocated {} {} requested {} {} reserved {} {} split {} {} regions {} {} retries {} ooms {} "
       "device {} {}",
@@ -22,7 +22,7 @@ std::string figures(const AllocatorStatistics& s) {
       s.segments.peak, s.alloc_retries, s.ooms, s.device_allocations, s.device_releases);
 }
 
-Bytes random_size(std::mt19937& random) {
+Bytes random_bfc_size(std::mt19937& random) {
   const auto pick = [&](std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random);
   };
@@ -40,12 +40,12 @@ Bytes random_size(std::mt19937& random) {
   }
 }
 
-struct Outcome {
+struct BfcOutcome {
   std::int64_t ooms = 0, retries = 0;
 };
 
-Outcome race(const BfcSettings& settings, Bytes total, Bytes in_use = {}) {
-  Outcome sum;
+BfcOutcome race_bfc(const BfcSettings& settings, Bytes total, Bytes in_use = {}) {
+  BfcOutcome sum;
   for (std::uint32_t seed = 1; seed <= 4; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
@@ -61,7 +61,7 @@ Outcome race(const BfcSettings& settings, Bytes total, Bytes in_use = {}) {
       // Now and then nearly all is freed, so that whole regions are.
       const bool draining = i % 500 > 400;
       if (live.empty() || pick(0, 99) < (draining ? 1 : 55)) {
-        const Bytes bytes = random_size(random);
+        const Bytes bytes = random_bfc_size(random);
         const auto chunk = allocator.allocate(bytes);
         const int handle = naive.allocate(bytes);
         REQUIRE(chunk.has_value() == (handle >= 0));
@@ -76,7 +76,7 @@ Outcome race(const BfcSettings& settings, Bytes total, Bytes in_use = {}) {
         allocator.reset_peaks();
         naive.reset_peaks();
       }
-      REQUIRE(figures(allocator.statistics()) == figures(naive.statistics()));
+      REQUIRE(bfc_figures(allocator.statistics()) == bfc_figures(naive.statistics()));
     }
     sum.ooms += allocator.statistics().ooms;
     sum.retries += allocator.statistics().alloc_retries;
@@ -87,24 +87,24 @@ Outcome race(const BfcSettings& settings, Bytes total, Bytes in_use = {}) {
 }  // namespace
 
 TEST_CASE("Random traces on BFC: the whole limit at once") {
-  CHECK(race({.memory_limit = 64_GiB}, 80_GiB).ooms == 0);
-  CHECK(race({.memory_limit = 1_GiB}, 2_GiB).ooms > 10);
-  CHECK(race({.memory_limit = 1000000007_B, .fragmentation_fraction = 0.01}, 2_GiB).ooms > 10);
+  CHECK(race_bfc({.memory_limit = 64_GiB}, 80_GiB).ooms == 0);
+  CHECK(race_bfc({.memory_limit = 1_GiB}, 2_GiB).ooms > 10);
+  CHECK(race_bfc({.memory_limit = 1000000007_B, .fragmentation_fraction = 0.01}, 2_GiB).ooms > 10);
 }
 
 TEST_CASE("Random traces on BFC: growth") {
-  CHECK(race({.memory_limit = 64_GiB, .allow_growth = true}, 80_GiB).ooms == 0);
-  const Outcome outcome = race({.memory_limit = 1500_MiB, .allow_growth = true}, 2_GiB);
+  CHECK(race_bfc({.memory_limit = 64_GiB, .allow_growth = true}, 80_GiB).ooms == 0);
+  const BfcOutcome outcome = race_bfc({.memory_limit = 1500_MiB, .allow_growth = true}, 2_GiB);
   CHECK(outcome.ooms > 10);
   CHECK(outcome.retries > 3);
   const BfcSettings without{
       .memory_limit = 1500_MiB, .allow_growth = true, .garbage_collection = false};
-  CHECK(race(without, 2_GiB).retries == 0);
+  CHECK(race_bfc(without, 2_GiB).retries == 0);
 }
 
 TEST_CASE("Random traces on BFC: the driver has less than the limit") {
-  CHECK(race({.memory_limit = 2_GiB}, 2_GiB, 700_MiB).ooms > 10);
-  CHECK(race({.memory_limit = 2_GiB, .allow_growth = true}, 2_GiB, 700_MiB).ooms > 10);
+  CHECK(race_bfc({.memory_limit = 2_GiB}, 2_GiB, 700_MiB).ooms > 10);
+  CHECK(race_bfc({.memory_limit = 2_GiB, .allow_growth = true}, 2_GiB, 700_MiB).ooms > 10);
 }
 
 }  // namespace stowage

@@ -18,7 +18,7 @@ Attributes defaults(const OperatorRow& row) {
   return attributes;
 }
 
-TensorType image(std::int64_t channels, std::int64_t size) {
+TensorType square_image(std::int64_t channels, std::int64_t size) {
   return {{batch_symbol, channels, size, size}, DataType::float32};
 }
 
@@ -29,8 +29,8 @@ Attributes convolution(std::int64_t channels, std::int64_t kernel) {
   return attributes;
 }
 
-std::string refusal(std::string_view op, const Attributes& attributes,
-                    std::vector<TensorType> inputs) {
+std::string catalogue_refusal(std::string_view op, const Attributes& attributes,
+                              std::vector<TensorType> inputs) {
   const auto result = find_operator(op)->infer(attributes, inputs);
   return result ? "" : result.error().message;
 }
@@ -78,7 +78,8 @@ TEST_CASE("broadcasting goes from the last axis, and keeps the batch symbol") {
 }
 
 TEST_CASE("convolution: shape, parameters, flops") {
-  const auto result = find_operator("conv2d")->infer(convolution(64, 3), std::vector{image(3, 32)});
+  const auto result =
+      find_operator("conv2d")->infer(convolution(64, 3), std::vector{square_image(3, 32)});
   REQUIRE(result.has_value());
   CHECK(result->outputs.at(0).shape == Shape{batch_symbol, 64, 30, 30});
   CHECK(result->parameters.at(0).shape == Shape{64, 3, 3, 3});
@@ -87,33 +88,35 @@ TEST_CASE("convolution: shape, parameters, flops") {
 }
 
 TEST_CASE("shape rules refuse with the reason") {
-  CHECK(refusal("conv2d", convolution(64, 7), {image(3, 5)}) ==
+  CHECK(catalogue_refusal("conv2d", convolution(64, 7), {square_image(3, 5)}) ==
         "kernel 7 is larger than the padded input 5");
   Attributes grouped = convolution(64, 3);
   grouped.set("groups", std::int64_t{2});
-  CHECK(refusal("conv2d", grouped, {image(3, 8)}) ==
+  CHECK(catalogue_refusal("conv2d", grouped, {square_image(3, 8)}) ==
         "groups 2 does not divide its 3 input channels");
-  CHECK(refusal("conv2d", convolution(8, 1), {{{batch_symbol, 3}, DataType::float32}}) ==
+  CHECK(catalogue_refusal("conv2d", convolution(8, 1), {{{batch_symbol, 3}, DataType::float32}}) ==
         "wants [batch, channels, height, width], but its input has shape [batch, 3]");
-  CHECK(refusal("add", defaults(*find_operator("add")), {image(3, 8), image(4, 8)}) ==
+  CHECK(catalogue_refusal("add", defaults(*find_operator("add")),
+                          {square_image(3, 8), square_image(4, 8)}) ==
         "the shapes [batch, 3, 8, 8] and [batch, 4, 8, 8] do not go together");
   Attributes shape;
   shape.set("shape", Shape{batch_symbol, 100});
-  CHECK(refusal("reshape", shape, {image(3, 8)}) ==
+  CHECK(catalogue_refusal("reshape", shape, {square_image(3, 8)}) ==
         "[batch, 3, 8, 8] has 192*batch elements, [batch, 100] has 100*batch");
-  CHECK(refusal("cross_entropy", defaults(*find_operator("cross_entropy")),
-                {{{batch_symbol, 10}, DataType::float32}, {{batch_symbol}, DataType::float32}}) ==
+  CHECK(catalogue_refusal(
+            "cross_entropy", defaults(*find_operator("cross_entropy")),
+            {{{batch_symbol, 10}, DataType::float32}, {{batch_symbol}, DataType::float32}}) ==
         "logits [batch, 10] want an int64 target [batch], but it is float32 [batch]");
   Attributes table = defaults(*find_operator("embedding"));
   table.set("count", std::int64_t{10});
   table.set("features", std::int64_t{4});
-  CHECK(refusal("embedding", table, {image(1, 1)}) ==
+  CHECK(catalogue_refusal("embedding", table, {square_image(1, 1)}) ==
         "wants integer indices, but its input is float32");
   Attributes positions = defaults(*find_operator("positions"));
   positions.set("length", std::int64_t{1025});
   CHECK(find_operator("positions")->infer(positions, {}).has_value());
   positions.set("at_most", std::int64_t{1024});
-  CHECK(refusal("positions", positions, {}) ==
+  CHECK(catalogue_refusal("positions", positions, {}) ==
         "a length of 1025 is more than the 1024 positions there are");
 }
 

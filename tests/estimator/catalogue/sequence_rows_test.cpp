@@ -19,8 +19,8 @@ Attributes with(std::string_view op, std::vector<std::pair<std::string_view, Att
 
 TensorType floats(Shape shape) { return {std::move(shape), DataType::float32}; }
 
-std::string refusal(std::string_view op, const Attributes& attributes,
-                    std::vector<TensorType> inputs) {
+std::string sequence_refusal(std::string_view op, const Attributes& attributes,
+                             std::vector<TensorType> inputs) {
   const auto result = find_operator(op)->infer(attributes, inputs);
   return result ? "" : result.error().message;
 }
@@ -32,35 +32,37 @@ const TensorType query = floats({batch_symbol, 8, 16, 64}), key = floats({batch_
 
 TEST_CASE("attention refuses operands that do not go together") {
   const Attributes plain = with(sdpa, {});
-  CHECK(refusal(sdpa, plain, {query, key, key}) == "");
-  CHECK(refusal(sdpa, plain, {query, floats({batch_symbol, 3, 12, 64}), key}) ==
+  CHECK(sequence_refusal(sdpa, plain, {query, key, key}) == "");
+  CHECK(sequence_refusal(sdpa, plain, {query, floats({batch_symbol, 3, 12, 64}), key}) ==
         "the query [batch, 8, 16, 64] and the key [batch, 3, 12, 64] differ in batch or features, "
         "or the key's heads do not divide the query's");
-  CHECK(refusal(sdpa, plain, {query, key, floats({batch_symbol, 2, 13, 64})}) ==
+  CHECK(sequence_refusal(sdpa, plain, {query, key, floats({batch_symbol, 2, 13, 64})}) ==
         "the key [batch, 2, 12, 64] and the value [batch, 2, 13, 64] differ in batch, heads or "
         "length");
-  CHECK(refusal(sdpa, plain, {query, key, key, floats({16, 16})}) ==
+  CHECK(sequence_refusal(sdpa, plain, {query, key, key, floats({16, 16})}) ==
         "the mask [16, 16] does not broadcast to the scores [batch, 8, 16, 12]");
-  CHECK(refusal(sdpa, plain, {query, key, key, {{16, 12}, DataType::int64}}) ==
+  CHECK(sequence_refusal(sdpa, plain, {query, key, key, {{16, 12}, DataType::int64}}) ==
         "the mask is int64, but a boolean one or float32 is wanted");
-  CHECK(refusal(sdpa, with(sdpa, {{"implementation", std::string("flash")}}), {query, key, key}) ==
+  CHECK(sequence_refusal(sdpa, with(sdpa, {{"implementation", std::string("flash")}}),
+                         {query, key, key}) ==
         "flash attention runs in float16 and bfloat16 only, and its inputs are float32");
 }
 
 TEST_CASE("positions refuse what makes no table") {
-  CHECK(refusal("rotary_table",
-                with("rotary_table", {{"length", std::int64_t{4}}, {"features", std::int64_t{5}}}),
-                {}) == "5 features do not make pairs");
-  CHECK(refusal("rotary", with("rotary", {}),
-                {floats({batch_symbol, 4, 6}), floats({4, 4}), floats({4, 4})}) ==
+  CHECK(sequence_refusal(
+            "rotary_table",
+            with("rotary_table", {{"length", std::int64_t{4}}, {"features", std::int64_t{5}}}),
+            {}) == "5 features do not make pairs");
+  CHECK(sequence_refusal("rotary", with("rotary", {}),
+                         {floats({batch_symbol, 4, 6}), floats({4, 4}), floats({4, 4})}) ==
         "an input of [batch, 4, 6] is turned by tables of [4, 6], and this one is float32 [4, 4]");
-  CHECK(refusal("relative_position_buckets",
-                with("relative_position_buckets", {{"heads", std::int64_t{2}},
-                                                   {"queries", std::int64_t{4}},
-                                                   {"keys", std::int64_t{4}},
-                                                   {"max_distance", std::int64_t{8}}}),
-                {}) == "max_distance 8 is within the 8 distances that have a bucket each");
-  CHECK(refusal("parameter", with("parameter", {{"shape", Shape{batch_symbol, 4}}}), {}) ==
+  CHECK(sequence_refusal("relative_position_buckets",
+                         with("relative_position_buckets", {{"heads", std::int64_t{2}},
+                                                            {"queries", std::int64_t{4}},
+                                                            {"keys", std::int64_t{4}},
+                                                            {"max_distance", std::int64_t{8}}}),
+                         {}) == "max_distance 8 is within the 8 distances that have a bucket each");
+  CHECK(sequence_refusal("parameter", with("parameter", {{"shape", Shape{batch_symbol, 4}}}), {}) ==
         "a parameter's shape [batch, 4] may not depend on the batch");
 }
 
@@ -76,13 +78,13 @@ TEST_CASE("recurrent networks: parameters in PyTorch's order, refusals") {
   CHECK(result->parameters[4].name == "weight_hr_l0");
   CHECK(result->parameters[9].name == "weight_hr_l0_reverse");
   CHECK(result->outputs.at(0).shape == Shape{7, batch_symbol, 4});
-  CHECK(refusal("lstm", two, {floats({batch_symbol, 3})}) ==
+  CHECK(sequence_refusal("lstm", two, {floats({batch_symbol, 3})}) ==
         "wants [sequence, batch, features], but its input has shape [batch, 3]");
-  CHECK(refusal("lstm",
-                with("lstm", {{"hidden", std::int64_t{5}}, {"projection", std::int64_t{5}}}),
-                {floats({7, batch_symbol, 3})}) == "projection 5 is not below hidden 5");
-  CHECK(refusal("gru", with("gru", {{"hidden", std::int64_t{5}}}),
-                {floats({7, batch_symbol, 3}), floats({1, batch_symbol, 4})}) ==
+  CHECK(sequence_refusal(
+            "lstm", with("lstm", {{"hidden", std::int64_t{5}}, {"projection", std::int64_t{5}}}),
+            {floats({7, batch_symbol, 3})}) == "projection 5 is not below hidden 5");
+  CHECK(sequence_refusal("gru", with("gru", {{"hidden", std::int64_t{5}}}),
+                         {floats({7, batch_symbol, 3}), floats({1, batch_symbol, 4})}) ==
         "a first state is float32 [1, batch, 5], but it is float32 [1, batch, 4]");
 }
 
@@ -108,9 +110,10 @@ loss:
   CHECK(saved == Affine(0, 32));
   CHECK(temporary == Affine(1024));
   CHECK(graph->gradients.at(2).shape == Shape{8, 4});
-  CHECK(refusal("custom", with("custom", {{"parameter", Shape{batch_symbol, 4}}}), {query}) ==
-        "batch is not a constant dimension");
-  CHECK(refusal("custom", with("custom", {{"shape", Shape{4}}, {"in_place", true}}), {query}) ==
+  CHECK(sequence_refusal("custom", with("custom", {{"parameter", Shape{batch_symbol, 4}}}),
+                         {query}) == "batch is not a constant dimension");
+  CHECK(sequence_refusal("custom", with("custom", {{"shape", Shape{4}}, {"in_place", true}}),
+                         {query}) ==
         "an output of float32 [4] does not take the place of an input of float32 "
         "[batch, 8, 16, 64]");
 }

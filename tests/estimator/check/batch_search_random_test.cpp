@@ -17,7 +17,7 @@ namespace stowage {
 
 namespace {
 
-std::int64_t setting(const char* name, std::int64_t otherwise) {
+std::int64_t number_from_environment(const char* name, std::int64_t otherwise) {
   const char* const text = std::getenv(name);
   return text != nullptr ? std::atoll(text) : otherwise;
 }
@@ -128,8 +128,8 @@ void try_one(const Draw& drawn) {
 }  // namespace
 
 TEST_CASE("the batches that a search names fit, and the one above the largest does not") {
-  const std::int64_t seed = setting("STOWAGE_SEED", 10);
-  const std::int64_t trials = setting("STOWAGE_BATCH_TRIALS", 12);
+  const std::int64_t seed = number_from_environment("STOWAGE_SEED", 10);
+  const std::int64_t trials = number_from_environment("STOWAGE_BATCH_TRIALS", 12);
   Dice dice(static_cast<std::uint64_t>(seed));
   for (std::int64_t i = 0; i < trials; ++i) {
     CAPTURE(seed);

@@ -13,7 +13,7 @@ namespace stowage {
 
 namespace {
 
-SizedStep sized(const std::string& model, const DataParallel& parallel, Precision precision) {
+SizedStep sized_model(const std::string& model, const DataParallel& parallel, Precision precision) {
   LoweringSettings settings{
       .kernels = KernelSet::pytorch, .optimizer = {.name = "adamw"}, .parallel = parallel};
   if (has_master_weights(precision)) settings.optimizer.master_weights = MasterWeights::weights;
@@ -47,11 +47,12 @@ States states(const SizedStep& step) {
 }  // namespace
 
 TEST_CASE("what a GPU keeps of the states is the ZeRO paper's share") {
-  const States whole = states(sized("gpt2", {}, Precision::mixed_bf16));
+  const States whole = states(sized_model("gpt2", {}, Precision::mixed_bf16));
   CHECK(whole.optimizer_state == doctest::Approx(6 * whole.parameters).epsilon(1e-5));
   for (int stage = 0; stage <= 3; ++stage) {
     CAPTURE(stage);
-    const States kept = states(sized("gpt2", {.gpus = 4, .zero = stage}, Precision::mixed_bf16));
+    const States kept =
+        states(sized_model("gpt2", {.gpus = 4, .zero = stage}, Precision::mixed_bf16));
     const auto share = [&](int from) { return stage >= from ? 0.25 : 1.0; };
     const testing::StateBytes a_parameter{whole.parameters, whole.gradients, whole.optimizer_state};
     CHECK(kept.parameters + kept.gradients + kept.optimizer_state ==
@@ -65,13 +66,14 @@ TEST_CASE("what a GPU keeps of the states is the ZeRO paper's share") {
 }
 
 TEST_CASE("one GPU has nobody to share with, nor has an inference buckets") {
-  CHECK(parallel_buffers(*sized("mlp", {.gpus = 1, .zero = 2}, Precision::fp32).graph).empty());
-  CHECK(sized("mlp", {.gpus = 1, .zero = 3}, Precision::fp32).storage_bytes ==
-        sized("mlp", {}, Precision::fp32).storage_bytes);
+  CHECK(
+      parallel_buffers(*sized_model("mlp", {.gpus = 1, .zero = 2}, Precision::fp32).graph).empty());
+  CHECK(sized_model("mlp", {.gpus = 1, .zero = 3}, Precision::fp32).storage_bytes ==
+        sized_model("mlp", {}, Precision::fp32).storage_bytes);
 }
 
 TEST_CASE("DDP keeps the gradients once more") {
-  const SizedStep step = sized("mlp", {.gpus = 2}, Precision::fp32);
+  const SizedStep step = sized_model("mlp", {.gpus = 2}, Precision::fp32);
   const auto buffers = parallel_buffers(*step.graph);
   REQUIRE(buffers.size() == 1);
   CHECK(buffers[0].name == "DDP's gradient buckets");
@@ -81,7 +83,7 @@ TEST_CASE("DDP keeps the gradients once more") {
 TEST_CASE("DeepSpeed's buffers are cut at their defaults") {
   const auto at = [](int stage) {
     return parallel_buffers(
-        *sized("gpt2-xl", {.gpus = 4, .zero = stage}, Precision::mixed_bf16).graph);
+        *sized_model("gpt2-xl", {.gpus = 4, .zero = stage}, Precision::mixed_bf16).graph);
   };
   REQUIRE(at(2).size() == 1);
   CHECK(at(2)[0].bytes == Bytes(2 * zero_reduce_bucket_elements));
@@ -91,7 +93,7 @@ TEST_CASE("DeepSpeed's buffers are cut at their defaults") {
 }
 
 TEST_CASE("a gradient of which a share is kept is whole while it is made") {
-  const SizedStep step = sized("mlp", {.gpus = 4, .zero = 2}, Precision::fp32);
+  const SizedStep step = sized_model("mlp", {.gpus = 4, .zero = 2}, Precision::fp32);
   const StepMemory memory = step_memory(step, {});
   Bytes kept, made;
   for (std::size_t i = 0; i < memory.entries.size(); ++i) {
@@ -103,7 +105,7 @@ TEST_CASE("a gradient of which a share is kept is whole while it is made") {
     (first ? kept : made) += memory.entries[i].exact;
     if (!first) CHECK(memory.uses[i].touches.front() == memory.uses[i].touches.back());
   }
-  CHECK(kept + made == of_class(sized("mlp", {}, Precision::fp32), StorageClass::gradient));
+  CHECK(kept + made == of_class(sized_model("mlp", {}, Precision::fp32), StorageClass::gradient));
   CHECK(made > kept);
 }
 
@@ -111,7 +113,7 @@ TEST_CASE("check says what NCCL takes, and a later stage never takes more") {
   const Card card = generic_card(80_GiB, 8.0);
   Bytes before{std::int64_t{1} << 60};
   for (const int stage : {1, 2}) {
-    const SizedStep step = sized("gpt2", {.gpus = 4, .zero = stage}, Precision::mixed_bf16);
+    const SizedStep step = sized_model("gpt2", {.gpus = 4, .zero = stage}, Precision::mixed_bf16);
     const CheckReport report = check(step, card, {});
     CHECK(report.fits);
     CHECK(report.tensor_bytes() <= before);

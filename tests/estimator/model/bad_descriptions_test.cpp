@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 const fs::path directory = fs::path(STOWAGE_SOURCE_DIR) / "tests" / "bad";
 
-std::string read(const fs::path& path) {
+std::string content_of(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
   REQUIRE(stream);
   return {std::istreambuf_iterator<char>(stream), {}};
@@ -27,7 +27,7 @@ std::string read(const fs::path& path) {
 // What `check` prints about a description, its name being the file's alone.
 std::string complaints_about(const fs::path& path) {
   const auto source =
-      std::make_shared<const SourceText>(SourceText{path.filename().string(), read(path)});
+      std::make_shared<const SourceText>(SourceText{path.filename().string(), content_of(path)});
   const auto model = load_model(source);
   return render(model ? model->warnings : model.error());
 }
@@ -39,15 +39,16 @@ TEST_CASE("each bad description is met with its text") {
   CHECK(names.size() >= 38);
   for (const std::string& name : names) {
     CAPTURE(name);
-    CHECK(complaints_about(directory / (name + ".yaml")) == read(directory / (name + ".txt")));
+    CHECK(complaints_about(directory / (name + ".yaml")) ==
+          content_of(directory / (name + ".txt")));
   }
 }
 
 TEST_CASE("only warnings leave a model") {
   for (const std::string& name : model_names(directory.string())) {
     CAPTURE(name);
-    const auto source =
-        std::make_shared<const SourceText>(SourceText{name, read(directory / (name + ".yaml"))});
+    const auto source = std::make_shared<const SourceText>(
+        SourceText{name, content_of(directory / (name + ".yaml"))});
     CHECK(load_model(source).has_value() == (name == "unused"));
   }
 }

@@ -11,9 +11,9 @@ namespace stowage {
 
 namespace {
 
-constexpr unsigned seed = 20260;
+constexpr unsigned fuzz_seed = 20260;
 
-std::string text_of(const std::string& name) {
+std::string text_of_model(const std::string& name) {
   const auto source = find_model(name, STOWAGE_SOURCE_DIR "/configs/models");
   REQUIRE(source.has_value());
   return source->source->text;
@@ -29,7 +29,7 @@ bool survives(const std::string& text) {
 
 TEST_CASE("every beginning of a description") {
   for (const char* name : {"resnet18", "unet"}) {
-    const std::string text = text_of(name);
+    const std::string text = text_of_model(name);
     for (std::size_t length = 0; length < text.size(); length += 3) {
       CAPTURE(length);
       REQUIRE(survives(text.substr(0, length)));
@@ -38,12 +38,12 @@ TEST_CASE("every beginning of a description") {
 }
 
 TEST_CASE("descriptions with bytes changed, dropped, doubled and swapped") {
-  std::mt19937 random(seed);
-  const std::vector<std::string> texts = {text_of("mnist-cnn"), text_of("resnet18"),
-                                          text_of("gpt2")};
+  std::mt19937 random(fuzz_seed);
+  const std::vector<std::string> texts = {text_of_model("mnist-cnn"), text_of_model("resnet18"),
+                                          text_of_model("gpt2")};
   const std::string bytes = "[]{}:,-&*!#|>'\"%@ \n\t0129abx.+/()~\xc3";
   for (int round = 0; round < 1500; ++round) {
-    CAPTURE(seed);
+    CAPTURE(fuzz_seed);
     CAPTURE(round);
     std::string text = texts[random() % texts.size()];
     for (unsigned edit = 0; edit <= random() % 6; ++edit) {
@@ -69,7 +69,7 @@ TEST_CASE("descriptions with bytes changed, dropped, doubled and swapped") {
 }
 
 TEST_CASE("random bytes, and random words of the language") {
-  std::mt19937 random(seed + 1);
+  std::mt19937 random(fuzz_seed + 1);
   const std::vector<std::string> words = {
       "model: m\n", "inputs: ", "layers:\n", "- ",      "  - ",    "relu",      "conv2d",
       "{",          "}",        "[",         "]",       ": ",      ", ",        "from",
@@ -77,7 +77,7 @@ TEST_CASE("random bytes, and random words of the language") {
       "\n",         "1",        "-1",        "3000000", "index",   "&a ",       "*a",
       "add",        "split",    "tie",       "x",       "loss:\n", "input.1"};
   for (int round = 0; round < 3000; ++round) {
-    CAPTURE(seed);
+    CAPTURE(fuzz_seed);
     CAPTURE(round);
     std::string text =
         round % 4 == 0 ? "model: m\ninputs: {x: {shape: [batch, 8]}}\nlayers:\n" : "";

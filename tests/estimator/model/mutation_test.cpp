@@ -21,7 +21,7 @@ namespace stowage {
 
 namespace {
 
-constexpr unsigned seed = 20261;
+constexpr unsigned mutation_seed = 20261;
 // A search for an arena grows faster than the step that it is for.
 constexpr std::size_t most_arena_nodes = 3000;
 
@@ -146,7 +146,7 @@ TEST_CASE("shipped descriptions with their words changed") {
   const int rounds = wish != nullptr ? std::atoi(wish) : 200;
   const char* const first = std::getenv("STOWAGE_SEED");
   const char* const file = std::getenv("STOWAGE_MUTANT");
-  std::mt19937 random(first != nullptr ? static_cast<unsigned>(std::atoi(first)) : seed);
+  std::mt19937 random(first != nullptr ? static_cast<unsigned>(std::atoi(first)) : mutation_seed);
   const std::string directory = STOWAGE_SOURCE_DIR "/configs/models";
   const std::vector<std::string> names = model_names(directory);
   const std::vector<std::string> others = replacements();

@@ -15,10 +15,10 @@ namespace stowage {
 
 namespace {
 
-const std::string models_directory = STOWAGE_SOURCE_DIR "/configs/models";
+const std::string shipped_models_directory = STOWAGE_SOURCE_DIR "/configs/models";
 
 ModelGraph load_shipped(const std::string& name, const ModelOptions& options = {}) {
-  const auto text = find_model(name, models_directory);
+  const auto text = find_model(name, shipped_models_directory);
   REQUIRE(text.has_value());
   auto model = load_model(text->source, overridden(text->options, options));
   if (!model) FAIL(render(model.error()));
@@ -33,14 +33,14 @@ std::string shape_of(const ModelGraph& model, const std::string& tensor) {
 }
 
 std::ptrdiff_t line_count(const std::string& name) {
-  std::ifstream file(models_directory + "/" + name + ".yaml");
+  std::ifstream file(shipped_models_directory + "/" + name + ".yaml");
   return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
 }
 
 }  // namespace
 
 TEST_CASE("every shipped model loads without a warning") {
-  const std::vector<std::string> names = model_names(models_directory);
+  const std::vector<std::string> names = model_names(shipped_models_directory);
   CHECK(names.size() >= 38);
   for (const std::string& name : names) {
     CAPTURE(name);
@@ -56,7 +56,7 @@ TEST_CASE("every shipped model loads without a warning") {
 }
 
 TEST_CASE("every shipped model is a step of both kernel sets, in training and inference") {
-  for (const std::string& name : model_names(models_directory)) {
+  for (const std::string& name : model_names(shipped_models_directory)) {
     CAPTURE(name);
     const ModelGraph model = load_shipped(name);
     for (const KernelSet kernels : {KernelSet::pytorch, KernelSet::stowage}) {

@@ -22,20 +22,20 @@ std::string description(const std::string& layers) {
          "loss: {mse: {from: [head, y]}}\n";
 }
 
-std::string refusal(const std::string& text, KernelSet kernels = KernelSet::pytorch,
-                    Mode mode = Mode::train) {
+std::string autograd_refusal(const std::string& text, KernelSet kernels = KernelSet::pytorch,
+                             Mode mode = Mode::train) {
   const auto step = lower(testing::described(text), {.kernels = kernels, .mode = mode});
   return step ? "" : render(step.error());
 }
 
-bool refused(const std::string& layers) { return !refusal(description(layers)).empty(); }
+bool refused(const std::string& layers) { return !autograd_refusal(description(layers)).empty(); }
 
 }  // namespace
 
 TEST_CASE("what is kept for backward is not overwritten") {
   const std::string twice =
       description("  - sigmoid: {name: s}\n  - relu: {name: r, in_place: true}\n");
-  CHECK(refusal(twice) ==
+  CHECK(autograd_refusal(twice) ==
         "test.yaml:6:5: error: 'r' may not overwrite what 's' keeps for its backward pass\n"
         "    - relu: {name: r, in_place: true}\n"
         "      ^~~~\n"
@@ -43,8 +43,8 @@ TEST_CASE("what is kept for backward is not overwritten") {
         "test.yaml:5:5: note: 's' is here\n"
         "    - sigmoid: {name: s}\n"
         "      ^~~~~~~\n");
-  CHECK(refusal(twice, KernelSet::stowage).empty());
-  CHECK(refusal(twice, KernelSet::pytorch, Mode::inference).empty());
+  CHECK(autograd_refusal(twice, KernelSet::stowage).empty());
+  CHECK(autograd_refusal(twice, KernelSet::pytorch, Mode::inference).empty());
 }
 
 TEST_CASE("the same in-place operators as PyTorch's autograd are refused") {
@@ -73,7 +73,7 @@ TEST_CASE("a parameter that trains is not overwritten") {
   const std::string text = description(
       "  - parameter: {name: p, shape: [4]}\n  - relu: {name: r, in_place: true}\n"
       "  - add: {from: [stem, r]}\n");
-  CHECK(refusal(text).find("error: 'r' may not overwrite 'p.weight': it is trained\n") !=
+  CHECK(autograd_refusal(text).find("error: 'r' may not overwrite 'p.weight': it is trained\n") !=
         std::string::npos);
 }
 
@@ -85,9 +85,9 @@ TEST_CASE("something must train") {
   const std::string message =
       "error: nothing of the model 'm' is trained: no parameter that may change leads to its "
       "loss\n  use --mode inference\n";
-  CHECK(refusal(text) == message);
-  CHECK(refusal(text, KernelSet::stowage) == message);
-  CHECK(refusal(text, KernelSet::stowage, Mode::inference).empty());
+  CHECK(autograd_refusal(text) == message);
+  CHECK(autograd_refusal(text, KernelSet::stowage) == message);
+  CHECK(autograd_refusal(text, KernelSet::stowage, Mode::inference).empty());
 }
 
 }  // namespace stowage

@@ -13,7 +13,7 @@ using namespace stowage;
 
 namespace {
 
-ConvolutionQuery question(std::int64_t n) {
+ConvolutionQuery question_of_file(std::int64_t n) {
   return {.x = {n, 64, 56, 56},
           .w = {64, 64, 3, 3},
           .y = {n, 64, 56, 56},
@@ -26,7 +26,7 @@ AnswerFile file_of(int answers) {
   AnswerFile file{
       .generation = 7, .circumstances = "a card\nwith two lines", .parts = "1 2 3 /p\n"};
   for (int n = 1; n <= answers; ++n) {
-    file.answers[question_bytes(question(n))] = {
+    file.answers[question_bytes(question_of_file(n))] = {
         .used = static_cast<std::uint32_t>(n),
         .engines = {{"eng0 k2=1", Bytes(n * 1'000'003LL)}, {"eng34", 0_B}, {"", 1_B}},
         .benchmark = {{"eng34", Bytes(n)}, {"eng34", Bytes(n)}}};
@@ -72,13 +72,13 @@ TEST_CASE("what is written is found, and nothing else") {
       CHECK(in_full(view->find(key)) == in_full(answer));
       CHECK(in_full(all.answers.at(key)) == in_full(answer));
     }
-    CHECK(!view->find(question_bytes(question(answers + 1))));
+    CHECK(!view->find(question_bytes(question_of_file(answers + 1))));
     CHECK(!view->find(""));
   }
 }
 
 TEST_CASE("questions that differ anywhere have bytes that differ") {
-  const ConvolutionQuery base = question(300);
+  const ConvolutionQuery base = question_of_file(300);
   std::vector<ConvolutionQuery> others(16, base);
   others[0].direction = ConvolutionCall::Direction::backward_data;
   others[1].type = DataType::float16;
@@ -100,7 +100,7 @@ TEST_CASE("questions that differ anywhere have bytes that differ") {
   for (const ConvolutionQuery& other : others) {
     CHECK(question_bytes(other) != question_bytes(base));
   }
-  CHECK(question_bytes(question(300)) == question_bytes(base));
+  CHECK(question_bytes(question_of_file(300)) == question_bytes(base));
 }
 
 TEST_CASE("a file that was cut or changed anywhere is no file") {
@@ -151,7 +151,7 @@ TEST_CASE("of too many answers those of the latest use are kept") {
   REQUIRE(view);
   CHECK(view->all().answers.size() == 4);
   for (int n = 1; n <= 10; ++n) {
-    CHECK(view->find(question_bytes(question(n))).has_value() == (n > 6));
+    CHECK(view->find(question_bytes(question_of_file(n))).has_value() == (n > 6));
   }
 }
 
@@ -165,5 +165,5 @@ TEST_CASE("a file never outgrows its bound") {
   const auto view = AnswerFileView::open(bytes);
   REQUIRE(view);
   CHECK(view->all().answers.size() == 5);
-  CHECK(view->find(question_bytes(question(20))));
+  CHECK(view->find(question_bytes(question_of_file(20))));
 }

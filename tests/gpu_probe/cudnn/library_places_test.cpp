@@ -15,15 +15,15 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A variable of the environment for as long as this lives.
-class Variable {
+class PlaceVariable {
  public:
-  Variable(const char* name, const std::string& value) : name_(name) {
+  PlaceVariable(const char* name, const std::string& value) : name_(name) {
     if (const char* before = std::getenv(name)) before_ = before;
     setenv(name, value.c_str(), 1);
   }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-  ~Variable() {
+  PlaceVariable(const PlaceVariable&) = delete;
+  PlaceVariable& operator=(const PlaceVariable&) = delete;
+  ~PlaceVariable() {
     if (before_) setenv(name_, before_->c_str(), 1);
     if (!before_) unsetenv(name_);
   }
@@ -63,9 +63,9 @@ TEST_CASE("the active environment's cuDNN goes before the loader's, CUDNN_PATH b
   const std::string by_path = root.file("lib/libcudnn.so.9");
   const std::string by_wheel =
       environment.file("lib/python3.13/site-packages/nvidia/cudnn/lib/libcudnn.so.9");
-  const Variable path("CUDNN_PATH", root.path());
-  const Variable active("VIRTUAL_ENV", environment.path());
-  const Variable conda("CONDA_PREFIX", "");
+  const PlaceVariable path("CUDNN_PATH", root.path());
+  const PlaceVariable active("VIRTUAL_ENV", environment.path());
+  const PlaceVariable conda("CONDA_PREFIX", "");
   const std::vector<std::string> places = cudnn_places();
   REQUIRE(places.size() >= 3);
   CHECK(places[0] == by_path);
@@ -78,8 +78,8 @@ TEST_CASE("the packages of the python3 on PATH come last") {
   prefix.file("bin/python3");
   const std::string wheel =
       prefix.file("lib/python3.12/site-packages/nvidia/cudnn/lib/libcudnn.so.9");
-  const Variable path("PATH", "/nowhere:" + prefix.path() + "/bin");
-  const Variable active("VIRTUAL_ENV", "");
+  const PlaceVariable path("PATH", "/nowhere:" + prefix.path() + "/bin");
+  const PlaceVariable active("VIRTUAL_ENV", "");
   const std::vector<std::string> places = cudnn_places();
   const auto loader = std::ranges::find(places, cudnn_file);
   const auto found = std::ranges::find(places, wheel);

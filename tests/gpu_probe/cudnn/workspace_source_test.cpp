@@ -55,7 +55,7 @@ std::vector<Engine> engines_of(std::initializer_list<std::int64_t> workspaces) {
   return engines;
 }
 
-std::string in_full(const std::vector<Engine>& engines) {
+std::string engines_in_full(const std::vector<Engine>& engines) {
   std::string text;
   for (const Engine& engine : engines) {
     text += engine.name + " " + std::to_string(engine.workspace.count()) + "\n";
@@ -63,7 +63,7 @@ std::string in_full(const std::vector<Engine>& engines) {
   return text;
 }
 
-std::string listed(const std::vector<Engine>& engines) {
+std::string engine_names(const std::vector<Engine>& engines) {
   std::string text;
   for (const Engine& engine : engines) text += engine.name + " ";
   return text;
@@ -194,9 +194,9 @@ TEST_CASE("the same question has the same answer, and a fresh source agrees") {
   if (!cudnn_is_here()) return;
   CudnnWorkspaceSource one(card_named("h200")), two(card_named("h200"));
   const ConvolutionQuery query = convolution(16, 64, 128, 28, 3);
-  const std::string first = listed(one.engines(query).engines);
-  CHECK(first == listed(one.engines(query).engines));
-  CHECK(first == listed(two.engines(query).engines));
+  const std::string first = engine_names(one.engines(query).engines);
+  CHECK(first == engine_names(one.engines(query).engines));
+  CHECK(first == engine_names(two.engines(query).engines));
 }
 
 TEST_CASE("what cuDNN does not serve falls back to the rule, and says why") {
@@ -227,8 +227,8 @@ TEST_CASE("a question that cuDNN refuses makes the origin mixed") {
 }
 
 TEST_CASE("an answer keeps the first, the falling ones, the least and the largest") {
-  CHECK(listed(kept_engines(engines_of({5, 9, 0}))) == "5 9 0 ");
-  CHECK(listed(kept_engines(engines_of({50, 60, 61, 62, 40, 63, 64, 30, 65, 99, 0, 66}))) ==
+  CHECK(engine_names(kept_engines(engines_of({5, 9, 0}))) == "5 9 0 ");
+  CHECK(engine_names(kept_engines(engines_of({50, 60, 61, 62, 40, 63, 64, 30, 65, 99, 0, 66}))) ==
         "50 60 61 62 40 30 99 0 ");
 }
 
@@ -251,9 +251,9 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
     CudnnWorkspaceSource first(card_named("rtx3090"), folder.path());
     for (const ConvolutionQuery& question : questions) {
       if (number++ % stride != 0) continue;
-      fresh.emplace_back(question, in_full(first.engines(question).engines));
+      fresh.emplace_back(question, engines_in_full(first.engines(question).engines));
     }
-    CHECK(in_full(without.engines(fresh[0].first).engines) == fresh[0].second);
+    CHECK(engines_in_full(without.engines(fresh[0].first).engines) == fresh[0].second);
   }
   REQUIRE(folder.names().size() == 1);
   CHECK(fresh.size() >= 100);
@@ -262,17 +262,17 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
       folder.path(), cudnn_circumstances(cudnn_asker(), card_named("rtx3090").cudnn_device_json));
   for (const auto& [question, engines] : fresh) {
     REQUIRE(cache.find(question_bytes(question)));
-    CHECK(in_full(cache.find(question_bytes(question))->engines) == engines);
+    CHECK(engines_in_full(cache.find(question_bytes(question))->engines) == engines);
     const WorkspaceAnswer answer = second.engines(question);
     CHECK(answer.origin == WorkspaceOrigin::cudnn);
-    CHECK(in_full(answer.engines) == engines);
+    CHECK(engines_in_full(answer.engines) == engines);
   }
   CHECK(second.origin() == WorkspaceOrigin::cudnn);
   // Another card's answers are its own.
   CudnnWorkspaceSource other(card_named("h200"), folder.path());
   CudnnWorkspaceSource other_fresh(card_named("h200"));
-  CHECK(in_full(other.engines(fresh[0].first).engines) ==
-        in_full(other_fresh.engines(fresh[0].first).engines));
+  CHECK(engines_in_full(other.engines(fresh[0].first).engines) ==
+        engines_in_full(other_fresh.engines(fresh[0].first).engines));
 }
 
 TEST_SUITE_END();

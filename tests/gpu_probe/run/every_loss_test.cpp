@@ -20,7 +20,7 @@ struct LossModel {
   const char* loss;
 };
 
-std::string description(const LossModel& model) {
+std::string loss_description(const LossModel& model) {
   return std::string("model: ") + model.name + "\ninputs:\n  x: {shape: [batch, 5]}\n  target: {" +
          model.target + "}\nlayers:\n  - linear: {name: stem, from: x, features: 6}\n  - tanh\n" +
          "  - linear: {name: head, features: 4}\n" + model.layers + "loss:\n" + model.loss;
@@ -29,7 +29,7 @@ std::string description(const LossModel& model) {
 const char* const numbers = "shape: [batch, 4]";
 const char* const classes = "shape: [batch], dtype: int64";
 
-const LossModel models[] = {
+const LossModel loss_models[] = {
     {"mse", numbers, "", "  mse: {from: [head, target]}\n"},
     {"l1", numbers, "", "  l1: {from: [head, target]}\n"},
     {"bce", numbers, "  - sigmoid: {name: p}\n", "  bce: {from: [p, target]}\n"},
@@ -49,8 +49,8 @@ const LossModel models[] = {
 }  // namespace
 
 TEST_CASE("every loss's gradients are its slopes") {
-  for (const LossModel& model : models) {
-    const std::string text = description(model);
+  for (const LossModel& model : loss_models) {
+    const std::string text = loss_description(model);
     const StepGraph graph = step_of(text.c_str(), sgd_momentum());
     const auto checks = check_gradients(graph, 6, 3e-3);
     CHECK(checks.size() == 4);
@@ -65,9 +65,9 @@ TEST_CASE("every loss's gradients are its slopes") {
 TEST_CASE("plans drawn from the definition leave the bits of every loss's step") {
   auto backend = open_host_backend();
   REQUIRE(backend.has_value());
-  for (const LossModel& model : models) {
+  for (const LossModel& model : loss_models) {
     INFO(std::string(model.name));
-    const std::string text = description(model);
+    const std::string text = loss_description(model);
     const StepGraph graph = step_of(text.c_str(), adamw(2));
     const auto report = run_plan(random_plan(graph, 4, 5), **backend);
     const std::string refusal = report ? "" : report.error().front().message;

@@ -24,7 +24,7 @@ struct OperatorModel {
 };
 
 // The stem makes x a tensor that needs a gradient; the head makes any result one of three numbers.
-std::string description(const OperatorModel& model) {
+std::string operator_description(const OperatorModel& model) {
   return std::string("model: ") + model.name + "\ninputs:\n  x: {shape: [batch, " + model.input +
          "]}\n  target: {shape: [batch, 3]}\nlayers:\n" +
          "  - linear: {name: stem, from: x, features: 6}\n" + model.layers +
@@ -32,7 +32,7 @@ std::string description(const OperatorModel& model) {
          "loss:\n  mse: {from: [head, target]}\n";
 }
 
-const OperatorModel models[] = {
+const OperatorModel operator_models[] = {
     {"conv2d", "4, 3, 5", "  - conv2d: {channels: 4, kernel: 3, padding: 1, groups: 2}\n"},
     {"conv_transpose2d", "4, 3, 5", "  - conv_transpose2d: {channels: 3, kernel: 2, stride: 2}\n"},
     {"matmul", "4, 5",
@@ -197,9 +197,9 @@ void check_plain(const StepGraph& graph) {
 }  // namespace
 
 TEST_CASE("a step of every operator runs, and its numbers are finite") {
-  for (const OperatorModel& model : models) {
+  for (const OperatorModel& model : operator_models) {
     INFO(std::string(model.name));
-    const std::string text = description(model);
+    const std::string text = operator_description(model);
     const StepGraph graph = step_of(text.c_str(), sgd_momentum());
     check_plain(graph);
     const auto results = run_resident_step(graph, 8);
@@ -229,9 +229,9 @@ TEST_CASE("a step of every operator runs, and its numbers are finite") {
 TEST_CASE("plans drawn from the definition leave the bits of every operator's step") {
   auto backend = open_host_backend();
   REQUIRE(backend.has_value());
-  for (const OperatorModel& model : models) {
+  for (const OperatorModel& model : operator_models) {
     INFO(std::string(model.name));
-    const std::string text = description(model);
+    const std::string text = operator_description(model);
     const StepGraph graph = step_of(text.c_str(), adamw());
     const auto report = run_plan(random_plan(graph, 3, 5), **backend);
     const std::string refusal = report ? "" : report.error().front().message;
@@ -246,8 +246,8 @@ TEST_CASE("plans drawn from the definition leave the bits of every operator's st
 
 TEST_CASE("every operator's gradients are the slopes of its loss") {
   double worst = 0;
-  for (const OperatorModel& model : models) {
-    const std::string text = description(model);
+  for (const OperatorModel& model : operator_models) {
+    const std::string text = operator_description(model);
     const StepGraph graph = step_of(text.c_str(), sgd_momentum());
     const auto checks = check_gradients(graph, 4, 3e-3);
     CHECK(checks.size() >= 4);

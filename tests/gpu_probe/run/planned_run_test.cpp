@@ -18,7 +18,7 @@
 namespace stowage::test {
 namespace {
 
-constexpr std::int64_t batch = 4;
+constexpr std::int64_t planned_batch = 4;
 constexpr double compute_capability = 8.6;
 
 PlanRequest request_for(const char* text, const LoweringSettings& settings, Bytes budget) {
@@ -27,7 +27,7 @@ PlanRequest request_for(const char* text, const LoweringSettings& settings, Byte
   const ModelGraph model = load_model(request.description).value();
   request.document =
       make_document(model, {.lowering = settings}, Runtime::stowage, {}, step_alone).value();
-  request.batch = WholeBatch(batch);
+  request.batch = WholeBatch(planned_batch);
   request.card.name = "a test's card";
   request.card.compute_capability = compute_capability;
   request.host = {.name = "a test's host", .memory = 1_GiB, .pinned_limit = 1_GiB};
@@ -36,7 +36,7 @@ PlanRequest request_for(const char* text, const LoweringSettings& settings, Byte
   return request;
 }
 
-std::string failures(const RunReport& report) {
+std::string failures_of_plan(const RunReport& report) {
   std::string text;
   for (const Check& check : report.checks) {
     if (!check.passed) text += check.name + ": " + check.detail + "\n";
@@ -59,7 +59,7 @@ struct Tally {
 
 void run_all(const char* text, const LoweringSettings& settings, std::vector<int> budgets,
              Tally& tally) {
-  const Plan resident = resident_plan(step_of(text, settings), batch);
+  const Plan resident = resident_plan(step_of(text, settings), planned_batch);
   for (const int percent : budgets) {
     const Bytes budget = round_up(Bytes(resident.totals.arena.count() * percent / 100), 256_B);
     for (const Plan& plan : plans_within(text, settings, budget)) {
@@ -69,7 +69,7 @@ void run_all(const char* text, const LoweringSettings& settings, std::vector<int
       REQUIRE(report.has_value());
       INFO(plan.step.graph->model, " with ", settings.optimizer.name, " at ", percent,
            " percent: ", plan.name);
-      CHECK(failures(*report) == "");
+      CHECK(failures_of_plan(*report) == "");
       CHECK(report->measured.gpu_high_water <= budget);
       ++tally.plans;
       tally.up.copies += report->measured.h2d.copies;

@@ -11,7 +11,7 @@ namespace {
 
 using Random = std::mt19937_64;
 
-std::int64_t below(Random& random, std::int64_t bound) {
+std::int64_t random_below(Random& random, std::int64_t bound) {
   return std::uniform_int_distribution<std::int64_t>(0, bound - 1)(random);
 }
 
@@ -21,16 +21,17 @@ FlowNetwork random_network(Random& random, std::int32_t nodes, int arcs, std::in
   for (std::int32_t v = 0; v < nodes; ++v) {
     network.add_node();
     const auto index = static_cast<std::size_t>(v);
-    if (below(random, 2) == 0) network.from_source[index] = below(random, largest);
-    if (below(random, 2) == 0) network.to_sink[index] = below(random, largest);
-    if (infinite && below(random, 12) == 0) network.from_source[index] = infinite_capacity;
-    if (infinite && below(random, 12) == 0) network.to_sink[index] = infinite_capacity;
+    if (random_below(random, 2) == 0) network.from_source[index] = random_below(random, largest);
+    if (random_below(random, 2) == 0) network.to_sink[index] = random_below(random, largest);
+    if (infinite && random_below(random, 12) == 0) network.from_source[index] = infinite_capacity;
+    if (infinite && random_below(random, 12) == 0) network.to_sink[index] = infinite_capacity;
   }
   for (int a = 0; a < arcs; ++a) {
-    const auto from = static_cast<std::int32_t>(below(random, nodes));
-    const auto to = static_cast<std::int32_t>(below(random, nodes));
-    const bool endless = infinite && below(random, 3) == 0;
-    if (from != to) network.add_arc(from, to, endless ? infinite_capacity : below(random, largest));
+    const auto from = static_cast<std::int32_t>(random_below(random, nodes));
+    const auto to = static_cast<std::int32_t>(random_below(random, nodes));
+    const bool endless = infinite && random_below(random, 3) == 0;
+    if (from != to)
+      network.add_arc(from, to, endless ? infinite_capacity : random_below(random, largest));
   }
   return network;
 }
@@ -111,7 +112,7 @@ TEST_CASE("minimum cut: all algorithms agree with every assignment of small netw
   INFO("seed 20240731");
   int infinite = 0;
   for (int round = 0; round < 3000; ++round) {
-    const auto nodes = static_cast<std::int32_t>(1 + below(random, 9));
+    const auto nodes = static_cast<std::int32_t>(1 + random_below(random, 9));
     const FlowNetwork network = random_network(random, nodes, 20, 12, round % 2 == 0);
     Capacity least = -1;
     for (unsigned mask = 0; mask < (1U << nodes); ++mask) {

@@ -23,7 +23,7 @@ Kernel kernel_named(const std::string& name) {
 }
 
 /// Null `values`: room for a result that PyTorch has not.
-Tensor tensor_of(const json& value) {
+Tensor reference_tensor(const json& value) {
   const auto shape = value["shape"].get<Sizes>();
   const auto type = parse_data_type(value.value("dtype", "float32"));
   REQUIRE(type.has_value());
@@ -62,7 +62,7 @@ void compare(const Tensor& actual, const Tensor& expected, const std::string& wh
 void check_case(const json& entry) {
   const std::string name = entry["name"];
   std::map<std::string, Tensor> tensors;
-  for (const auto& [key, value] : entry["tensors"].items()) tensors[key] = tensor_of(value);
+  for (const auto& [key, value] : entry["tensors"].items()) tensors[key] = reference_tensor(value);
   const std::map<std::string, Tensor> expected = tensors;
   for (const json& call : entry["calls"]) {
     std::vector<Tensor*> reads, writes;

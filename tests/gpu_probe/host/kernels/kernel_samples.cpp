@@ -16,7 +16,7 @@ using I = std::int64_t;
 
 const SampleArgument image = f({2, 4, 4, 4}), small = f({2, 4, 2, 2}), scalar = f({});
 const SampleArgument filter = f({4, 4, 3, 3}), channels = f({4}), matrix = f({2, 4});
-const AttributeList same{{"padding", I{1}}}, pair{{"kernel", I{2}}}, none;
+const AttributeList same{{"padding", I{1}}}, pair{{"kernel", I{2}}}, plain;
 
 std::vector<KernelSample> convolutions() {
   return {{K::convolution_forward, same, {image, filter, channels}, {image}},
@@ -26,10 +26,10 @@ std::vector<KernelSample> convolutions() {
           {K::transposed_convolution_backward_data, same, {image, filter}, {image}},
           {K::transposed_convolution_backward_filter, same, {image, image}, {filter}},
           {K::channel_sum, {{"axis", I{1}}}, {image}, {channels}},
-          {K::linear_forward, none, {matrix, f({3, 4}), f({3})}, {f({2, 3})}},
-          {K::linear_backward_data, none, {f({2, 3}), f({3, 4})}, {matrix}},
-          {K::linear_backward_filter, none, {matrix, f({2, 3})}, {f({3, 4})}},
-          {K::matmul, none, {matrix, f({4, 3})}, {f({2, 3})}}};
+          {K::linear_forward, plain, {matrix, f({3, 4}), f({3})}, {f({2, 3})}},
+          {K::linear_backward_data, plain, {f({2, 3}), f({3, 4})}, {matrix}},
+          {K::linear_backward_filter, plain, {matrix, f({2, 3})}, {f({3, 4})}},
+          {K::matmul, plain, {matrix, f({4, 3})}, {f({2, 3})}}};
 }
 
 std::vector<KernelSample> normalisations() {
@@ -54,24 +54,24 @@ std::vector<KernelSample> normalisations() {
 std::vector<KernelSample> pointwise() {
   const AttributeList tanh{{"function", std::string("tanh")}}, half{{"p", 0.5}};
   const SampleArgument mask = m({2, 4, 4, 4}), features = m({2, 4, 1, 1}), x = matrix;
-  return {{K::relu_forward, none, {x}, {x}},
-          {K::relu_backward, none, {x, x}, {x}},
-          {K::gelu_forward, none, {x}, {x}},
-          {K::gelu_backward, none, {x, x}, {x}},
+  return {{K::relu_forward, plain, {x}, {x}},
+          {K::relu_backward, plain, {x, x}, {x}},
+          {K::gelu_forward, plain, {x}, {x}},
+          {K::gelu_backward, plain, {x, x}, {x}},
           {K::dropout_forward, half, {image}, {image, mask}},
           {K::dropout_backward, half, {image, mask}, {image}},
-          {K::add, none, {x, channels}, {x}},
-          {K::multiply, none, {x, channels}, {x}},
-          {K::sum_to_shape, none, {x}, {channels}},
-          {K::accumulate, none, {x, x}, {x}, {0}},
+          {K::add, plain, {x, channels}, {x}},
+          {K::multiply, plain, {x, channels}, {x}},
+          {K::sum_to_shape, plain, {x}, {channels}},
+          {K::accumulate, plain, {x, x}, {x}, {0}},
           {K::unary_forward, tanh, {x}, {x}},
           {K::unary_backward, tanh, {x, x}, {x}},
-          {K::prelu_forward, none, {x, channels}, {x}},
-          {K::prelu_backward, none, {x, channels, x}, {x, channels}},
-          {K::glu_forward, none, {x}, {f({2, 2})}},
-          {K::glu_backward, none, {x, f({2, 2})}, {x}},
-          {K::subtract, none, {x, channels}, {x}},
-          {K::divide, none, {x, channels}, {x}},
+          {K::prelu_forward, plain, {x, channels}, {x}},
+          {K::prelu_backward, plain, {x, channels, x}, {x, channels}},
+          {K::glu_forward, plain, {x}, {f({2, 2})}},
+          {K::glu_backward, plain, {x, f({2, 2})}, {x}},
+          {K::subtract, plain, {x, channels}, {x}},
+          {K::divide, plain, {x, channels}, {x}},
           {K::scale, {{"factor", 2.0}}, {x}, {x}},
           {K::feature_dropout_forward, half, {image}, {image, features}},
           {K::feature_dropout_backward, half, {image, features}, {image}}};
@@ -82,12 +82,12 @@ std::vector<KernelSample> windows() {
           {K::max_pool_backward, pair, {image, small, small}, {image}},
           {K::avg_pool_forward, pair, {image}, {small}},
           {K::avg_pool_backward, pair, {small}, {image}},
-          {K::adaptive_avg_pool_forward, none, {image}, {small}},
-          {K::adaptive_avg_pool_backward, none, {small}, {image}},
-          {K::adaptive_max_pool_forward, none, {image}, {small, i({2, 4, 2, 2})}},
-          {K::adaptive_max_pool_backward, none, {image, small, small}, {image}},
-          {K::upsample_forward, none, {small}, {image}},
-          {K::upsample_backward, none, {image}, {small}}};
+          {K::adaptive_avg_pool_forward, plain, {image}, {small}},
+          {K::adaptive_avg_pool_backward, plain, {small}, {image}},
+          {K::adaptive_max_pool_forward, plain, {image}, {small, i({2, 4, 2, 2})}},
+          {K::adaptive_max_pool_backward, plain, {image, small, small}, {image}},
+          {K::upsample_forward, plain, {small}, {image}},
+          {K::upsample_backward, plain, {image}, {small}}};
 }
 
 std::vector<KernelSample> layout() {
@@ -95,12 +95,12 @@ std::vector<KernelSample> layout() {
   return {{K::concatenate, {{"axis", I{0}}}, {matrix, matrix}, {f({4, 4})}},
           {K::slice, {{"axis", I{1}}, {"start", I{1}}}, {matrix}, {f({2, 2})}},
           {K::permute, {{"axes", Sizes{1, 0}}}, {matrix}, {f({4, 2})}},
-          {K::copy, none, {matrix}, {matrix}},
-          {K::cast, none, {matrix}, {matrix}},
+          {K::copy, plain, {matrix}, {matrix}},
+          {K::cast, plain, {matrix}, {matrix}},
           {K::fill, {{"value", 2.0}}, {}, {matrix}},
-          {K::iota, none, {}, {matrix}},
-          {K::embedding_forward, none, {i({2}), f({3, 4})}, {matrix}},
-          {K::embedding_backward, none, {i({2}), matrix}, {f({3, 4})}},
+          {K::iota, plain, {}, {matrix}},
+          {K::embedding_forward, plain, {i({2}), f({3, 4})}, {matrix}},
+          {K::embedding_backward, plain, {i({2}), matrix}, {f({3, 4})}},
           {K::reduce, {{"axes", I{1}}, {"operation", std::string("sum")}}, {matrix}, {f({2})}},
           {K::expand, {{"factor", 1.0}}, {channels}, {matrix}},
           {K::pad, wider, {matrix}, {f({2, 7})}},
@@ -113,22 +113,22 @@ std::vector<KernelSample> losses_and_updates() {
   const AttributeList rate{{"learning_rate", 0.1}},
       adam{{"learning_rate", 0.1}, {"beta1", 0.9}, {"beta2", 0.999}, {"epsilon", 1e-8}},
       adagrad{{"optimizer", std::string("adagrad")}, {"learning_rate", 0.1}, {"epsilon", 1e-8}};
-  return {{K::softmax_forward, none, {x}, {x}},
-          {K::softmax_backward, none, {x, x}, {x}},
-          {K::log_softmax_forward, none, {x}, {x}},
-          {K::log_softmax_backward, none, {x, x}, {x}},
-          {K::nll_loss_forward, none, {x, i({2})}, {scalar}},
-          {K::nll_loss_backward, none, {x, i({2})}, {x}},
-          {K::cross_entropy_forward, none, {x, i({2})}, {scalar, f({2})}},
-          {K::cross_entropy_backward, none, {x, i({2}), f({2})}, {x}},
-          {K::mse_forward, none, {x, x}, {scalar}},
-          {K::mse_backward, none, {x, x}, {x}},
-          {K::l1_forward, none, {x, x}, {scalar}},
-          {K::l1_backward, none, {x, x}, {x}},
-          {K::bce_forward, none, {x, x}, {scalar}},
-          {K::bce_backward, none, {x, x}, {x}},
-          {K::kl_div_forward, none, {x, x}, {scalar}},
-          {K::kl_div_backward, none, {x, x}, {x}},
+  return {{K::softmax_forward, plain, {x}, {x}},
+          {K::softmax_backward, plain, {x, x}, {x}},
+          {K::log_softmax_forward, plain, {x}, {x}},
+          {K::log_softmax_backward, plain, {x, x}, {x}},
+          {K::nll_loss_forward, plain, {x, i({2})}, {scalar}},
+          {K::nll_loss_backward, plain, {x, i({2})}, {x}},
+          {K::cross_entropy_forward, plain, {x, i({2})}, {scalar, f({2})}},
+          {K::cross_entropy_backward, plain, {x, i({2}), f({2})}, {x}},
+          {K::mse_forward, plain, {x, x}, {scalar}},
+          {K::mse_backward, plain, {x, x}, {x}},
+          {K::l1_forward, plain, {x, x}, {scalar}},
+          {K::l1_backward, plain, {x, x}, {x}},
+          {K::bce_forward, plain, {x, x}, {scalar}},
+          {K::bce_backward, plain, {x, x}, {x}},
+          {K::kl_div_forward, plain, {x, x}, {scalar}},
+          {K::kl_div_backward, plain, {x, x}, {x}},
           {K::sgd_update, rate, {x, x, x}, {x, x}, {0, 2}},
           {K::adam_update, adam, {x, x, x, x}, {x, x, x}, {0, 2, 3}},
           {K::optimizer_update, adagrad, {x, x, x}, {x, x}, {0, 2}}};
@@ -139,10 +139,10 @@ std::vector<KernelSample> sequences() {
                        w_hh = f({15, 5}), table = f({2, 4}),
                        reserve = bytes(3 * 2 * rnn_reserve_bytes("gru", 1, 1, 5));
   const AttributeList gru{{"cell", std::string("gru")}};
-  return {{K::rotary_forward, none, {x, table, table}, {x}},
-          {K::rotary_backward, none, {x, table, table}, {x}},
-          {K::rotary_table, none, {}, {table, table}},
-          {K::relative_buckets, none, {}, {matrix}},
+  return {{K::rotary_forward, plain, {x, table, table}, {x}},
+          {K::rotary_backward, plain, {x, table, table}, {x}},
+          {K::rotary_table, plain, {}, {table, table}},
+          {K::relative_buckets, plain, {}, {matrix}},
           {K::rnn_forward, gru, {x, h, w_ih, w_hh}, {y, h, reserve}},
           {K::rnn_backward, gru, {x, h, w_ih, w_hh, y, reserve, y}, {x, h, w_ih, w_hh}}};
 }

@@ -8,7 +8,7 @@
 namespace stowage::test {
 namespace {
 
-const Attributes none;
+const Attributes no_attributes;
 
 }  // namespace
 
@@ -39,7 +39,7 @@ TEST_CASE("indices are added, multiplied and repeated, masks are filled and repe
   Tensor a = integer_tensor({2, 1}, {3, -4}), b = integer_tensor({3}, {1, 2, 1LL << 62});
   const auto of_both = [&](Kernel kernel) {
     Tensor y = integer_tensor({2, 3}, std::vector<std::int64_t>(6));
-    run(kernel, none, {&a, &b}, {&y});
+    run(kernel, no_attributes, {&a, &b}, {&y});
     return y.integers;
   };
   using Integers = std::vector<std::int64_t>;
@@ -48,13 +48,13 @@ TEST_CASE("indices are added, multiplied and repeated, masks are filled and repe
   // Past 64 bits they wrap around.
   CHECK(of_both(Kernel::multiply) == Integers{3, 6, -(1LL << 62), -4, -8, 0});
   Tensor repeated = integer_tensor({2, 2}, {0, 0, 0, 0});
-  run(Kernel::expand, none, {&a}, {&repeated});
+  run(Kernel::expand, no_attributes, {&a}, {&repeated});
   CHECK(repeated.integers == Integers{3, 3, -4, -4});
   const Attributes half = attributes_of({{"factor", 0.5}});
   CHECK(refusal(Kernel::expand, half, {&a}, {&repeated}) == "expand: a factor of 0.5 in int64");
   Tensor seen = mask({1, 2}), each = mask({2, 2});
   run(Kernel::fill, attributes_of({{"value", 3.0}}), {}, {&seen});
-  run(Kernel::expand, none, {&seen}, {&each});
+  run(Kernel::expand, no_attributes, {&seen}, {&each});
   CHECK(each.bytes == std::vector<std::uint8_t>{1, 1, 1, 1});
 }
 
@@ -97,8 +97,8 @@ TEST_CASE("a poisoned input shows in the result of relu, dropout, pooling and so
   const auto poisoned = [](const Tensor& y) {
     return std::any_of(y.floats.begin(), y.floats.end(), [](float v) { return std::isnan(v); });
   };
-  CHECK(poisoned(result(Kernel::relu_forward, none, {&x}, x.shape)));
-  CHECK(poisoned(result(Kernel::softmax_forward, none, {&x}, x.shape)));
+  CHECK(poisoned(result(Kernel::relu_forward, no_attributes, {&x}, x.shape)));
+  CHECK(poisoned(result(Kernel::softmax_forward, no_attributes, {&x}, x.shape)));
   const Attributes kernel = attributes_of({{"kernel", std::int64_t{2}}});
   CHECK(poisoned(result(Kernel::max_pool_forward, kernel, {&x}, {1, 1, 1, 1})));
   for (std::int64_t seed = 0; seed < 8; ++seed) {
@@ -114,13 +114,13 @@ TEST_CASE("constants, counts and sums in place") {
   CHECK(result(Kernel::fill, attributes_of({{"value", 2.5}}), {}, {3}).floats ==
         std::vector<float>{2.5, 2.5, 2.5});
   Tensor counted = integer_tensor({2, 3}, std::vector<std::int64_t>(6, -1));
-  run(Kernel::iota, none, {}, {&counted});
+  run(Kernel::iota, no_attributes, {}, {&counted});
   CHECK(counted.integers == std::vector<std::int64_t>{0, 1, 2, 0, 1, 2});
   Tensor a = tensor({3}, {1, 2, 3}), b = tensor({3}, {10, 20, 30});
-  run(Kernel::accumulate, none, {&a, &b}, {&a});
+  run(Kernel::accumulate, no_attributes, {&a, &b}, {&a});
   CHECK(a.floats == std::vector<float>{11, 22, 33});
   Tensor x = tensor({2}, {-1, 2});
-  run(Kernel::relu_forward, none, {&x}, {&x});
+  run(Kernel::relu_forward, no_attributes, {&x}, {&x});
   CHECK(x.floats == std::vector<float>{0, 2});
 }
 
@@ -180,24 +180,25 @@ TEST_CASE("batch normalisation without weight is the one with weight 1 and bias 
 TEST_CASE("calls that do not fit are refused with their shapes") {
   Tensor image = unwritten({1, 3, 8, 8}), weight = unwritten({4, 3, 3, 3});
   Tensor small = unwritten({1, 4, 5, 5}), wrong = unwritten({1, 5, 6, 6});
-  CHECK(refusal(Kernel::convolution_forward, none, {&image, &weight}, {&small}) ==
+  CHECK(refusal(Kernel::convolution_forward, no_attributes, {&image, &weight}, {&small}) ==
         "convolution_forward: input [1, 3, 8, 8] and weight [4, 3, 3, 3] give 6 instead of 5 along "
         "axis 2");
-  CHECK(refusal(Kernel::convolution_forward, none, {&image, &weight}, {&wrong}) ==
+  CHECK(refusal(Kernel::convolution_forward, no_attributes, {&image, &weight}, {&wrong}) ==
         "convolution_forward: input [1, 3, 8, 8], weight [4, 3, 3, 3] and output [1, 5, 6, 6] do "
         "not belong together with 1 groups");
   Tensor a = unwritten({3, 4}), b = unwritten({5, 6}), y = unwritten({3, 6});
-  CHECK(refusal(Kernel::matmul, none, {&a, &b}, {&y}) ==
+  CHECK(refusal(Kernel::matmul, no_attributes, {&a, &b}, {&y}) ==
         "matmul: [3, 4] times [5, 6] does not give [3, 6]");
-  CHECK(refusal(Kernel::add, none, {&a, &b}, {&a}) == "add: [5, 6] does not broadcast to [3, 4]");
+  CHECK(refusal(Kernel::add, no_attributes, {&a, &b}, {&a}) ==
+        "add: [5, 6] does not broadcast to [3, 4]");
   Tensor tokens = integer_tensor({2}, {0, 5}), table = unwritten({5, 6}), rows = unwritten({2, 6});
-  CHECK(refusal(Kernel::embedding_forward, none, {&tokens, &table}, {&rows}) ==
+  CHECK(refusal(Kernel::embedding_forward, no_attributes, {&tokens, &table}, {&rows}) ==
         "embedding_forward: index 5 is not below 5");
-  CHECK(refusal(Kernel::relu_forward, none, {&tokens}, {&tokens}) ==
+  CHECK(refusal(Kernel::relu_forward, no_attributes, {&tokens}, {&tokens}) ==
         "relu_forward: a tensor is int64 where the host kernels take float32");
-  CHECK(refusal(Kernel::batch_norm_forward, none, {&a}, {&a}) ==
+  CHECK(refusal(Kernel::batch_norm_forward, no_attributes, {&a}, {&a}) ==
         "batch_norm_forward: reads 1 tensors, of which it takes 3 to 5");
-  CHECK(refusal(Kernel::fill, none, {}, {&a}) == "fill: attribute 'value' is missing");
+  CHECK(refusal(Kernel::fill, no_attributes, {}, {&a}) == "fill: attribute 'value' is missing");
 }
 
 }  // namespace stowage::test

@@ -9,7 +9,7 @@
 namespace stowage::test {
 namespace {
 
-constexpr double tolerance = 1e-6;
+constexpr double optimizer_tolerance = 1e-6;
 
 Kernel kernel_of(const std::string& optimizer) {
   if (optimizer == "sgd") return Kernel::sgd_update;
@@ -60,12 +60,13 @@ void check_updates(OptimizerCase& c) {
       writes.push_back(&value);
     }
     run(kernel_of(c.op), attributes, reads, writes);
-    CHECK_MESSAGE(distance(p, expected.parameter) <= tolerance, c.name, ", step ", step + 1);
+    CHECK_MESSAGE(distance(p, expected.parameter) <= optimizer_tolerance, c.name, ", step ",
+                  step + 1);
     for (const auto& [name, value] : state) {
       const auto found = std::find_if(expected.state.begin(), expected.state.end(),
                                       [&](const auto& s) { return s.first == name; });
-      CHECK_MESSAGE(distance(value, found->second) <= tolerance, c.name, ", step ", step + 1, ", ",
-                    name);
+      CHECK_MESSAGE(distance(value, found->second) <= optimizer_tolerance, c.name, ", step ",
+                    step + 1, ", ", name);
     }
   }
 }

@@ -4,7 +4,7 @@
 namespace stowage::test {
 namespace {
 
-const Attributes none;
+const Attributes of_no_layer;
 
 }  // namespace
 
@@ -57,9 +57,9 @@ TEST_CASE("layer normalisation agrees with PyTorch") {
 TEST_CASE("activations agree with PyTorch") {
   for (Case& c : cases_of("relu")) {
     Checked checked(c);
-    Tensor y = result(Kernel::relu_forward, none, {&c.inputs[0]}, c.output.shape);
+    Tensor y = result(Kernel::relu_forward, of_no_layer, {&c.inputs[0]}, c.output.shape);
     checked.output(y);
-    checked.input(0, result(Kernel::relu_backward, none, {&y, &c.output_gradient}, y.shape));
+    checked.input(0, result(Kernel::relu_backward, of_no_layer, {&y, &c.output_gradient}, y.shape));
   }
   for (Case& c : cases_of("gelu")) {
     Checked checked(c);
@@ -113,18 +113,18 @@ TEST_CASE("broadcasting sums and products agree with PyTorch") {
   for (Case& c : cases_of("add")) {
     Checked checked(c);
     Tensor& dy = c.output_gradient;
-    checked.output(result(Kernel::add, none, {&c.inputs[0], &c.inputs[1]}, c.output.shape));
-    checked.input(0, result(Kernel::sum_to_shape, none, {&dy}, c.inputs[0].shape));
-    checked.input(1, result(Kernel::sum_to_shape, none, {&dy}, c.inputs[1].shape));
+    checked.output(result(Kernel::add, of_no_layer, {&c.inputs[0], &c.inputs[1]}, c.output.shape));
+    checked.input(0, result(Kernel::sum_to_shape, of_no_layer, {&dy}, c.inputs[0].shape));
+    checked.input(1, result(Kernel::sum_to_shape, of_no_layer, {&dy}, c.inputs[1].shape));
   }
   for (Case& c : cases_of("mul")) {
     Checked checked(c);
     Tensor &a = c.inputs[0], &b = c.inputs[1], &dy = c.output_gradient;
-    checked.output(result(Kernel::multiply, none, {&a, &b}, c.output.shape));
-    Tensor da = result(Kernel::multiply, none, {&dy, &b}, dy.shape);
-    Tensor db = result(Kernel::multiply, none, {&dy, &a}, dy.shape);
-    checked.input(0, result(Kernel::sum_to_shape, none, {&da}, a.shape));
-    checked.input(1, result(Kernel::sum_to_shape, none, {&db}, b.shape));
+    checked.output(result(Kernel::multiply, of_no_layer, {&a, &b}, c.output.shape));
+    Tensor da = result(Kernel::multiply, of_no_layer, {&dy, &b}, dy.shape);
+    Tensor db = result(Kernel::multiply, of_no_layer, {&dy, &a}, dy.shape);
+    checked.input(0, result(Kernel::sum_to_shape, of_no_layer, {&da}, a.shape));
+    checked.input(1, result(Kernel::sum_to_shape, of_no_layer, {&db}, b.shape));
   }
 }
 
@@ -146,8 +146,8 @@ TEST_CASE("layout operators agree with PyTorch") {
   for (const char* op : {"reshape", "flatten"}) {
     for (Case& c : cases_of(op)) {
       Checked checked(c);
-      checked.output(result(Kernel::copy, none, {&c.inputs[0]}, c.output.shape));
-      checked.input(0, result(Kernel::copy, none, {&c.output_gradient}, c.inputs[0].shape));
+      checked.output(result(Kernel::copy, of_no_layer, {&c.inputs[0]}, c.output.shape));
+      checked.input(0, result(Kernel::copy, of_no_layer, {&c.output_gradient}, c.inputs[0].shape));
     }
   }
   for (Case& c : cases_of("transpose")) {

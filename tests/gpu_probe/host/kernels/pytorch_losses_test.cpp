@@ -5,7 +5,7 @@
 namespace stowage::test {
 namespace {
 
-const Attributes none;
+const Attributes of_no_loss;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ TEST_CASE("losses agree with PyTorch") {
   for (Case& c : cases_of("mse")) {
     Checked checked(c);
     Tensor &x = c.inputs[0], &target = c.inputs[1];
-    checked.output(result(Kernel::mse_forward, none, {&x, &target}, {}));
+    checked.output(result(Kernel::mse_forward, of_no_loss, {&x, &target}, {}));
     checked.input(
         0, result(Kernel::mse_backward, attributes_of({{"scale", 1.0}}), {&x, &target}, x.shape));
   }

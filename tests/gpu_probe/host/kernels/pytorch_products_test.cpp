@@ -7,7 +7,7 @@
 namespace stowage::test {
 namespace {
 
-const Attributes none;
+const Attributes of_no_product;
 
 std::vector<Tensor*> with_bias(Case& c) {
   std::vector<Tensor*> reads{&c.inputs[0], c.parameter("weight")};
@@ -57,7 +57,7 @@ TEST_CASE("matrix products agree with PyTorch, broadcast ones included") {
   for (Case& c : cases_of("matmul")) {
     Checked checked(c);
     Tensor &a = c.inputs[0], &b = c.inputs[1], &dy = c.output_gradient;
-    checked.output(result(Kernel::matmul, none, {&a, &b}, c.output.shape));
+    checked.output(result(Kernel::matmul, of_no_product, {&a, &b}, c.output.shape));
     checked.input(0, result(Kernel::matmul, right, {&dy, &b}, a.shape));
     checked.input(1, result(Kernel::matmul, left, {&a, &dy}, b.shape));
   }
@@ -91,7 +91,7 @@ TEST_CASE("attention put together from products and softmax agrees with PyTorch"
     shape.back() = k.shape[k.shape.size() - 2];
     Tensor scores = result(Kernel::matmul, scores_of, {&q, &k}, shape);
     Tensor p = result(Kernel::softmax_forward, causal, {&scores}, shape);
-    checked.output(result(Kernel::matmul, none, {&p, &v}, c.output.shape));
+    checked.output(result(Kernel::matmul, of_no_product, {&p, &v}, c.output.shape));
     Tensor dp = result(Kernel::matmul, transpose_b, {&dy, &v}, shape);
     Tensor ds = result(Kernel::softmax_backward, causal, {&p, &dp}, shape);
     checked.input(0, result(Kernel::matmul, scaled, {&ds, &k}, q.shape));

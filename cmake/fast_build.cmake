@@ -1,9 +1,11 @@
-# The whole from nothing in less processor time, at the price of more at each later change; a missing
-# #include can go unseen, so that the developers' presets compile each source by itself.
+# The whole from nothing in less processor time, at the price of more at each later change. The preset
+# 'user' has both, and so have 'asan' and 'fuzz'; 'release' has neither, since only a source that is
+# compiled by itself shows a missing #include.
 #
-# STOWAGE_FAST_BUILD (the preset 'user'): standard headers and fmt's are compiled once, ahead.
-# STOWAGE_BATCHES (no preset): the sources of a folder are compiled together. It saves as much again,
-# but then no two of them may give one name to two things in their anonymous namespaces.
+# STOWAGE_FAST_BUILD: standard headers and fmt's are compiled once, ahead; what only reads options and
+#   prints is optimised less.
+# STOWAGE_BATCHES: the sources of a folder are compiled together, so that no two of them may give one
+#   name to two things, not even in their anonymous namespaces.
 
 set(stowage_common_headers
     <algorithm> <array> <cassert> <cmath> <cstdint> <functional> <limits> <map> <memory> <numeric>
@@ -23,8 +25,15 @@ function(stowage_fast_build target)
   endif()
 endfunction()
 
+# stowage_optimize_less(TARGET): for code whose compilation takes longer than it ever runs.
+function(stowage_optimize_less target)
+  if(STOWAGE_FAST_BUILD AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
 # stowage_batch_sources(TARGET [EXCEPT REGEX]): the sources of a folder together, in alphabetical
-# order, in batches of about 60 kB; those whose path matches REGEX one by one.
+# order, in batches of at most 90 kB; those whose path matches REGEX one by one.
 function(stowage_batch_sources target)
   if(NOT STOWAGE_BATCHES)
     return()
@@ -43,7 +52,7 @@ function(stowage_batch_sources target)
     cmake_path(GET source PARENT_PATH folder)
     file(SIZE ${source} bytes)
     math(EXPR batch_bytes "${batch_bytes} + ${bytes}")
-    if(NOT folder STREQUAL batch_folder OR batch_bytes GREATER 60000)
+    if(NOT folder STREQUAL batch_folder OR batch_bytes GREATER 90000)
       math(EXPR batch "${batch} + 1")
       set(batch_folder ${folder})
       set(batch_bytes ${bytes})

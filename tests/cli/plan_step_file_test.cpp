@@ -4,26 +4,23 @@
 #include <fstream>
 
 #include "estimator/document/step_document.hpp"
+#include "tests/cli/lowered_step.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/recorded_step.hpp"
 
 namespace stowage {
 
 using testing::file_text;
+using testing::lowered;
 using testing::Outcome;
 using testing::stowage_program;
 using testing::TemporaryFolder;
+using testing::Words;
+using testing::operator+;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-constexpr const char* small_net = R"(model: small
+constexpr const char* four_layers = R"(model: small
 inputs:
   image: {shape: [batch, 8, 16, 16]}
   label: {shape: [batch], dtype: int64}
@@ -39,15 +36,6 @@ layers:
 loss:
   cross_entropy: {from: [fc, label]}
 )";
-
-/// Where `stowage lower` has written the step.
-std::string lowered(const TemporaryFolder& folder, const Words& how) {
-  const std::string path = folder.file("step.json", "");
-  const Outcome outcome = stowage_program(Words{"lower"} + how + Words{"-o", path});
-  INFO(outcome.err);
-  REQUIRE(outcome.exit_code == 0);
-  return path;
-}
 
 /// The same step as if it had been recorded at one batch.
 std::string recorded(const TemporaryFolder& folder, const std::string& step, std::int64_t batch) {
@@ -77,7 +65,7 @@ TEST_CASE("plan answers for a step's file as for its model") {
     Words lowering, planning;
   };
   const TemporaryFolder folder;
-  const std::string net = folder.file("small.yaml", small_net);
+  const std::string net = folder.file("small.yaml", four_layers);
   const std::vector<Case> cases{
       {net, {"--runtime", "stowage"}, {"--batch", "32", "--budget", "3MiB"}},
       {net, {"--runtime", "stowage"}, {"--batch", "32", "--budget", "1MiB"}},
@@ -101,7 +89,7 @@ TEST_CASE("plan answers for a step's file as for its model") {
 
 TEST_CASE("a plan of a step's file is valid, runs on the host and holds no description") {
   const TemporaryFolder folder;
-  const std::string net = folder.file("small.yaml", small_net);
+  const std::string net = folder.file("small.yaml", four_layers);
   const std::string step = lowered(folder, {net, "--runtime", "stowage", "--batch", "16"});
   const std::string plan = folder.file("plan.yaml", "");
   const Outcome planned = stowage_program(
@@ -149,7 +137,7 @@ TEST_CASE("a step that accumulates is planned as one micro-batch, and its user i
 
 TEST_CASE("a step recorded at one batch is answered for that batch, and refused at another") {
   const TemporaryFolder folder;
-  const std::string net = folder.file("small.yaml", small_net);
+  const std::string net = folder.file("small.yaml", four_layers);
   for (const std::string runtime : {"pytorch", "stowage"}) {
     CAPTURE(runtime);
     const std::string step = recorded(folder, lowered(folder, {net, "--runtime", runtime}), 24);
@@ -184,7 +172,7 @@ TEST_CASE("batch --global-batch accumulates a step that was written for one micr
 
 TEST_CASE("check of a step's file that does not fit advises a plan that can be typed") {
   const TemporaryFolder folder;
-  const std::string net = folder.file("small.yaml", small_net);
+  const std::string net = folder.file("small.yaml", four_layers);
   const std::string step = lowered(folder, {net, "--runtime", "stowage"});
   const Outcome outcome =
       stowage_program({"check", step, "--batch", "50000", "--gpu-memory", "2GiB"});

@@ -4,31 +4,19 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/lowered_step.hpp"
 #include "tests/cli/program.hpp"
 
 namespace stowage {
 
+using testing::lowered;
 using testing::Outcome;
 using testing::stowage_program;
 using testing::TemporaryFolder;
+using testing::Words;
+using testing::operator+;
 
 namespace {
-
-using Words = std::vector<std::string>;
-
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-/// Where `stowage lower` has written the step.
-std::string lowered(const TemporaryFolder& folder, const Words& how) {
-  const std::string path = folder.file("step.json", "");
-  const Outcome outcome = stowage_program(Words{"lower"} + how + Words{"-o", path});
-  INFO(outcome.err);
-  REQUIRE(outcome.exit_code == 0);
-  return path;
-}
 
 void check_same(const Words& command, const std::string& model, const std::string& step,
                 const Words& how) {

@@ -1,0 +1,50 @@
+// A step file: read; what is read is written back and read again as the same, sized at a batch that
+// may be extreme, and checked on a small card.
+#include <array>
+
+#include "estimator/check/check.hpp"
+#include "estimator/document/step_document.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
+#include "estimator/workspace/runtime_workspace_source.hpp"
+#include "tests/fuzz/fuzz.hpp"
+
+using namespace stowage;
+
+namespace {
+
+// Bounds on the work for one input, not on what is allowed.
+constexpr std::size_t most_text = std::size_t{64} << 10;
+constexpr std::size_t most_nodes = 2000;
+constexpr std::size_t most_arena_nodes = 400;  // a search for an arena grows faster than its step
+
+constexpr std::array<std::int64_t, 6> batches{
+    1, 3, 64, 50'021, 1'000'000'000, std::int64_t{1} << 62};
+
+void weigh(const StepDocument& document, std::size_t choice) {
+  const bool has_arena = document.runtime == Runtime::stowage;
+  if (document.graph->nodes.size() > (has_arena ? most_arena_nodes : most_nodes)) return;
+  const std::int64_t batch =
+      document.fixed_batch ? *document.batch : batches[choice % batches.size()];
+  const auto rule = rule_workspace_source(8.6);
+  RuntimeWorkspaceSource workspaces(*rule, document.runtime);
+  const auto step = size_step(document.graph, batch, workspaces);
+  if (!step) return fuzz::require_shown(step.error());
+  const CheckReport report = check(*step, generic_card(8_GiB), {.runtime = document.runtime});
+  fuzz::require(report.tensor_bytes() >= Bytes());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size > most_text) return -1;
+  const auto document = read_step(fuzz::source_of(data, size));
+  if (!document) {
+    fuzz::require_shown(document.error());
+    return 0;
+  }
+  const std::string written = write_step(*document);
+  const auto again = read_step(std::make_shared<const SourceText>(SourceText{"written", written}));
+  fuzz::require(again.has_value() && write_step(*again) == written);
+  weigh(*document, fuzz::choice(data, size));
+  return 0;
+}

@@ -131,7 +131,7 @@ const std::vector<CommandSpec>& all_commands() {
                   "is shown with the proven bound on what any plan could reach, and has passed the "
                   "validator. With -o the chosen one is written. Exit code 1: no plan keeps within "
                   "the budget; the operation that breaks it is named.",
-       .positionals = {model_positional},
+       .positionals = {model_or_step_positional},
        .options = {"batch",
                    "gpu",
                    "budget",

@@ -95,12 +95,9 @@ void emit_forward(OperatorLowering& lowering, const TensorView& x,
   reads.insert(reads.end(), parameters.affine.begin(), parameters.affine.end());
   reads.insert(reads.end(), parameters.running.begin(), parameters.running.end());
   if (by_batch) writes.insert(writes.end(), parameters.running.begin(), parameters.running.end());
-  Attributes attributes;  // running statistics are updated once
-  if (lowering.recomputing()) attributes.set("momentum", 0.0);
   lowering.emit(by_batch ? Kernel::batch_norm_forward : Kernel::batch_norm_inference, "forward",
                 reads, std::move(writes),
-                {.attributes = attributes,
-                 .holds = {lowering.input().storage},
+                {.holds = {lowering.input().storage},
                  .flops = element_count(x.shape) * Affine(batch_norm_flops)});
 }
 

@@ -1,16 +1,37 @@
 #include "estimator/rewrite/lower_step.hpp"
 
+#include "estimator/rewrite/checkpoints.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/step/lower.hpp"
 
 namespace stowage {
 
+namespace {
+
+std::vector<CheckpointRegion> checkpoint_regions(const ModelGraph& model) {
+  std::vector<CheckpointRegion> regions;
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    const int region = model.operators[i].region;
+    if (region < 0) continue;
+    const auto at = static_cast<std::size_t>(region);
+    if (at >= regions.size()) regions.resize(at + 1);
+    regions[at].operators.push_back(OperatorId::of(i));
+  }
+  return regions;
+}
+
+}  // namespace
+
 Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& settings) {
   LoweringSettings one = settings;
   one.micro_batches = 1;
-  return lower(model, one).and_then([&](StepGraph&& step) {
-    return with_micro_batches(std::move(step), settings.micro_batches);
-  });
+  return lower(model, one)
+      .and_then([&](StepGraph&& step) {
+        return with_checkpoints(std::move(step), checkpoint_regions(model));
+      })
+      .and_then([&](StepGraph&& step) {
+        return with_micro_batches(std::move(step), settings.micro_batches);
+      });
 }
 
 }  // namespace stowage

@@ -8,7 +8,8 @@
 
 namespace stowage {
 
-/// lower() and with_micro_batches(), with the errors of both.
+/// lower(), with_checkpoints() for the model's checkpointed regions, with_micro_batches(); with the
+/// errors of all.
 [[nodiscard]] Result<StepGraph> lower_step(const ModelGraph& model,
                                            const LoweringSettings& settings);
 

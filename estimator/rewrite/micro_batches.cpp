@@ -33,13 +33,6 @@ bool begins_at_loss(Kernel kernel) {
   }
 }
 
-/// The name without the number that made it unique (unique_names.hpp).
-std::string unnumbered(const std::string& name) {
-  const std::size_t mark = name.find_last_not_of("0123456789");
-  const bool numbered = mark != std::string::npos && mark + 1 < name.size() && name[mark] == '~';
-  return numbered ? name.substr(0, mark) : name;
-}
-
 void let_go(KernelNode& node, StorageId id) {
   const auto held = std::find(node.holds.rbegin(), node.holds.rend(), id);
   if (held != node.holds.rend()) node.holds.erase(std::next(held).base());

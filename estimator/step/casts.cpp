@@ -52,7 +52,7 @@ void StepBuilder::make_casts(OperatorId id) {
   const std::optional<DataType> lower = autocast_type(model_.precision);
   const Operator& op = model_.op(id);
   CastArguments& arguments = cast_arguments_[id.index()];
-  if (!recomputing_) arguments.first = casts_.size();
+  arguments.first = casts_.size();
   const AutocastClass autocast = autocast_class(*op.row, op.attributes);
   for (std::size_t i = lower ? op.parameters.size() : 0; i-- > 0;) {
     const DataType type = model_.parameter(op.parameters[i]).type.type;
@@ -65,7 +65,7 @@ void StepBuilder::make_casts(OperatorId id) {
       cast_input(id, i, formats[i]);
     }
   }
-  if (!recomputing_) arguments.end = casts_.size();
+  arguments.end = casts_.size();
 }
 
 void StepBuilder::cast_input(OperatorId id, std::size_t i, DataType type) {
@@ -93,8 +93,7 @@ void StepBuilder::cast_parameter(OperatorId id, std::size_t i, DataType type) {
   CastCopy& copy = copies[i];
   CastCopy& cached = cached_casts_[parameter.index()];
   if (cached.cast >= 0) {
-    const int node = copy.cast < 0 ? cached.cast : copy.cast;  // recomputation makes no new nodes
-    copy = {node, cached.view};
+    copy = cached;
     return;
   }
   if (copy.cast < 0) {
@@ -121,10 +120,9 @@ TensorView StepBuilder::emit_cast(const TensorView& view, DataType type, const s
   result.offset = 0;
   if (!is_dense(view)) result.strides = contiguous_strides(view.shape);
   Storage storage = copy;
-  storage.name = suffixed(std::move(storage.name));
   storage.bytes = byte_count(result);
   result.storage = add_storage(std::move(storage));
-  add_node({.name = suffixed(node),
+  add_node({.name = node,
             .kernel = Kernel::cast,
             .phase = phase_,
             .op = copy.op,

@@ -29,7 +29,6 @@ void StepBuilder::run_backward(OperatorId op) {
   const auto arrived = [&](TensorId t) { return gradients_[t.index()].present; };
   const bool wanted = is_loss(op) || std::any_of(oper.outputs.begin(), oper.outputs.end(), arrived);
   if (rule != nullptr && wanted && tensor_needs_gradient_[oper.outputs.front().index()]) {
-    recompute_before(op);
     run_backward_rule(op, rule);
   }
   run_casts_backward(op);
@@ -47,7 +46,6 @@ void StepBuilder::run_backward_rule(OperatorId op, LowerRule rule) {
   if (graph_.nodes.size() > first_node) {
     if (!held_by_hand_) hold_until_done(op);
     if (overwritten) leave_overwritten_view(*overwritten, op);
-    release_region(op);
   }
   for (const TensorId output : model_.op(op).outputs) release(gradients_[output.index()]);
   deliver_pending(op);
@@ -125,11 +123,11 @@ void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, Opera
   }
   const std::string name = fmt::format("{}.sum_gradients", model_.op(op).name);
   TensorView sum = ordered_like(layouts_.view(gradient.shape, gradient.type), slot.view);
-  sum.storage = add_storage({.name = suffixed(name),
+  sum.storage = add_storage({.name = name,
                              .storage_class = StorageClass::activation_gradient,
                              .bytes = byte_count(sum),
                              .op = op});
-  add_node({.name = suffixed(name),
+  add_node({.name = name,
             .kernel = Kernel::add,
             .phase = Phase::backward,
             .op = op,
@@ -142,7 +140,7 @@ void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, Opera
 }
 
 void StepBuilder::emit_accumulation(const TensorView& sum, const TensorView& more, OperatorId op) {
-  add_node({.name = suffixed(fmt::format("{}.sum_gradients", model_.op(op).name)),
+  add_node({.name = fmt::format("{}.sum_gradients", model_.op(op).name),
             .kernel = Kernel::accumulate,
             .phase = Phase::backward,
             .op = op,

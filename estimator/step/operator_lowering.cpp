@@ -15,8 +15,6 @@ namespace stowage {
 OperatorLowering::OperatorLowering(StepBuilder& builder, OperatorId op)
     : builder_(builder), id_(op) {}
 
-bool OperatorLowering::recomputing() const { return builder_.recomputing_; }
-
 const Operator& OperatorLowering::op() const { return builder_.model_.op(id_); }
 
 bool OperatorLowering::training() const { return builder_.graph_.settings.mode == Mode::train; }
@@ -74,7 +72,7 @@ const TensorView& OperatorLowering::output(int i) const {
 TensorView OperatorLowering::new_output(int i) {
   const ModelTensor& tensor = builder_.model_.tensor(op().outputs[static_cast<std::size_t>(i)]);
   TensorView made = builder_.layouts_.view(tensor.type.shape, tensor.type.type);
-  made.storage = builder_.add_storage({.name = builder_.suffixed(tensor.name),
+  made.storage = builder_.add_storage({.name = tensor.name,
                                        .storage_class = StorageClass::activation,
                                        .bytes = byte_count(made),
                                        .op = id_});
@@ -93,7 +91,7 @@ TensorView OperatorLowering::new_output_like(const TensorView& like, int i) {
 TensorView OperatorLowering::new_tensor(std::string_view suffix, const Shape& shape, DataType type,
                                         StorageClass storage_class) {
   TensorView view = builder_.layouts_.view(shape, type);
-  view.storage = builder_.add_storage({.name = builder_.suffixed(dotted(op().name, suffix)),
+  view.storage = builder_.add_storage({.name = dotted(op().name, suffix),
                                        .storage_class = storage_class,
                                        .bytes = byte_count(view),
                                        .op = id_});
@@ -101,7 +99,7 @@ TensorView OperatorLowering::new_tensor(std::string_view suffix, const Shape& sh
 }
 
 StorageId OperatorLowering::new_temporary(std::string_view suffix, Affine bytes) {
-  return builder_.add_storage({.name = builder_.suffixed(dotted(op().name, suffix)),
+  return builder_.add_storage({.name = dotted(op().name, suffix),
                                .storage_class = StorageClass::temporary,
                                .bytes = bytes,
                                .op = id_});
@@ -117,7 +115,7 @@ KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix, Kerne
                                    KernelArguments writes, NodeExtras extras) {
   Attributes attributes = op().attributes;
   for (const auto& [name, value] : extras.attributes.entries()) attributes.set(name, value);
-  return builder_.add_node({.name = builder_.suffixed(dotted(op().name, suffix)),
+  return builder_.add_node({.name = dotted(op().name, suffix),
                             .kernel = kernel,
                             .phase = builder_.phase_,
                             .op = id_,
@@ -171,7 +169,7 @@ TensorView OperatorLowering::cast(const TensorView& view, DataType type, std::st
 }
 
 void OperatorLowering::save(std::string_view role, const TensorView& view) {
-  if (!needs_gradient() || builder_.forgets(id_)) return;
+  if (!needs_gradient()) return;
   builder_.saved_[id_.index()].push_back({std::string(role), view});
   builder_.read_again_[view.storage.index()] = true;
 }
@@ -213,7 +211,7 @@ TensorView OperatorLowering::new_parameter_gradient(int i) {
   if (type != parameter.type.type) name = dotted(name, to_string(type));
   const bool persists = builder_.graph_.settings.step.zero_grad == ZeroGrad::to_zero;
   if (persists && type == parameter.type.type) name += ".incoming";
-  view.storage = builder_.add_storage({.name = builder_.suffixed(std::move(name)),
+  view.storage = builder_.add_storage({.name = std::move(name),
                                        .storage_class = StorageClass::gradient,
                                        .bytes = byte_count(view),
                                        .op = id_,

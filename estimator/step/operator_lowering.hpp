@@ -57,8 +57,7 @@ class OperatorLowering {
 
   [[nodiscard]] const Operator& op() const;
   [[nodiscard]] const Attributes& attributes() const { return op().attributes; }
-  [[nodiscard]] bool training() const;     ///< mode is train
-  [[nodiscard]] bool recomputing() const;  ///< a checkpointed region's forward runs again
+  [[nodiscard]] bool training() const;  ///< mode is train
   /// Of the card whose kernels PyTorch chooses.
   [[nodiscard]] double compute_capability() const;
 

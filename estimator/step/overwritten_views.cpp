@@ -36,7 +36,7 @@ std::optional<StepBuilder::OverwrittenView> StepBuilder::enter_overwritten_view(
     to.strides = std::move(strides);
     to.offset = 0;
     to.is_view = false;
-    const std::string name = suffixed(fmt::format("{}.{}", oper.name, suffix));
+    const std::string name = fmt::format("{}.{}", oper.name, suffix);
     to.storage = add_storage({.name = name,
                               .storage_class = StorageClass::activation_gradient,
                               .bytes = byte_count(to),
@@ -57,7 +57,7 @@ std::optional<StepBuilder::OverwrittenView> StepBuilder::enter_overwritten_view(
 void StepBuilder::leave_overwritten_view(const OverwrittenView& overwritten, OperatorId op) {
   for (Pending& given : pending_) {
     if (given.to.tensor != overwritten.input) continue;
-    const std::string name = suffixed(fmt::format("{}.grad_base.filled", model_.op(op).name));
+    const std::string name = fmt::format("{}.grad_base.filled", model_.op(op).name);
     KernelNode& node = emit_copy(given.gradient, overwritten.base_gradient, name, op);
     node.holds.push_back(overwritten.incoming);
     for (const Saved& saved : saved_[op.index()]) node.holds.push_back(saved.view.storage);

@@ -50,7 +50,6 @@ StepGraph StepBuilder::build() && {
   find_what_needs_gradients();
   find_what_only_losses_read();
   find_first_users();
-  find_regions();
   run_forward_and_backward();
   graph_.micro_batch.end_storage = StorageId::of(graph_.storages.size());
   graph_.micro_batch.first_node = NodeId::of(0);
@@ -145,7 +144,7 @@ void StepBuilder::make_inputs() {
     TensorView view = read_by_losses_alone_[id.index()]
                           ? layouts_.view(tensor.type.shape, tensor.type.type)
                           : handed_over(tensor.type);
-    view.storage = add_storage({.name = suffixed(tensor.name),
+    view.storage = add_storage({.name = tensor.name,
                                 .storage_class = StorageClass::input,
                                 .persistence = Persistence::from_host,
                                 .bytes = byte_count(view)});
@@ -178,7 +177,7 @@ void StepBuilder::augment() {
   if (first == model_.inputs.end()) return;
   for (int i = 0; i < graph_.settings.step.augment; ++i) {
     TensorView copy = values_[first->index()];
-    const std::string name = suffixed(fmt::format("{}.augmented{}", model_.tensor(*first).name, i));
+    const std::string name = fmt::format("{}.augmented{}", model_.tensor(*first).name, i);
     copy.storage = add_storage({.name = name,
                                 .storage_class = StorageClass::augmented_input,
                                 .bytes = byte_count(copy),
@@ -223,10 +222,22 @@ void StepBuilder::run_forward_and_backward() {
 
 void StepBuilder::run_forward(OperatorId op) {
   phase_ = is_loss(op) ? Phase::loss : Phase::forward;
-  keep_what_enters(op);
+  keep_what_enters_region(op);
   make_casts(op);
   run_forward_rule(op);
   hold_what_was_cast(op);
+}
+
+// What enters a checkpointed region must outlast its forward pass (rewrite/checkpoints.hpp), so
+// that nothing may work in its place.
+void StepBuilder::keep_what_enters_region(OperatorId op) {
+  const int region = model_.op(op).region;
+  if (region < 0 || graph_.settings.mode != Mode::train) return;
+  for (const TensorId input : model_.op(op).inputs) {
+    const OperatorId producer = model_.tensor(input).producer;
+    if (producer.valid() && model_.op(producer).region == region) continue;
+    read_again_[values_[input.index()].storage.index()] = true;
+  }
 }
 
 void StepBuilder::run_forward_rule(OperatorId op) {
@@ -250,12 +261,6 @@ void StepBuilder::record_saved() {
       graph_.saved.push_back({OperatorId::of(i), saved.view.storage, saved.role});
     }
   }
-  for (const Region& region : regions_) {
-    if (!region.first_saver.valid()) continue;
-    for (const StorageId entering : region.entering) {
-      graph_.saved.push_back({region.first_saver, entering, "region input"});
-    }
-  }
 }
 
 // Names are made unique when all are there.
@@ -271,11 +276,6 @@ KernelNode& StepBuilder::add_node(KernelNode node) {
   node_names_.push_back(name_hash(node.name));
   graph_.nodes.push_back(std::move(node));
   return graph_.nodes.back();
-}
-
-std::string StepBuilder::suffixed(std::string name) const {
-  if (recomputing_) name += ".recomputed";
-  return name;
 }
 
 }  // namespace stowage

@@ -7,7 +7,7 @@
 //
 // Parts: step_builder.cpp (forward, storages, names), gradients.cpp (backward rules and the sums of
 // gradients), overwritten_views.cpp, parameter_gradients.cpp (.grad), casts.cpp
-// (autocast), recomputation.cpp (checkpointed regions), script_variables.cpp.
+// (autocast), script_variables.cpp.
 #pragma once
 
 #include <cstddef>
@@ -77,15 +77,6 @@ class StepBuilder {
     StorageId incoming;        // the gradient that arrived
     TensorView base_gradient;  // of what it is a view of
   };
-  /// A checkpointed region: of its forward only what enters it is kept; before its backward its
-  /// forward runs again.
-  struct Region {
-    std::vector<OperatorId> operators;   // in forward's order
-    OperatorId first_saver, last_saver;  // of those that save something for backward
-    std::vector<StorageId> entering;     // what it reads of the others' results and of the inputs
-    bool recomputed = false;
-  };
-
   /// What the usual script has in variables while it runs a step.
   struct ScriptVariables {
     std::vector<StorageId> inputs;  // and the augmented copies
@@ -101,6 +92,7 @@ class StepBuilder {
   void make_inputs();
   void augment();
   void run_forward(OperatorId op);
+  void keep_what_enters_region(OperatorId op);
   void run_forward_rule(OperatorId op);
   void record_saved();
   void find_what_only_losses_read();
@@ -113,10 +105,9 @@ class StepBuilder {
 
   // Storages and nodes.
   [[nodiscard]] TensorView handed_over(const TensorType& type);
-  [[nodiscard]] bool making_gradients() const { return phase_ == Phase::backward && !recomputing_; }
+  [[nodiscard]] bool making_gradients() const { return phase_ == Phase::backward; }
   StorageId add_storage(Storage storage);
   KernelNode& add_node(KernelNode node);
-  [[nodiscard]] std::string suffixed(std::string name) const;
 
   // Backward.
   void find_what_needs_gradients();
@@ -159,15 +150,6 @@ class StepBuilder {
   void leave_autocast();
   void run_casts_backward(OperatorId op);
 
-  // Checkpointed regions.
-  void find_regions();
-  [[nodiscard]] Region* region_of(OperatorId op);
-  void keep_what_enters(OperatorId op);
-  [[nodiscard]] bool forgets(OperatorId op);
-  void recompute_before(OperatorId op);
-  void run_until_saved(OperatorId op);
-  void release_region(OperatorId op);
-
   const ModelGraph& model_;
   StepGraph graph_;
   Phase phase_ = Phase::forward;
@@ -186,9 +168,6 @@ class StepBuilder {
   std::vector<Cast> casts_;                    // in the order made
   std::vector<CastArguments> cast_arguments_;  // by OperatorId; empty: none is converted
   std::vector<CastCopy> cached_casts_;         // by ParameterId: autocast's cache of weights
-  std::vector<Region> regions_;                // by Operator::region
-  std::vector<bool> saves_;                    // by OperatorId in a region: has saved, and forgot
-  bool recomputing_ = false;                   // the forward rules that run are a region's, again
   std::vector<StorageId> copied_within_;       // arguments that the forward rule's kernels copy
   bool held_by_hand_ = false;                  // by the backward rule that is running
   std::vector<Pending> pending_;               // given by the backward rule that is running

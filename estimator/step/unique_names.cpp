@@ -36,4 +36,10 @@ void number_repeated(const std::vector<std::string*>& names,
   }
 }
 
+std::string unnumbered(const std::string& name) {
+  const std::size_t mark = name.find_last_not_of("0123456789");
+  const bool numbered = mark != std::string::npos && mark + 1 < name.size() && name[mark] == '~';
+  return numbered ? name.substr(0, mark) : name;
+}
+
 }  // namespace stowage

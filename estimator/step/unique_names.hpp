@@ -20,6 +20,9 @@ namespace stowage {
 void number_repeated(const std::vector<std::string*>& names,
                      const std::vector<std::size_t>& hashes);
 
+/// The name without the number that made it unique.
+[[nodiscard]] std::string unnumbered(const std::string& name);
+
 [[nodiscard]] inline std::size_t name_hash(std::string_view name) {
   return std::hash<std::string_view>()(name);
 }

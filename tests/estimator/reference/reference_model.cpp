@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "estimator/model/load_model.hpp"
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 
 namespace stowage::reference {
 
@@ -153,7 +153,7 @@ ModelGraph our_model(const std::string& name, const ModelOptions& options) {
 
 SizedStep our_step(const ModelGraph& model, const ReferenceModel& reference,
                    const OptimizerSettings& optimizer) {
-  auto graph = lower(model, {.kernels = KernelSet::pytorch, .optimizer = optimizer});
+  auto graph = lower_step(model, {.kernels = KernelSet::pytorch, .optimizer = optimizer});
   if (!graph) throw std::runtime_error(render(graph.error()));
   auto sized = size_storages(std::make_shared<const StepGraph>(*std::move(graph)), reference.batch);
   if (!sized) throw std::runtime_error(render(sized.error()));

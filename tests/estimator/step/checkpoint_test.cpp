@@ -1,4 +1,4 @@
-// Checkpointed regions: what is kept, what runs again, and where it stops.
+// A description's checkpointed regions: what is kept, what runs again, and where it stops.
 #include <doctest/doctest.h>
 
 #include <algorithm>

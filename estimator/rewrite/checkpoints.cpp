@@ -1,0 +1,386 @@
+#include "estimator/rewrite/checkpoints.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "estimator/base/kernel_set.hpp"
+#include "estimator/step/unique_names.hpp"
+
+namespace stowage {
+
+namespace {
+
+/// Of one region, in the ids of the step that keeps all.
+struct Region {
+  std::set<OperatorId> operators;
+  OperatorId first_saver, last_saver;   // of those that save something for backward
+  std::vector<std::size_t> again;       // the nodes that run again, in their order
+  std::vector<StorageId> entering;      // what those read that is made elsewhere
+  std::map<StorageId, StorageId> copy;  // by a storage of the forward pass: that of the second run
+  std::size_t before = 0;               // the backward node before which they run
+};
+
+bool has(const std::vector<StorageId>& all, StorageId id) {
+  return std::find(all.begin(), all.end(), id) != all.end();
+}
+
+class Checkpointing {
+ public:
+  explicit Checkpointing(StepGraph step)
+      : step_(std::move(step)),
+        frees_by_reference_(step_.settings.kernels == KernelSet::pytorch),
+        end_storage_(step_.micro_batch.end_storage.index()) {}
+
+  void add(const CheckpointRegion& asked);
+  StepGraph run() &&;
+
+ private:
+  [[nodiscard]] bool is_persistent(StorageId id) const {
+    return step_.storage(id).persistence == Persistence::persistent;
+  }
+  [[nodiscard]] bool saves(OperatorId op, StorageId id) const;
+  void find_what_runs_again(Region& region);
+  void stop_at_last_saved(Region& region) const;
+  void find_what_enters(Region& region) const;
+  [[nodiscard]] std::optional<std::size_t> first_backward(const Region& region) const;
+  void make_copies(Region& region);
+  [[nodiscard]] KernelNode run_again(const Region& region, std::size_t node) const;
+  [[nodiscard]] std::vector<KernelNode> second_run(const Region& region) const;
+  void read_copies();
+  void hold_what_enters();
+  void forget_saved();
+  void put_together();
+  void move_storages();
+  void move_nodes(const std::vector<NodeId>& place);
+
+  StepGraph step_;
+  bool frees_by_reference_;
+  std::size_t end_storage_;
+  std::vector<Region> regions_;
+  std::vector<Storage> copies_;  // to follow end_storage_
+};
+
+bool Checkpointing::saves(OperatorId op, StorageId id) const {
+  return std::any_of(step_.saved.begin(), step_.saved.end(), [&](const SavedTensor& saved) {
+    return saved.op == op && saved.storage == id;
+  });
+}
+
+// The weights that autocast converted are converted again, each for the first that reads it.
+void Checkpointing::find_what_runs_again(Region& region) {
+  std::set<StorageId> made;
+  std::map<StorageId, std::size_t> conversions;  // of weights, by the converted copy
+  for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
+    const KernelNode& node = step_.nodes[n];
+    if (node.phase == Phase::backward || node.phase == Phase::update) continue;
+    if (node.kernel == Kernel::cast &&
+        step_.storage(node.writes.front().storage).storage_class == StorageClass::parameter_copy) {
+      conversions[node.writes.front().storage] = n;
+    }
+    if (!region.operators.contains(node.op) || node.op > region.last_saver) continue;
+    for (const TensorView& read : node.reads) {
+      const auto conversion = conversions.find(read.storage);
+      if (conversion == conversions.end() || made.contains(read.storage)) continue;
+      region.again.push_back(conversion->second);
+      made.insert(read.storage);
+    }
+    region.again.push_back(n);
+    for (const TensorView& written : node.writes) made.insert(written.storage);
+  }
+}
+
+void Checkpointing::stop_at_last_saved(Region& region) const {
+  while (!region.again.empty()) {
+    const KernelNode& last = step_.nodes[region.again.back()];
+    if (last.op != region.last_saver || last.kernel == Kernel::cast) return;
+    const bool makes_saved = std::any_of(
+        last.writes.begin(), last.writes.end(),
+        [&](const TensorView& written) { return saves(region.last_saver, written.storage); });
+    if (makes_saved) return;
+    region.again.pop_back();
+  }
+}
+
+// Also what only those read that do not run again: PyTorch keeps a region's arguments.
+void Checkpointing::find_what_enters(Region& region) const {
+  std::set<StorageId> made;
+  for (const KernelNode& node : step_.nodes) {
+    if (node.phase == Phase::backward || node.phase == Phase::update) continue;
+    if (!region.operators.contains(node.op)) continue;
+    for (const TensorView& read : node.reads) {
+      const Storage& storage = step_.storage(read.storage);
+      const bool is_weight = storage.parameter.valid() || is_persistent(read.storage);
+      if (is_weight || made.contains(read.storage) || has(region.entering, read.storage)) continue;
+      region.entering.push_back(read.storage);
+    }
+    for (const TensorView& written : node.writes) made.insert(written.storage);
+  }
+}
+
+std::optional<std::size_t> Checkpointing::first_backward(const Region& region) const {
+  for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
+    const KernelNode& node = step_.nodes[n];
+    if (node.phase != Phase::backward || !node.op.valid()) continue;
+    if (node.op <= region.last_saver) return n;
+  }
+  return std::nullopt;
+}
+
+void Checkpointing::add(const CheckpointRegion& asked) {
+  Region region;
+  region.operators.insert(asked.operators.begin(), asked.operators.end());
+  for (const SavedTensor& saved : step_.saved) {
+    if (!region.operators.contains(saved.op)) continue;
+    if (!region.first_saver.valid() || saved.op < region.first_saver) region.first_saver = saved.op;
+    if (!region.last_saver.valid() || region.last_saver < saved.op) region.last_saver = saved.op;
+  }
+  if (!region.first_saver.valid()) return;
+  const auto before = first_backward(region);
+  if (!before) return;
+  region.before = *before;
+  find_what_runs_again(region);
+  stop_at_last_saved(region);
+  find_what_enters(region);
+  regions_.push_back(std::move(region));
+}
+
+void Checkpointing::make_copies(Region& region) {
+  const auto copy = [&](StorageId id) {
+    if (is_persistent(id) || has(region.entering, id) || region.copy.contains(id)) return;
+    Storage storage = step_.storage(id);
+    storage.name = unnumbered(storage.name) + ".recomputed";
+    storage.held_to_end = false;
+    storage.replaced_after = {};
+    region.copy[id] = StorageId::of(end_storage_ + copies_.size());
+    copies_.push_back(std::move(storage));
+  };
+  for (const std::size_t n : region.again) {
+    const KernelNode& node = step_.nodes[n];
+    for (const TensorView& written : node.writes) copy(written.storage);
+    for (const StorageId temporary : node.temporaries) copy(temporary);
+  }
+}
+
+void replace(StorageId& id, const std::map<StorageId, StorageId>& copy) {
+  if (const auto found = copy.find(id); found != copy.end()) id = found->second;
+}
+
+void replace(KernelNode& node, const std::map<StorageId, StorageId>& copy) {
+  for (TensorView& view : node.reads) replace(view.storage, copy);
+  for (TensorView& view : node.writes) replace(view.storage, copy);
+  for (StorageId& id : node.temporaries) replace(id, copy);
+  for (StorageId& id : node.holds) replace(id, copy);
+}
+
+KernelNode Checkpointing::run_again(const Region& region, std::size_t n) const {
+  KernelNode node = step_.nodes[n];
+  node.name = unnumbered(node.name) + ".recomputed";
+  node.phase = Phase::backward;
+  if (node.kernel == Kernel::batch_norm_forward || node.kernel == Kernel::batch_norm_inference) {
+    node.attributes.set("momentum", 0.0);
+  }
+  replace(node, region.copy);
+  return node;
+}
+
+// Whoever calls an operator holds the arguments that autocast converted, the first time; the cache
+// of converted weights is let go when all have run.
+std::vector<KernelNode> Checkpointing::second_run(const Region& region) const {
+  std::vector<KernelNode> nodes;
+  nodes.reserve(region.again.size());
+  std::set<StorageId> converted;
+  std::vector<StorageId> cache;
+  OperatorId op;
+  for (const std::size_t n : region.again) {
+    const KernelNode& source = step_.nodes[n];
+    KernelNode node = run_again(region, n);
+    if (source.op != op) converted.clear();
+    op = source.op;
+    if (source.kernel == Kernel::cast) converted.insert(source.reads.front().storage);
+    std::erase_if(node.holds, [&](StorageId id) {
+      return source.kernel != Kernel::cast && converted.contains(id);
+    });
+    if (source.kernel == Kernel::cast) {
+      const Storage& made = step_.storage(source.writes.front().storage);
+      const bool cached = made.storage_class == StorageClass::parameter_copy &&
+                          step_.gradients[made.parameter.index()].storage.valid();
+      if (cached) cache.push_back(node.writes.front().storage);
+    }
+    nodes.push_back(std::move(node));
+  }
+  if (frees_by_reference_ && !nodes.empty() && !cache.empty()) {
+    std::vector<StorageId>& holds = nodes.back().holds;
+    holds.insert(holds.end(), cache.begin(), cache.end());
+    std::sort(holds.begin(), holds.end());
+  }
+  return nodes;
+}
+
+void Checkpointing::read_copies() {
+  for (KernelNode& node : step_.nodes) {
+    if (node.phase != Phase::backward) continue;
+    for (const Region& region : regions_) {
+      if (region.operators.contains(node.op)) replace(node, region.copy);
+    }
+  }
+}
+
+// Autograd's node of the first that saves lets go of what enters when it is done: with what it
+// saved itself. Precondition: what backward reads is as it was.
+void Checkpointing::hold_what_enters() {
+  if (!frees_by_reference_) return;
+  for (const Region& region : regions_) {
+    KernelNode* last = nullptr;
+    bool holds_saved = false;
+    for (KernelNode& node : step_.nodes) {
+      if (node.phase != Phase::backward || node.op != region.first_saver) continue;
+      const bool holds = std::any_of(node.holds.begin(), node.holds.end(),
+                                     [&](StorageId id) { return saves(region.first_saver, id); });
+      if (holds_saved && !holds) continue;
+      holds_saved = holds;
+      last = &node;
+    }
+    if (last == nullptr) continue;
+    last->holds.insert(last->holds.end(), region.entering.begin(), region.entering.end());
+  }
+}
+
+void Checkpointing::forget_saved() {
+  std::erase_if(step_.saved, [&](const SavedTensor& saved) {
+    return std::any_of(regions_.begin(), regions_.end(),
+                       [&](const Region& region) { return region.operators.contains(saved.op); });
+  });
+  for (const Region& region : regions_) {
+    for (const StorageId entering : region.entering) {
+      step_.saved.push_back({region.first_saver, entering, "region input"});
+    }
+  }
+}
+
+// The copies follow the micro-batch's storages; what followed those moves up.
+void Checkpointing::move_storages() {
+  const auto moved = [&](StorageId& id) {
+    if (id.valid() && id.index() >= end_storage_) id = StorageId::of(id.index() + copies_.size());
+  };
+  for (KernelNode& node : step_.nodes) {
+    for (TensorView& view : node.reads) moved(view.storage);
+    for (TensorView& view : node.writes) moved(view.storage);
+    for (StorageId& id : node.temporaries) moved(id);
+    for (StorageId& id : node.holds) moved(id);
+  }
+  for (SavedTensor& saved : step_.saved) moved(saved.storage);
+  for (auto* views : {&step_.inputs, &step_.losses, &step_.gradients}) {
+    for (TensorView& view : *views) moved(view.storage);
+  }
+  moved(step_.output.storage);
+  MicroBatch& part = step_.micro_batch;
+  for (GradientArrival& arrival : part.arrivals) moved(arrival.gradient.storage);
+  for (ScriptVariable& variable : part.variables) moved(variable.storage);
+}
+
+// `place`: by node as it was, and one past the last.
+void Checkpointing::move_nodes(const std::vector<NodeId>& place) {
+  const auto moved = [&](NodeId& id) {
+    if (id.valid()) id = place[id.index()];
+  };
+  for (Storage& storage : step_.storages) {
+    moved(storage.loaded_before);
+    moved(storage.first_made_by);
+    moved(storage.replaced_after);
+  }
+  MicroBatch& part = step_.micro_batch;
+  moved(part.first_node);
+  moved(part.end_node);
+  for (NodeId& id : part.first_only) moved(id);
+  for (GradientArrival& arrival : part.arrivals) moved(arrival.after);
+  for (ScriptVariable& variable : part.variables) moved(variable.assigned_after);
+}
+
+void number(const std::vector<std::string*>& names) {
+  std::vector<std::size_t> hashes;
+  hashes.reserve(names.size());
+  for (const std::string* name : names) hashes.push_back(name_hash(*name));
+  number_repeated(names, hashes);
+}
+
+void Checkpointing::put_together() {
+  std::vector<KernelNode> nodes;
+  std::vector<std::string*> node_names, storage_names;
+  std::vector<NodeId> place;
+  std::size_t more = 0;
+  for (const Region& region : regions_) more += region.again.size();
+  nodes.reserve(step_.nodes.size() + more);
+  place.reserve(step_.nodes.size() + 1);
+  for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
+    for (const Region& region : regions_) {
+      if (region.before != n) continue;
+      for (KernelNode& node : second_run(region)) {
+        nodes.push_back(std::move(node));
+        node_names.push_back(&nodes.back().name);
+      }
+    }
+    place.push_back(NodeId::of(nodes.size()));
+    nodes.push_back(step_.nodes[n]);
+  }
+  place.push_back(NodeId::of(nodes.size()));
+  number(node_names);
+  for (Storage& copy : copies_) storage_names.push_back(&copy.name);
+  number(storage_names);
+  std::vector<ConvolutionCall> calls;
+  for (KernelNode& node : nodes) {
+    if (node.convolution < 0) continue;
+    calls.push_back(step_.convolutions[static_cast<std::size_t>(node.convolution)]);
+    node.convolution = static_cast<int>(calls.size()) - 1;
+  }
+  step_.nodes = std::move(nodes);
+  step_.convolutions = std::move(calls);
+  const auto at = step_.storages.begin() + static_cast<std::ptrdiff_t>(end_storage_);
+  step_.storages.insert(at, copies_.begin(), copies_.end());
+  move_nodes(place);
+  step_.micro_batch.end_storage = StorageId::of(end_storage_ + copies_.size());
+}
+
+StepGraph Checkpointing::run() && {
+  if (regions_.empty()) return std::move(step_);
+  for (Region& region : regions_) make_copies(region);
+  hold_what_enters();
+  forget_saved();
+  move_storages();
+  read_copies();
+  put_together();
+  return std::move(step_);
+}
+
+}  // namespace
+
+Result<StepGraph> with_checkpoints(StepGraph step, const std::vector<CheckpointRegion>& regions) {
+  if (regions.empty()) return step;
+  if (step.settings.micro_batches != 1) {
+    return failure(
+        fmt::format("the step of '{}' has {} micro-batches; checkpoints come before them",
+                    step.model, step.settings.micro_batches));
+  }
+  std::set<OperatorId> known;
+  for (const CheckpointRegion& region : regions) {
+    for (const OperatorId op : region.operators) {
+      if (!op.valid() || op.index() >= step.origins.size()) {
+        return failure(fmt::format("a checkpointed operator is none of '{}'", step.model));
+      }
+      if (!known.insert(op).second) {
+        return failure(fmt::format("'{}' is in two checkpointed regions", step.layer(op)));
+      }
+    }
+  }
+  if (step.settings.mode != Mode::train) return step;
+  Checkpointing checkpointing(std::move(step));
+  for (const CheckpointRegion& region : regions) checkpointing.add(region);
+  return std::move(checkpointing).run();
+}
+
+}  // namespace stowage

@@ -1,0 +1,217 @@
+// A step that keeps all of its forward pass, rewritten to run regions of it again.
+#include "estimator/rewrite/checkpoints.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "estimator/document/make_document.hpp"
+#include "estimator/step/lower.hpp"
+#include "tests/support/described_model.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::string_view network = R"(
+model: net
+inputs: {x: {shape: [batch, 4, 8, 8]}, t: {shape: [batch], dtype: int64}}
+layers:
+  - conv2d: {name: first, from: x, channels: 4, kernel: 3, padding: 1}
+  - batch_norm: {name: norm}
+  - relu: {name: act}
+  - dropout: {name: drop}
+  - conv2d: {name: second, channels: 4, kernel: 3, padding: 1}
+  - flatten: {name: flat}
+  - linear: {name: head, features: 10}
+loss: {cross_entropy: {from: [head, t]}}
+)";
+
+StepGraph kept_whole(KernelSet kernels, Precision precision = Precision::fp32,
+                     Mode mode = Mode::train) {
+  const auto source =
+      std::make_shared<const SourceText>(SourceText{"net.yaml", std::string(network)});
+  const auto model = load_model(source, {.precision = precision});
+  if (!model) FAIL(render(model.error()));
+  auto step = lower(*model, {.kernels = kernels, .mode = mode});
+  if (!step) FAIL(render(step.error()));
+  return *std::move(step);
+}
+
+/// The operators with these layers' names.
+CheckpointRegion region_of(const StepGraph& step, const std::vector<std::string>& layers) {
+  CheckpointRegion region;
+  for (std::size_t i = 0; i < step.origins.size(); ++i) {
+    if (std::find(layers.begin(), layers.end(), step.origins[i].layer) != layers.end()) {
+      region.operators.push_back(OperatorId::of(i));
+    }
+  }
+  REQUIRE(region.operators.size() == layers.size());
+  return region;
+}
+
+StepGraph checkpointed(const StepGraph& step, const std::vector<std::string>& layers) {
+  auto result = with_checkpoints(step, {region_of(step, layers)});
+  if (!result) FAIL(render(result.error()));
+  return *std::move(result);
+}
+
+const KernelNode& call(const StepGraph& step, const std::string& name) {
+  const auto found = std::find_if(step.nodes.begin(), step.nodes.end(),
+                                  [&](const KernelNode& node) { return node.name == name; });
+  REQUIRE_MESSAGE(found != step.nodes.end(), name);
+  return *found;
+}
+
+std::vector<std::string> again(const StepGraph& step) {
+  std::vector<std::string> names;
+  for (const KernelNode& node : step.nodes) {
+    if (node.name.find(".recomputed") != std::string::npos) names.push_back(node.name);
+  }
+  return names;
+}
+
+bool reads(const StepGraph& step, const KernelNode& node, const std::string& storage) {
+  return std::any_of(node.reads.begin(), node.reads.end(), [&](const TensorView& view) {
+    return step.storage(view.storage).name == storage;
+  });
+}
+
+std::string message(const Result<StepGraph>& result) {
+  return result ? "no error" : result.error().front().message;
+}
+
+const std::vector<std::string> block{"first", "norm", "act", "drop"};
+
+}  // namespace
+
+TEST_CASE("a region's kernels run again before its first backward, on storages of their own") {
+  for (const KernelSet kernels : all_kernel_sets) {
+    CAPTURE(to_string(kernels));
+    const StepGraph whole = kept_whole(kernels);
+    const StepGraph step = checkpointed(whole, block);
+    CHECK(again(step) ==
+          std::vector<std::string>{"first.forward.recomputed", "norm.forward.recomputed",
+                                   "act.forward.recomputed", "drop.forward.recomputed"});
+    const auto place = [&](const std::string& name) {
+      return &call(step, name) - step.nodes.data();
+    };
+    CHECK(place("second.backward.data") < place("first.forward.recomputed"));
+    CHECK(place("drop.forward.recomputed") < place("drop.backward"));
+    const KernelNode& forward = call(step, "first.forward");
+    const KernelNode& second = call(step, "first.forward.recomputed");
+    CHECK(second.phase == Phase::backward);
+    CHECK(second.op == forward.op);
+    CHECK(second.kernel == forward.kernel);
+    CHECK(second.reads == forward.reads);
+    CHECK(step.storage(second.writes.front().storage).name == "first.recomputed");
+    CHECK(second.convolution != forward.convolution);
+    CHECK(step.convolutions[static_cast<std::size_t>(second.convolution)] ==
+          step.convolutions[static_cast<std::size_t>(forward.convolution)]);
+    CHECK(reads(step, call(step, "norm.backward"), "first.recomputed"));
+    CHECK_FALSE(reads(step, call(step, "norm.backward"), "first"));
+    // What a layer outside saved is read as ever.
+    CHECK(reads(step, call(step, "second.backward.filter"), "drop"));
+  }
+}
+
+TEST_CASE("the second run draws the same random numbers and leaves running statistics alone") {
+  for (const KernelSet kernels : all_kernel_sets) {
+    CAPTURE(to_string(kernels));
+    const StepGraph step = checkpointed(kept_whole(kernels), block);
+    CHECK(call(step, "norm.forward").attributes.real("momentum") > 0);
+    CHECK(call(step, "norm.forward.recomputed").attributes.real("momentum") == 0);
+    CHECK(call(step, "drop.forward.recomputed").attributes ==
+          call(step, "drop.forward").attributes);
+  }
+}
+
+TEST_CASE("less is live at the end of forward, and what enters lasts") {
+  for (const KernelSet kernels : all_kernel_sets) {
+    CAPTURE(to_string(kernels));
+    const StepGraph whole = kept_whole(kernels);
+    const StepGraph step = checkpointed(whole, block);
+    const auto kept = [](const StepGraph& graph) {
+      std::int64_t bytes = 0;
+      std::vector<StorageId> counted;
+      for (const SavedTensor& saved : graph.saved) {
+        const Storage& storage = graph.storage(saved.storage);
+        const bool counts =
+            storage.persistence == Persistence::transient &&
+            std::find(counted.begin(), counted.end(), saved.storage) == counted.end();
+        if (counts) bytes += storage.bytes.at(16);
+        counted.push_back(saved.storage);
+      }
+      return bytes;
+    };
+    CHECK(kept(step) < kept(whole));
+    const auto region_input =
+        std::find_if(step.saved.begin(), step.saved.end(),
+                     [](const SavedTensor& saved) { return saved.role == "region input"; });
+    REQUIRE(region_input != step.saved.end());
+    CHECK(step.storage(region_input->storage).name == "x");
+  }
+}
+
+TEST_CASE("autocast converts a region's weights again, and keeps them while it runs") {
+  const StepGraph step =
+      checkpointed(kept_whole(KernelSet::pytorch, Precision::amp_bf16), {"second", "flat", "head"});
+  const std::vector<std::string> names = again(step);
+  CHECK(std::count(names.begin(), names.end(), "second.weight.cast.recomputed") == 1);
+  CHECK(std::count(names.begin(), names.end(), "second.forward.recomputed") == 1);
+  // The last layer saves its input and weight alone, and is not multiplied again.
+  CHECK(std::count(names.begin(), names.end(), "head.weight.cast.recomputed") == 1);
+  CHECK(std::count(names.begin(), names.end(), "head.forward.recomputed") == 0);
+  const KernelNode& last = call(step, names.back());
+  const auto holds = [&](const std::string& name) {
+    return std::any_of(last.holds.begin(), last.holds.end(),
+                       [&](StorageId id) { return step.storage(id).name == name; });
+  };
+  CHECK(holds("second.weight.cast.recomputed"));
+  CHECK(holds("head.weight.cast.recomputed"));
+}
+
+TEST_CASE("a checkpointed step is a step like any other: written, read back, repeated") {
+  for (const KernelSet kernels : all_kernel_sets) {
+    CAPTURE(to_string(kernels));
+    const StepGraph whole = kept_whole(kernels);
+    StepDocument document;
+    document.graph = std::make_shared<const StepGraph>(checkpointed(whole, block));
+    document.runtime = kernels == KernelSet::pytorch ? Runtime::pytorch : Runtime::stowage;
+    document.parameters = testing::described(std::string(network)).parameters;
+    const auto read = read_step(
+        std::make_shared<const SourceText>(SourceText{"step.json", write_step(document)}));
+    REQUIRE_MESSAGE(read, render(read.error()));
+    CHECK((canonical_text(*read->graph) == canonical_text(*document.graph)));
+    // Who has the step alone can checkpoint it too.
+    document.graph = std::make_shared<const StepGraph>(whole);
+    const auto read_whole = read_step(
+        std::make_shared<const SourceText>(SourceText{"step.json", write_step(document)}));
+    REQUIRE(read_whole);
+    CHECK((canonical_text(checkpointed(*read_whole->graph, block)) ==
+           canonical_text(checkpointed(whole, block))));
+  }
+}
+
+TEST_CASE("what cannot be checkpointed says why") {
+  StepGraph step = kept_whole(KernelSet::stowage);
+  const CheckpointRegion region = region_of(step, block);
+  CHECK(message(with_checkpoints(step, {region, region})) ==
+        "'first' is in two checkpointed regions");
+  CHECK(message(with_checkpoints(step, {{.operators = {OperatorId::of(99)}}})) ==
+        "a checkpointed operator is none of 'net'");
+  step.settings.micro_batches = 2;
+  CHECK(message(with_checkpoints(step, {region})) ==
+        "the step of 'net' has 2 micro-batches; checkpoints come before them");
+}
+
+TEST_CASE("where nothing is saved, nothing runs again") {
+  const StepGraph inference = kept_whole(KernelSet::pytorch, Precision::fp32, Mode::inference);
+  CHECK(checkpointed(inference, block) == inference);
+  const StepGraph whole = kept_whole(KernelSet::pytorch);
+  CHECK(checkpointed(whole, {"flat"}) == whole);
+}
+
+}  // namespace stowage

@@ -128,6 +128,14 @@ Outcome typed(const std::string& line, const Circumstances& circumstances) {
   return run({"/bin/bash", "-c", line}, with_path);
 }
 
+std::string said_beside_cudnn(const Outcome& outcome) {
+  std::string text = outcome.err;
+  const std::size_t warning = text.find("warning: workspaces are by a rule");
+  if (warning == std::string::npos) return text;
+  const std::size_t hint = text.find('\n', warning);
+  return text.erase(warning, text.find('\n', hint + 1) + 1 - warning);
+}
+
 RunningProgram::RunningProgram(const std::vector<std::string>& words) {
   const std::string output = folder_.file("out", "");
   int inner = -1;

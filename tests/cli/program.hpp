@@ -37,6 +37,9 @@ struct Circumstances {
 /// A line typed into a shell in which `stowage` is the program.
 [[nodiscard]] Outcome typed(const std::string& line, const Circumstances& circumstances = {});
 
+/// stderr without the warning, and its hint, of a machine that has no cuDNN.
+[[nodiscard]] std::string said_beside_cudnn(const Outcome& outcome);
+
 /// The program while it runs, with a terminal as its stderr.
 class RunningProgram {
  public:

@@ -41,7 +41,7 @@ scratch=$(mktemp -d)
 base=${FRESH_BASE:-$scratch/base}
 system=$scratch/system
 leave_system() {
-  umount "$system/proc" 2>/dev/null
+  umount "$system/dev/pts" "$system/proc" 2>/dev/null
   # Below a mount that would not go lies this machine's own.
   if grep -q " $system/" /proc/mounts; then
     stop "$system is left as it is: something is still mounted there"
@@ -64,6 +64,8 @@ enter_system() {
   cp -a "$base" "$system"
   cp /etc/resolv.conf "$system/etc/resolv.conf"
   mount -t proc proc "$system/proc" || stop "cannot mount /proc"
+  # Some tests open a terminal.
+  mount -t devpts -o ptmxmode=0666 devpts "$system/dev/pts" || stop "cannot mount /dev/pts"
   [[ $1 == root ]] || chroot "$system" useradd -m "$1" || stop "cannot add a user"
   git clone -q "$repository" "$system$2/stowage" || stop "cannot clone $repository"
   chroot "$system" chown -R "$1:" "$2/stowage"

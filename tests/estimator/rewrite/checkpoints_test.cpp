@@ -58,7 +58,7 @@ StepGraph checkpointed(const StepGraph& step, const std::vector<std::string>& la
   return *std::move(result);
 }
 
-const KernelNode& call(const StepGraph& step, const std::string& name) {
+const KernelNode& checkpointed_call(const StepGraph& step, const std::string& name) {
   const auto found = std::find_if(step.nodes.begin(), step.nodes.end(),
                                   [&](const KernelNode& node) { return node.name == name; });
   REQUIRE_MESSAGE(found != step.nodes.end(), name);
@@ -79,7 +79,7 @@ bool reads(const StepGraph& step, const KernelNode& node, const std::string& sto
   });
 }
 
-std::string message(const Result<StepGraph>& result) {
+std::string refusal_message(const Result<StepGraph>& result) {
   return result ? "no error" : result.error().front().message;
 }
 
@@ -96,12 +96,12 @@ TEST_CASE("a region's kernels run again before its first backward, on storages o
           std::vector<std::string>{"first.forward.recomputed", "norm.forward.recomputed",
                                    "act.forward.recomputed", "drop.forward.recomputed"});
     const auto place = [&](const std::string& name) {
-      return &call(step, name) - step.nodes.data();
+      return &checkpointed_call(step, name) - step.nodes.data();
     };
     CHECK(place("second.backward.data") < place("first.forward.recomputed"));
     CHECK(place("drop.forward.recomputed") < place("drop.backward"));
-    const KernelNode& forward = call(step, "first.forward");
-    const KernelNode& second = call(step, "first.forward.recomputed");
+    const KernelNode& forward = checkpointed_call(step, "first.forward");
+    const KernelNode& second = checkpointed_call(step, "first.forward.recomputed");
     CHECK(second.phase == Phase::backward);
     CHECK(second.op == forward.op);
     CHECK(second.kernel == forward.kernel);
@@ -110,10 +110,10 @@ TEST_CASE("a region's kernels run again before its first backward, on storages o
     CHECK(second.convolution != forward.convolution);
     CHECK(step.convolutions[static_cast<std::size_t>(second.convolution)] ==
           step.convolutions[static_cast<std::size_t>(forward.convolution)]);
-    CHECK(reads(step, call(step, "norm.backward"), "first.recomputed"));
-    CHECK_FALSE(reads(step, call(step, "norm.backward"), "first"));
+    CHECK(reads(step, checkpointed_call(step, "norm.backward"), "first.recomputed"));
+    CHECK_FALSE(reads(step, checkpointed_call(step, "norm.backward"), "first"));
     // What a layer outside saved is read as ever.
-    CHECK(reads(step, call(step, "second.backward.filter"), "drop"));
+    CHECK(reads(step, checkpointed_call(step, "second.backward.filter"), "drop"));
   }
 }
 
@@ -121,10 +121,10 @@ TEST_CASE("the second run draws the same random numbers and leaves running stati
   for (const KernelSet kernels : all_kernel_sets) {
     CAPTURE(to_string(kernels));
     const StepGraph step = checkpointed(kept_whole(kernels), block);
-    CHECK(call(step, "norm.forward").attributes.real("momentum") > 0);
-    CHECK(call(step, "norm.forward.recomputed").attributes.real("momentum") == 0);
-    CHECK(call(step, "drop.forward.recomputed").attributes ==
-          call(step, "drop.forward").attributes);
+    CHECK(checkpointed_call(step, "norm.forward").attributes.real("momentum") > 0);
+    CHECK(checkpointed_call(step, "norm.forward.recomputed").attributes.real("momentum") == 0);
+    CHECK(checkpointed_call(step, "drop.forward.recomputed").attributes ==
+          checkpointed_call(step, "drop.forward").attributes);
   }
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("autocast converts a region's weights again, and keeps them while it r
   // The last layer saves its input and weight alone, and is not multiplied again.
   CHECK(std::count(names.begin(), names.end(), "head.weight.cast.recomputed") == 1);
   CHECK(std::count(names.begin(), names.end(), "head.forward.recomputed") == 0);
-  const KernelNode& last = call(step, names.back());
+  const KernelNode& last = checkpointed_call(step, names.back());
   const auto holds = [&](const std::string& name) {
     return std::any_of(last.holds.begin(), last.holds.end(),
                        [&](StorageId id) { return step.storage(id).name == name; });
@@ -198,12 +198,12 @@ TEST_CASE("a checkpointed step is a step like any other: written, read back, rep
 TEST_CASE("what cannot be checkpointed says why") {
   StepGraph step = kept_whole(KernelSet::stowage);
   const CheckpointRegion region = region_of(step, block);
-  CHECK(message(with_checkpoints(step, {region, region})) ==
+  CHECK(refusal_message(with_checkpoints(step, {region, region})) ==
         "'first' is in two checkpointed regions");
-  CHECK(message(with_checkpoints(step, {{.operators = {OperatorId::of(99)}}})) ==
+  CHECK(refusal_message(with_checkpoints(step, {{.operators = {OperatorId::of(99)}}})) ==
         "a checkpointed operator is none of 'net'");
   step.settings.micro_batches = 2;
-  CHECK(message(with_checkpoints(step, {region})) ==
+  CHECK(refusal_message(with_checkpoints(step, {region})) ==
         "the step of 'net' has 2 micro-batches; checkpoints come before them");
 }
 

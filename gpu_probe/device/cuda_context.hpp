@@ -3,14 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
-#include "gpu_probe/driver/shared_library.hpp"
+#include "gpu_probe/driver/cuda_functions.hpp"
 
 namespace stowage {
-
-using DevicePointer = std::uint64_t;
 
 class CudaContext {
  public:
@@ -35,26 +32,7 @@ class CudaContext {
   void wait() const;
 
  private:
-  struct Driver {
-    int (*init)(unsigned) = nullptr;
-    int (*device_by_bus)(int*, const char*) = nullptr;
-    int (*total)(std::size_t*, int) = nullptr;
-    int (*retain)(void**, int) = nullptr;
-    int (*release)(int) = nullptr;
-    int (*set_current)(void*) = nullptr;
-    int (*synchronize)() = nullptr;
-    int (*allocate)(DevicePointer*, std::size_t) = nullptr;
-    int (*free)(DevicePointer) = nullptr;
-    int (*allocate_host)(void**, std::size_t) = nullptr;
-    int (*free_host)(void*) = nullptr;
-    int (*memset)(DevicePointer, unsigned char, std::size_t) = nullptr;
-    int (*to_device)(DevicePointer, const void*, std::size_t) = nullptr;
-    int (*to_host)(void*, DevicePointer, std::size_t) = nullptr;
-    int (*on_device)(DevicePointer, DevicePointer, std::size_t) = nullptr;
-    int (*loading_mode)(int*) = nullptr;  // null before CUDA 11.7
-  };
-  SharedLibrary library_;
-  Driver driver_;
+  CudaDriver driver_;
   int device_ = 0;
 };
 

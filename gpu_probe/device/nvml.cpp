@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 
+#include "gpu_probe/driver/cuda_functions.hpp"
 #include "gpu_probe/driver/shared_library.hpp"
 
 namespace stowage {
@@ -139,22 +140,17 @@ NvmlReport read_nvml(const std::string& library_name) {
 }
 
 void read_cuda_totals(const std::string& library_name, std::vector<ProbedGpu>& gpus) {
-  const SharedLibrary library(library_name);
-  int (*initialize)(unsigned) = nullptr;
-  int (*count_devices)(int*) = nullptr;
-  int (*total)(std::size_t*, int) = nullptr;
-  int (*bus_id)(char*, int, int) = nullptr;
-  if (!library || !library.bind("cuInit", initialize) ||
-      !library.bind("cuDeviceGetCount", count_devices) ||
-      !library.bind("cuDeviceTotalMem_v2", total) || !library.bind("cuDeviceGetPCIBusId", bus_id)) {
-    return;
-  }
+  const CudaDriver driver(library_name);
+  if (!driver.is_there() || !driver.lacking_query().empty()) return;
   int count = 0;
-  if (initialize(0) != 0 || count_devices(&count) != 0) return;
+  if (driver->init(0) != 0 || driver->device_count(&count) != 0) return;
   for (int device = 0; device < count; ++device) {
     std::array<char, 32> id = {};
     std::size_t bytes = 0;
-    if (bus_id(id.data(), id.size(), device) != 0 || total(&bytes, device) != 0) continue;
+    if (driver->bus_of_device(id.data(), static_cast<int>(id.size()), device) != 0 ||
+        driver->device_memory(&bytes, device) != 0) {
+      continue;
+    }
     const auto gpu = std::ranges::find_if(
         gpus, [&](const ProbedGpu& g) { return is_same_bus(g.pci_bus_id, id.data()); });
     if (gpu != gpus.end()) gpu->cuda_total = Bytes(static_cast<std::int64_t>(bytes));

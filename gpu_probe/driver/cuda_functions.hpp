@@ -1,0 +1,89 @@
+// The CUDA driver's functions that we call: one table, from which their types, their loading and
+// the drivers of the tests are made.
+//
+// As the driver API's documentation gives them (CUDA 12 and 13), without CUDA's headers. What cuDNN
+// looks up for itself is another list, that of driver_stand_in/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "gpu_probe/driver/shared_library.hpp"
+
+namespace stowage {
+
+using DevicePointer = std::uint64_t;  ///< CUdeviceptr
+using CudaDeviceNumber = int;         ///< CUdevice
+
+/// FUNCTION(name here, symbol of the library, arguments). All return CUDA's error number, 0 for
+/// success. Those that ask about devices; every driver since CUDA 6.0 has them.
+#define STOWAGE_CUDA_QUERIES(FUNCTION)                                             \
+  FUNCTION(init, cuInit, (unsigned flags))                                         \
+  FUNCTION(error_text, cuGetErrorString, (int error, const char** text))           \
+  FUNCTION(device_count, cuDeviceGetCount, (int* count))                           \
+  FUNCTION(device, cuDeviceGet, (stowage::CudaDeviceNumber * device, int ordinal)) \
+  FUNCTION(device_at_bus, cuDeviceGetByPCIBusId,                                   \
+           (stowage::CudaDeviceNumber * device, const char* bus_id))               \
+  FUNCTION(bus_of_device, cuDeviceGetPCIBusId,                                     \
+           (char* bus_id, int length, stowage::CudaDeviceNumber device))           \
+  FUNCTION(device_name, cuDeviceGetName,                                           \
+           (char* name, int length, stowage::CudaDeviceNumber device))             \
+  FUNCTION(device_memory, cuDeviceTotalMem_v2,                                     \
+           (std::size_t * bytes, stowage::CudaDeviceNumber device))                \
+  FUNCTION(device_attribute, cuDeviceGetAttribute,                                 \
+           (int* value, int attribute, stowage::CudaDeviceNumber device))
+
+/// Contexts, memory, copies: since CUDA 11.0.
+#define STOWAGE_CUDA_CALLS(FUNCTION)                                                          \
+  FUNCTION(retain_context, cuDevicePrimaryCtxRetain,                                          \
+           (void** context, stowage::CudaDeviceNumber device))                                \
+  FUNCTION(release_context, cuDevicePrimaryCtxRelease_v2, (stowage::CudaDeviceNumber device)) \
+  FUNCTION(set_context, cuCtxSetCurrent, (void* context))                                     \
+  FUNCTION(wait, cuCtxSynchronize, ())                                                        \
+  FUNCTION(allocate, cuMemAlloc_v2, (stowage::DevicePointer * pointer, std::size_t bytes))    \
+  FUNCTION(free, cuMemFree_v2, (stowage::DevicePointer pointer))                              \
+  FUNCTION(allocate_pinned, cuMemAllocHost_v2, (void** pointer, std::size_t bytes))           \
+  FUNCTION(free_pinned, cuMemFreeHost, (void* pointer))                                       \
+  FUNCTION(fill, cuMemsetD8_v2,                                                               \
+           (stowage::DevicePointer pointer, unsigned char value, std::size_t bytes))          \
+  FUNCTION(copy_to_device, cuMemcpyHtoD_v2,                                                   \
+           (stowage::DevicePointer to, const void* from, std::size_t bytes))                  \
+  FUNCTION(copy_to_host, cuMemcpyDtoH_v2,                                                     \
+           (void* to, stowage::DevicePointer from, std::size_t bytes))                        \
+  FUNCTION(copy_on_device, cuMemcpyDtoD_v2,                                                   \
+           (stowage::DevicePointer to, stowage::DevicePointer from, std::size_t bytes))
+
+/// What came later, null in older drivers.
+#define STOWAGE_LATER_CUDA_FUNCTIONS(FUNCTION) \
+  FUNCTION(loading_mode, cuModuleGetLoadingMode, (int* mode)) /* CUDA 11.7 */
+
+struct CudaFunctions {
+#define STOWAGE_DECLARE(name, symbol, arguments) int(*name) arguments = nullptr;
+  STOWAGE_CUDA_QUERIES(STOWAGE_DECLARE)
+  STOWAGE_CUDA_CALLS(STOWAGE_DECLARE)
+  STOWAGE_LATER_CUDA_FUNCTIONS(STOWAGE_DECLARE)
+#undef STOWAGE_DECLARE
+};
+
+/// A driver, loaded by its name. No context, no call yet.
+class CudaDriver {
+ public:
+  explicit CudaDriver(const std::string& library = "libcuda.so.1");
+
+  /// Whether there is one: the stand-in is none.
+  [[nodiscard]] bool is_there() const { return absence_.empty(); }
+  /// Why there is none, in the loader's words.
+  [[nodiscard]] const std::string& absence() const { return absence_; }
+  /// The first of the functions that it lacks; "" where it has all.
+  [[nodiscard]] const std::string& lacking_query() const { return lacking_query_; }
+  [[nodiscard]] const std::string& lacking_call() const { return lacking_call_; }
+
+  [[nodiscard]] const CudaFunctions* operator->() const { return &functions_; }
+
+ private:
+  std::string absence_, lacking_query_, lacking_call_;
+  CudaFunctions functions_;
+};
+
+}  // namespace stowage

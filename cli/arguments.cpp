@@ -4,36 +4,25 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
 #include "cli/option.hpp"
+#include "estimator/base/quantity.hpp"
 
 namespace stowage {
 
 namespace {
 
-std::optional<std::int64_t> read_integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::optional<double> read_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 using Mistake = std::optional<Diagnostic>;
 
 Mistake check_integer(const OptionSpec& option, std::string_view text) {
-  const auto value = read_integer(text);
+  const auto value = parse_number<std::int64_t>(text);
   const auto minimum = static_cast<std::int64_t>(option.minimum);
   const auto maximum = static_cast<std::int64_t>(option.maximum);
   if (!value) {
@@ -171,7 +160,7 @@ bool Arguments::flag(std::string_view option) const { return given(option); }
 
 std::optional<std::int64_t> Arguments::integer(std::string_view option) const {
   const auto value = text(option);
-  return value ? read_integer(*value) : std::nullopt;
+  return value ? parse_number<std::int64_t>(*value) : std::nullopt;
 }
 
 std::optional<double> Arguments::number(std::string_view option) const {

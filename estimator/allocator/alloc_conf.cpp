@@ -13,6 +13,8 @@
 #include <span>
 #include <utility>
 
+#include "estimator/base/quantity.hpp"
+
 namespace stowage {
 
 namespace {
@@ -47,10 +49,8 @@ std::vector<Token> tokens_of(std::string_view text) {
 }
 
 std::optional<double> as_number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// A whole number of at least 0; what is larger than 64 bits hold is the largest of these.

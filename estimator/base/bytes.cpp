@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 
 #include "estimator/base/largest_memory.hpp"
+#include "estimator/base/quantity.hpp"
 
 namespace stowage {
 
@@ -45,10 +45,7 @@ std::pair<std::string, std::string> format_apart(Bytes a, Bytes b) {
 
 namespace {
 
-struct Unit {
-  std::string_view name;  // lower case
-  double factor;
-};
+// In lower case.
 constexpr std::array<Unit, 15> size_units{{{"b", 1},
                                            {"kib", 1024.0},
                                            {"mib", 1048576.0},
@@ -91,12 +88,12 @@ Result<Bytes> parse_bytes(std::string_view text) {
   if (!trimmed.empty() && trimmed.front() == '-') {
     return failure(fmt::format("'{}' is negative; a size of memory is not", trimmed));
   }
-  double value = 0;
-  const auto [end, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), value);
-  if (error != std::errc() || !std::isfinite(value)) {
+  const auto quantity = parse_quantity(trimmed);
+  if (!quantity) {
     return failure(fmt::format("'{}' is not a size", trimmed), "write 8GiB, 233MiB or 2GB");
   }
-  std::string unit(trim(trimmed.substr(static_cast<std::size_t>(end - trimmed.data()))));
+  const double value = quantity->number;
+  std::string unit(trim(quantity->rest));
   const std::string written = unit;
   std::transform(unit.begin(), unit.end(), unit.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

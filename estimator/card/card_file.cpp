@@ -3,144 +3,72 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
-#include <functional>
-#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "estimator/card/card_rules.hpp"
 #include "estimator/card/measurement_reader.hpp"
-#include "estimator/text/yaml_document.hpp"
+#include "estimator/text/field_reader.hpp"
 
 namespace stowage {
 namespace {
 
-std::optional<double> parse_number(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !(number >= 0) ||
-      !std::isfinite(number)) {
-    return {};
-  }
-  return number;
-}
+constexpr FieldWords card_file_words{
+    .of = "the card", .file = "a card file", .refusal = FieldWords::Refusal::is_not};
 
-// What a key holds, and where it goes. `set` returns what is wrong, or "".
-struct Key {
-  std::string_view name;
-  bool required;
-  std::function<std::string(Card&, const std::string&)> set;
-};
-
-Key text_key(std::string_view name, std::string Card::*field, bool required = false) {
-  return {name, required, [field](Card& card, const std::string& text) -> std::string {
-            card.*field = text;
-            return text.empty() ? "is empty" : "";
-          }};
-}
-
-Key bytes_key(std::string_view name, Bytes Card::*field) {
-  return {name, false, [field](Card& card, const std::string& text) -> std::string {
-            const auto bytes = parse_bytes(text);
-            if (bytes) card.*field = *bytes;
-            return bytes ? "" : fmt::format("is not a size such as 24576 MiB: '{}'", text);
-          }};
-}
-
-Key rate_key(std::string_view name, double Card::*field, std::string_view unit, double scale) {
-  return {name, false, [field, unit, scale](Card& card, const std::string& text) -> std::string {
-            const std::string_view view = text;
-            const std::size_t blank = view.find(' ');
-            const auto number = parse_number(view.substr(0, blank));
-            if (!number || blank == view.npos || view.substr(blank + 1) != unit) {
-              return fmt::format("is not a rate in {}: '{}'", unit, text);
-            }
-            card.*field = *number * scale;
-            return "";
-          }};
-}
-
-std::string set_compute_capability(Card& card, const std::string& text) {
-  const auto number = parse_number(text);
-  const bool good = number && *number >= 1 && *number < 100;
-  if (good) card.compute_capability = *number;
-  return good ? "" : fmt::format("is not a number such as 8.6: '{}'", text);
-}
-
-std::string set_sm_count(Card& card, const std::string& text) {
-  const auto number = parse_number(text);
-  const bool good = number && *number >= 1 && *number <= 100000 && *number == int(*number);
-  if (good) card.sm_count = static_cast<int>(*number);
-  return good ? "" : fmt::format("is not a count: '{}'", text);
-}
-
-std::string set_board(Card& card, const std::string& text) {
+void read_board(FieldReader& fields, Card& card) {
+  const YamlNode* board = fields.find("board", Presence::optional);
+  std::string text;
+  if (board == nullptr || !fields.word("board", text, Presence::optional)) return;
   card.professional = text == "professional";
-  return card.professional || text == "consumer"
-             ? ""
-             : fmt::format("is professional or consumer, not '{}'", text);
+  if (card.professional || text == "consumer") return;
+  fields.wrong(*board, fmt::format("'board' is professional or consumer, not '{}'", text));
 }
 
-const auto& keys() {
-  static const std::array table = {
-      text_key("name", &Card::name, true),
-      text_key("architecture", &Card::architecture),
-      Key{"compute_capability", true, set_compute_capability},
-      Key{"board", false, set_board},
-      Key{"sm_count", false, set_sm_count},
-      bytes_key("memory", &Card::memory),
-      bytes_key("nvml_total", &Card::nvml_total),
-      bytes_key("cuda_total", &Card::cuda_total),
-      text_key("total_source", &Card::total_source),
-      bytes_key("context", &Card::context),
-      text_key("context_source", &Card::context_source),
-      rate_key("memory_bandwidth", &Card::memory_bandwidth, "GB/s", 1e9),
-      rate_key("fp32", &Card::fp32_flops, "TFLOP/s", 1e12),
-      rate_key("tf32", &Card::tf32_flops, "TFLOP/s", 1e12),
-      rate_key("fp16", &Card::fp16_flops, "TFLOP/s", 1e12),
-      text_key("pcie", &Card::pcie),
-      rate_key("h2d_bandwidth", &Card::h2d_bandwidth, "GB/s", 1e9),
-      rate_key("d2h_bandwidth", &Card::d2h_bandwidth, "GB/s", 1e9),
-      rate_key("pageable_bandwidth", &Card::pageable_bandwidth, "GB/s", 1e9),
-      text_key("rate_source", &Card::rate_source),
-      text_key("confidence", &Card::confidence),
-      text_key("cudnn_device", &Card::cudnn_device_json),
+void read_fields(const YamlNode& node, Card& card, Mistakes& mistakes) {
+  constexpr Presence optional = Presence::optional;
+  FieldReader fields(node, card_file_words, mistakes);
+  const auto size = [&](std::string_view key, Bytes& target) {
+    fields.size(key, target, optional, "24576 MiB");
   };
-  return table;
-}
-
-constexpr std::string_view measurements_key = "measurements";
-constexpr std::string_view observed_totals_key = "observed_totals";
-
-void set_entry(Card& card, const SourceTextPtr& source, const YamlNode& name, const YamlNode& value,
-               Diagnostics& errors) {
-  if (name.text == measurements_key) {
-    card.measurements = read_measurements(source, value, errors);
-    return;
+  const auto bandwidth = [&](std::string_view key, double& target) {
+    fields.quantity(key, target, byte_rate_units, optional, "a rate in GB/s");
+  };
+  const auto flops = [&](std::string_view key, double& target) {
+    fields.quantity(key, target, flop_rate_units, optional, "a rate in TFLOP/s");
+  };
+  fields.word("name", card.name, optional);
+  fields.word("architecture", card.architecture, optional);
+  fields.real("compute_capability", card.compute_capability, optional, "a number such as 8.6", 1,
+              99.9);
+  read_board(fields, card);
+  std::int64_t sm_count = card.sm_count;
+  fields.integer("sm_count", 1, 100'000, sm_count, optional, "a count");
+  card.sm_count = static_cast<int>(sm_count);
+  size("memory", card.memory);
+  size("nvml_total", card.nvml_total);
+  size("cuda_total", card.cuda_total);
+  fields.word("total_source", card.total_source, optional);
+  size("context", card.context);
+  fields.word("context_source", card.context_source, optional);
+  bandwidth("memory_bandwidth", card.memory_bandwidth);
+  flops("fp32", card.fp32_flops);
+  flops("tf32", card.tf32_flops);
+  flops("fp16", card.fp16_flops);
+  fields.word("pcie", card.pcie, optional);
+  bandwidth("h2d_bandwidth", card.h2d_bandwidth);
+  bandwidth("d2h_bandwidth", card.d2h_bandwidth);
+  bandwidth("pageable_bandwidth", card.pageable_bandwidth);
+  fields.word("rate_source", card.rate_source, optional);
+  fields.word("confidence", card.confidence, optional);
+  fields.word("cudnn_device", card.cudnn_device_json, optional);
+  if (const YamlNode* list = fields.find("measurements", optional)) {
+    card.measurements = read_measurements(*list, mistakes);
   }
-  if (name.text == observed_totals_key) {
-    card.observed_totals = read_observed_totals(source, value, errors);
-    return;
+  if (const YamlNode* list = fields.find("observed_totals", optional)) {
+    card.observed_totals = read_observed_totals(*list, mistakes);
   }
-  const auto key = std::ranges::find(keys(), std::string_view(name.text), &Key::name);
-  if (key == keys().end()) {
-    std::vector<std::string_view> names{measurements_key, observed_totals_key};
-    for (const Key& known : keys()) names.push_back(known.name);
-    errors.push_back({.message = fmt::format("unknown key '{}' in a card file", name.text),
-                      .span = span_of(source, name.mark),
-                      .hint = did_you_mean(name.text, names)});
-    return;
-  }
-  const std::string wrong = value.is_scalar()
-                                ? key->set(card, value.text)
-                                : fmt::format("takes one plain value, not {}", describe(value));
-  if (!wrong.empty()) {
-    errors.push_back(
-        {.message = fmt::format("'{}' {}", key->name, wrong), .span = span_of(source, value.mark)});
-  }
+  fields.finish();
 }
 
 void check_sense(const Card& card, const SourceTextPtr& source, Diagnostics& errors) {
@@ -152,8 +80,7 @@ void check_sense(const Card& card, const SourceTextPtr& source, Diagnostics& err
   }
 }
 
-Result<YamlDocument> read_mapping(const SourceTextPtr& source, std::string_view what,
-                                  Diagnostics& errors) {
+Result<YamlDocument> read_mapping(const SourceTextPtr& source, std::string_view what) {
   auto document = read_yaml(source);
   if (!document) return tl::unexpected(document.error());
   if (!document->root->is_mapping()) {
@@ -162,26 +89,30 @@ Result<YamlDocument> read_mapping(const SourceTextPtr& source, std::string_view 
                     .span = span_of(source, document->root->mark),
                     .hint = "configs/gpus/ has examples"});
   }
-  errors = document->mistakes;
   return document;
+}
+
+/// The mapping's fields into `card`; what is wrong with them, in the order of the text.
+Diagnostics mistakes_in(const YamlDocument& document, Card& card) {
+  Mistakes mistakes(document.source);
+  for (const Diagnostic& mistake : document.mistakes) mistakes.add(mistake);
+  read_fields(*document.root, card, mistakes);
+  return std::move(mistakes).in_order();
 }
 
 }  // namespace
 
 Result<Card> read_card(const SourceTextPtr& source) {
-  Diagnostics errors;
-  const auto document = read_mapping(source, "a card file", errors);
+  const auto document = read_mapping(source, "a card file");
   if (!document) return tl::unexpected(document.error());
   const YamlNode& root = *document->root;
   Card card;
-  for (std::size_t i = 0; i < root.entry_count(); ++i) {
-    set_entry(card, source, root.key(i), root.value(i), errors);
-  }
+  Diagnostics errors = mistakes_in(*document, card);
   GivenKeys given;
+  for (std::size_t i = 0; i < root.entry_count(); ++i) given.insert(root.key(i).text);
   std::vector<std::string> missing;
-  for (const Key& key : keys()) {
-    if (root.find(key.name)) given.emplace(key.name);
-    if (key.required && !root.find(key.name)) missing.push_back(fmt::format("'{}'", key.name));
+  for (const char* key : {"name", "compute_capability"}) {
+    if (!given.contains(key)) missing.push_back(fmt::format("'{}'", key));
   }
   const auto is_given = [&](const char* key) { return given.contains(key); };
   if (!is_given("memory") && !is_given("nvml_total") && !is_given("cuda_total")) {
@@ -200,15 +131,12 @@ Result<Card> read_card(const SourceTextPtr& source) {
 }
 
 Result<Card> read_calibration(const SourceTextPtr& source, const Card& of) {
-  Diagnostics errors;
-  const auto document = read_mapping(source, "a calibration", errors);
+  const auto document = read_mapping(source, "a calibration");
   if (!document) return tl::unexpected(document.error());
   const YamlNode& root = *document->root;
   Card card = of;
   card.measurements.clear();
-  for (std::size_t i = 0; i < root.entry_count(); ++i) {
-    set_entry(card, source, root.key(i), root.value(i), errors);
-  }
+  Diagnostics errors = mistakes_in(*document, card);
   if (const YamlNode* name = root.find("name"); name != nullptr && card.name != of.name) {
     errors.push_back(
         {.message = fmt::format("the calibration is of '{}', the card is '{}'", card.name, of.name),

@@ -14,19 +14,15 @@
 
 #include <vector>
 
-#include "estimator/base/diagnostic.hpp"
 #include "estimator/card/card.hpp"
+#include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 
 namespace stowage {
 
-/// Mistakes go to `errors`, each with its place.
-[[nodiscard]] std::vector<ProcessMeasurement> read_measurements(const SourceTextPtr& source,
-                                                                const YamlNode& list,
-                                                                Diagnostics& errors);
-
-[[nodiscard]] std::vector<ObservedTotal> read_observed_totals(const SourceTextPtr& source,
-                                                              const YamlNode& list,
-                                                              Diagnostics& errors);
+[[nodiscard]] std::vector<ProcessMeasurement> read_measurements(const YamlNode& list,
+                                                                Mistakes& mistakes);
+[[nodiscard]] std::vector<ObservedTotal> read_observed_totals(const YamlNode& list,
+                                                              Mistakes& mistakes);
 
 }  // namespace stowage

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "estimator/model/mistakes.hpp"
 #include "estimator/model/model_description.hpp"
+#include "estimator/text/mistakes.hpp"
 
 namespace stowage {
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "estimator/model/expand.hpp"
-#include "estimator/model/mistakes.hpp"
 #include "estimator/model/model_description.hpp"
 #include "estimator/model/model_graph.hpp"
+#include "estimator/text/mistakes.hpp"
 
 namespace stowage {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "estimator/model/load_model.hpp"
-#include "estimator/model/mistakes.hpp"
 #include "estimator/model/model_description.hpp"
+#include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 
 namespace stowage {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "estimator/model/mistakes.hpp"
 #include "estimator/model/model_description.hpp"
+#include "estimator/text/mistakes.hpp"
 
 namespace stowage {
 

@@ -1,8 +1,8 @@
 // `inputs:`: the tensors that come from outside, with their shapes and types.
 #pragma once
 
-#include "estimator/model/mistakes.hpp"
 #include "estimator/model/model_description.hpp"
+#include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 
 namespace stowage {

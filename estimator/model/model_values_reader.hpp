@@ -2,9 +2,9 @@
 // values or to those that its user or a variant gives instead.
 #pragma once
 
-#include "estimator/model/mistakes.hpp"
 #include "estimator/model/model_description.hpp"
 #include "estimator/model/model_options.hpp"
+#include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 
 namespace stowage {

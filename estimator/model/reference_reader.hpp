@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "estimator/model/mistakes.hpp"
 #include "estimator/model/model_description.hpp"
 #include "estimator/model/scope_reader.hpp"
+#include "estimator/text/mistakes.hpp"
 
 namespace stowage {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/model/mistakes.hpp"
 #include "estimator/model/model_description.hpp"
+#include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 
 namespace stowage {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "estimator/model/mistakes.hpp"
+#include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 
 namespace stowage {

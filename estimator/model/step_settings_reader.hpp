@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
-#include "estimator/model/mistakes.hpp"
 #include "estimator/model/model_description.hpp"
 #include "estimator/model/written_value.hpp"
+#include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 
 namespace stowage {

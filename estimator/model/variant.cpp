@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "estimator/model/mistakes.hpp"
+#include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 
 namespace stowage {

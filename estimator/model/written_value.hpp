@@ -10,7 +10,7 @@
 
 #include "estimator/base/attributes.hpp"
 #include "estimator/model/expression.hpp"
-#include "estimator/model/mistakes.hpp"
+#include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 
 namespace stowage {

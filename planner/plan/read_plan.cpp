@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <unordered_map>
 
+#include "estimator/base/quantity.hpp"
 #include "estimator/document/step_document.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/plan/plan_header.hpp"
@@ -122,14 +122,13 @@ class TableReader {
 
     std::int64_t number(std::string_view what, std::int64_t least, std::int64_t most) {
       const std::string_view text = word();
-      std::int64_t value = 0;
-      const auto [stopped, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (failed != std::errc() || stopped != text.data() + text.size() || text.empty()) {
+      const auto value = parse_number<std::int64_t>(text);
+      if (!value) {
         refuse(text, fmt::format("{} must be an integer, not '{}'", what, text));
-      } else if (value < least || value > most) {
+      } else if (*value < least || *value > most) {
         refuse(text, fmt::format("{} must be from {} to {}", what, least, most));
       }
-      return value;
+      return value.value_or(0);
     }
 
     std::string_view rest(std::string_view what) {

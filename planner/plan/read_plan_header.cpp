@@ -7,8 +7,8 @@
 #include <limits>
 #include <set>
 
-#include "estimator/model/mistakes.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 #include "planner/plan/plan_fields.hpp"
 #include "planner/plan/plan_header.hpp"
@@ -31,7 +31,7 @@ void read_list(const YamlNode* list, std::string_view name, Mistakes& mistakes, 
 void read_card_record(const YamlNode& node, Mistakes& mistakes, Card& card) {
   Section section(node, "'card'", mistakes);
   card_fields(section, card);
-  read_list(section.find("measurements", false), "measurements", mistakes,
+  read_list(section.find("measurements", Presence::optional), "measurements", mistakes,
             [&](const YamlNode& item) {
               Section fields(item, "a measurement", mistakes);
               measurement_fields(fields, card.measurements.emplace_back());
@@ -41,13 +41,13 @@ void read_card_record(const YamlNode& node, Mistakes& mistakes, Card& card) {
 }
 
 void read_model_options(Section& section, Mistakes& mistakes, ModelOptions& options) {
-  if (section.find("seq", false) != nullptr) {
+  if (section.find("seq", Presence::optional) != nullptr) {
     std::int64_t seq = 0;
     section.integer("seq", 1, most_plan_bytes, seq);
     options.seq = seq;
   }
-  if (section.find("variant", false) != nullptr) section.text("variant", options.name);
-  if (const YamlNode* precision = section.find("precision", false)) {
+  if (section.find("variant", Presence::optional) != nullptr) section.text("variant", options.name);
+  if (const YamlNode* precision = section.find("precision", Presence::optional)) {
     options.precision = parse_precision(precision->is_scalar() ? precision->text : std::string());
     if (!options.precision) {
       mistakes.error(precision->mark,
@@ -55,7 +55,7 @@ void read_model_options(Section& section, Mistakes& mistakes, ModelOptions& opti
                                  fmt::join(precision_names(), ", "), describe(*precision)));
     }
   }
-  const YamlNode* set = section.find("set", false);
+  const YamlNode* set = section.find("set", Presence::optional);
   if (set == nullptr) return;
   if (!set->is_mapping()) {
     mistakes.error(set->mark, fmt::format("'set' must be a mapping, not {}", describe(*set)));
@@ -146,7 +146,8 @@ void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanHeader& header) {
   read_model_options(section, mistakes, inputs.model_options);
   section.text("step_hash", inputs.step_hash);
   section.integer("batch", 1, most_plan_bytes, header.batch.samples);
-  if (const YamlNode* batch = section.find("batch", false)) header.batch_mark = batch->mark;
+  if (const YamlNode* batch = section.find("batch", Presence::optional))
+    header.batch_mark = batch->mark;
   if (const YamlNode* card = section.find("card")) read_card_record(*card, mistakes, inputs.card);
   if (const YamlNode* host = section.find("host")) {
     Section fields(*host, "'host'", mistakes);
@@ -211,10 +212,11 @@ Result<PlanHeader> read_plan_header(SourceTextPtr source) {
       total_fields(fields, plan.totals);
       fields.finish();
     }
-    if (const YamlNode* remarks = section.find("remarks", false)) {
+    if (const YamlNode* remarks = section.find("remarks", Presence::optional)) {
       read_remarks(*remarks, mistakes, plan.remarks);
     }
-    if (section.find("model", false) != nullptr) section.text("model", plan.inputs.model_text);
+    if (section.find("model", Presence::optional) != nullptr)
+      section.text("model", plan.inputs.model_text);
     section.finish();
   }
   if (mistakes.any_errors()) return tl::unexpected(std::move(mistakes).in_order());

@@ -2,105 +2,50 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <optional>
+#include <span>
 #include <string_view>
-#include <vector>
+#include <utility>
 
-#include "estimator/text/yaml_document.hpp"
+#include "estimator/text/field_reader.hpp"
 
 namespace stowage {
 
 namespace {
 
-struct Unit {
-  std::string_view name;
-  double factor;
-};
-constexpr std::array<Unit, 2> bandwidth_units{{{"GB/s", 1e9}, {"MB/s", 1e6}}};
-constexpr std::array<Unit, 2> flop_units{{{"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}}};
-constexpr std::array<Unit, 2> time_units{{{"us", 1e-6}, {"ms", 1e-3}}};
+constexpr Presence optional = Presence::optional;
 
-// One key: where its value goes and what it must look like.
-struct Key {
-  std::string_view name;
-  bool required;
-  std::string Host::*text = nullptr;
-  Bytes Host::*bytes = nullptr;
-  double Host::*number = nullptr;
-  const std::array<Unit, 2>* units = nullptr;
-  std::string_view example;
-};
+class HostFields : public FieldReader {
+ public:
+  HostFields(const YamlNode& node, Mistakes& mistakes)
+      : FieldReader(
+            node, {.of = "the host", .file = "a host file", .refusal = FieldWords::Refusal::takes},
+            mistakes) {}
 
-constexpr std::array<Key, 9> keys{{
-    {"name", true, &Host::name, nullptr, nullptr, nullptr, "a name"},
-    {"memory", true, nullptr, &Host::memory, nullptr, nullptr, "a size such as 32 GiB"},
-    {"pinned_limit", false, nullptr, &Host::pinned_limit, nullptr, nullptr,
-     "a size such as 16 GiB"},
-    {"cpu_flops", true, nullptr, nullptr, &Host::cpu_flops, &flop_units,
-     "a rate such as 400 GFLOP/s"},
-    {"memory_bandwidth", true, nullptr, nullptr, &Host::memory_bandwidth, &bandwidth_units,
-     "a rate such as 40 GB/s"},
-    {"kernel_latency", false, nullptr, nullptr, &Host::kernel_latency, &time_units,
-     "a time such as 2 us"},
-    {"h2d_bandwidth", false, nullptr, nullptr, &Host::h2d_bandwidth, &bandwidth_units,
-     "a rate such as 12 GB/s"},
-    {"d2h_bandwidth", false, nullptr, nullptr, &Host::d2h_bandwidth, &bandwidth_units,
-     "a rate such as 12 GB/s"},
-    {"link_latency", false, nullptr, nullptr, &Host::link_latency, &time_units,
-     "a time such as 10 us"},
-}};
-
-// "400 GFLOP/s": a positive number, a blank, one of the units.
-std::optional<double> parse_quantity(std::string_view text, const std::array<Unit, 2>& units) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !(number > 0) || number > 1e9) return std::nullopt;
-  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  for (const Unit& known : units) {
-    if (unit.size() == known.name.size() + 1 && unit.front() == ' ' &&
-        unit.substr(1) == known.name) {
-      return number * known.factor;
+  void positive_size(std::string_view key, Bytes& target, std::string_view example) {
+    if (!size(key, target, optional, example) || target > Bytes()) return;
+    refuse(*find(key), key, fmt::format("a size such as {}", example));
+  }
+  void positive(std::string_view key, double& target, std::span<const Unit> units,
+                std::string_view expected) {
+    if (quantity(key, target, units, optional, expected) && target <= 0) {
+      refuse(*find(key), key, expected);
     }
   }
-  return std::nullopt;
-}
+};
 
-bool set(Host& host, const Key& key, const YamlNode& value) {
-  if (!value.is_scalar() || value.text.empty()) return false;
-  if (key.text != nullptr) host.*key.text = value.text;
-  if (key.bytes != nullptr) {
-    const Result<Bytes> bytes = parse_bytes(value.text);
-    if (!bytes || *bytes <= Bytes()) return false;
-    host.*key.bytes = *bytes;
-  }
-  if (key.number != nullptr) {
-    const std::optional<double> number = parse_quantity(value.text, *key.units);
-    if (!number) return false;
-    host.*key.number = *number;
-  }
-  return true;
-}
-
-void set_entry(Host& host, const SourceTextPtr& source, const YamlNode& name, const YamlNode& value,
-               std::vector<std::string_view>& seen, Diagnostics& errors) {
-  for (const Key& key : keys) {
-    if (name.text != key.name) continue;
-    seen.push_back(key.name);
-    if (!set(host, key, value)) {
-      errors.push_back(
-          {.message = fmt::format("'{}' takes {}, not {}", key.name, key.example, describe(value)),
-           .span = span_of(source, value.mark)});
-    }
-    return;
-  }
-  std::vector<std::string_view> names;
-  for (const Key& key : keys) names.push_back(key.name);
-  errors.push_back({.message = fmt::format("unknown key '{}' in a host file", name.text),
-                    .span = span_of(source, name.mark),
-                    .hint = did_you_mean(name.text, names)});
+void read_fields(const YamlNode& node, Host& host, Mistakes& mistakes) {
+  HostFields fields(node, mistakes);
+  fields.word("name", host.name, optional, "a name");
+  fields.positive_size("memory", host.memory, "32 GiB");
+  fields.positive_size("pinned_limit", host.pinned_limit, "16 GiB");
+  fields.positive("cpu_flops", host.cpu_flops, flop_rate_units, "a rate such as 400 GFLOP/s");
+  fields.positive("memory_bandwidth", host.memory_bandwidth, byte_rate_units,
+                  "a rate such as 40 GB/s");
+  fields.positive("kernel_latency", host.kernel_latency, time_units, "a time such as 2 us");
+  fields.positive("h2d_bandwidth", host.h2d_bandwidth, byte_rate_units, "a rate such as 12 GB/s");
+  fields.positive("d2h_bandwidth", host.d2h_bandwidth, byte_rate_units, "a rate such as 12 GB/s");
+  fields.positive("link_latency", host.link_latency, time_units, "a time such as 10 us");
+  fields.finish();
 }
 
 }  // namespace
@@ -116,17 +61,14 @@ Result<Host> load_host(SourceTextPtr source) {
   }
   Host host;
   host.source = source->name;
-  Diagnostics errors = document->mistakes;
-  std::vector<std::string_view> seen;
-  for (std::size_t i = 0; i < root.entry_count(); ++i) {
-    set_entry(host, source, root.key(i), root.value(i), seen, errors);
-  }
-  for (const Key& key : keys) {
-    const bool given = std::find(seen.begin(), seen.end(), key.name) != seen.end();
-    if (key.required && !given) {
-      errors.push_back(
-          {.message = fmt::format("the host lacks '{}'", key.name), .span = {source, 0, 0, 1}});
-    }
+  Mistakes mistakes(source);
+  for (const Diagnostic& mistake : document->mistakes) mistakes.add(mistake);
+  read_fields(root, host, mistakes);
+  Diagnostics errors = std::move(mistakes).in_order();
+  for (const char* key : {"name", "memory", "cpu_flops", "memory_bandwidth"}) {
+    if (root.find(key) != nullptr) continue;
+    errors.push_back(
+        {.message = fmt::format("the host lacks '{}'", key), .span = {source, 0, 0, 1}});
   }
   if (errors.empty() && host.pinned_limit > host.memory) {
     errors.push_back(

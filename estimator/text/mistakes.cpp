@@ -1,4 +1,4 @@
-#include "estimator/model/mistakes.hpp"
+#include "estimator/text/mistakes.hpp"
 
 #include <algorithm>
 

@@ -8,6 +8,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/cure_options.hpp"
 #include "cli/output_file.hpp"
 #include "cli/plan_report.hpp"
 #include "cli/progress.hpp"
@@ -86,8 +87,10 @@ Result<Host> requested_host(const std::string& file) {
 
 Result<RequestedCard> planned_card(const PlanningRequest& asked) {
   if (asked.card) return requested_card(*asked.card);
+  Card card = generic_card(*asked.budget);
+  card.total_source = "--budget";
   return RequestedCard{
-      .card = generic_card(*asked.budget),
+      .card = std::move(card),
       .is_assumed = true,
       .notes = {{.severity = Severity::note,
                  .message = "no card was named: times are those of a generic card with an RTX "
@@ -177,7 +180,7 @@ Answer no_plan(const PreparedPlan& prepared, const Diagnostics& why) {
   answer.report.say(fmt::format("no plan keeps within {}", format_bytes(prepared.request.budget)),
                     Tone::bad);
   answer.report.say("  " + why.front().message);
-  if (!why.front().hint.empty()) answer.report.say("  " + why.front().hint);
+  if (!why.front().hint.empty()) answer.report.say("  " + in_options(why.front().hint));
   return answer;
 }
 

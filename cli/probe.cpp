@@ -132,7 +132,7 @@ Result<Answer> run_calibration(const ProbeRequest& request) {
   // A calibration's name is that of the catalogue's card where there is one.
   const auto card = find_card(calibration->name, request.configs.gpus());
   const std::string name = card ? card->card.name : calibration->name;
-  const std::string text = calibration_yaml(*calibration, name);
+  const std::string text = calibration_yaml(*calibration, name, "stowage probe --calibrate");
   answer.report.json = json_of(*calibration, name);
   if (!file) {
     answer.report.say(text);

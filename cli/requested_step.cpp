@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "cli/arguments.hpp"
+#include "cli/cure_options.hpp"
 #include "cli/file_kind.hpp"
 #include "cli/step_file.hpp"
 #include "estimator/base/read_source.hpp"
@@ -29,6 +30,7 @@ constexpr double usual_capability = 8.6;
 
 Card named_generic_card(Bytes total, double capability) {
   Card card = generic_card(total, capability);
+  card.total_source = "--gpu-memory";
   if (capability != usual_capability) {
     card.name =
         fmt::format("a generic {} card of compute capability {}", format_bytes(total), capability);
@@ -105,7 +107,7 @@ Result<RequestedCard> requested_card(const CardRequest& request) {
   }
   if (!request.cuda_total) {
     for (std::string& remark : remarks_on(requested->card)) {
-      requested->notes.push_back(note(std::move(remark)));
+      requested->notes.push_back(note(in_options(std::move(remark))));
     }
   }
   return requested;

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "cli/arguments.hpp"
+#include "cli/cure_options.hpp"
 #include "cli/diagnostics_json.hpp"
 #include "cli/help.hpp"
 #include "cli/option.hpp"
@@ -22,11 +23,13 @@ namespace stowage {
 namespace {
 
 // What cannot be written to stderr is lost: the exit code still tells.
-void complain(const Diagnostics& diagnostics) { write_quietly(stderr, render(diagnostics)); }
+void complain(const Diagnostics& diagnostics) {
+  write_quietly(stderr, render(in_options(diagnostics)));
+}
 
 ExitCode refuse(const Diagnostics& mistakes, Format format) {
   if (format == Format::json) {
-    write_quietly(stderr, diagnostics_json(mistakes).text());
+    write_quietly(stderr, diagnostics_json(in_options(mistakes)).text());
   } else {
     complain(mistakes);
   }
@@ -106,7 +109,8 @@ ExitCode run_program(std::span<const std::string> words) {
   Report& report = answer->report;
   complain(report.notes);
   const Format format = format_of(arguments->text("format").value_or("table"));
-  if (!report.json.empty()) report.json.emplace_back("notes", diagnostics_array(report.notes));
+  if (!report.json.empty())
+    report.json.emplace_back("notes", diagnostics_array(in_options(report.notes)));
   return print(render(report, format, screen()), answer->exit_code);
 }
 

@@ -3,7 +3,8 @@
 #   cmake -DSOURCE=FOLDER -P rooms_test.cmake     FOLDER: the project, or one that looks like it
 #
 # A row is "| `library/room` | what it has | `room` `room` |". A room may use the rooms of its last
-# column, itself, and every room of the libraries below its own.
+# column, itself, and every room of the libraries below its own. No text of theirs names an option of
+# the command line.
 cmake_minimum_required(VERSION 3.25)
 
 set(libraries estimator planner gpu_probe)  # from the bottom up; cli stands above them and has no rooms
@@ -49,6 +50,10 @@ foreach(library IN LISTS libraries)
       endif()
       list(APPEND mistakes "${source}: '${room}' may not use '${used}' (docs/architecture.md)")
     endforeach()
+    file(STRINGS ${SOURCE}/${source} options REGEX "^[^/]*\".*--[a-z]")
+    if(options)
+      list(APPEND mistakes "${source}: a text names an option, only cli knows those (estimator/base/cure.hpp)")
+    endif()
   endforeach()
   list(APPEND below ${library})
 endforeach()

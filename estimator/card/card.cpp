@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "estimator/base/cure.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
 #include "estimator/card/card_name.hpp"
@@ -57,13 +58,12 @@ tl::unexpected<Diagnostics> unknown_card(const std::string& name, const std::str
   std::vector<std::string> names;
   for (const std::string& stem : stems) names.push_back(squeeze_card_name(stem));
   const std::vector<std::string_view> views(names.begin(), names.end());
-  std::string hint =
-      "'stowage gpus' lists the known ones; a card file or --gpu-memory takes others";
+  std::string hint = hint_of(Cure::described_card);
   if (is_of_amd(squeezed)) {
     return failure(fmt::format("'{}' is a GPU of AMD's, which are not modelled: ROCm's context and "
                                "MIOpen's workspaces are others than CUDA's and cuDNN's",
                                name),
-                   "the tensors alone: --gpu-memory SIZE --runtime ideal");
+                   hint_of(Cure::tensors_alone));
   }
   if (const auto near = closest(squeezed, views)) {
     const auto at = std::ranges::find(views, *near) - views.begin();
@@ -102,11 +102,10 @@ std::vector<std::string> remarks_on(const Card& card) {
     const auto mebibytes = [](Bytes bytes) {
       return static_cast<double>(bytes.count()) / (1 << 20);
     };
-    remarks.push_back(fmt::format(
-        "{}: totals from {:.0f} to {:.0f} MiB were seen; {:.0f} MiB is taken ({}); --gpu-memory "
-        "SIZE takes yours",
-        card.name, mebibytes(range->first), mebibytes(range->second), mebibytes(card.cuda_total),
-        card.total_source));
+    remarks.push_back(
+        fmt::format("{}: totals from {:.0f} to {:.0f} MiB were seen; {:.0f} MiB is taken ({}); {}",
+                    card.name, mebibytes(range->first), mebibytes(range->second),
+                    mebibytes(card.cuda_total), card.total_source, in_words(Cure::own_total)));
   }
   const auto is_by_rule = [&](std::string_view key) {
     return std::ranges::find(card.by_rule, key) != card.by_rule.end();
@@ -167,7 +166,7 @@ Card generic_card(Bytes total, double compute_capability) {
   card.sm_count = 82;
   card.nvml_total = total;
   card.cuda_total = total;
-  card.total_source = "--gpu-memory";
+  card.total_source = "given";
   card.context = 256_MiB;
   card.context_source = "as measured on an RTX 3090";
   card.memory_bandwidth = 936e9;

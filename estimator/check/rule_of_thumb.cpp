@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "estimator/base/cure.hpp"
+
 namespace stowage {
 
 namespace {
@@ -16,7 +18,7 @@ Result<RuleOfThumb> rule_of_thumb(const StepDocument& document, std::int64_t bat
   const StepGraph& graph = *document.graph;
   if (!document.result_bytes) {
     return failure("the step file does not say how large its layers' results are",
-                   "leave out --rule-of-thumb");
+                   hint_of(Cure::no_rule_of_thumb));
   }
   const bool trains = graph.settings.mode == Mode::train;
   const std::int64_t with_gradients = trains ? 2 : 1;

@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "estimator/base/cure.hpp"
 #include "estimator/base/largest_memory.hpp"
 #include "estimator/memory/partition.hpp"
 #include "estimator/workspace/attention_workspace.hpp"
@@ -29,7 +30,7 @@ double bytes_of(const TensorView& view, std::int64_t batch) {
 tl::unexpected<Diagnostics> too_large(const Storage& storage, std::int64_t batch) {
   return failure(fmt::format("batch {} makes '{}' ({}) larger than {}", batch, storage.name,
                              to_string(storage.storage_class), format_bytes(largest_memory)),
-                 "give a smaller --batch");
+                 hint_of(Cure::smaller_batch));
 }
 
 bool is_transposed(Kernel kernel) {
@@ -140,7 +141,7 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
       if (bytes < 0) {
         return failure(fmt::format("batch {} makes '{}' ({}) smaller than nothing", batch,
                                    storage.name, to_string(storage.storage_class)),
-                       "give a larger --batch");
+                       hint_of(Cure::larger_batch));
       }
       total = checked_add(total, bytes);
       if (total > largest_memory.count()) return too_large(storage, batch);

@@ -29,9 +29,8 @@ bool has_word(std::string_view line, std::string_view word) {
   return false;
 }
 
-SourceSpan option_span(std::string_view option) {
-  return {.source = std::make_shared<const SourceText>(
-              SourceText{.name = fmt::format("<option --{}>", option), .text = ""})};
+SourceSpan span_of_place(const char* name) {
+  return {.source = std::make_shared<const SourceText>(SourceText{.name = name, .text = ""})};
 }
 
 // The first mistake in the description's own text gets a note of each value that its line uses and
@@ -56,9 +55,9 @@ void note_given_values(const SourceTextPtr& source, const ModelOptions& options,
   for (const auto& [name, text] : options.arguments) {
     if (name == "seq" && options.seq) continue;
     const auto place = options.places.find(name);
-    note(name, text, place != options.places.end() ? place->second : option_span("set"));
+    note(name, text, place != options.places.end() ? place->second : span_of_place("<arguments>"));
   }
-  if (options.seq) note("seq", fmt::format("{}", *options.seq), option_span("seq"));
+  if (options.seq) note("seq", fmt::format("{}", *options.seq), span_of_place("<seq>"));
 }
 
 }  // namespace

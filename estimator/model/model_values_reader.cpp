@@ -70,7 +70,7 @@ class ModelValuesReader {
       return place->second;
     }
     auto source = std::make_shared<const SourceText>(SourceText{
-        "<option --set>", fmt::format("{}={}", name, options_.arguments.find(name)->second)});
+        "<arguments>", fmt::format("{}={}", name, options_.arguments.find(name)->second)});
     return {std::move(source), 1, offset + 1, length};
   }
 
@@ -131,7 +131,7 @@ class ModelValuesReader {
 
   [[nodiscard]] SourceSpan seq_span() const {
     const std::string text = fmt::format("{}", *options_.seq);
-    return {std::make_shared<const SourceText>(SourceText{"<option --seq>", text}), 1, 1,
+    return {std::make_shared<const SourceText>(SourceText{"<seq>", text}), 1, 1,
             static_cast<int>(text.size())};
   }
 

@@ -10,7 +10,7 @@
 namespace stowage {
 
 /// Sets model.value_names, values and default_seq. Mistakes in the options are reported at their
-/// own places: a variant's line, or "<option --set>".
+/// own places: a variant's line, or "<arguments>".
 void read_model_values(const YamlNode& root, const ModelOptions& options, ModelDescription& model,
                        Mistakes& mistakes);
 

@@ -182,7 +182,7 @@ std::vector<LibraryUse> library_uses(const StepGraph& graph, const Card& card,
 RuntimeRow context_row(const Card& card, const CheckSettings& settings) {
   RuntimeRow row{"CUDA context", card.context, card.context_source};
   if (settings.runtime == Runtime::ideal) return {row.name, Bytes(), ""};
-  if (settings.context) return {row.name, *settings.context, "given by --context"};
+  if (settings.context) return {row.name, *settings.context, "given"};
   if (const auto* found = measured(card, settings, has_context)) {
     return {row.name, *found->context, found->source};
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "estimator/base/cure.hpp"
+
 namespace stowage {
 
 namespace {
@@ -72,7 +74,7 @@ Diagnostics autograd_refusals(const ModelGraph& model, const StepGraph& step) {
     return {{.message = fmt::format("nothing of the model '{}' is trained: no parameter that may "
                                     "change leads to its loss",
                                     model.name),
-             .hint = "use --mode inference"}};
+             .hint = hint_of(Cure::inference)}};
   }
   if (step.settings.kernels != KernelSet::pytorch) return {};
   return InPlaceWrites(model, step).refusals();

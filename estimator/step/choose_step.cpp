@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "estimator/base/cure.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 
 namespace stowage {
@@ -75,14 +76,14 @@ Diagnostics idle_layout(const ModelGraph& model, const StepWishes& wishes) {
 Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes) {
   if (wishes.parallel.zero > 0 && !wishes.parallel.is_parallel()) {
     return failure("ZeRO shares a model out among GPUs: one has nobody to share with",
-                   "say how many there are: --gpus N");
+                   hint_of(Cure::number_of_gpus));
   }
   const bool trainable = model.loss.valid();
   const Mode mode = wishes.mode.value_or(trainable ? Mode::train : Mode::inference);
   if (mode == Mode::train && !trainable) {
     return failure(
         fmt::format("the model '{}' has no loss, so that it cannot be trained", model.name),
-        "give its description a loss, or say --mode inference");
+        hint_of("give its description a loss", Cure::inference));
   }
   auto optimizer = chosen_optimizer(model, wishes);
   if (!optimizer) return tl::unexpected(std::move(optimizer.error()));

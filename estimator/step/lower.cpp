@@ -7,6 +7,7 @@
 
 #include "estimator/base/affine.hpp"
 #include "estimator/base/bytes.hpp"
+#include "estimator/base/cure.hpp"
 #include "estimator/model/operator_row.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/step/autograd_refusals.hpp"
@@ -26,15 +27,15 @@ std::optional<Diagnostic> optimizer_problem(const LoweringSettings& settings) {
   if (settings.kernels != KernelSet::stowage) return std::nullopt;
   if (!find_optimizer(optimizer.name)->executable) {
     return problem(fmt::format("the kernel set 'stowage' does not run {}", optimizer.name),
-                   "use --runtime pytorch, or another optimizer");
+                   hint_of("use another optimizer", Cure::pytorch_kernels));
   }
   if (optimizer.name == "lamb" && optimizer.max_gradient_norm > 0) {
     return problem("the kernel set 'stowage' clips no gradients to a norm over all of them",
-                   "give lamb `max_gradient_norm: 0`, or use --runtime pytorch");
+                   hint_of("give lamb `max_gradient_norm: 0`", Cure::pytorch_kernels));
   }
   if (optimizer.master_weights != MasterWeights::none) {
     return problem("the kernel set 'stowage' keeps no master copies of parameters",
-                   "use --runtime pytorch");
+                   hint_of(Cure::pytorch_kernels));
   }
   return std::nullopt;
 }
@@ -44,7 +45,7 @@ std::optional<Diagnostic> optimizer_problem(const LoweringSettings& settings) {
 Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& settings) {
   if (settings.mode == Mode::train && !model.loss.valid()) {
     return failure(fmt::format("model '{}' has no loss, so that it cannot be trained", model.name),
-                   "add a `loss:` to the description, or use --mode inference");
+                   hint_of("add a `loss:` to the description", Cure::inference));
   }
   if (settings.mode == Mode::train && settings.step.zero_grad == ZeroGrad::to_zero &&
       settings.optimizer.master_weights == MasterWeights::weights_and_gradients) {
@@ -61,7 +62,7 @@ Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& setting
   });
   if (settings.kernels == KernelSet::stowage && settings.step.layout != TensorLayout::contiguous) {
     return failure("only PyTorch's kernels run with channels innermost (layout nhwc)",
-                   "use --layout nchw, or --runtime pytorch");
+                   hint_of(in_words(Cure::contiguous_layout), Cure::pytorch_kernels));
   }
   if (settings.step.augment > 0 && !floating) {
     return failure(fmt::format("model '{}' has no floating-point input to augment", model.name));

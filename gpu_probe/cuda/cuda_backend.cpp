@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/base/cure.hpp"
 #include "gpu_probe/device/cuda_driver.hpp"
 
 namespace stowage {
@@ -11,7 +12,7 @@ Result<std::unique_ptr<Backend>> open_cuda_backend() {
   if (!devices) return tl::unexpected(devices.error());
   return failure(
       fmt::format("the cuda backend runs no kernels yet ({} is there)", devices->front().name),
-      "--on host executes the plan on the CPU");
+      hint_of(Cure::host_execution));
 }
 
 }  // namespace stowage

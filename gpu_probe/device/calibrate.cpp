@@ -162,13 +162,14 @@ Result<Calibration> calibrate(int device, const CalibrationLibraries& libraries)
   }
 }
 
-std::string calibration_yaml(const Calibration& calibration, const std::string& card_name) {
+std::string calibration_yaml(const Calibration& calibration, const std::string& card_name,
+                             std::string_view made_by) {
   const auto mib = [](Bytes bytes) {
     return fmt::format("{:.1f} MiB", static_cast<double>(bytes.count()) / mebibyte);
   };
   const MeasuredRates& rates = calibration.rates;
   std::string text = fmt::format(
-      "# Measured by stowage probe --calibrate on '{}', driver {}. For --calibration.\n"
+      "# A calibration, measured by {} on '{}', driver {}.\n"
       "name: \"{}\"\n"
       "nvml_total: {}\n"
       "cuda_total: {}\n"
@@ -183,13 +184,13 @@ std::string calibration_yaml(const Calibration& calibration, const std::string& 
       "rate_source: \"measured: the best of {}\"\n"
       "measurements:\n"
       "  - {{runtime: stowage, cuda: {}, loading: {}, context: {}, cublas: {}, cudnn: {}, "
-      "source: \"stowage probe --calibrate, driver {}, cuDNN {}\"}}\n",
-      calibration.name, calibration.driver, card_name, mib(calibration.nvml_total),
+      "source: \"{}, driver {}, cuDNN {}\"}}\n",
+      made_by, calibration.name, calibration.driver, card_name, mib(calibration.nvml_total),
       mib(calibration.cuda_total), rates.memory / 1e9, rates.fp32 / 1e12, rates.tf32 / 1e12,
       rates.fp16 / 1e12, rates.h2d / 1e9, rates.d2h / 1e9, rates.pageable_h2d / 1e9, repetitions,
       to_string(calibration.stack.cuda), to_string(calibration.stack.loading),
-      mib(calibration.context), mib(calibration.cublas), mib(calibration.cudnn), calibration.driver,
-      calibration.cudnn_version);
+      mib(calibration.context), mib(calibration.cublas), mib(calibration.cudnn), made_by,
+      calibration.driver, calibration.cudnn_version);
   if (!calibration.cudnn_device.empty()) {
     text += fmt::format("cudnn_device: |\n  {}\n", calibration.cudnn_device);
   }

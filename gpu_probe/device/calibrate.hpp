@@ -47,9 +47,9 @@ struct Calibration {
 /// missing or fails (with its number), a device with too little free memory (it wants 1 GiB).
 [[nodiscard]] Result<Calibration> calibrate(int device, const CalibrationLibraries& libraries = {});
 
-/// The calibration as a file for --calibration (estimator/card/card_file.hpp), of the card that
-/// the catalogue calls `card_name`.
+/// The calibration as a file (read_calibration of estimator/card/card_file.hpp), of the card that
+/// the catalogue calls `card_name`. `made_by`: the source that it names, "stowage probe".
 [[nodiscard]] std::string calibration_yaml(const Calibration& calibration,
-                                           const std::string& card_name);
+                                           const std::string& card_name, std::string_view made_by);
 
 }  // namespace stowage

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "estimator/base/cure.hpp"
 #include "gpu_probe/driver/cuda_functions.hpp"
 
 namespace stowage {
@@ -17,7 +18,7 @@ Result<CudaDriver> load_driver() {
   CudaDriver driver;
   if (!driver.is_there()) {
     return failure(fmt::format("there is no CUDA driver: {}", driver.absence()),
-                   "--on host executes the plan on the CPU");
+                   hint_of(Cure::host_execution));
   }
   if (!driver.lacking_query().empty()) {
     return failure(fmt::format("the CUDA driver is too old: it lacks {}", driver.lacking_query()));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/base/cure.hpp"
 #include "gpu_probe/run/executor.hpp"
 #include "gpu_probe/run/missing_kernels.hpp"
 #include "gpu_probe/run/resident_step.hpp"
@@ -137,7 +138,7 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
   if (graph.settings.kernels != KernelSet::stowage) {
     return failure(fmt::format("the plan is made of {}'s kernels, which Stowage does not run",
                                to_string(graph.settings.kernels)),
-                   "make it with --runtime stowage to have it executed");
+                   hint_of(Cure::stowage_kernels));
   }
   if (const auto missing = missing_kernels(plan, backend.gpu_kernels()); !missing.empty()) {
     return failure(first_of(missing), "its memory is planned and checked all the same");

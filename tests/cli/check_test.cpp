@@ -320,7 +320,7 @@ layers:
   CHECK(training.exit_code == 2);
   CHECK(training.err ==
         "<command line>: error: the model 'lossless' has no loss, so that it cannot be trained\n"
-        "  give its description a loss, or say --mode inference\n");
+        "  give its description a loss, or use --mode inference\n");
   const json inference = parsed(
       stowage_program({"check", "-", "--gpu", "rtx3090", "--format", "json"}, {.input = lossless}));
   CHECK(inference["settings"]["mode"] == "inference");

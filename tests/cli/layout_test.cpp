@@ -64,7 +64,7 @@ TEST_CASE("a layout that a runtime does not have is refused") {
   CHECK(refused("stowage").exit_code == 2);
   CHECK(refused("stowage").err ==
         "error: only PyTorch's kernels run with channels innermost (layout nhwc)\n"
-        "  use --layout nchw, or --runtime pytorch\n");
+        "  use --layout nchw, or use --runtime pytorch\n");
   CHECK(refused("tensorflow").exit_code == 2);
   CHECK(refused("tensorflow").err ==
         "<command line>: error: --layout nhwc is a memory format of PyTorch's; TensorFlow chooses "

@@ -95,18 +95,17 @@ TEST_CASE("what is left open takes the smallest and says so") {
 TEST_CASE("an unknown card gets a suggestion") {
   CHECK(found("rtx309") == "error: unknown GPU 'rtx309'\n  did you mean 'rtx-3090'?\n");
   CHECK(found("voodoo banshee") ==
-        "error: unknown GPU 'voodoo banshee'\n  'stowage gpus' lists the known ones; a card file "
-        "or --gpu-memory takes others\n");
+        "error: unknown GPU 'voodoo banshee'\n  take a card of the catalogue, or describe it in "
+        "a file\n");
   CHECK(found("") ==
-        "error: unknown GPU ''\n  'stowage gpus' lists the known ones; a card file or "
-        "--gpu-memory takes others\n");
+        "error: unknown GPU ''\n  take a card of the catalogue, or describe it in a file\n");
   CHECK(found("no/such.yaml") == "error: cannot open 'no/such.yaml': No such file or directory\n");
 }
 
 TEST_CASE("AMD's GPUs are refused with the reason") {
   const std::string message =
       "is a GPU of AMD's, which are not modelled: ROCm's context and MIOpen's workspaces are "
-      "others than CUDA's and cuDNN's\n  the tensors alone: --gpu-memory SIZE --runtime ideal\n";
+      "others than CUDA's and cuDNN's\n  size the tensors alone, for a total\n";
   for (const char* name : {"mi300x", "AMD Instinct MI250X", "Radeon RX 7900 XTX", "rx7900xtx"}) {
     CHECK(found(name) == "error: '" + std::string(name) + "' " + message);
   }
@@ -267,7 +266,7 @@ TEST_CASE("totals that were seen are kept, and a card on which they differ says 
         std::vector<std::string>{
             "GeForce GTX 960 2GB: totals from 1993 to 2045 MiB were seen; 1997 MiB is taken "
             "(nvidia-smi listings in public logs; cuda_total derived: nvml_total - 3 MiB); "
-            "--gpu-memory SIZE takes yours"});
+            "give your own card's total"});
   CHECK(remarks_on(find_card("rtx3090", directory)->card).empty());
 }
 

@@ -126,7 +126,7 @@ TEST_CASE("what others use and what is to stay free is not available") {
                    [](const RuntimeRow& row) { return row.name == "CUDA context"; });
   REQUIRE(context != report.runtime_rows.end());
   CHECK(context->bytes == 61_MiB);
-  CHECK(context->source == "given by --context");
+  CHECK(context->source == "given");
 }
 
 TEST_CASE("the first step lacks the optimizer's state until its update") {

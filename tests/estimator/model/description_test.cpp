@@ -228,17 +228,17 @@ layers: [linear: {features: width, bias: bias}, dropout: {p: rate}, gelu: {appro
   CHECK(model.default_seq == 16);
   CHECK(parameter_count(model) == 36);
   CHECK(refusal(text, {.arguments = {{"widht", "3"}}}) ==
-        "<option --set>:1:1: error: the model has no argument or symbol 'widht'\n"
+        "<arguments>:1:1: error: the model has no argument or symbol 'widht'\n"
         "  widht=3\n"
         "  ^~~~~\n"
         "  did you mean 'width'?\n");
   CHECK(refusal(text, {.arguments = {{"rate", "true"}}}) ==
-        "<option --set>:1:6: error: 'rate' takes a value like its default, the number 0.5, not "
+        "<arguments>:1:6: error: 'rate' takes a value like its default, the number 0.5, not "
         "'true'\n"
         "  rate=true\n"
         "       ^~~~\n");
   CHECK(refusal(head + "layers: [relu]", {.seq = 4}) ==
-        "<option --seq>:1:1: error: the model has no symbol 'seq'\n  4\n  ^\n");
+        "<seq>:1:1: error: the model has no symbol 'seq'\n  4\n  ^\n");
 }
 
 TEST_CASE("frozen layers and tied parameters") {

@@ -116,7 +116,7 @@ TEST_CASE("a mistake that a given value makes in the base is noted with that val
                        ":3:13: note: 'width' is 0 here\n"
                        "  arguments: {width: 0}\n              ^~~~~\n"));
   CHECK(folder.outcome("base", {.arguments = {{"width", "0"}}})
-            .ends_with("\n<option --set>: note: 'width' is 0 here\n"));
+            .ends_with("\n<arguments>: note: 'width' is 0 here\n"));
 }
 
 TEST_CASE("bases that lead back to themselves, or on and on, are refused") {

@@ -131,14 +131,14 @@ TEST_CASE("what is not there is refused, with what there is") {
         "error: lion has no fused implementation\n  timm.optim.Lion has foreach, for-loop\n");
   CHECK(refusal({.name = "adam8bit"}) ==
         "error: the kernel set 'stowage' does not run adam8bit\n"
-        "  use --runtime pytorch, or another optimizer\n");
+        "  use another optimizer, or use PyTorch's kernels\n");
   CHECK(refusal({.name = "adam8bit"}, KernelSet::pytorch) == "");
   CHECK(refusal({.name = "lamb"}) ==
         "error: the kernel set 'stowage' clips no gradients to a norm over all of them\n"
-        "  give lamb `max_gradient_norm: 0`, or use --runtime pytorch\n");
+        "  give lamb `max_gradient_norm: 0`, or use PyTorch's kernels\n");
   CHECK(refusal({.name = "adam", .master_weights = MasterWeights::weights}) ==
         "error: the kernel set 'stowage' keeps no master copies of parameters\n"
-        "  use --runtime pytorch\n");
+        "  use PyTorch's kernels\n");
 }
 
 TEST_CASE("docs/model-description.md shows the optimizer table as it is") {

@@ -84,7 +84,7 @@ TEST_CASE("something must train") {
   }
   const std::string message =
       "error: nothing of the model 'm' is trained: no parameter that may change leads to its "
-      "loss\n  use --mode inference\n";
+      "loss\n  run the model forward alone\n";
   CHECK(autograd_refusal(text) == message);
   CHECK(autograd_refusal(text, KernelSet::stowage) == message);
   CHECK(autograd_refusal(text, KernelSet::stowage, Mode::inference).empty());

@@ -110,7 +110,7 @@ TEST_CASE("the card's capability reaches PyTorch's lowering alone") {
 TEST_CASE("a model without a loss is not trained, and an inference says what it has no use for") {
   CHECK(refusal(lossless(), {.mode = Mode::train}) ==
         "error: the model 'm' has no loss, so that it cannot be trained\n"
-        "  give its description a loss, or say --mode inference\n");
+        "  give its description a loss, or run the model forward alone\n");
   const ChosenStep plain = chosen(lossless());
   CHECK(plain.lowering.mode == Mode::inference);
   CHECK(plain.warnings.empty());

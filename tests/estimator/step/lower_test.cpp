@@ -205,7 +205,7 @@ layers:
   REQUIRE(!graph.has_value());
   CHECK(render(graph.error()) ==
         "error: model 'no-loss' has no loss, so that it cannot be trained\n"
-        "  add a `loss:` to the description, or use --mode inference\n");
+        "  add a `loss:` to the description, or run the model forward alone\n");
   CHECK(lower(model, {.mode = Mode::inference}).has_value());
 }
 

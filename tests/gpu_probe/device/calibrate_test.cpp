@@ -72,10 +72,10 @@ TEST_CASE("its file is one for --calibration, and goes before the card") {
                                           .fp16 = 70e12}};
   Card card = generic_card(24_GiB);
   card.name = "GeForce RTX 3090";
-  const auto read =
-      read_calibration(std::make_shared<SourceText>(SourceText{
-                           .name = "here.yaml", .text = calibration_yaml(calibration, card.name)}),
-                       card);
+  const auto read = read_calibration(
+      std::make_shared<SourceText>(SourceText{
+          .name = "here.yaml", .text = calibration_yaml(calibration, card.name, "a test")}),
+      card);
   REQUIRE_MESSAGE(read.has_value(), render(read.error()));
   CHECK(read->cuda_total == 24248_MiB);
   CHECK(read->d2h_bandwidth == doctest::Approx(26e9));

@@ -1,0 +1,41 @@
+#include "estimator/base/cure.hpp"
+
+#include <fmt/format.h>
+
+namespace stowage {
+
+std::string_view in_words(Cure cure) {
+  switch (cure) {
+    case Cure::smaller_batch:
+      return "give a smaller batch";
+    case Cure::larger_batch:
+      return "give a larger batch";
+    case Cure::number_of_gpus:
+      return "say how many there are";
+    case Cure::inference:
+      return "run the model forward alone";
+    case Cure::pytorch_kernels:
+      return "use PyTorch's kernels";
+    case Cure::stowage_kernels:
+      return "use Stowage's own kernels";
+    case Cure::contiguous_layout:
+      return "use contiguous tensors";
+    case Cure::no_rule_of_thumb:
+      return "leave out the rule of thumb";
+    case Cure::described_card:
+      return "take a card of the catalogue, or describe it in a file";
+    case Cure::tensors_alone:
+      return "size the tensors alone, for a total";
+    case Cure::own_total:
+      return "give your own card's total";
+    case Cure::host_execution:
+      return "execute it on the CPU";
+  }
+  return "";
+}
+
+std::string hint_of(std::string_view hint, Cure other) {
+  return fmt::format("{}, or {}", hint, in_words(other));
+}
+
+}  // namespace stowage

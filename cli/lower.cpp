@@ -12,9 +12,8 @@ namespace stowage {
 
 namespace {
 
-// PyTorch chooses its attention and its convolutions by the card.
 Diagnostics unnamed_card(const LowerRequest& request, const Card& card) {
-  if (request.card || kernel_set_of(request.runtime) != KernelSet::pytorch) return {};
+  if (request.card || !traits(kernel_set_of(request.runtime)).dispatches_by_card) return {};
   return {{.severity = Severity::note,
            .message = fmt::format("no card was named: the step is for compute capability {:.1f}",
                                   card.compute_capability)}};

@@ -41,7 +41,7 @@ Json settings_json(const ToldStep& step, std::int64_t batch, std::string_view ru
   const bool trains = lowering.mode == Mode::train;
   const auto of_training = [&](Json value) { return trains ? std::move(value) : Json(); };
   const auto of_pytorch = [&](bool value) {
-    return lowering.kernels == KernelSet::pytorch ? Json(value) : Json();
+    return traits(lowering.kernels).dispatches_by_card ? Json(value) : Json();
   };
   const OptimizerSettings& optimizer = lowering.optimizer;
   const MasterWeights masters = optimizer.master_weights;

@@ -176,7 +176,7 @@ Result<Answer> run_validate(const ValidateRequest& request) {
                          : Check{"source not compared", true, "--source compares"});
   proceedings.add("model", on_paper);
 
-  const bool executable = plan->step.graph->settings.kernels == KernelSet::stowage;
+  const bool executable = plan->step.graph->kernel_set().executable;
   if (!request.run) {
     proceedings.not_run = "only the model checks were asked for";
   } else if (!proceedings.passed()) {

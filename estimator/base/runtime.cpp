@@ -2,44 +2,41 @@
 
 namespace stowage {
 
-std::string_view to_string(Runtime runtime) {
-  switch (runtime) {
-    case Runtime::ideal:
-      return "ideal";
-    case Runtime::stowage:
-      return "stowage";
-    case Runtime::pytorch:
-      return "pytorch";
-    case Runtime::tensorflow:
-      return "tensorflow";
+namespace {
+
+struct RuntimeRow {
+  Runtime runtime;
+  std::string_view name;
+  KernelSet kernels;
+  Bytes granularity;
+};
+
+constexpr std::array<RuntimeRow, runtimes.size()> rows{
+    {{Runtime::ideal, "ideal", KernelSet::pytorch, Bytes(1)},
+     {Runtime::stowage, "stowage", KernelSet::stowage, Bytes(1)},
+     {Runtime::pytorch, "pytorch", KernelSet::pytorch, Bytes(512)},
+     {Runtime::tensorflow, "tensorflow", KernelSet::stowage, Bytes(256)}}};
+
+const RuntimeRow& row_of(Runtime runtime) {
+  for (const RuntimeRow& row : rows) {
+    if (row.runtime == runtime) return row;
   }
-  return "ideal";
+  return rows.front();
 }
 
+}  // namespace
+
+std::string_view to_string(Runtime runtime) { return row_of(runtime).name; }
+
 std::optional<Runtime> find_runtime(std::string_view name) {
-  for (const Runtime runtime : runtimes) {
-    if (to_string(runtime) == name) return runtime;
+  for (const RuntimeRow& row : rows) {
+    if (row.name == name) return row.runtime;
   }
   return std::nullopt;
 }
 
-KernelSet kernel_set_of(Runtime runtime) {
-  const bool own = runtime == Runtime::stowage || runtime == Runtime::tensorflow;
-  return own ? KernelSet::stowage : KernelSet::pytorch;
-}
+KernelSet kernel_set_of(Runtime runtime) { return row_of(runtime).kernels; }
 
-Bytes runtime_granularity(Runtime runtime) {
-  switch (runtime) {
-    case Runtime::ideal:
-      return Bytes(1);
-    case Runtime::stowage:
-      return Bytes(1);
-    case Runtime::pytorch:
-      return Bytes(512);
-    case Runtime::tensorflow:
-      return Bytes(256);
-  }
-  return Bytes(1);
-}
+Bytes runtime_granularity(Runtime runtime) { return row_of(runtime).granularity; }
 
 }  // namespace stowage

@@ -113,8 +113,14 @@ const OperatorRow* find_operator(std::string_view name) {
 }
 
 const LoweringRules& rules_of(const OperatorRow& row, KernelSet set) {
-  const bool has_own = set == KernelSet::pytorch && row.lowering.pytorch.forward != nullptr;
-  return has_own ? row.lowering.pytorch : row.lowering.stowage;
+  const RulesBySet& rules = row.lowering;
+  switch (set) {
+    case KernelSet::pytorch:
+      return rules.pytorch.forward != nullptr ? rules.pytorch : rules.stowage;
+    case KernelSet::stowage:
+      return rules.stowage;
+  }
+  return rules.stowage;
 }
 
 AutocastClass autocast_class(const OperatorRow& row, const Attributes& attributes) {

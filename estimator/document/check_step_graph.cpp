@@ -93,11 +93,10 @@ bool is_scratch(const Storage& storage) {
          storage.storage_class == StorageClass::workspace;
 }
 
-// What PyTorch's operator copies within itself is workspace, and two kernel calls use it.
 bool belongs_to_a_node(const StepGraph& graph, StorageId id) {
   const StorageClass storage_class = graph.storage(id).storage_class;
   return storage_class == StorageClass::temporary ||
-         (storage_class == StorageClass::workspace && graph.settings.kernels == KernelSet::stowage);
+         (storage_class == StorageClass::workspace && !graph.kernel_set().shares_scratch);
 }
 
 Problem check_temporaries(const StepGraph& graph) {
@@ -221,9 +220,9 @@ Problem check_view(const StepGraph& graph, const TensorView& view, std::string_v
                    storage.name);
   }
   const bool whole = view.offset == Affine(0) && view.strides == contiguous_strides(view.shape);
-  if (graph.settings.kernels == KernelSet::stowage && !whole) {
-    return problem("{} sees '{}' with strides or an offset, which the stowage kernels do not take",
-                   whose, storage.name);
+  if (graph.kernel_set().contiguous_only && !whole) {
+    return problem("{} sees '{}' with strides or an offset, which the {} kernels do not take",
+                   whose, storage.name, graph.kernel_set().name);
   }
   return std::nullopt;
 }
@@ -330,7 +329,7 @@ std::optional<Diagnostic> step_graph_problem(const StepGraph& graph,
   }
   for (const KernelNode& node : graph.nodes) {
     if (auto found = check_attention(node)) return found;
-    if (graph.settings.kernels != KernelSet::stowage) continue;  // what does not run
+    if (!graph.kernel_set().executable) continue;
     if (auto found = check_arguments(node)) return found;
   }
   return check_views(graph, batch);

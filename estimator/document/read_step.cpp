@@ -68,7 +68,7 @@ LoweringSettings settings_of(const JsonValue& value) {
     return boolean_of(members.required(key), fmt::format("'{}'", key));
   };
   LoweringSettings settings;
-  settings.kernels = choice_of(members.required("kernels"), "'kernels'", kernel_sets);
+  settings.kernels = choice_of(members.required("kernels"), "'kernels'", all_kernel_sets);
   settings.mode = choice_of(members.required("mode"), "'mode'", modes);
   settings.optimizer = optimizer_of(members.required("optimizer"));
   settings.micro_batches = number("micro_batches", 1, most_micro_batches);

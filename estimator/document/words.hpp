@@ -43,7 +43,6 @@ inline constexpr std::array script_variable_kinds{ScriptVariable::Kind::input,
                                                   ScriptVariable::Kind::first_gradient};
 inline constexpr std::array parameter_kinds{ParameterKind::trained, ParameterKind::frozen,
                                             ParameterKind::buffer};
-inline constexpr std::array kernel_sets{KernelSet::pytorch, KernelSet::stowage};
 inline constexpr std::array modes{Mode::train, Mode::inference};
 inline constexpr std::array phases{Phase::forward, Phase::loss, Phase::backward, Phase::update};
 inline constexpr std::array zero_grads{ZeroGrad::to_none, ZeroGrad::to_zero};

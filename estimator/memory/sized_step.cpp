@@ -45,9 +45,8 @@ ConvolutionSettings relevant(ConvolutionSettings settings, DataType type) {
   return settings;
 }
 
-// PyTorch's settings are none of our own executor's business.
 ConvolutionSettings settings_of(const StepGraph& graph, DataType type) {
-  if (graph.settings.kernels == KernelSet::stowage) return {};
+  if (!graph.kernel_set().dispatches_by_card) return {};
   return relevant(graph.settings.convolutions, type);
 }
 
@@ -100,7 +99,7 @@ ConvolutionQuery convolution_query(const StepGraph& graph, const KernelNode& nod
 
 WorkspaceAnswer convolution_engines(const StepGraph& graph, const KernelNode& node,
                                     const ConvolutionQuery& query, WorkspaceSource& source) {
-  if (graph.settings.kernels != KernelSet::pytorch) return source.engines(query);
+  if (!graph.kernel_set().dispatches_by_card) return source.engines(query);
   const bool transposed = is_transposed(node.kernel);
   if (is_native_in_pytorch(query, transposed)) {
     return {.engines = {{"pytorch depthwise", 0_B}}, .origin = WorkspaceOrigin::none};

@@ -59,9 +59,8 @@ void take_entries(const SizedStep& step, const MemoryRules& rules,
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
     const Storage& storage = graph.storages[i];
     StorageUse use = use_of(storage, rules);
-    // PyTorch loads every buffer; our executor only what a kernel touches (not batch counters).
-    const bool loaded = storage.persistence == Persistence::persistent &&
-                        graph.settings.kernels == KernelSet::pytorch;
+    const bool loaded =
+        storage.persistence == Persistence::persistent && graph.kernel_set().loads_untouched;
     if (touches[i].empty() && !loaded) continue;
     use.bytes = round_up(step.storage_bytes[i], rules.granularity);
     use.touches = touches[i];

@@ -76,7 +76,7 @@ Diagnostics autograd_refusals(const ModelGraph& model, const StepGraph& step) {
                                     model.name),
              .hint = hint_of(Cure::inference)}};
   }
-  if (step.settings.kernels != KernelSet::pytorch) return {};
+  if (!step.kernel_set().autograd) return {};
   return InPlaceWrites(model, step).refusals();
 }
 

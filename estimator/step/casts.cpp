@@ -30,7 +30,7 @@ std::vector<DataType> StepBuilder::formats_read(const Operator& op) const {
   const AutocastClass autocast = autocast_class(*op.row, op.attributes);
   const bool promotes = autocast == AutocastClass::as_is &&
                         (op.inputs.size() > 1 || op.row->promotes_with_parameters) &&
-                        graph_.settings.kernels == KernelSet::stowage;
+                        kernel_set_.casts_to_promote;
   for (DataType& format : formats) {
     if (!is_floating_point(format)) continue;
     if (promotes) {
@@ -134,7 +134,7 @@ TensorView StepBuilder::emit_cast(const TensorView& view, DataType type, const s
 
 // Whoever calls an operator of PyTorch's holds its arguments until it returns.
 void StepBuilder::hold_what_was_cast(OperatorId op) {
-  if (graph_.settings.kernels == KernelSet::stowage) return;
+  if (!kernel_set_.frees_by_reference) return;
   const std::vector<CastCopy>& copies = casts_of(op).inputs;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     if (copies[i].cast < 0) continue;
@@ -149,7 +149,7 @@ void StepBuilder::leave_autocast() {
     kept.push_back(cached.view.storage);
     cached = {};
   }
-  if (kept.empty() || graph_.settings.kernels == KernelSet::stowage) return;
+  if (kept.empty() || !kernel_set_.frees_by_reference) return;
   std::vector<StorageId>& holds = graph_.nodes.back().holds;
   holds.insert(holds.end(), kept.begin(), kept.end());
   std::sort(holds.begin(), holds.end());

@@ -93,7 +93,7 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
                                  .step = model.step}};
   chosen.warnings = idle_layout(model, wishes);
   chosen.lowering.step.layout = wishes.layout.value_or(model.step.layout);
-  if (wishes.kernels == KernelSet::pytorch) {
+  if (traits(wishes.kernels).dispatches_by_card) {
     chosen.lowering.compute_capability = wishes.compute_capability;
     chosen.lowering.convolutions = wishes.convolutions;
   }

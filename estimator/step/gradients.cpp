@@ -39,7 +39,7 @@ void StepBuilder::run_backward(OperatorId op) {
 void StepBuilder::run_backward_rule(OperatorId op, LowerRule rule) {
   const std::size_t first_node = graph_.nodes.size();
   OperatorLowering lowering(*this, op);
-  held_by_hand_ = graph_.settings.kernels == KernelSet::stowage;
+  held_by_hand_ = !kernel_set_.frees_by_reference;
   const std::optional<OverwrittenView> overwritten = enter_overwritten_view(op);
   rule(lowering);
   convert_pending(op);
@@ -116,7 +116,7 @@ void StepBuilder::add_gradient(Gradient& slot, const TensorView& gradient, Opera
     return;
   }
   // A view keeps its base alive, so that its storage has two holders (can_accumulate_inplace).
-  const bool own = graph_.settings.kernels == KernelSet::stowage || !slot.view.is_view;
+  const bool own = !kernel_set_.frees_by_reference || !slot.view.is_view;
   if (own && holders_[slot.view.storage.index()] == 1 && is_dense(slot.view)) {
     emit_accumulation(slot.view, gradient, op);
     return;

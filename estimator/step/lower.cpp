@@ -24,18 +24,21 @@ std::optional<Diagnostic> optimizer_problem(const LoweringSettings& settings) {
   };
   const OptimizerSettings& optimizer = settings.optimizer;
   if (auto found = problem_of(optimizer)) return problem(found->message, found->hint);
-  if (settings.kernels != KernelSet::stowage) return std::nullopt;
+  const KernelSetTraits& set = traits(settings.kernels);
+  if (set.library_optimizer) return std::nullopt;
   if (!find_optimizer(optimizer.name)->executable) {
-    return problem(fmt::format("the kernel set 'stowage' does not run {}", optimizer.name),
+    return problem(fmt::format("the kernel set '{}' does not run {}", set.name, optimizer.name),
                    hint_of("use another optimizer", Cure::pytorch_kernels));
   }
   if (optimizer.name == "lamb" && optimizer.max_gradient_norm > 0) {
-    return problem("the kernel set 'stowage' clips no gradients to a norm over all of them",
-                   hint_of("give lamb `max_gradient_norm: 0`", Cure::pytorch_kernels));
+    return problem(
+        fmt::format("the kernel set '{}' clips no gradients to a norm over all of them", set.name),
+        hint_of("give lamb `max_gradient_norm: 0`", Cure::pytorch_kernels));
   }
   if (optimizer.master_weights != MasterWeights::none) {
-    return problem("the kernel set 'stowage' keeps no master copies of parameters",
-                   hint_of(Cure::pytorch_kernels));
+    return problem(
+        fmt::format("the kernel set '{}' keeps no master copies of parameters", set.name),
+        hint_of(Cure::pytorch_kernels));
   }
   return std::nullopt;
 }
@@ -60,7 +63,8 @@ Result<StepGraph> lower(const ModelGraph& model, const LoweringSettings& setting
   const bool floating = std::any_of(model.inputs.begin(), model.inputs.end(), [&](TensorId id) {
     return is_floating_point(model.tensor(id).type.type);
   });
-  if (settings.kernels == KernelSet::stowage && settings.step.layout != TensorLayout::contiguous) {
+  if (traits(settings.kernels).contiguous_only &&
+      settings.step.layout != TensorLayout::contiguous) {
     return failure("only PyTorch's kernels run with channels innermost (layout nhwc)",
                    hint_of(in_words(Cure::contiguous_layout), Cure::pytorch_kernels));
   }

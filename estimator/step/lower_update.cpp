@@ -74,16 +74,17 @@ class UpdateLowering {
         model_(model),
         parameters_(parameters),
         settings_(graph.settings.optimizer),
-        row_(*find_optimizer(settings_.name)) {}
+        row_(*find_optimizer(settings_.name)),
+        from_library_(graph.kernel_set().library_optimizer) {}
 
   void run() {
     make_updates();
     if (updates_.empty()) return;
-    if (graph_.settings.kernels == KernelSet::stowage) {
-      for (const Update& update : updates_) add_own_call(update);
-    } else {
+    if (from_library_) {
       add_shared_state();
       add_library_calls();
+    } else {
+      for (const Update& update : updates_) add_own_call(update);
     }
   }
 
@@ -119,6 +120,7 @@ class UpdateLowering {
   const std::vector<TensorView>& parameters_;  // by ParameterId
   const OptimizerSettings& settings_;
   const OptimizerRow& row_;
+  const bool from_library_;
   ContiguousLayouts layouts_;
   std::vector<Update> updates_;
   std::vector<TensorView> state_;    // update by update
@@ -155,14 +157,13 @@ bool UpdateLowering::on_device(const StateTensor& state) const {
 }
 
 void UpdateLowering::add_state(Update& update, const UpdatedTensor& seen) {
-  const bool own_kernels = graph_.settings.kernels == KernelSet::stowage;
   for (const StateTensor& state : row_.state) {
-    if (own_kernels && state.bookkeeping) continue;
+    if (!from_library_ && state.bookkeeping) continue;
     if (state.kept != nullptr && !state.kept(settings_, seen)) continue;
     const Shape shape =
         state.shape == StateShape::parameter ? value(update).shape : shape_of(state.shape, seen);
     const DataType type = type_of(state.type, seen);
-    if (own_kernels || on_device(state)) {
+    if (!from_library_ || on_device(state)) {
       add_kept(update, state.name, shape, type, state.at_construction);
     } else {
       graph_.host_state_bytes += (element_count(shape) * Affine(element_size(type))).constant;

@@ -21,7 +21,7 @@ bool covers(const TensorView& view, const Storage& storage) {
 
 std::optional<StepBuilder::OverwrittenView> StepBuilder::enter_overwritten_view(OperatorId op) {
   const Operator& oper = model_.op(op);
-  if (graph_.settings.kernels == KernelSet::stowage || oper.inputs.empty()) return std::nullopt;
+  if (!kernel_set_.autograd || oper.inputs.empty()) return std::nullopt;
   const TensorId input = oper.inputs.front();
   const TensorId output = oper.outputs.front();
   const TensorView& view = values_[input.index()];

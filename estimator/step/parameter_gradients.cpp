@@ -24,7 +24,7 @@ void StepBuilder::find_first_users() {
 }
 
 void StepBuilder::give_to_parameter(ParameterId id, const TensorView& gradient, OperatorId op) {
-  if (graph_.settings.kernels == KernelSet::pytorch) {
+  if (kernel_set_.autograd) {
     add_gradient(arriving_[id.index()], gradient, op);
   } else {
     accumulate(id, gradient, op);

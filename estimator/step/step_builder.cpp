@@ -22,7 +22,7 @@ std::string place_of(const SourceSpan& span) {
 }  // namespace
 
 StepBuilder::StepBuilder(const ModelGraph& model, const LoweringSettings& settings)
-    : model_(model) {
+    : model_(model), kernel_set_(traits(settings.kernels)) {
   graph_.settings = settings;
   graph_.model = model.name;
   for (const Operator& op : model.operators) graph_.origins.push_back({op.name, place_of(op.span)});
@@ -32,7 +32,7 @@ StepBuilder::StepBuilder(const ModelGraph& model, const LoweringSettings& settin
   parameter_gradients_.resize(model.parameters.size());
   arriving_.resize(model.parameters.size());
   saved_.resize(model.operators.size());
-  if (autocast_type(model.precision) || settings.kernels == KernelSet::stowage) {
+  if (autocast_type(model.precision) || kernel_set_.casts_to_promote) {
     cast_arguments_.resize(model.operators.size());
     cached_casts_.resize(model.parameters.size());
   }
@@ -62,7 +62,7 @@ StepGraph StepBuilder::build() && {
   }
   if (graph_.settings.step.zero_grad == ZeroGrad::to_zero) zero_persistent_gradients();
   if (graph_.settings.mode == Mode::train) lower_update(graph_, model_, parameter_views_);
-  if (graph_.settings.kernels == KernelSet::pytorch) keep_script_variables();
+  if (kernel_set_.frees_by_reference) keep_script_variables();
   return std::move(graph_);
 }
 
@@ -156,7 +156,7 @@ void StepBuilder::make_inputs() {
 
 // A data loader's next batches, on the GPU for the whole step. Our executor loads a step's own.
 void StepBuilder::make_prefetched_inputs() {
-  if (graph_.settings.kernels == KernelSet::stowage) return;
+  if (!kernel_set_.loads_untouched) return;
   for (int i = 0; i < graph_.settings.step.prefetch; ++i) {
     for (const TensorId id : model_.inputs) {
       const ModelTensor& tensor = model_.tensor(id);

@@ -151,6 +151,7 @@ class StepBuilder {
   void run_casts_backward(OperatorId op);
 
   const ModelGraph& model_;
+  const KernelSetTraits& kernel_set_;
   StepGraph graph_;
   Phase phase_ = Phase::forward;
   std::vector<std::size_t> storage_names_;     // by StorageId: a hash

@@ -193,6 +193,7 @@ struct StepGraph {
 
   [[nodiscard]] const Storage& storage(StorageId id) const { return storages[id.index()]; }
   [[nodiscard]] const KernelNode& node(NodeId id) const { return nodes[id.index()]; }
+  [[nodiscard]] const KernelSetTraits& kernel_set() const { return traits(settings.kernels); }
   /// The layer's path; none: "".
   [[nodiscard]] std::string_view layer(OperatorId id) const {
     return id.valid() ? std::string_view(origins[id.index()].layer) : std::string_view();

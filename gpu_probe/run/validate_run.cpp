@@ -135,7 +135,7 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
   report.checks.push_back(check_structure(plan));
   if (!report.passed()) return report;
   const StepGraph& graph = *plan.step.graph;
-  if (graph.settings.kernels != KernelSet::stowage) {
+  if (!graph.kernel_set().executable) {
     return failure(fmt::format("the plan is made of {}'s kernels, which Stowage does not run",
                                to_string(graph.settings.kernels)),
                    hint_of(Cure::stowage_kernels));

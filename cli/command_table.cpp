@@ -236,9 +236,13 @@ const std::vector<CommandSpec>& all_commands() {
        .run = answered<read_topic_request, run_ops>},
       {.name = "help",
        .summary = "what a command does",
-       .details = "Explains a command as its --help does. With --format markdown and no command, "
-                  "prints the reference of all of them.",
-       .positionals = {{.name = "COMMAND", .help = "one of the commands", .required = false}},
+       .details =
+           "Explains a command as its --help does. With --format markdown and no command, "
+           "prints the reference of all of them; 'help kernels' prints the table of kernels that "
+           "a step may call.",
+       .positionals = {{.name = "COMMAND",
+                        .help = "one of the commands, or kernels",
+                        .required = false}},
        .options = {"format"},
        .examples = {"stowage help check"},
        .run = answered<read_topic_request, run_help>},

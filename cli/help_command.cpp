@@ -3,6 +3,7 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
+#include "cli/kernel_reference.hpp"
 
 namespace stowage {
 
@@ -14,10 +15,15 @@ Result<Answer> run_help(const TopicRequest& request) {
     return answer;
   }
   const std::string& name = request.topic;
+  if (name == "kernels") {
+    answer.report.raw = kernel_reference();
+    return answer;
+  }
   const CommandSpec* command = find_command(name);
   if (command == nullptr) {
     std::vector<std::string_view> names;
     for (const CommandSpec& candidate : command_table()) names.push_back(candidate.name);
+    names.emplace_back("kernels");
     return failure(command_line_error(fmt::format("there is no command '{}'", name),
                                       did_you_mean(name, names)));
   }

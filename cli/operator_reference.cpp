@@ -81,9 +81,12 @@ std::string kernels_text(const OperatorRow& row) {
 }  // namespace
 
 std::string types_text(Kernel kernel, KernelDevice device) {
-  const auto types = kernel_types(kernel, device);
+  return types_text(kernel_types(kernel, device));
+}
+
+std::string types_text(std::span<const DataType> types) {
   if (types.empty()) return "none";
-  if (takes_any_type(kernel, device)) return "any type";
+  if (types.size() == all_data_types.size()) return "any type";
   std::vector<std::string_view> names;
   for (const DataType type : types) names.push_back(to_string(type));
   return fmt::format("{}", fmt::join(names, ", "));

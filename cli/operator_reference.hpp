@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "estimator/model/operator_row.hpp"
-#include "estimator/step/kernel_support.hpp"
+#include "estimator/step/kernel_table.hpp"
 
 namespace stowage {
 
@@ -18,6 +18,7 @@ namespace stowage {
 [[nodiscard]] std::string autocast_text(const OperatorRow& row);
 /// In which types the device has the kernel: "float32", "any type", "none".
 [[nodiscard]] std::string types_text(Kernel kernel, KernelDevice device);
+[[nodiscard]] std::string types_text(std::span<const DataType> types);
 /// The lines without their '\n'.
 [[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
 

@@ -9,7 +9,7 @@
 #include "estimator/catalogue/operator_example.hpp"
 #include "estimator/catalogue/operator_kernels.hpp"
 #include "estimator/model/operator_row.hpp"
-#include "estimator/step/kernel_support.hpp"
+#include "estimator/step/kernel_table.hpp"
 
 namespace stowage {
 

@@ -1,6 +1,7 @@
 // The element types of tensors.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -17,6 +18,9 @@ enum class DataType : std::uint8_t {
   uint8,
   boolean
 };
+inline constexpr std::array all_data_types{DataType::float32,  DataType::float64, DataType::float16,
+                                           DataType::bfloat16, DataType::int64,   DataType::int32,
+                                           DataType::uint8,    DataType::boolean};
 
 [[nodiscard]] std::int64_t element_size(DataType type);   ///< bytes an element
 [[nodiscard]] std::string_view to_string(DataType type);  ///< "float32", ...

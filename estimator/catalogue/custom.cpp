@@ -1,6 +1,6 @@
 // custom: an operator whose sizes the description states, because the catalogue has no row for it.
 // It counts in every report and in every plan; no device runs it, so that a plan with it is checked
-// by the model checks only (kernel_support.hpp says why).
+// by the model checks only (kernel_list.hpp says why).
 #include <fmt/format.h>
 
 #include <array>

@@ -29,7 +29,7 @@ struct RecurrentNetwork {
 [[nodiscard]] RecurrentNetwork network_of(const Attributes& attributes, const Shape& x);
 [[nodiscard]] RecurrentNetwork network_of(const OperatorLowering& lowering);
 
-// The arguments of rnn_forward and rnn_backward, in kernel.hpp's order.
+// The arguments of rnn_forward and rnn_backward, in their signatures' order.
 [[nodiscard]] Attributes cell_attributes(const OperatorLowering& lowering,
                                          const RecurrentNetwork& n);
 /// Of forward.

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "estimator/memory/step_memory.hpp"
+#include "estimator/step/kernel_table.hpp"
 #include "estimator/workspace/attention_workspace.hpp"
 
 namespace stowage {
@@ -278,8 +279,16 @@ Problem check_attention(const KernelNode& node) {
   return problem("node '{}' is cuDNN's attention and has not its arguments", node.name);
 }
 
-// What a run's first values follow from (gpu_probe/run/initial_values.cpp). All else a kernel
-// checks itself when it is called.
+std::vector<DataType> types_of(const std::vector<TensorView>& views) {
+  std::vector<DataType> types;
+  types.reserve(views.size());
+  for (const TensorView& view : views) types.push_back(view.type);
+  return types;
+}
+
+// Number and types, by the kernel's signature; of shapes and attributes what a run's first values
+// follow from (gpu_probe/run/initial_values.cpp). All else a kernel checks itself when it is
+// called.
 Problem check_arguments(const KernelNode& node) {
   // An index is drawn from below the extent.
   const auto has_extent = [&](std::size_t argument, std::size_t axis) {
@@ -288,6 +297,10 @@ Problem check_arguments(const KernelNode& node) {
     return extent.at(1) >= 1 && extent.slope >= 0;
   };
   if (node.writes.empty()) return problem("node '{}' writes nothing", node.name);
+  const auto reads = types_of(node.reads), writes = types_of(node.writes);
+  if (const auto found = call_problem(node.kernel, {reads, writes}, std::nullopt)) {
+    return problem("node '{}' calls {}, which {}", node.name, to_string(node.kernel), *found);
+  }
   bool fits = true;
   switch (node.kernel) {
     case Kernel::embedding_forward:
@@ -295,7 +308,7 @@ Problem check_arguments(const KernelNode& node) {
       break;
     case Kernel::cross_entropy_forward:
     case Kernel::nll_loss_forward:
-      fits = has_extent(0, 1) && node.reads.size() > 1;
+      fits = has_extent(0, 1);
       break;
     case Kernel::bce_forward:
       fits = !node.attributes.has("logits") || has<bool>(node, "logits");

@@ -106,7 +106,7 @@ std::vector<Parameter> parameters_of(const JsonValue& list, const std::vector<Sh
     Row row(*at, "a parameter");
     Parameter parameter;
     parameter.name = name_of(row.next("name"), "a parameter's name");
-    parameter.type.type = choice_of(row.next("type"), "a parameter's type", data_types);
+    parameter.type.type = choice_of(row.next("type"), "a parameter's type", all_data_types);
     const JsonValue shape = row.next("shape");
     parameter.type.shape = tensor_shape(shape, shapes);
     if (!std::ranges::all_of(parameter.type.shape, &Affine::is_constant)) {

@@ -47,7 +47,7 @@ Shape shape_of(const JsonValue& value) {
 TensorView layout_of(const JsonValue& value, const std::vector<Shape>& shapes) {
   Row row(value, "a layout");
   TensorView view;
-  view.type = choice_of(row.next("type"), "a layout's type", data_types);
+  view.type = choice_of(row.next("type"), "a layout's type", all_data_types);
   view.shape = tensor_shape(row.next("shape"), shapes);
   const auto strides = row.next_if_any();
   if (strides && !strides->is(Kind::null)) {
@@ -103,7 +103,7 @@ ConvolutionCall convolution_of(const JsonValue& value, const std::vector<Shape>&
   const auto tensor = [&](std::string_view name) {
     Row row(members.required(name), "a convolution's tensor");
     TensorType type;
-    type.type = choice_of(row.next("type"), "a convolution's type", data_types);
+    type.type = choice_of(row.next("type"), "a convolution's type", all_data_types);
     type.shape = tensor_shape(row.next("shape"), shapes);
     row.finish();
     return type;

@@ -47,9 +47,6 @@ inline constexpr std::array modes{Mode::train, Mode::inference};
 inline constexpr std::array phases{Phase::forward, Phase::loss, Phase::backward, Phase::update};
 inline constexpr std::array zero_grads{ZeroGrad::to_none, ZeroGrad::to_zero};
 inline constexpr std::array tensor_layouts{TensorLayout::contiguous, TensorLayout::channels_last};
-inline constexpr std::array data_types{DataType::float32,  DataType::float64, DataType::float16,
-                                       DataType::bfloat16, DataType::int64,   DataType::int32,
-                                       DataType::uint8,    DataType::boolean};
 inline constexpr std::array optimizer_implementations{
     OptimizerImplementation::usual, OptimizerImplementation::for_loop,
     OptimizerImplementation::foreach, OptimizerImplementation::fused};

@@ -11,9 +11,9 @@
 // later one adds its own to them where they arrive (GradientArrival), in place, and makes no copy.
 // Every micro-batch draws random numbers of its own: the attribute `seed` grows by a fixed stride.
 // The gradient that a loss starts from is divided by the number of micro-batches, by the attribute
-// `scale` of the kernels named *_backward in kernel.hpp that begin at a loss. What the script's
-// variables keep, they keep until the next micro-batch's value takes its place; later inputs are
-// loaded before the first node of their micro-batch.
+// `scale` of the kernels named *_backward in kernel_list.hpp that begin at a loss. What the
+// script's variables keep, they keep until the next micro-batch's value takes its place; later
+// inputs are loaded before the first node of their micro-batch.
 #pragma once
 
 #include <cstddef>

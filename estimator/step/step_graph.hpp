@@ -118,7 +118,7 @@ struct KernelNode {
   Phase phase = Phase::forward;
   OperatorId op;                  ///< its origin; none: an update
   int micro_batch = 0;            ///< which repetition of forward and backward
-  std::vector<TensorView> reads;  ///< in kernel.hpp's order
+  std::vector<TensorView> reads;  ///< in the order of the kernel's signature
   std::vector<TensorView> writes;
   std::vector<StorageId> temporaries;  ///< live during this node only
   std::vector<StorageId> holds;        ///< kept alive up to this node though not read (autograd)

@@ -17,7 +17,7 @@
 #include "estimator/base/data_type.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/step/kernel.hpp"
-#include "estimator/step/kernel_support.hpp"
+#include "estimator/step/kernel_table.hpp"
 #include "planner/plan/two_sides.hpp"
 
 namespace stowage {
@@ -29,8 +29,8 @@ struct TensorArgument {
   std::vector<std::int64_t> shape;
 };
 
-/// A kernel call with its addresses; arguments in kernel.hpp's order. In-place arguments have the
-/// same address on both sides.
+/// A kernel call with its addresses; arguments in the order of the kernel's signature. In-place
+/// arguments have the same address on both sides.
 struct KernelCall {
   Kernel kernel = Kernel::copy;
   Device device = Device::gpu;  ///< cpu: the host kernels, on host addresses

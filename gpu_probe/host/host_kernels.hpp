@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "estimator/base/diagnostic.hpp"
-#include "gpu_probe/host/kernels/kernel_table.hpp"
+#include "gpu_probe/host/kernels/module.hpp"
 
 namespace stowage {
 

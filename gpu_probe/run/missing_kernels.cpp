@@ -12,27 +12,24 @@
 namespace stowage {
 namespace {
 
-/// The types that a node needs of its kernel: its floating-point arguments', or its first one's.
-std::vector<DataType> types_of(const KernelNode& node) {
+std::vector<DataType> types_of(const std::vector<TensorView>& views) {
   std::vector<DataType> types;
-  for (const auto* views : {&node.reads, &node.writes}) {
-    for (const TensorView& view : *views) {
-      if (is_floating_point(view.type)) types.push_back(view.type);
-    }
-  }
-  if (!types.empty()) return types;
-  if (!node.reads.empty()) return {node.reads.front().type};
-  if (!node.writes.empty()) return {node.writes.front().type};
-  return {};
+  for (const TensorView& view : views) types.push_back(view.type);
+  return types;
 }
 
-/// The first type that the kernel does not run in.
+/// The first type that the kernel does not run in; where it runs in none, that of its first
+/// floating-point argument, or of its first.
 std::optional<DataType> missing_type(const KernelNode& node, KernelDevice device) {
-  const auto there = kernel_types(node.kernel, device);
-  for (const DataType type : types_of(node)) {
-    if (std::find(there.begin(), there.end(), type) == there.end()) return type;
+  std::vector<DataType> types = types_of(node.reads);
+  const std::vector<DataType> writes = types_of(node.writes);
+  if (!kernel_types(node.kernel, device).empty()) {
+    return unsupported_type(node.kernel, {types, writes}, device);
   }
-  return std::nullopt;
+  types.insert(types.end(), writes.begin(), writes.end());
+  if (types.empty()) return std::nullopt;
+  const auto floating = std::ranges::find_if(types, is_floating_point);
+  return floating == types.end() ? types.front() : *floating;
 }
 
 std::string text_of(const KernelNode& node, DataType type, KernelDevice device) {

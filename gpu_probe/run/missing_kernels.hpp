@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/step/kernel_support.hpp"
+#include "estimator/step/kernel_table.hpp"
 #include "estimator/step/step_graph.hpp"
 #include "planner/plan/plan.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/help.hpp"
+#include "cli/kernel_reference.hpp"
 #include "cli/operator_reference.hpp"
 #include "cli/option.hpp"
 #include "cli/version.hpp"
@@ -269,6 +270,12 @@ TEST_CASE("ops shows an operator's kernels on each device, or why there are none
 
 TEST_CASE("docs/commands.md is what the tables say") {
   CHECK(testing::file_text(STOWAGE_SOURCE_DIR "/docs/commands.md") == command_reference());
+}
+
+TEST_CASE("docs/kernels.md is what the table of kernels says") {
+  const std::string page = testing::file_text(STOWAGE_SOURCE_DIR "/docs/kernels.md");
+  CHECK(page == kernel_reference());
+  CHECK(stowage_program({"help", "kernels"}).out == page);
 }
 
 TEST_CASE("usage mistakes exit 2 with nothing on stdout") {

@@ -7,7 +7,7 @@ import torch
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """`reads` and `writes` name tensors, in the order of estimator/step/kernel.hpp."""
+    """`reads` and `writes` name tensors, in the order of docs/kernels.md."""
 
     kernel: str
     attributes: dict

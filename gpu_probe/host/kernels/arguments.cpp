@@ -20,10 +20,7 @@ Sizes row_major_strides(const Sizes& shape) {
   return strides;
 }
 
-void require_arity(const KernelCall& call, std::size_t least, std::size_t most,
-                   std::size_t writes) {
-  require(call.reads.size() >= least && call.reads.size() <= most,
-          "reads {} tensors, of which it takes {} to {}", call.reads.size(), least, most);
+void require_writes(const KernelCall& call, std::size_t writes) {
   require(call.writes.size() == writes, "writes {} tensors instead of {}", call.writes.size(),
           writes);
 }

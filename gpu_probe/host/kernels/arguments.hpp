@@ -26,8 +26,9 @@ void require(bool holds, fmt::format_string<Arguments...> text, Arguments&&... a
   if (!holds) throw KernelError(fmt::format(text, std::forward<Arguments>(arguments)...));
 }
 
-/// Between `least` and `most` reads, exactly `writes` writes.
-void require_arity(const KernelCall& call, std::size_t least, std::size_t most, std::size_t writes);
+/// Where the number of writes follows from the reads or from an attribute; the kernel's signature
+/// is checked before it is called.
+void require_writes(const KernelCall& call, std::size_t writes);
 void require_shape(std::string_view what, const TensorArgument& argument, const Sizes& expected);
 void require_same_shape(std::string_view what, const TensorArgument& a, const TensorArgument& b);
 

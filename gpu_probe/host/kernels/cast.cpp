@@ -114,7 +114,6 @@ void store(const TensorArgument& y, std::int64_t i, double value) {
 }  // namespace
 
 void cast(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   require_same_shape("y", call.writes[0], call.reads[0]);
   const TensorArgument &x = call.reads[0], &y = call.writes[0];
   const bool integers = !is_floating_point(x.type) && !is_floating_point(y.type);

@@ -218,7 +218,6 @@ void backward_filter(const Geometry& g, const float* all_of_x, const float* dy, 
 }  // namespace
 
 void convolution_forward(const KernelCall& call) {
-  require_arity(call, 2, 3, 1);
   const auto &x = call.reads[0], &w = call.reads[1], &y = call.writes[0];
   const Geometry g = geometry(call, x, w, y);
   const float* bias = nullptr;
@@ -230,19 +229,16 @@ void convolution_forward(const KernelCall& call) {
 }
 
 void convolution_backward_data(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   const auto &dy = call.reads[0], &w = call.reads[1], &dx = call.writes[0];
   backward_data(geometry(call, dx, w, dy), floats(dy), floats(w), mutable_floats(dx));
 }
 
 void convolution_backward_filter(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   const auto &x = call.reads[0], &dy = call.reads[1], &dw = call.writes[0];
   backward_filter(geometry(call, x, dw, dy), floats(x), floats(dy), mutable_floats(dw));
 }
 
 void transposed_convolution_forward(const KernelCall& call) {
-  require_arity(call, 2, 3, 1);
   const auto &x = call.reads[0], &w = call.reads[1], &y = call.writes[0];
   backward_data(geometry(call, y, w, x), floats(x), floats(w), mutable_floats(y));
   if (call.reads.size() < 3) return;
@@ -256,13 +252,11 @@ void transposed_convolution_forward(const KernelCall& call) {
 }
 
 void transposed_convolution_backward_data(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   const auto &dy = call.reads[0], &w = call.reads[1], &dx = call.writes[0];
   forward(geometry(call, dy, w, dx), floats(dy), floats(w), nullptr, mutable_floats(dx));
 }
 
 void transposed_convolution_backward_filter(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   const auto &x = call.reads[0], &dy = call.reads[1], &dw = call.writes[0];
   backward_filter(geometry(call, dy, dw, x), floats(dy), floats(x), mutable_floats(dw));
 }

@@ -50,27 +50,23 @@ void drop_gradient(const KernelCall& call, std::int64_t elements) {
 }  // namespace
 
 void dropout_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 2);
   require_same_shape("y", call.writes[0], call.reads[0]);
   require_same_shape("mask", call.writes[1], call.reads[0]);
   drop(call, 1);
 }
 
 void dropout_backward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   require_same_shape("mask", call.reads[1], call.reads[0]);
   require_same_shape("dx", call.writes[0], call.reads[0]);
   drop_gradient(call, 1);
 }
 
 void feature_dropout_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 2);
   require_same_shape("y", call.writes[0], call.reads[0]);
   drop(call, elements_per_draw(call.reads[0], call.writes[1]));
 }
 
 void feature_dropout_backward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   require_same_shape("dx", call.writes[0], call.reads[0]);
   drop_gradient(call, elements_per_draw(call.reads[0], call.reads[1]));
 }

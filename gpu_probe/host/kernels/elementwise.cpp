@@ -22,7 +22,6 @@ constexpr double tanh_cube = 0.044715;
 }  // namespace
 
 void relu_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   require_same_shape("y", call.writes[0], call.reads[0]);
   const float* x = floats(call.reads[0]);
   float* y = mutable_floats(call.writes[0]);
@@ -31,7 +30,6 @@ void relu_forward(const KernelCall& call) {
 }
 
 void relu_backward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   require_same_shape("dy", call.reads[1], call.reads[0]);
   require_same_shape("dx", call.writes[0], call.reads[0]);
   const float *y = floats(call.reads[0]), *dy = floats(call.reads[1]);
@@ -40,7 +38,6 @@ void relu_backward(const KernelCall& call) {
 }
 
 void gelu_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   require_same_shape("y", call.writes[0], call.reads[0]);
   const Gelu form = gelu_form(call);
   const float* x = floats(call.reads[0]);
@@ -54,7 +51,6 @@ void gelu_forward(const KernelCall& call) {
 }
 
 void gelu_backward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   require_same_shape("dy", call.reads[1], call.reads[0]);
   require_same_shape("dx", call.writes[0], call.reads[0]);
   const Gelu form = gelu_form(call);
@@ -75,7 +71,6 @@ void gelu_backward(const KernelCall& call) {
 }
 
 void scale(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   require_same_shape("y", call.writes[0], call.reads[0]);
   const double factor = real(call, "factor", 1), offset = real(call, "offset", 0);
   const float* x = floats(call.reads[0]);
@@ -86,7 +81,6 @@ void scale(const KernelCall& call) {
 }
 
 void accumulate(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   require_same_shape("b", call.reads[1], call.reads[0]);
   require_same_shape("the result", call.writes[0], call.reads[0]);
   const float *a = floats(call.reads[0]), *b = floats(call.reads[1]);

@@ -24,7 +24,6 @@ std::int64_t checked_row(std::int64_t row, std::int64_t rows) {
 }  // namespace
 
 void embedding_forward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   const auto &indices = call.reads[0], &w = call.reads[1], &y = call.writes[0];
   const std::int64_t width = row_width(indices, w, y);
   const std::int64_t* row = integers(indices);
@@ -36,7 +35,6 @@ void embedding_forward(const KernelCall& call) {
 }
 
 void embedding_backward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   const auto &indices = call.reads[0], &dy = call.reads[1], &dw = call.writes[0];
   const std::int64_t width = row_width(indices, dw, dy);
   const std::int64_t padding = integer(call, "padding_index", -1);

@@ -60,7 +60,6 @@ Halves halves_of(const KernelCall& call, const TensorArgument& x, const TensorAr
 }  // namespace
 
 void prelu_forward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   require_same_shape("y", call.writes[0], call.reads[0]);
   const Slopes s = slopes_of(call.reads[0], call.reads[1]);
   const float *x = floats(call.reads[0]), *w = floats(call.reads[1]);
@@ -71,7 +70,6 @@ void prelu_forward(const KernelCall& call) {
 }
 
 void prelu_backward(const KernelCall& call) {
-  require_arity(call, 3, 3, 2);
   const auto &x = call.reads[0], &w = call.reads[1], &dy = call.reads[2];
   require_same_shape("dy", dy, x);
   require_same_shape("dx", call.writes[0], x);
@@ -89,7 +87,6 @@ void prelu_backward(const KernelCall& call) {
 }
 
 void glu_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   const Halves h = halves_of(call, call.reads[0], call.writes[0]);
   const float* x = floats(call.reads[0]);
   float* y = mutable_floats(call.writes[0]);
@@ -99,7 +96,6 @@ void glu_forward(const KernelCall& call) {
 }
 
 void glu_backward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   require_same_shape("dx", call.writes[0], call.reads[0]);
   const Halves h = halves_of(call, call.reads[0], call.reads[1]);
   const float *x = floats(call.reads[0]), *dy = floats(call.reads[1]);

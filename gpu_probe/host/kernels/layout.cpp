@@ -39,7 +39,6 @@ Section section(const TensorArgument& whole, const TensorArgument& part, std::si
 }  // namespace
 
 void concatenate(const KernelCall& call) {
-  require_arity(call, 1, call.reads.size(), 1);
   const auto& y = call.writes[0];
   const std::size_t axis = axis_of(call, "axis", y.shape.size(), 0);
   std::int64_t start = 0;
@@ -56,7 +55,6 @@ void concatenate(const KernelCall& call) {
 }
 
 void slice(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   const auto &x = call.reads[0], &y = call.writes[0];
   const std::size_t axis = axis_of(call, "axis", x.shape.size(), 0);
   const Section s = section(x, y, axis, integer(call, "start", 0));
@@ -67,7 +65,6 @@ void slice(const KernelCall& call) {
 }
 
 void permute(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   const auto &x = call.reads[0], &y = call.writes[0];
   require_same_type(x, y);
   const std::size_t rank = x.shape.size();
@@ -98,7 +95,6 @@ void permute(const KernelCall& call) {
 }
 
 void copy(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   const auto &x = call.reads[0], &y = call.writes[0];
   require_same_type(x, y);
   require(count(x.shape) == count(y.shape), "{} has not as many elements as {}",
@@ -107,7 +103,6 @@ void copy(const KernelCall& call) {
 }
 
 void fill(const KernelCall& call) {
-  require_arity(call, 0, 0, 1);
   const auto& y = call.writes[0];
   const double value = real(call, "value");
   if (y.type == DataType::int64) {
@@ -120,7 +115,6 @@ void fill(const KernelCall& call) {
 }
 
 void iota(const KernelCall& call) {
-  require_arity(call, 0, 0, 1);
   const auto& y = call.writes[0];
   require(!y.shape.empty(), "a scalar has no axis to count along");
   std::int64_t* out = mutable_integers(y);

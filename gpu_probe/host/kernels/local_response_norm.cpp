@@ -41,7 +41,6 @@ Neighbours neighbours_of(const KernelCall& call, const TensorArgument& x) {
 }  // namespace
 
 void local_response_norm_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 2);
   require_same_shape("y", call.writes[0], call.reads[0]);
   require_same_shape("scale", call.writes[1], call.reads[0]);
   const Neighbours n = neighbours_of(call, call.reads[0]);
@@ -61,7 +60,6 @@ void local_response_norm_forward(const KernelCall& call) {
 }
 
 void local_response_norm_backward(const KernelCall& call) {
-  require_arity(call, 4, 4, 1);
   for (std::size_t i = 1; i < 4; ++i) {
     require_same_shape(fmt::format("read {}", i), call.reads[i], call.reads[0]);
   }

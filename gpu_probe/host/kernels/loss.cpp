@@ -45,7 +45,6 @@ void require_scalar(const TensorArgument& loss) {
 }  // namespace
 
 void cross_entropy_forward(const KernelCall& call) {
-  require_arity(call, 2, 2, 2);
   const auto &logits = call.reads[0], &target = call.reads[1], &logsumexp = call.writes[1];
   const Classes c = classes_of(call, logits, target);
   require_scalar(call.writes[0]);
@@ -74,7 +73,6 @@ void cross_entropy_forward(const KernelCall& call) {
 }
 
 void cross_entropy_backward(const KernelCall& call) {
-  require_arity(call, 3, 3, 1);
   const auto &logits = call.reads[0], &target = call.reads[1], &dlogits = call.writes[0];
   const Classes c = classes_of(call, logits, target);
   require_same_shape("logsumexp", call.reads[2], target);
@@ -98,7 +96,6 @@ void cross_entropy_backward(const KernelCall& call) {
 }
 
 void nll_loss_forward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   const Classes c = classes_of(call, call.reads[0], call.reads[1]);
   require_scalar(call.writes[0]);
   const float* logp = floats(call.reads[0]);
@@ -115,7 +112,6 @@ void nll_loss_forward(const KernelCall& call) {
 }
 
 void nll_loss_backward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   const auto& dlogp = call.writes[0];
   const Classes c = classes_of(call, call.reads[0], call.reads[1]);
   require_same_shape("dlogp", dlogp, call.reads[0]);

@@ -47,7 +47,6 @@ LinearSizes linear_sizes(const TensorArgument& x, const TensorArgument& w,
 }  // namespace
 
 void linear_forward(const KernelCall& call) {
-  require_arity(call, 2, 3, 1);
   const auto &x = call.reads[0], &w = call.reads[1], &y = call.writes[0];
   const auto [rows, in, out] = linear_sizes(x, w, y);
   float* result = mutable_floats(y);
@@ -61,14 +60,12 @@ void linear_forward(const KernelCall& call) {
 }
 
 void linear_backward_data(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   const auto &dy = call.reads[0], &w = call.reads[1], &dx = call.writes[0];
   const auto [rows, in, out] = linear_sizes(dx, w, dy);
   product(rows, in, out, 1, {floats(dy), out}, {floats(w), in}, 0, mutable_floats(dx));
 }
 
 void linear_backward_filter(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   const auto &x = call.reads[0], &dy = call.reads[1], &dw = call.writes[0];
   const auto [rows, in, out] = linear_sizes(x, dw, dy);
   product(out, in, rows, 1, {floats(dy), out, true}, {floats(x), in}, 0, mutable_floats(dw));
@@ -99,7 +96,6 @@ std::int64_t matrix_at(const Sizes& own, const Sizes& common, std::int64_t index
 }  // namespace
 
 void matmul(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   const auto &a = call.reads[0], &b = call.reads[1], &y = call.writes[0];
   require(a.shape.size() >= 2 && b.shape.size() >= 2 && y.shape.size() >= 2,
           "{}, {} and {} are not all matrices", shape_text(a.shape), shape_text(b.shape),

@@ -41,9 +41,8 @@ struct BatchNormReads {
   const float *x, *w, *b, *mean, *variance;
 };
 
-BatchNormReads batch_norm_reads(const KernelCall& call, std::size_t writes) {
+BatchNormReads batch_norm_reads(const KernelCall& call) {
   const bool affine = call.reads.size() == 5;
-  require_arity(call, affine ? 5 : 3, 5, writes);
   const Planes p = planes(call.reads[0]);
   require_same_shape("y", call.writes[0], call.reads[0]);
   require_per_channel(call, 1, call.reads.size(), 1, p.channels);
@@ -62,7 +61,7 @@ double at(const float* values, std::int64_t i, double otherwise) {
 }  // namespace
 
 void batch_norm_forward(const KernelCall& call) {
-  const BatchNormReads r = batch_norm_reads(call, 5);
+  const BatchNormReads r = batch_norm_reads(call);
   const auto& [p, x, w, b, mean, variance] = r;
   float* y = mutable_floats(call.writes[0]);
   float *save_mean = mutable_floats(call.writes[1]), *save_invstd = mutable_floats(call.writes[2]),
@@ -89,7 +88,7 @@ void batch_norm_forward(const KernelCall& call) {
 }
 
 void batch_norm_inference(const KernelCall& call) {
-  const BatchNormReads r = batch_norm_reads(call, 1);
+  const BatchNormReads r = batch_norm_reads(call);
   const auto& [p, x, w, b, mean, variance] = r;
   float* y = mutable_floats(call.writes[0]);
   const double eps = real(call, "eps");
@@ -103,7 +102,7 @@ void batch_norm_inference(const KernelCall& call) {
 
 void batch_norm_backward(const KernelCall& call) {
   const bool affine = call.reads.size() == 5;
-  require_arity(call, affine ? 5 : 4, 5, affine ? 3 : 1);
+  require_writes(call, affine ? 3 : 1);
   const Planes p = planes(call.reads[0]);
   require_same_shape("dy", call.reads[1], call.reads[0]);
   require_same_shape("dx", call.writes[0], call.reads[0]);
@@ -148,8 +147,6 @@ void require_row_statistic(std::string_view what, const TensorArgument& argument
 }
 
 void layer_norm_forward(const KernelCall& call) {
-  require_arity(call, 1, 3, 3);
-  require(call.reads.size() != 2, "a weight needs a bias beside it");
   const Rows r = rows_of(call, call.reads[0]);
   require_same_shape("y", call.writes[0], call.reads[0]);
   require_row_statistic("mean", call.writes[1], r);
@@ -182,7 +179,7 @@ void layer_norm_forward(const KernelCall& call) {
 
 void layer_norm_backward(const KernelCall& call) {
   const bool affine = call.reads.size() == 5;
-  require_arity(call, 4, 5, affine ? 3 : 1);
+  require_writes(call, affine ? 3 : 1);
   const Rows r = rows_of(call, call.reads[0]);
   require_same_shape("dy", call.reads[1], call.reads[0]);
   require_same_shape("dx", call.writes[0], call.reads[0]);

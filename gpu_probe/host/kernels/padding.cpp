@@ -77,7 +77,6 @@ Maps padding_maps(const KernelCall& call, const TensorArgument& x, const TensorA
 }  // namespace
 
 void pad(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   const Maps maps = padding_maps(call, call.reads[0], call.writes[0]);
   const auto value = static_cast<float>(real(call, "value", 0));
   const float* x = floats(call.reads[0]);
@@ -87,7 +86,6 @@ void pad(const KernelCall& call) {
 }
 
 void pad_backward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   const auto &dy = call.reads[0], &dx = call.writes[0];
   const Maps maps = padding_maps(call, dx, dy);
   std::vector<double> sums(static_cast<std::size_t>(count(dx.shape)), 0);
@@ -100,7 +98,6 @@ void pad_backward(const KernelCall& call) {
 }
 
 void roll(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   const auto &x = call.reads[0], &y = call.writes[0];
   require_same_shape("y", y, x);
   const std::size_t rank = x.shape.size();

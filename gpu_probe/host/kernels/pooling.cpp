@@ -175,45 +175,37 @@ void maximum_backward(const KernelCall& call, const Windows& w) {
 }  // namespace
 
 void max_pool_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, call.writes.size() == 2 ? 2 : 1);
   maximum_forward(call, fixed_windows(call, call.reads[0], call.writes[0]));
 }
 
 void max_pool_backward(const KernelCall& call) {
-  require_arity(call, 3, 3, 1);
   maximum_backward(call, fixed_windows(call, call.reads[0], call.reads[1]));
 }
 
 void adaptive_max_pool_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, call.writes.size() == 2 ? 2 : 1);
   maximum_forward(call, adaptive_windows(call.reads[0], call.writes[0]));
 }
 
 void adaptive_max_pool_backward(const KernelCall& call) {
-  require_arity(call, 3, 3, 1);
   maximum_backward(call, adaptive_windows(call.reads[0], call.reads[1]));
 }
 
 void avg_pool_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   average_forward(fixed_windows(call, call.reads[0], call.writes[0]), floats(call.reads[0]),
                   mutable_floats(call.writes[0]));
 }
 
 void avg_pool_backward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   average_backward(fixed_windows(call, call.writes[0], call.reads[0]), floats(call.reads[0]),
                    mutable_floats(call.writes[0]));
 }
 
 void adaptive_avg_pool_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   average_forward(adaptive_windows(call.reads[0], call.writes[0]), floats(call.reads[0]),
                   mutable_floats(call.writes[0]));
 }
 
 void adaptive_avg_pool_backward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   average_backward(adaptive_windows(call.writes[0], call.reads[0]), floats(call.reads[0]),
                    mutable_floats(call.writes[0]));
 }

@@ -31,7 +31,6 @@ std::int64_t bucket(std::int64_t distance, std::int64_t buckets, std::int64_t ma
 }  // namespace
 
 void rotary_table(const KernelCall& call) {
-  require_arity(call, 0, 0, 2);
   const auto &cos = call.writes[0], &sin = call.writes[1];
   require_same_shape("sin", sin, cos);
   require(cos.shape.size() == 2 && cos.shape[1] % 2 == 0,
@@ -49,7 +48,6 @@ void rotary_table(const KernelCall& call) {
 }
 
 void relative_buckets(const KernelCall& call) {
-  require_arity(call, 0, 0, 1);
   const auto& y = call.writes[0];
   require(y.shape.size() == 2, "buckets are [queries, keys], not {}", shape_text(y.shape));
   const std::int64_t buckets = integer(call, "buckets", 32);

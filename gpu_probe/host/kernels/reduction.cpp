@@ -17,7 +17,6 @@ void repeat(const Element* in, Element* out, const Sizes& shape, const Sizes& st
 }  // namespace
 
 void reduce(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   const auto &x = call.reads[0], &y = call.writes[0];
   const std::string operation = text(call, "operation", "");
   require(operation == "sum" || operation == "mean", "attribute 'operation' is '{}'", operation);
@@ -48,7 +47,6 @@ void reduce(const KernelCall& call) {
 }
 
 void expand(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   const auto &x = call.reads[0], &y = call.writes[0];
   const double factor = real(call, "factor", 1);
   const Sizes strides = broadcast_strides(x.shape, y.shape);

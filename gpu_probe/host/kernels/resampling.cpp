@@ -128,7 +128,6 @@ void sum_planes(const Resampling& r, std::int64_t area, float* result, Add add) 
 }  // namespace
 
 void upsample_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   const Resampling r = resampling(call, call.reads[0], call.writes[0]);
   const std::int64_t area = count(r.in);
   const float* x = floats(call.reads[0]);
@@ -139,7 +138,6 @@ void upsample_forward(const KernelCall& call) {
 }
 
 void upsample_backward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   const Resampling r = resampling(call, call.writes[0], call.reads[0]);
   const std::int64_t area = count(r.out);
   const float* dy = floats(call.reads[0]);

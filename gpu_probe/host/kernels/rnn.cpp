@@ -61,7 +61,6 @@ std::vector<Vector> state_gradients(const RnnShape& r, std::int64_t lane, const 
 
 void rnn_forward(const KernelCall& call) {
   const std::size_t states = rnn_states(call);
-  require_arity(call, 1 + states, call.reads.size(), call.writes.size());
   require(call.writes.size() == 1 + states || call.writes.size() == 2 + states,
           "writes {} tensors instead of {} or {}", call.writes.size(), 1 + states, 2 + states);
   const auto weights = call.reads.subspan(1 + states);
@@ -111,7 +110,8 @@ BackwardCall backward_call(const KernelCall& call) {
   require(call.writes.size() > 1 + states, "writes {} tensors: no weights' gradients",
           call.writes.size());
   const std::size_t weights = call.writes.size() - 1 - states, y = 1 + states + weights;
-  require_arity(call, y + 3, y + 3 + states, call.writes.size());
+  require(call.reads.size() >= y + 3 && call.reads.size() <= y + 3 + states,
+          "reads {} tensors, of which it takes {} to {}", call.reads.size(), y + 3, y + 3 + states);
   BackwardCall b{.r = {},
                  .weights = call.reads.subspan(1 + states, weights),
                  .first_states = call.reads.subspan(1, states),

@@ -21,7 +21,6 @@ struct Rotation {
 };
 
 Rotation rotation(const KernelCall& call) {
-  require_arity(call, 3, 3, 1);
   const auto &x = call.reads[0], &cos = call.reads[1], &sin = call.reads[2];
   require_same_shape("the result", call.writes[0], x);
   require_same_shape("sin", sin, cos);

@@ -41,7 +41,6 @@ Lines lines_of(const KernelCall& call, const TensorArgument& x) {
 }  // namespace
 
 void softmax_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   require_same_shape("y", call.writes[0], call.reads[0]);
   const Lines l = lines_of(call, call.reads[0]);
   const float* x = floats(call.reads[0]);
@@ -67,7 +66,6 @@ void softmax_forward(const KernelCall& call) {
 }
 
 void softmax_backward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   require_same_shape("dy", call.reads[1], call.reads[0]);
   require_same_shape("dx", call.writes[0], call.reads[0]);
   const Lines l = lines_of(call, call.reads[0]);
@@ -90,7 +88,6 @@ void softmax_backward(const KernelCall& call) {
 }
 
 void log_softmax_forward(const KernelCall& call) {
-  require_arity(call, 1, 1, 1);
   require_same_shape("y", call.writes[0], call.reads[0]);
   const Lines l = lines_of(call, call.reads[0]);
   const float* x = floats(call.reads[0]);
@@ -111,7 +108,6 @@ void log_softmax_forward(const KernelCall& call) {
 }
 
 void log_softmax_backward(const KernelCall& call) {
-  require_arity(call, 2, 2, 1);
   require_same_shape("dy", call.reads[1], call.reads[0]);
   require_same_shape("dx", call.writes[0], call.reads[0]);
   const Lines l = lines_of(call, call.reads[0]);

@@ -26,7 +26,6 @@ void require_in_place(const KernelCall& call) {
 }  // namespace
 
 void sgd_update(const KernelCall& call) {
-  require_arity(call, 2, 3, call.reads.size() - 1);
   require_in_place(call);
   const double rate = real(call, "learning_rate"), momentum = real(call, "momentum", 0),
                decay = real(call, "weight_decay", 0), dampening = real(call, "dampening", 0);
@@ -49,7 +48,7 @@ void sgd_update(const KernelCall& call) {
 
 void adam_update(const KernelCall& call) {
   const bool amsgrad = boolean(call, "amsgrad", false);
-  require_arity(call, amsgrad ? 5 : 4, amsgrad ? 5 : 4, amsgrad ? 4 : 3);
+  require_writes(call, amsgrad ? 4 : 3);
   require_in_place(call);
   const double rate = real(call, "learning_rate"), beta1 = real(call, "beta1"),
                beta2 = real(call, "beta2"), epsilon = real(call, "epsilon"),

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "estimator/catalogue/operator_example.hpp"
-#include "estimator/step/kernel_support.hpp"
+#include "estimator/step/kernel_table.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {

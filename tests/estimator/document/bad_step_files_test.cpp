@@ -126,6 +126,20 @@ TEST_CASE("a graph that breaks what everybody relies on is refused by name") {
   CHECK(has(mistakes_with("\"output\": [", "\"output\": [99999999,0,"), "a storage's number"));
 }
 
+TEST_CASE("a call that does not keep to its kernel's signature is refused by name") {
+  const auto has = [](const std::string& mistakes, const char* what) {
+    CAPTURE(mistakes);
+    return mistakes.find(what) != std::string::npos;
+  };
+  CHECK(has(
+      mistakes_with("\"relu_forward\"", "\"relu_backward\""),
+      "the step: node 'relu_1.forward@0' calls relu_backward, which reads 1 tensor where it takes "
+      "y, dy"));
+  CHECK(has(mistakes_with("\"relu_forward\"", "\"dropout_forward\""),
+            "calls dropout_forward, which writes 1 tensor where it takes y, mask: mask"));
+  CHECK(has(mistakes_with("\"relu_forward\"", "\"iota\""), "reads 1 tensor where it takes none"));
+}
+
 TEST_CASE("a kernel of another program is kept by its name") {
   const std::string text = changed(small_step(), "\"relu_forward\"", "\"triton_fused_relu\"");
   const auto read = read_step(std::make_shared<const SourceText>(SourceText{"s.json", text}));

@@ -182,7 +182,7 @@ const OperatorModel operator_models[] = {
     {"rnn", "4, 5", "  - rnn: {hidden: 3, batch_first: true, nonlinearity: relu}\n"},
 };
 
-/// Whole storages, row-major, as kernel.hpp promises.
+/// Whole storages, row-major, as kernel_list.hpp promises.
 void check_plain(const StepGraph& graph) {
   for (const KernelNode& node : graph.nodes) {
     for (const auto* views : {&node.reads, &node.writes}) {

@@ -1,5 +1,5 @@
-// What kernel_support says, held against the host kernels themselves.
-#include "estimator/step/kernel_support.hpp"
+// What the table of kernels says, held against the host kernels themselves.
+#include "estimator/step/kernel_table.hpp"
 
 #include <algorithm>
 
@@ -7,10 +7,6 @@
 
 namespace stowage::test {
 namespace {
-
-constexpr DataType every_type[] = {DataType::float32,  DataType::float64, DataType::float16,
-                                   DataType::bfloat16, DataType::int64,   DataType::int32,
-                                   DataType::uint8,    DataType::boolean};
 
 bool listed(Kernel kernel, DataType type) {
   const auto types = kernel_types(kernel, KernelDevice::host);
@@ -52,7 +48,7 @@ TEST_CASE("kernels that are nowhere say why") {
 
 TEST_CASE("a call in a listed type runs, one in another type is refused") {
   for (const KernelSample& sample : kernel_samples()) {
-    for (const DataType type : every_type) {
+    for (const DataType type : all_data_types) {
       const auto done = try_sample(sample, type);
       const std::string refusal = done ? "" : done.error().front().message;
       INFO(std::string(to_string(sample.kernel)), " in ", std::string(to_string(type)), ": ",

@@ -1,0 +1,70 @@
+#include "cli/kernel_reference.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/operator_reference.hpp"
+#include "estimator/step/kernel_table.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::string_view introduction =
+    R"(# Kernels
+
+Made from the table in `estimator/step/kernel_list.hpp` by `stowage help kernels`; do not edit.
+
+The kernels that a step's nodes call ([step-file.md](step-file.md)). The reader holds every node of a
+step of the `stowage` kernels against this table, and so does the host before it runs one. A step of
+PyTorch's kernels is held against none of it, since nothing here runs them. A kernel of another name is
+foreign: it is weighed and planned, and runs nowhere.
+
+Tensors of the `stowage` kernels are contiguous, row-major, with no offset.
+
+| arguments | meaning |
+|---|---|
+| `x, w, [b] -> y` | reads and writes, in this order; what is in brackets may be missing |
+| `x, [w, b] -> y` | `w` and `b` stand together or are both missing |
+| `x... -> y` | one or more |
+| `a, b -> a` | a name on both sides is one storage: the kernel writes in place |
+| `indices: index -> y` | a type of its own; without one, an argument has the kernel's type |
+
+| type | in a step | on the host |
+|---|---|---|
+)";
+
+constexpr std::string_view heading = R"(
+The last column names the attributes beside those of the operator that calls the kernel (`stowage ops`),
+and what the kernel computes where its name does not say it.
+
+| kernel | arguments | type | attributes and meaning |
+|---|---|---|---|
+)";
+
+constexpr std::array described_types{
+    ArgumentType::floating, ArgumentType::number, ArgumentType::constant, ArgumentType::element,
+    ArgumentType::any,      ArgumentType::index,  ArgumentType::mask,     ArgumentType::bytes};
+
+std::string notes_text(const KernelRow& row) {
+  if (row.why_nowhere.empty()) return std::string(row.notes);
+  return fmt::format("runs nowhere ({}); {}", row.why_nowhere, row.notes);
+}
+
+}  // namespace
+
+std::string kernel_reference() {
+  std::string text(introduction);
+  for (const ArgumentType type : described_types) {
+    text += fmt::format("| {} | {} | {} |\n", to_string(type),
+                        types_text(argument_types(type, std::nullopt)),
+                        types_text(argument_types(type, KernelDevice::host)));
+  }
+  text += heading;
+  for (const KernelRow& row : kernel_table()) {
+    text += fmt::format("| `{}` | `{}` | {} | {} |\n", row.name, row.signature.text,
+                        to_string(row.type), notes_text(row));
+  }
+  return text;
+}
+
+}  // namespace stowage

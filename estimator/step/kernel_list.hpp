@@ -1,0 +1,168 @@
+// The kernels: what a step graph's nodes call. One row a kernel; from it come the enumerator and
+// its name (kernel.hpp), the table (kernel_table.hpp), the host's functions
+// (gpu_probe/host/kernels/) and docs/kernels.md.
+//
+//   KERNEL(name, type, signature, notes)        the host has a function of that name
+//   ABSENT(name, type, why, signature, notes)   runs on no device
+//
+// The executor's contract: a backend implements each kernel for the arguments that its signature
+// (kernel_signature.hpp) names, in that order. Tensors of the `stowage` set are contiguous,
+// row-major, with no offset: its views are whole storages under another shape. Signatures are that
+// set's; where PyTorch's differs, the notes say so. `type` is an ArgumentType. Attributes are those
+// of the operator's catalogue row and the ones that the notes name.
+#pragma once
+
+// clang-format off
+#define STOWAGE_KERNELS(KERNEL, ABSENT) \
+  KERNEL(convolution_forward, floating, "x, w, [b] -> y", \
+         "any spatial rank; stride, padding, dilation, groups") \
+  KERNEL(convolution_backward_data, floating, "dy, w -> dx", "as forward") \
+  KERNEL(convolution_backward_filter, floating, "x, dy -> dw", "as forward") \
+  KERNEL(transposed_convolution_forward, floating, "x, w, [b] -> y", \
+         "w: [in, out/groups, kh, kw]; as convolution_forward, and output_padding") \
+  KERNEL(transposed_convolution_backward_data, floating, "dy, w -> dx", "as forward") \
+  KERNEL(transposed_convolution_backward_filter, floating, "x, dy -> dw", "as forward") \
+  KERNEL(channel_sum, floating, "dy -> db", "sums all axes but `axis`") \
+  KERNEL(linear_forward, floating, "x, w, [b] -> y", "x: [..., in], w: [out, in]") \
+  KERNEL(linear_backward_data, floating, "dy, w -> dx", "") \
+  KERNEL(linear_backward_filter, floating, "x, dy -> dw", "") \
+  KERNEL(matmul, floating, "a, b -> y", \
+         "transpose_a, transpose_b (the last two axes), alpha; leading axes broadcast; where y " \
+         "lacks a leading axis that a and b have, or has it as 1, it is summed over") \
+  KERNEL(batch_norm_forward, floating, "x, [w, b], mean, var -> y, save_mean, save_invstd, mean, var", \
+         "training: the running mean and var are updated; eps, momentum") \
+  KERNEL(batch_norm_inference, floating, "x, [w, b], mean, var -> y", "eps") \
+  KERNEL(batch_norm_backward, floating, "x, dy, [w], save_mean, save_invstd -> dx, [dw, db]", \
+         "dw and db where there is w") \
+  KERNEL(layer_norm_forward, floating, "x, [w, b] -> y, mean, rstd", \
+         "axes (how many trailing), eps") \
+  KERNEL(layer_norm_backward, floating, "x, dy, [w], mean, rstd -> dx, [dw, db]", \
+         "axes; dw and db where there is w") \
+  KERNEL(relu_forward, floating, "x -> y", "y may be x") \
+  KERNEL(relu_backward, floating, "y, dy -> dx", "") \
+  KERNEL(gelu_forward, floating, "x -> y", "approximate") \
+  KERNEL(gelu_backward, floating, "x, dy -> dx", "approximate") \
+  KERNEL(max_pool_forward, floating, "x -> y, [indices: index]", \
+         "kernel, stride, padding, dilation") \
+  KERNEL(max_pool_backward, floating, "x, y, dy -> dx", \
+         "a window's first maximum gets the gradient") \
+  KERNEL(avg_pool_forward, floating, "x -> y", \
+         "as max_pool_forward; count_include_pad") \
+  KERNEL(avg_pool_backward, floating, "dy -> dx", "as forward") \
+  KERNEL(adaptive_avg_pool_forward, floating, "x -> y", "") \
+  KERNEL(adaptive_avg_pool_backward, floating, "dy -> dx", "") \
+  KERNEL(adaptive_max_pool_forward, floating, "x -> y, [indices: index]", "") \
+  KERNEL(adaptive_max_pool_backward, floating, "x, y, dy -> dx", \
+         "a window's first maximum gets the gradient") \
+  KERNEL(dropout_forward, floating, "x -> y, mask: mask", "p, seed (integer)") \
+  KERNEL(dropout_backward, floating, "dy, mask: mask -> dx", "p") \
+  KERNEL(feature_dropout_forward, floating, "x -> y, mask: mask", \
+         "p, seed; mask: x's shape with trailing ones") \
+  KERNEL(feature_dropout_backward, floating, "dy, mask: mask -> dx", "p") \
+  KERNEL(add, number, "a, b -> y", "broadcasts") \
+  KERNEL(subtract, number, "a, b -> y", "broadcasts") \
+  KERNEL(multiply, number, "a, b -> y", "broadcasts") \
+  KERNEL(divide, floating, "a, b -> y", "broadcasts") \
+  KERNEL(scale, floating, "x -> y", "factor, offset: y = factor x + offset") \
+  KERNEL(sum_to_shape, floating, "x -> y", "sums the broadcast axes") \
+  KERNEL(accumulate, floating, "a, b -> a", "a += b") \
+  KERNEL(reduce, floating, "x -> y", "axes, operation: sum or mean") \
+  KERNEL(expand, constant, "x -> y", "factor: y = factor x, broadcast to y") \
+  KERNEL(concatenate, any, "x... -> y", "axis (>= 0)") \
+  KERNEL(slice, any, "x -> y", "axis (>= 0), start") \
+  KERNEL(permute, any, "x -> y", "axes") \
+  KERNEL(copy, any, "x -> y", "") \
+  KERNEL(cast, any, "x -> y", \
+         "to y's format: rounds to nearest, ties to even, to integers towards zero; past the " \
+         "range: infinity") \
+  KERNEL(fill, constant, "-> y", "value") \
+  KERNEL(iota, index, "-> y", "0, 1, ... on the last axis") \
+  KERNEL(pad, element, "x -> y", \
+         "before, after (one an axis), mode (constant, reflect, replicate, circular), value") \
+  KERNEL(pad_backward, floating, "dy -> dx", "before, after, mode") \
+  KERNEL(roll, element, "x -> y", "shifts, axes") \
+  KERNEL(embedding_forward, floating, "indices: index, w -> y", "") \
+  KERNEL(embedding_backward, floating, "indices: index, dy -> dw", \
+         "zeroes dw first; the row `padding_index` gets nothing (-1: none)") \
+  KERNEL(softmax_forward, floating, "x -> y", \
+         "axis (>= 0), causal: masks above the diagonal of the last two axes, aligned as " \
+         "PyTorch's is_causal") \
+  KERNEL(softmax_backward, floating, "y, dy -> dx", "axis, causal") \
+  KERNEL(log_softmax_forward, floating, "x -> y", "axis (>= 0)") \
+  KERNEL(log_softmax_backward, floating, "y, dy -> dx", "axis") \
+  ABSENT(attention_forward, floating, "PyTorch's own", "q, k, v, [bias: any] -> out, logsumexp, [rng...: any]", \
+         "implementation") \
+  ABSENT(attention_backward, floating, "PyTorch's own", "dout, q, k, v, out, logsumexp, [bias: any] -> dq, dk, dv, [dbias]", \
+         "implementation") \
+  KERNEL(nll_loss_forward, floating, "logp, target: index -> loss", \
+         "mean over the targets that are not ignore_index; class axis 1. PyTorch's also writes " \
+         "total_weight") \
+  KERNEL(nll_loss_backward, floating, "logp, target: index -> dlogp", \
+         "scale. PyTorch's reads dloss, logp, target, total_weight") \
+  KERNEL(cross_entropy_forward, floating, "logits, target: index -> loss, logsumexp", \
+         "as nll_loss_forward; label_smoothing") \
+  KERNEL(cross_entropy_backward, floating, "logits, target: index, logsumexp -> dlogits", \
+         "scale") \
+  KERNEL(mse_forward, floating, "x, target -> loss", "mean") \
+  KERNEL(mse_backward, floating, "x, target -> dx", "scale") \
+  KERNEL(l1_forward, floating, "x, target -> loss", "mean") \
+  KERNEL(l1_backward, floating, "x, target -> dx", "scale") \
+  KERNEL(bce_forward, floating, "x, target -> loss", "mean; logits: x are logits") \
+  KERNEL(bce_backward, floating, "x, target -> dx", "scale; logits") \
+  KERNEL(kl_div_forward, floating, "logp, target -> loss", "reduction: mean or batchmean") \
+  KERNEL(kl_div_backward, floating, "logp, target -> dlogp", "reduction, scale") \
+  KERNEL(unary_forward, floating, "x -> y", \
+         "function, and what it takes: relu6, leaky_relu (negative_slope), elu (alpha), silu, " \
+         "mish, hardswish, hardsigmoid, softplus (beta, threshold), log, power (exponent), " \
+         "clamp (minimum, maximum), sigmoid, tanh, exp, sqrt; y may be x") \
+  KERNEL(unary_backward, floating, "s, dy -> dx", \
+         "as forward; s is y for sigmoid, tanh, exp and sqrt, else x") \
+  KERNEL(prelu_forward, floating, "x, w -> y", "w: one, or one a channel (axis 1)") \
+  KERNEL(prelu_backward, floating, "x, w, dy -> dx, dw", "") \
+  KERNEL(glu_forward, floating, "x -> y", \
+         "axis (>= 0); y = a gate(b) of the two halves along it; gate: sigmoid (glu), or silu " \
+         "on the first half with first_is_gate (swiglu: y = silu(a) b)") \
+  KERNEL(glu_backward, floating, "x, dy -> dx", "as forward") \
+  KERNEL(upsample_forward, floating, "x -> y", \
+         "mode: nearest, linear or cubic; align_corners; scale (0: by the extents)") \
+  KERNEL(upsample_backward, floating, "dy -> dx", "as forward") \
+  KERNEL(group_norm_forward, floating, "x, [w, b] -> y, mean, rstd", \
+         "groups, eps; mean: [batch, groups]") \
+  KERNEL(group_norm_backward, floating, "x, dy, [w], mean, rstd -> dx, [dw, db]", \
+         "groups; dw and db where there is w") \
+  KERNEL(rms_norm_forward, floating, "x, [w] -> y, rstd", "axes (how many trailing), eps") \
+  KERNEL(rms_norm_backward, floating, "x, dy, [w], rstd -> dx, [dw]", \
+         "axes; dw where there is w") \
+  KERNEL(local_response_norm_forward, floating, "x -> y, scale", \
+         "size, alpha, beta, k; scale: k + alpha/size sum x^2") \
+  KERNEL(local_response_norm_backward, floating, "x, y, scale, dy -> dx", "as forward") \
+  KERNEL(rotary_forward, floating, "x, cos, sin -> y", \
+         "layout: halves (y = x cos + rotate_half(x) sin: GPT-NeoX, LLaMA) or pairs " \
+         "(neighbours are rotated: GPT-J); cos, sin: [..., positions, features], broadcast " \
+         "over the leading axes") \
+  KERNEL(rotary_backward, floating, "dy, cos, sin -> dx", "as forward") \
+  KERNEL(rotary_table, floating, "-> cos, sin", \
+         "base: of position / base^(2 i / features), i = column modulo features/2") \
+  KERNEL(relative_buckets, index, "-> y", \
+         "[queries, keys]: T5's bucket of the distance key - query; buckets, max_distance, " \
+         "bidirectional") \
+  KERNEL(rnn_forward, floating, "x, h0, [c0], w... -> y, hn, [cn], [reserve: bytes]", \
+         "cell: lstm, gru, tanh or relu; layers, bidirectional, dropout, seed; x: [seq, batch, " \
+         "in], or batch_first; weights in PyTorch's order: for each layer and direction w_ih, " \
+         "w_hh, [b_ih, b_hh]; h0: [layers * directions, batch, hidden]; reserve: " \
+         "estimator/step/rnn_reserve.hpp, in training") \
+  KERNEL(rnn_backward, floating, "x, h0, [c0], w..., y, reserve: bytes, dy, [dhn, [dcn]] -> dx, dh0, [dc0], dw...", \
+         "as forward") \
+  KERNEL(sgd_update, floating, "p, g, [m] -> p, [m]", \
+         "the optimizer's settings by their names; step (from 1)") \
+  KERNEL(adam_update, floating, "p, g, m, v, [vmax] -> p, m, v, [vmax]", \
+         "as sgd_update; decoupled, amsgrad") \
+  KERNEL(optimizer_update, floating, "p, g, [state...] -> p, [state...]", \
+         "as sgd_update; optimizer: a row's name, whose state stands in the row's order") \
+  ABSENT(foreach_update, floating, "PyTorch's own", "p...: any -> p...: any", \
+         "all parameters, then gradients, then state") \
+  ABSENT(custom_forward, any, "what it computes is not stated", "x... -> y...", \
+         "the inputs and parameters; the outputs, then what is saved") \
+  ABSENT(custom_backward, any, "what it computes is not stated", "x... -> y...", \
+         "what was saved, the gradients that arrive, parameters; the gradients made")
+// clang-format on

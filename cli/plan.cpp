@@ -41,7 +41,7 @@ struct PreparedPlan {
 
 // Options that only PyTorch's runtime has: a plan that we run ourselves would ignore them.
 Result<void> check_settings_of_pytorch(const StepRequest& asked) {
-  if (kernel_set_of(asked.process.runtime) == KernelSet::pytorch) return {};
+  if (traits(kernel_set_of(asked.process.runtime)).dispatches_by_card) return {};
   const ConvolutionSettings& given = asked.wishes.convolutions;
   const std::pair<bool, std::string_view> settings[] = {{asked.given.tf32, "tf32"},
                                                         {given.deterministic, "deterministic"},

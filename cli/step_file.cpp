@@ -81,9 +81,8 @@ class Contradictions {
     }
   }
 
-  // PyTorch chooses kernels by the card.
   void of_card(const Card& card) {
-    if (settings_.kernels != KernelSet::pytorch) return;
+    if (!traits(settings_.kernels).dispatches_by_card) return;
     unless(card.compute_capability == settings_.compute_capability,
            fmt::format("{} has compute capability {:.1f}", card.name, card.compute_capability),
            fmt::format("{:.1f}", settings_.compute_capability));

@@ -34,7 +34,7 @@ class Checkpointing {
  public:
   explicit Checkpointing(StepGraph step)
       : step_(std::move(step)),
-        frees_by_reference_(step_.settings.kernels == KernelSet::pytorch),
+        frees_by_reference_(step_.kernel_set().frees_by_reference),
         end_storage_(step_.micro_batch.end_storage.index()) {}
 
   void add(const CheckpointRegion& asked);

@@ -124,8 +124,7 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
     }
   }
   PreparedPlan prepared;
-  prepared.note(step->document.warnings);
-  prepared.note(card->notes);
+  prepared.note(notes_of(*step, *card));
   if (step->document.accumulation > step->document.graph->settings.micro_batches) {
     prepared.note(fmt::format("the {} accumulates {} micro-batches; the plan is of a step of {}",
                               step->model ? "description" : "step's file",

@@ -12,6 +12,7 @@
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
+#include "estimator/step/foreign_kernels.hpp"
 #include "gpu_probe/cudnn/answer_cache.hpp"
 
 namespace stowage {
@@ -182,6 +183,7 @@ Result<RequestedStep> requested_step(const StepRequest& request, const Requested
 
 Diagnostics notes_of(const RequestedStep& step, const RequestedCard& card) {
   Diagnostics notes = step.document.warnings;
+  std::ranges::move(misspelt_kernels(*step.document.graph), std::back_inserter(notes));
   notes.insert(notes.end(), card.notes.begin(), card.notes.end());
   return notes;
 }

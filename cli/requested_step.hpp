@@ -53,7 +53,8 @@ struct RequestedStep {
 [[nodiscard]] Result<RequestedStep> requested_step(const StepRequest& request,
                                                    const RequestedCard& card,
                                                    const DocumentParts& parts);
-/// What its user should know: warnings of the description and of idle wishes, assumptions.
+/// What its user should know: warnings of the description and of idle wishes, misspelt kernels of
+/// a step file, assumptions.
 [[nodiscard]] Diagnostics notes_of(const RequestedStep& step, const RequestedCard& card);
 
 using SharedGraph = std::shared_ptr<const StepGraph>;

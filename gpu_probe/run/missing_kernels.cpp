@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "estimator/step/foreign_kernels.hpp"
 #include "planner/plan/two_sides.hpp"
 
 namespace stowage {
@@ -33,7 +34,11 @@ std::optional<DataType> missing_type(const KernelNode& node, KernelDevice device
 }
 
 std::string text_of(const KernelNode& node, DataType type, KernelDevice device) {
-  const std::string_view why = why_nowhere(node.kernel);
+  std::string why(why_nowhere(node.kernel));
+  if (node.kernel == Kernel::foreign) {
+    const std::string meant = nearest_kernel(kernel_name(node));
+    if (!meant.empty()) why += "; " + meant;
+  }
   return fmt::format("'{}' calls {} in {}, which the {} kernels do not have{}{}{}", node.name,
                      kernel_name(node), to_string(type), to_string(device), why.empty() ? "" : " (",
                      why, why.empty() ? "" : ")");

@@ -13,7 +13,7 @@
 
 namespace stowage {
 
-/// All but `measurements`.
+/// All but its lists, and what not every card has: `memory` and `professional`.
 template <typename Fields, typename CardRecord>
 void card_fields(Fields& fields, CardRecord& card) {
   fields.text("name", card.name);
@@ -36,6 +36,13 @@ void card_fields(Fields& fields, CardRecord& card) {
   fields.text("rate_source", card.rate_source);
   fields.text("confidence", card.confidence);
   fields.literal("cudnn_device", card.cudnn_device_json);
+}
+
+template <typename Fields, typename Record>
+void observed_total_fields(Fields& fields, Record& observed) {
+  fields.optional_bytes("nvml_bytes", observed.nvml);
+  fields.optional_bytes("cuda_bytes", observed.cuda);
+  fields.text("source", observed.source);
 }
 
 template <typename Fields, typename Record>

@@ -28,9 +28,39 @@ void read_list(const YamlNode* list, std::string_view name, Mistakes& mistakes, 
   for (const YamlNode* item : list->items) read(*item);
 }
 
+void read_texts(const YamlNode& node, std::string_view name, Mistakes& mistakes,
+                std::vector<std::string>& texts) {
+  if (!node.is_sequence()) {
+    mistakes.error(node.mark, fmt::format("'{}' must be a list, not {}", name, describe(node)));
+    return;
+  }
+  for (const YamlNode* item : node.items) {
+    if (item->is_scalar()) {
+      texts.push_back(item->text);
+    } else {
+      mistakes.error(item->mark, fmt::format("'{}' holds texts, not {}", name, describe(*item)));
+    }
+  }
+}
+
 void read_card_record(const YamlNode& node, Mistakes& mistakes, Card& card) {
   Section section(node, "'card'", mistakes);
   card_fields(section, card);
+  if (section.find("memory_bytes", Presence::optional) != nullptr) {
+    section.bytes("memory_bytes", card.memory);
+  }
+  if (section.find("professional", Presence::optional) != nullptr) {
+    section.boolean("professional", card.professional);
+  }
+  read_list(section.find("observed_totals", Presence::optional), "observed_totals", mistakes,
+            [&](const YamlNode& item) {
+              Section fields(item, "an observed total", mistakes);
+              observed_total_fields(fields, card.observed_totals.emplace_back());
+              fields.finish();
+            });
+  if (const YamlNode* by_rule = section.find("by_rule", Presence::optional)) {
+    read_texts(*by_rule, "by_rule", mistakes, card.by_rule);
+  }
   read_list(section.find("measurements", Presence::optional), "measurements", mistakes,
             [&](const YamlNode& item) {
               Section fields(item, "a measurement", mistakes);
@@ -159,20 +189,6 @@ void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanHeader& header) {
   section.finish();
 }
 
-void read_remarks(const YamlNode& node, Mistakes& mistakes, std::vector<std::string>& remarks) {
-  if (!node.is_sequence()) {
-    mistakes.error(node.mark, fmt::format("'remarks' must be a list, not {}", describe(node)));
-    return;
-  }
-  for (const YamlNode* item : node.items) {
-    if (item->is_scalar()) {
-      remarks.push_back(item->text);
-    } else {
-      mistakes.error(item->mark, fmt::format("a remark must be a text, not {}", describe(*item)));
-    }
-  }
-}
-
 /// A plan of another version is not read any further.
 bool check_version(const YamlNode& root, Mistakes& mistakes) {
   const YamlNode* version = root.is_mapping() ? root.find("stowage_plan") : nullptr;
@@ -213,7 +229,7 @@ Result<PlanHeader> read_plan_header(SourceTextPtr source) {
       fields.finish();
     }
     if (const YamlNode* remarks = section.find("remarks", Presence::optional)) {
-      read_remarks(*remarks, mistakes, plan.remarks);
+      read_texts(*remarks, "remarks", mistakes, plan.remarks);
     }
     if (section.find("model", Presence::optional) != nullptr)
       section.text("model", plan.inputs.model_text);

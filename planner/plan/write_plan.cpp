@@ -62,6 +62,20 @@ class Writer {
 
   void card(const Card& card) {
     card_fields(out_, card);
+    if (card.memory > Bytes()) out_.bytes("memory_bytes", card.memory);
+    if (card.professional) out_.boolean("professional", true);
+    if (!card.observed_totals.empty()) {
+      out_.section("observed_totals", [&] {
+        for (const ObservedTotal& observed : card.observed_totals) {
+          out_.item([&] { observed_total_fields(out_, observed); });
+        }
+      });
+    }
+    if (!card.by_rule.empty()) {
+      out_.section("by_rule", [&] {
+        for (const std::string& key : card.by_rule) out_.line("- {}", yaml_quoted(key));
+      });
+    }
     if (card.measurements.empty()) return;
     out_.section("measurements", [&] {
       for (const ProcessMeasurement& measurement : card.measurements) {

@@ -76,7 +76,12 @@ Plan small_plan() {
                                .cudnn = 0_B,
                                .source = "a log",
                                .calibrated = true}},
-             .cudnn_device_json = "{\"deviceName\": \"lab\",\n \"deviceVer\": 750}\n"};
+             .observed_totals = {{.nvml = std::nullopt, .cuda = 8090_MiB, .source = "a log"},
+                                 {.nvml = 8192_MiB, .cuda = std::nullopt, .source = "another"}},
+             .cudnn_device_json = "{\"deviceName\": \"lab\",\n \"deviceVer\": 750}\n",
+             .by_rule = {"fp16", "sm_count"}};
+  in.card.memory = 8_GiB;
+  in.card.professional = true;
   in.host = {.name = "desktop",
              .memory = 32_GiB,
              .pinned_limit = 16_GiB,
@@ -146,6 +151,14 @@ TEST_CASE("card and host come back in every field") {
   CHECK(card.cuda_total == 8100_MiB + 1_B);
   CHECK(card.compute_capability == 7.5);
   CHECK(card.cudnn_device_json == expected.cudnn_device_json);
+  CHECK(card.memory == 8_GiB);
+  CHECK(card.professional);
+  CHECK(card.by_rule == expected.by_rule);
+  REQUIRE(card.observed_totals.size() == 2);
+  CHECK(card.observed_totals[0].cuda == Bytes(8090_MiB));
+  CHECK(card.observed_totals[0].nvml == std::nullopt);
+  CHECK(card.observed_totals[1].nvml == Bytes(8192_MiB));
+  CHECK(card.observed_totals[1].source == "another");
   REQUIRE(card.measurements.size() == 1);
   CHECK(card.measurements[0].stack == expected.measurements[0].stack);
   CHECK(card.measurements[0].context == Bytes(300_MiB));

@@ -15,6 +15,7 @@ namespace {
 
 std::vector<DataType> types_of(const std::vector<TensorView>& views) {
   std::vector<DataType> types;
+  types.reserve(views.size());
   for (const TensorView& view : views) types.push_back(view.type);
   return types;
 }

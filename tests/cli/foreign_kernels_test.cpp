@@ -13,7 +13,7 @@ using testing::TemporaryFolder;
 namespace {
 
 std::string lowered(const TemporaryFolder& folder, const std::string& runtime) {
-  const std::string path = folder.file("known.json", "");
+  std::string path = folder.file("known.json", "");
   const Outcome outcome = stowage_program({"lower", "mlp", "--runtime", runtime, "-o", path});
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);

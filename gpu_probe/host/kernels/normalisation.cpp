@@ -62,7 +62,9 @@ double at(const float* values, std::int64_t i, double otherwise) {
 
 void batch_norm_forward(const KernelCall& call) {
   const BatchNormReads r = batch_norm_reads(call);
-  const auto& [p, x, w, b, mean, variance] = r;
+  // Not a structured binding, which clang 14 captures in no lambda.
+  const Planes& p = r.p;
+  const float *x = r.x, *w = r.w, *b = r.b, *mean = r.mean, *variance = r.variance;
   float* y = mutable_floats(call.writes[0]);
   float *save_mean = mutable_floats(call.writes[1]), *save_invstd = mutable_floats(call.writes[2]),
         *new_mean = mutable_floats(call.writes[3]), *new_variance = mutable_floats(call.writes[4]);
@@ -89,7 +91,8 @@ void batch_norm_forward(const KernelCall& call) {
 
 void batch_norm_inference(const KernelCall& call) {
   const BatchNormReads r = batch_norm_reads(call);
-  const auto& [p, x, w, b, mean, variance] = r;
+  const Planes& p = r.p;
+  const float *x = r.x, *w = r.w, *b = r.b, *mean = r.mean, *variance = r.variance;
   float* y = mutable_floats(call.writes[0]);
   const double eps = real(call, "eps");
   for (std::int64_t c = 0; c < p.channels; ++c) {

@@ -18,37 +18,40 @@ namespace {
 
 /// Of one region, in the ids of the step that keeps all.
 struct Region {
-  std::set<OperatorId> operators;
   OperatorId first_saver, last_saver;   // of those that save something for backward
   std::vector<std::size_t> again;       // the nodes that run again, in their order
   std::vector<StorageId> entering;      // what those read that is made elsewhere
+  std::set<StorageId> made, entered;    // by its nodes; the same as `entering`
+  std::set<StorageId> converted;        // weights that are converted for it
   std::map<StorageId, StorageId> copy;  // by a storage of the forward pass: that of the second run
-  std::size_t before = 0;               // the backward node before which they run
+  std::optional<std::size_t> before;    // the backward node before which they run
 };
 
-bool has(const std::vector<StorageId>& all, StorageId id) {
-  return std::find(all.begin(), all.end(), id) != all.end();
+bool runs_forward(const KernelNode& node) {
+  return node.phase != Phase::backward && node.phase != Phase::update;
 }
 
 class Checkpointing {
  public:
-  explicit Checkpointing(StepGraph step)
-      : step_(std::move(step)),
-        frees_by_reference_(step_.kernel_set().frees_by_reference),
-        end_storage_(step_.micro_batch.end_storage.index()) {}
-
-  void add(const CheckpointRegion& asked);
+  Checkpointing(StepGraph step, const std::vector<CheckpointRegion>& regions);
   StepGraph run() &&;
 
  private:
   [[nodiscard]] bool is_persistent(StorageId id) const {
     return step_.storage(id).persistence == Persistence::persistent;
   }
-  [[nodiscard]] bool saves(OperatorId op, StorageId id) const;
-  void find_what_runs_again(Region& region);
+  [[nodiscard]] bool saves(OperatorId op, StorageId id) const { return saved_.contains({op, id}); }
+  /// Null: the operator is in none, or its region saves nothing.
+  [[nodiscard]] Region* region_of(OperatorId op) {
+    const int at = op.valid() ? region_of_[op.index()] : -1;
+    if (at < 0) return nullptr;
+    Region& region = regions_[static_cast<std::size_t>(at)];
+    return region.first_saver.valid() ? &region : nullptr;
+  }
+  void find_savers();
+  void find_what_runs_again();
+  void find_first_backward();
   void stop_at_last_saved(Region& region) const;
-  void find_what_enters(Region& region) const;
-  [[nodiscard]] std::optional<std::size_t> first_backward(const Region& region) const;
   void make_copies(Region& region);
   [[nodiscard]] KernelNode run_again(const Region& region, std::size_t node) const;
   [[nodiscard]] std::vector<KernelNode> second_run(const Region& region) const;
@@ -63,35 +66,59 @@ class Checkpointing {
   bool frees_by_reference_;
   std::size_t end_storage_;
   std::vector<Region> regions_;
+  std::vector<int> region_of_;  // by OperatorId; -1: none
+  std::set<std::pair<OperatorId, StorageId>> saved_;
   std::vector<Storage> copies_;  // to follow end_storage_
 };
 
-bool Checkpointing::saves(OperatorId op, StorageId id) const {
-  return std::any_of(step_.saved.begin(), step_.saved.end(), [&](const SavedTensor& saved) {
-    return saved.op == op && saved.storage == id;
-  });
+Checkpointing::Checkpointing(StepGraph step, const std::vector<CheckpointRegion>& regions)
+    : step_(std::move(step)),
+      frees_by_reference_(traits(step_.settings.kernels).frees_by_reference),
+      end_storage_(step_.micro_batch.end_storage.index()),
+      regions_(regions.size()),
+      region_of_(step_.origins.size(), -1) {
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    for (const OperatorId op : regions[i].operators) region_of_[op.index()] = static_cast<int>(i);
+  }
 }
 
-// The weights that autocast converted are converted again, each for the first that reads it.
-void Checkpointing::find_what_runs_again(Region& region) {
-  std::set<StorageId> made;
+void Checkpointing::find_savers() {
+  for (const SavedTensor& saved : step_.saved) {
+    saved_.emplace(saved.op, saved.storage);
+    const int at = saved.op.valid() ? region_of_[saved.op.index()] : -1;
+    if (at < 0) continue;
+    Region& region = regions_[static_cast<std::size_t>(at)];
+    if (!region.first_saver.valid() || saved.op < region.first_saver) region.first_saver = saved.op;
+    if (!region.last_saver.valid() || region.last_saver < saved.op) region.last_saver = saved.op;
+  }
+}
+
+// The weights that autocast converted are converted again, each for the first that reads it. What
+// enters counts also where only those read it that do not run again: PyTorch keeps a region's
+// arguments.
+void Checkpointing::find_what_runs_again() {
   std::map<StorageId, std::size_t> conversions;  // of weights, by the converted copy
   for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
     const KernelNode& node = step_.nodes[n];
-    if (node.phase == Phase::backward || node.phase == Phase::update) continue;
+    if (!runs_forward(node)) continue;
     if (node.kernel == Kernel::cast &&
         step_.storage(node.writes.front().storage).storage_class == StorageClass::parameter_copy) {
       conversions[node.writes.front().storage] = n;
     }
-    if (!region.operators.contains(node.op) || node.op > region.last_saver) continue;
+    Region* const region = region_of(node.op);
+    if (region == nullptr) continue;
+    const bool again = node.op <= region->last_saver;
     for (const TensorView& read : node.reads) {
-      const auto conversion = conversions.find(read.storage);
-      if (conversion == conversions.end() || made.contains(read.storage)) continue;
-      region.again.push_back(conversion->second);
-      made.insert(read.storage);
+      const StorageId id = read.storage;
+      if (region->made.contains(id)) continue;
+      if (const auto found = conversions.find(id); again && found != conversions.end()) {
+        if (region->converted.insert(id).second) region->again.push_back(found->second);
+      }
+      const bool is_weight = step_.storage(id).parameter.valid() || is_persistent(id);
+      if (!is_weight && region->entered.insert(id).second) region->entering.push_back(id);
     }
-    region.again.push_back(n);
-    for (const TensorView& written : node.writes) made.insert(written.storage);
+    if (again) region->again.push_back(n);
+    for (const TensorView& written : node.writes) region->made.insert(written.storage);
   }
 }
 
@@ -107,52 +134,27 @@ void Checkpointing::stop_at_last_saved(Region& region) const {
   }
 }
 
-// Also what only those read that do not run again: PyTorch keeps a region's arguments.
-void Checkpointing::find_what_enters(Region& region) const {
-  std::set<StorageId> made;
-  for (const KernelNode& node : step_.nodes) {
-    if (node.phase == Phase::backward || node.phase == Phase::update) continue;
-    if (!region.operators.contains(node.op)) continue;
-    for (const TensorView& read : node.reads) {
-      const Storage& storage = step_.storage(read.storage);
-      const bool is_weight = storage.parameter.valid() || is_persistent(read.storage);
-      if (is_weight || made.contains(read.storage) || has(region.entering, read.storage)) continue;
-      region.entering.push_back(read.storage);
-    }
-    for (const TensorView& written : node.writes) made.insert(written.storage);
+// Backward comes to the last of the forward pass first.
+void Checkpointing::find_first_backward() {
+  std::vector<Region*> waiting;
+  for (Region& region : regions_) {
+    if (region.last_saver.valid()) waiting.push_back(&region);
   }
-}
-
-std::optional<std::size_t> Checkpointing::first_backward(const Region& region) const {
+  std::sort(waiting.begin(), waiting.end(),
+            [](const Region* a, const Region* b) { return a->last_saver < b->last_saver; });
   for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
     const KernelNode& node = step_.nodes[n];
     if (node.phase != Phase::backward || !node.op.valid()) continue;
-    if (node.op <= region.last_saver) return n;
+    while (!waiting.empty() && node.op <= waiting.back()->last_saver) {
+      waiting.back()->before = n;
+      waiting.pop_back();
+    }
   }
-  return std::nullopt;
-}
-
-void Checkpointing::add(const CheckpointRegion& asked) {
-  Region region;
-  region.operators.insert(asked.operators.begin(), asked.operators.end());
-  for (const SavedTensor& saved : step_.saved) {
-    if (!region.operators.contains(saved.op)) continue;
-    if (!region.first_saver.valid() || saved.op < region.first_saver) region.first_saver = saved.op;
-    if (!region.last_saver.valid() || region.last_saver < saved.op) region.last_saver = saved.op;
-  }
-  if (!region.first_saver.valid()) return;
-  const auto before = first_backward(region);
-  if (!before) return;
-  region.before = *before;
-  find_what_runs_again(region);
-  stop_at_last_saved(region);
-  find_what_enters(region);
-  regions_.push_back(std::move(region));
 }
 
 void Checkpointing::make_copies(Region& region) {
   const auto copy = [&](StorageId id) {
-    if (is_persistent(id) || has(region.entering, id) || region.copy.contains(id)) return;
+    if (is_persistent(id) || region.entered.contains(id) || region.copy.contains(id)) return;
     Storage storage = step_.storage(id);
     storage.name = unnumbered(storage.name) + ".recomputed";
     storage.held_to_end = false;
@@ -225,9 +227,7 @@ std::vector<KernelNode> Checkpointing::second_run(const Region& region) const {
 void Checkpointing::read_copies() {
   for (KernelNode& node : step_.nodes) {
     if (node.phase != Phase::backward) continue;
-    for (const Region& region : regions_) {
-      if (region.operators.contains(node.op)) replace(node, region.copy);
-    }
+    if (const Region* const region = region_of(node.op)) replace(node, region->copy);
   }
 }
 
@@ -235,28 +235,35 @@ void Checkpointing::read_copies() {
 // saved itself. Precondition: what backward reads is as it was.
 void Checkpointing::hold_what_enters() {
   if (!frees_by_reference_) return;
-  for (const Region& region : regions_) {
-    KernelNode* last = nullptr;
+  struct Last {
+    KernelNode* node = nullptr;
     bool holds_saved = false;
-    for (KernelNode& node : step_.nodes) {
-      if (node.phase != Phase::backward || node.op != region.first_saver) continue;
-      const bool holds = std::any_of(node.holds.begin(), node.holds.end(),
-                                     [&](StorageId id) { return saves(region.first_saver, id); });
-      if (holds_saved && !holds) continue;
-      holds_saved = holds;
-      last = &node;
+  };
+  std::vector<Last> last(regions_.size());
+  for (KernelNode& node : step_.nodes) {
+    const Region* const region = region_of(node.op);
+    if (node.phase != Phase::backward || region == nullptr || node.op != region->first_saver) {
+      continue;
     }
-    if (last == nullptr) continue;
-    last->holds.insert(last->holds.end(), region.entering.begin(), region.entering.end());
+    Last& found = last[static_cast<std::size_t>(region - regions_.data())];
+    const bool holds = std::any_of(node.holds.begin(), node.holds.end(),
+                                   [&](StorageId id) { return saves(region->first_saver, id); });
+    if (!found.holds_saved || holds) found = {&node, holds};
+  }
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    if (last[i].node == nullptr || !regions_[i].before) continue;
+    std::vector<StorageId>& holds = last[i].node->holds;
+    holds.insert(holds.end(), regions_[i].entering.begin(), regions_[i].entering.end());
   }
 }
 
 void Checkpointing::forget_saved() {
   std::erase_if(step_.saved, [&](const SavedTensor& saved) {
-    return std::any_of(regions_.begin(), regions_.end(),
-                       [&](const Region& region) { return region.operators.contains(saved.op); });
+    const Region* const region = region_of(saved.op);
+    return region != nullptr && region->before.has_value();
   });
   for (const Region& region : regions_) {
+    if (!region.before) continue;
     for (const StorageId entering : region.entering) {
       step_.saved.push_back({region.first_saver, entering, "region input"});
     }
@@ -314,13 +321,19 @@ void Checkpointing::put_together() {
   std::vector<std::string*> node_names, storage_names;
   std::vector<NodeId> place;
   std::size_t more = 0;
-  for (const Region& region : regions_) more += region.again.size();
+  for (const Region& region : regions_) {
+    if (region.before) more += region.again.size();
+  }
   nodes.reserve(step_.nodes.size() + more);
   place.reserve(step_.nodes.size() + 1);
+  std::multimap<std::size_t, const Region*> before;
+  for (const Region& region : regions_) {
+    if (region.before) before.emplace(*region.before, &region);
+  }
+  auto next = before.begin();
   for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
-    for (const Region& region : regions_) {
-      if (region.before != n) continue;
-      for (KernelNode& node : second_run(region)) {
+    for (; next != before.end() && next->first == n; ++next) {
+      for (KernelNode& node : second_run(*next->second)) {
         nodes.push_back(std::move(node));
         node_names.push_back(&nodes.back().name);
       }
@@ -347,8 +360,14 @@ void Checkpointing::put_together() {
 }
 
 StepGraph Checkpointing::run() && {
-  if (regions_.empty()) return std::move(step_);
-  for (Region& region : regions_) make_copies(region);
+  find_savers();
+  find_what_runs_again();
+  find_first_backward();
+  for (Region& region : regions_) {
+    if (!region.before) continue;
+    stop_at_last_saved(region);
+    make_copies(region);
+  }
   hold_what_enters();
   forget_saved();
   move_storages();
@@ -378,9 +397,7 @@ Result<StepGraph> with_checkpoints(StepGraph step, const std::vector<CheckpointR
     }
   }
   if (step.settings.mode != Mode::train) return step;
-  Checkpointing checkpointing(std::move(step));
-  for (const CheckpointRegion& region : regions) checkpointing.add(region);
-  return std::move(checkpointing).run();
+  return Checkpointing(std::move(step), regions).run();
 }
 
 }  // namespace stowage

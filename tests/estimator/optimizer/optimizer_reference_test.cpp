@@ -145,10 +145,10 @@ TEST_CASE("state and step peaks of every optimizer are the library's own, to the
 }
 
 TEST_CASE("the implementation taken where none is asked for is the library's own choice") {
-  for (const auto& [name, implementation] : reference().at("defaults").items()) {
-    const OptimizerRow* row = find_optimizer(name);
+  for (const auto& entry : reference().at("defaults").items()) {
+    const OptimizerRow* row = find_optimizer(entry.key());
     REQUIRE(row != nullptr);
-    CHECK_MESSAGE(to_string(row->usual) == implementation.get<std::string>(), name);
+    CHECK_MESSAGE(to_string(row->usual) == entry.value().get<std::string>(), entry.key());
   }
 }
 

@@ -141,7 +141,9 @@ TEST_CASE("output shapes are PyTorch's, module by module") {
         sizes.insert(sizes.end(), static_cast<std::size_t>(layer.count), output_size(layer.shape));
       }
       CHECK(theirs.size() >= 1);
-      for (auto& [name, sizes] : theirs) {
+      for (auto& entry : theirs) {
+        const std::string& name = entry.first;
+        std::vector<OutputSize>& sizes = entry.second;
         CAPTURE(name);
         std::vector<OutputSize>& mine = ours[name];
         if (!reference.layers_in_order) {

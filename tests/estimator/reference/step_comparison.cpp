@@ -38,10 +38,10 @@ void compare_peaks(const ReferenceModel& reference) {
       return live_of(reference, step, granularity, number, besides);
     };
     const std::vector<Bytes> steady = live(Bytes(1), StepNumber::steady);
-    for (const auto& [phase, theirs] : trace.phases) {
-      CAPTURE(phase);
-      CAPTURE(theirs.op);
-      CHECK(phase_peak(step, steady, phase) == theirs.bytes);
+    for (const auto& entry : trace.phases) {
+      CAPTURE(entry.first);
+      CAPTURE(entry.second.op);
+      CHECK(phase_peak(step, steady, entry.first) == entry.second.bytes);
     }
     CHECK(peak(live(pytorch_block, StepNumber::steady)).bytes.count() == trace.rounded_peak);
     CHECK(peak(live(Bytes(1), StepNumber::first)).bytes.count() == trace.first_peak);

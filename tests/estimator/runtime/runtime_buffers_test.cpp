@@ -16,12 +16,12 @@ TEST_CASE("cuBLAS's workspace is what PyTorch says for each compute capability")
   const auto reference = nlohmann::json::parse(file).at("bytes_by_major");
   CHECK(reference.size() == 6);
   const auto graph = testing::lowered(testing::described(testing::one_layer), {});
-  for (const auto& [major, bytes] : reference.items()) {
-    CAPTURE(major);
-    const auto buffers = runtime_buffers(*graph, generic_card(24_GiB, std::stod(major)), {});
+  for (const auto& entry : reference.items()) {
+    CAPTURE(entry.key());
+    const auto buffers = runtime_buffers(*graph, generic_card(24_GiB, std::stod(entry.key())), {});
     REQUIRE_FALSE(buffers.empty());
     CHECK(buffers.front().name == "cuBLAS workspace");
-    CHECK(buffers.front().bytes == Bytes(bytes.get<std::int64_t>()));
+    CHECK(buffers.front().bytes == Bytes(entry.value().get<std::int64_t>()));
   }
 }
 

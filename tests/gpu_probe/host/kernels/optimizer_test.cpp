@@ -62,10 +62,11 @@ void check_updates(OptimizerCase& c) {
     run(kernel_of(c.op), attributes, reads, writes);
     CHECK_MESSAGE(distance(p, expected.parameter) <= optimizer_tolerance, c.name, ", step ",
                   step + 1);
-    for (const auto& [name, value] : state) {
+    for (const auto& entry : state) {
+      const std::string& name = entry.first;
       const auto found = std::find_if(expected.state.begin(), expected.state.end(),
                                       [&](const auto& s) { return s.first == name; });
-      CHECK_MESSAGE(distance(value, found->second) <= optimizer_tolerance, c.name, ", step ",
+      CHECK_MESSAGE(distance(entry.second, found->second) <= optimizer_tolerance, c.name, ", step ",
                     step + 1, ", ", name);
     }
   }

@@ -40,8 +40,8 @@ struct PreparedPlan {
 };
 
 // Options that only PyTorch's runtime has: a plan that we run ourselves would ignore them.
-Result<void> check_settings_of_pytorch(const StepRequest& asked) {
-  if (traits(kernel_set_of(asked.process.runtime)).dispatches_by_card) return {};
+Result<void> check_settings_of_pytorch(const StepRequest& asked, Runtime runtime) {
+  if (traits(kernel_set_of(runtime)).dispatches_by_card) return {};
   const ConvolutionSettings& given = asked.wishes.convolutions;
   const std::pair<bool, std::string_view> settings[] = {{asked.given.tf32, "tf32"},
                                                         {given.deterministic, "deterministic"},
@@ -87,11 +87,12 @@ Result<Host> requested_host(const std::string& file) {
 
 Result<RequestedCard> planned_card(const PlanningRequest& asked) {
   if (asked.card) return requested_card(*asked.card);
-  Card card = generic_card(*asked.budget);
+  Card card = asked.compute_capability ? generic_card(*asked.budget, *asked.compute_capability)
+                                       : generic_card(*asked.budget);
   card.total_source = "--budget";
   return RequestedCard{
       .card = std::move(card),
-      .is_assumed = true,
+      .is_assumed = !asked.compute_capability,
       .notes = {{.severity = Severity::note,
                  .message = "no card was named: times are those of a generic card with an RTX "
                             "3090's rates"}}};
@@ -100,7 +101,7 @@ Result<RequestedCard> planned_card(const PlanningRequest& asked) {
 // --batch, a step file's own, or 1.
 Result<WholeBatch> planned_batch(const PlanningRequest& asked, const StepDocument& document) {
   const std::int64_t parts = document.graph->settings.micro_batches;
-  if (!asked.batch) return whole_batch_of(document.batch.value_or(1), parts);
+  if (!asked.batch) return whole_batch_of(document.batch.value_or(1), parts);  // 10^9 each at most
   const std::optional<std::int64_t> micro_batch = micro_batch_of(*asked.batch, parts);
   if (!micro_batch) {
     return failure(command_line_error(
@@ -113,13 +114,24 @@ Result<WholeBatch> planned_batch(const PlanningRequest& asked, const StepDocumen
   return *asked.batch;
 }
 
+std::optional<Diagnostic> unplanned_runtime(const StepRequest& asked, Runtime runtime) {
+  if (is_planned(runtime)) return std::nullopt;
+  const std::string hint =
+      fmt::format("--runtime {} plans the same kernels", to_string(planned_in_place_of(runtime)));
+  const std::string_view said = asked.process.runtime ? "--runtime" : "the step was made for";
+  return command_line_error(
+      fmt::format("{} {}: a plan is made for stowage or pytorch", said, to_string(runtime)), hint);
+}
+
 Result<PreparedPlan> prepare(const PlanningRequest& asked) {
   auto card = planned_card(asked);
   if (!card) return tl::unexpected(std::move(card.error()));
   const auto step = requested_step(asked.step, *card, step_alone);
   if (!step) return tl::unexpected(step.error());
+  const Runtime runtime = step->settings.runtime;
+  if (auto mistake = unplanned_runtime(asked.step, runtime)) return failure(*std::move(mistake));
   if (step->model) {
-    if (auto served = check_settings_of_pytorch(asked.step); !served) {
+    if (auto served = check_settings_of_pytorch(asked.step, runtime); !served) {
       return tl::unexpected(std::move(served.error()));
     }
   }
@@ -146,7 +158,8 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
   request.host = *std::move(host);
   request.batch = *batch;
   request.document = step->document;
-  request.document.accumulation = 1;
+  request.document.runtime = runtime;
+  request.document.accumulation = 1;  // the plan's step is whole
   request.stowage_version = program_version;
   if (step->model) {
     request.document.written_by = fmt::format("stowage {}", program_version);

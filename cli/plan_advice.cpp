@@ -35,7 +35,10 @@ std::optional<std::string> plan_advice(const StepRequest& request, const Request
   }
   if (!requested.model) {
     if (!leaves_an_arena(*document.graph, requested, card)) return std::nullopt;
-    return advice(request.typed, "plan", {.drop = {"runtime"}});
+    const Runtime made = requested.document.runtime;
+    const Runtime planned = planned_in_place_of(request.process.runtime.value_or(made));
+    if (planned == made) return advice(request.typed, "plan", {.drop = {"runtime"}});
+    return advice(request.typed, "plan", {.set = {{"runtime", std::string(to_string(planned))}}});
   }
   if (can_be_planned(request, requested, card, KernelSet::stowage)) {
     return advice(

@@ -7,7 +7,7 @@
 #include <cctype>
 #include <filesystem>
 
-#include "cli/read_process_request.hpp"
+#include "cli/read_process_options.hpp"
 #include "cli/shell_word.hpp"
 
 namespace stowage {
@@ -137,29 +137,33 @@ std::optional<Diagnostic> contradicting_extension(const Arguments& arguments) {
 Result<StepRequest> read_step(const Arguments& arguments, Runtime usual) {
   auto model = read_model(arguments);
   if (!model) return tl::unexpected(std::move(model.error()));
-  auto process = read_process_request(arguments, usual);
+  auto process = read_process_options(arguments, usual);
   if (!process) return tl::unexpected(std::move(process.error()));
   StepWishes wishes = read_wishes(arguments);
-  if (auto served = check_layout(process->runtime, wishes); !served) {
+  if (auto served = check_layout(process->runtime.value_or(usual), wishes); !served) {
     return tl::unexpected(std::move(served.error()));
   }
   return StepRequest{.model = *std::move(model),
                      .wishes = std::move(wishes),
                      .process = *std::move(process),
-                     .given = {.runtime = arguments.given("runtime"),
-                               .gpus = arguments.given("gpus"),
+                     .given = {.gpus = arguments.given("gpus"),
                                .zero = arguments.given("zero"),
-                               .tf32 = arguments.given("tf32"),
-                               .alloc_conf = arguments.given("alloc-conf"),
-                               .pytorch_version = arguments.given("pytorch-version")},
+                               .tf32 = arguments.given("tf32")},
                      .keep_answers = !arguments.flag("no-cache"),
                      .typed = arguments.typed()};
 }
 
-std::optional<Diagnostic> unplanned_runtime(Runtime runtime) {
-  if (runtime == Runtime::pytorch || runtime == Runtime::stowage) return std::nullopt;
-  return command_line_error(
-      fmt::format("--runtime {}: a plan is made for stowage or pytorch", to_string(runtime)));
+// What a plan that is made without a card would not look at.
+Diagnostics options_of_a_card(const Arguments& arguments) {
+  Diagnostics mistakes;
+  for (const std::string_view option :
+       {"calibration", "in-use", "reserve", "context", "cuda-version", "module-loading"}) {
+    if (!arguments.given(option)) continue;
+    mistakes.push_back(command_line_error(
+        fmt::format("--{} is about a card, and --budget alone names none", option),
+        "--gpu NAME or --gpu-memory SIZE names one"));
+  }
+  return mistakes;
 }
 
 }  // namespace
@@ -194,7 +198,7 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
         samples < gpus ? fmt::format("the smallest is {}", gpus)
                        : fmt::format("the nearest below is {}", samples / gpus * gpus)));
   }
-  if (request.global_batch && request.step.process.tensorflow.logical_devices.size() > 1) {
+  if (request.global_batch && request.step.process.pools.virtual_gpus.value_or(1) > 1) {
     return failure(command_line_error("--global-batch and --virtual-gpus cannot be combined"));
   }
   return request;
@@ -223,7 +227,6 @@ Result<LowerRequest> read_lower_request(const Arguments& arguments) {
 Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
   auto step = read_step(arguments, Runtime::stowage);
   if (!step) return tl::unexpected(std::move(step.error()));
-  if (auto mistake = unplanned_runtime(step->process.runtime)) return failure(*std::move(mistake));
   PlanningRequest request{.step = *std::move(step),
                           .batch = of_whole_step(given_batch(arguments)),
                           .budget = arguments.size("budget"),
@@ -233,7 +236,13 @@ Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
                           .run_on_host = arguments.flag("validate"),
                           .output = text_or_empty(arguments, "output")};
   if (!arguments.given("gpu") && !arguments.given("gpu-memory")) {
-    if (request.budget) return request;
+    if (request.budget) {
+      if (Diagnostics mistakes = options_of_a_card(arguments); !mistakes.empty()) {
+        return tl::unexpected(std::move(mistakes));
+      }
+      request.compute_capability = arguments.number("compute-capability");
+      return request;
+    }
     return failure(command_line_error("a plan needs --gpu NAME, --gpu-memory SIZE or --budget SIZE",
                                       "stowage gpus lists the names"));
   }

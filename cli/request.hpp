@@ -44,28 +44,37 @@ struct SoftwareRequest {
   std::optional<ModuleLoading> loading;
 };
 
-/// The process around the step.
-struct ProcessRequest {
-  Runtime runtime = Runtime::pytorch;
+/// TensorFlow's pools, as asked for.
+struct PoolOptions {
+  std::optional<Bytes> limit;
+  std::optional<double> fraction;
+  std::optional<std::int64_t> virtual_gpus;
+  bool growth = false;
+};
+
+/// The process around the step, as asked for: whether its options suit the runtime can be said
+/// only once that is known, and a step's file may say it (requested_settings).
+struct ProcessOptions {
+  std::optional<Runtime> runtime;
+  Runtime usual_runtime = Runtime::pytorch;
   Bytes in_use, reserve;
   std::optional<Bytes> context;
   SoftwareRequest software;
-  AllocatorSettings allocator;
-  TensorFlowMemory tensorflow;
+  std::optional<AllocatorSettings> allocator;
+  PoolOptions pools;
 };
 
 /// Which options that have a usual value were given all the same: a step file may not contradict
 /// them.
 struct GivenUsuals {
-  bool runtime = false, gpus = false, zero = false, tf32 = false;
-  bool alloc_conf = false, pytorch_version = false;  ///< which only PyTorch's runtime has
+  bool gpus = false, zero = false, tf32 = false;
 };
 
 /// A step of a model and the process that runs it; the card stands beside it.
 struct StepRequest {
   ModelRequest model;
   StepWishes wishes;  ///< without the kernel set and the compute capability, which follow
-  ProcessRequest process;
+  ProcessOptions process;
   GivenUsuals given;
   bool keep_answers = true;  ///< cuDNN's, from run to run
   TypedWords typed;          ///< to be repeated in advice
@@ -97,9 +106,10 @@ struct LowerRequest {
 };
 
 struct PlanningRequest {
-  StepRequest step;                 ///< its runtime: stowage or pytorch
-  std::optional<CardRequest> card;  ///< absent: `budget` is given
-  std::optional<WholeBatch> batch;  ///< absent: a step file's own, or 1
+  StepRequest step;
+  std::optional<CardRequest> card;           ///< absent: `budget` is given
+  std::optional<double> compute_capability;  ///< of the generic card that there is without one
+  std::optional<WholeBatch> batch;           ///< absent: a step file's own, or 1
   std::optional<Bytes> budget;
   std::string host;    ///< a file; empty: this machine
   std::string choice;  ///< a proposal's name; empty: the fastest that changes nothing

@@ -8,6 +8,7 @@
 #include "cli/arguments.hpp"
 #include "cli/cure_options.hpp"
 #include "cli/file_kind.hpp"
+#include "cli/requested_settings.hpp"
 #include "cli/step_file.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
@@ -62,19 +63,6 @@ Result<RequestedCard> uncalibrated_card(const CardRequest& request) {
   return requested;
 }
 
-Result<SoftwareStack> requested_stack(const SoftwareRequest& request, Runtime runtime,
-                                      const Card& card) {
-  SoftwareStack stack{.cuda = request.cuda.value_or(usual_cuda(card.compute_capability))};
-  stack.pytorch = request.pytorch.value_or(usual_pytorch(stack.cuda));
-  stack.loading = request.loading.value_or(usual_loading(stack.cuda, runtime));
-  if (request.loading == ModuleLoading::lazy && stack.cuda < first_lazy_cuda) {
-    return failure(
-        command_line_error(fmt::format("CUDA {} cannot load lazily; {} was the first",
-                                       to_string(stack.cuda), to_string(first_lazy_cuda))));
-  }
-  return stack;
-}
-
 }  // namespace
 
 Result<RequestedModel> loaded_model(FoundModel found, const ModelRequest& request) {
@@ -123,18 +111,6 @@ Result<ChosenStep> requested_choice(StepWishes wishes, const ModelGraph& model, 
   return chosen;
 }
 
-Result<CheckSettings> requested_settings(const ProcessRequest& request, const Card& card) {
-  const auto stack = requested_stack(request.software, request.runtime, card);
-  if (!stack) return tl::unexpected(stack.error());
-  return CheckSettings{.runtime = request.runtime,
-                       .in_use = request.in_use,
-                       .reserve = request.reserve,
-                       .context = request.context,
-                       .stack = *stack,
-                       .allocator = request.allocator,
-                       .tensorflow = request.tensorflow};
-}
-
 namespace {
 
 Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& request,
@@ -146,19 +122,19 @@ Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& requ
     std::ranges::move(contradictions(*document, card.card), std::back_inserter(found));
   }
   if (!found.empty()) return tl::unexpected(std::move(found));
-  ProcessRequest process = request.process;
-  if (!request.given.runtime) process.runtime = document->runtime;
-  return requested_settings(process, card.card).map([&](CheckSettings settings) {
+  const Runtime runtime = request.process.runtime.value_or(document->runtime);
+  return requested_settings(request, runtime, card.card).map([&](CheckSettings settings) {
     return RequestedStep{*std::move(document), std::move(settings), nullptr};
   });
 }
 
 Result<RequestedStep> step_of_model(FoundModel found, const StepRequest& request,
                                     const DocumentParts& parts, const Card& card) {
+  const Runtime runtime = request.process.runtime.value_or(request.process.usual_runtime);
+  auto settings = requested_settings(request, runtime, card);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
   auto model = loaded_model(std::move(found), request.model);
   if (!model) return tl::unexpected(std::move(model.error()));
-  auto settings = requested_settings(request.process, card);
-  if (!settings) return tl::unexpected(std::move(settings.error()));
   const auto chosen =
       requested_choice(request.wishes, model->graph, kernel_set_of(settings->runtime), card);
   if (!chosen) return tl::unexpected(chosen.error());

@@ -1,7 +1,6 @@
 // From requests to what they mean: the model, the card, the settings, the step.
 //
 //   ModelRequest -> RequestedModel    CardRequest -> RequestedCard
-//   ProcessRequest, Card -> CheckSettings
 //   StepRequest, Card -> RequestedStep, which is the document of a step
 #pragma once
 
@@ -27,7 +26,7 @@ struct RequestedModel {
 
 struct RequestedCard {
   Card card;
-  bool is_assumed = false;  ///< nobody named one: it is what a step's file was made for
+  bool is_assumed = false;  ///< nobody named one: a step's file says its compute capability
   Diagnostics notes;        ///< what was assumed
 };
 /// A catalogue's card, or a generic one, as its calibration has it.
@@ -36,10 +35,6 @@ struct RequestedCard {
 /// Mistakes that come from the wishes are told as mistakes of the command line.
 [[nodiscard]] Result<ChosenStep> requested_choice(StepWishes wishes, const ModelGraph& model,
                                                   KernelSet kernels, const Card& card);
-
-/// Errors: lazy loading before the first CUDA that has it.
-[[nodiscard]] Result<CheckSettings> requested_settings(const ProcessRequest& request,
-                                                       const Card& card);
 
 /// The document of a step: of its file, or made of a model.
 struct RequestedStep {

@@ -55,16 +55,13 @@ class Contradictions {
            "cudnn.benchmark off");
   }
 
-  void of_usuals(const GivenUsuals& given, const StepWishes& wishes, Runtime runtime) {
+  void of_runtime(Runtime asked) {
+    unless(kernel_set_of(asked) == settings_.kernels, fmt::format("--runtime {}", to_string(asked)),
+           to_string(document_.runtime));
+  }
+
+  void of_usuals(const GivenUsuals& given, const StepWishes& wishes) {
     const DataParallel& made = settings_.parallel;
-    if (given.runtime) {
-      unless(kernel_set_of(runtime) == settings_.kernels,
-             fmt::format("--runtime {}", to_string(runtime)), to_string(document_.runtime));
-    }
-    if (document_.runtime != Runtime::pytorch) {
-      unless(!given.alloc_conf, "--alloc-conf, which is PyTorch's", to_string(document_.runtime));
-      unless(!given.pytorch_version, "--pytorch-version", to_string(document_.runtime));
-    }
     if (given.gpus) {
       unless(wishes.parallel.gpus == made.gpus, fmt::format("--gpus {}", wishes.parallel.gpus),
              fmt::format("{} GPU{}", made.gpus, made.gpus > 1 ? "s" : ""));
@@ -133,7 +130,8 @@ Diagnostics contradictions(const StepDocument& document, const StepRequest& requ
   Contradictions found(document);
   found.of_model(request.model.options);
   found.of_step(request.wishes);
-  found.of_usuals(request.given, request.wishes, request.process.runtime);
+  if (request.process.runtime) found.of_runtime(*request.process.runtime);
+  found.of_usuals(request.given, request.wishes);
   return std::move(found).taken();
 }
 

@@ -1,5 +1,7 @@
 #include "estimator/base/runtime.hpp"
 
+#include <algorithm>
+
 namespace stowage {
 
 namespace {
@@ -9,13 +11,14 @@ struct RuntimeRow {
   std::string_view name;
   KernelSet kernels;
   Bytes granularity;
+  bool is_planned;
 };
 
 constexpr std::array<RuntimeRow, runtimes.size()> rows{
-    {{Runtime::ideal, "ideal", KernelSet::pytorch, Bytes(1)},
-     {Runtime::stowage, "stowage", KernelSet::stowage, Bytes(1)},
-     {Runtime::pytorch, "pytorch", KernelSet::pytorch, Bytes(512)},
-     {Runtime::tensorflow, "tensorflow", KernelSet::stowage, Bytes(256)}}};
+    {{Runtime::ideal, "ideal", KernelSet::pytorch, Bytes(1), false},
+     {Runtime::stowage, "stowage", KernelSet::stowage, Bytes(1), true},
+     {Runtime::pytorch, "pytorch", KernelSet::pytorch, Bytes(512), true},
+     {Runtime::tensorflow, "tensorflow", KernelSet::stowage, Bytes(256), false}}};
 
 const RuntimeRow& row_of(Runtime runtime) {
   for (const RuntimeRow& row : rows) {
@@ -36,6 +39,16 @@ std::optional<Runtime> find_runtime(std::string_view name) {
 }
 
 KernelSet kernel_set_of(Runtime runtime) { return row_of(runtime).kernels; }
+
+bool is_planned(Runtime runtime) { return row_of(runtime).is_planned; }
+
+Runtime planned_in_place_of(Runtime runtime) {
+  if (is_planned(runtime)) return runtime;
+  const auto found = std::ranges::find_if(rows, [&](const RuntimeRow& row) {
+    return row.is_planned && row.kernels == kernel_set_of(runtime);
+  });
+  return found == rows.end() ? runtime : found->runtime;
+}
 
 Bytes runtime_granularity(Runtime runtime) { return row_of(runtime).granularity; }
 

@@ -22,6 +22,10 @@ inline constexpr std::array runtimes{Runtime::ideal, Runtime::stowage, Runtime::
 [[nodiscard]] std::optional<Runtime> find_runtime(std::string_view name);
 /// TensorFlow's graphs are near our own executor's (docs/tensorflow.md says where they differ).
 [[nodiscard]] KernelSet kernel_set_of(Runtime runtime);
+/// Plans are made for it: it can be told where each tensor goes, or kernels run as its do.
+[[nodiscard]] bool is_planned(Runtime runtime);
+/// Itself, or the planned one that has the same kernels.
+[[nodiscard]] Runtime planned_in_place_of(Runtime runtime);
 /// The multiple to which the runtime rounds a tensor's bytes.
 [[nodiscard]] Bytes runtime_granularity(Runtime runtime);
 

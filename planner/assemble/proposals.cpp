@@ -53,9 +53,6 @@ bool computes_on_cpu(const Plan& plan) {
 /// What a plan keeps of the step's document.
 StepDocument kept_document(StepDocument document) {
   document.evaluation = nullptr;
-  document.accumulation = 1;  // the plan's step is whole
-  const bool is_pytorch = document.graph->settings.kernels == KernelSet::pytorch;
-  document.runtime = is_pytorch ? Runtime::pytorch : Runtime::stowage;
   if (!document.fixed_batch) document.batch.reset();
   for (Layer& layer : document.layers) layer.flops = layer.saved_bytes = 0;
   document.has_costs = false;
@@ -283,7 +280,9 @@ class Proposals {
     if (document_.fixed_batch) return;
     std::optional<Plan> best;
     int swapping = 0;
-    for (std::int64_t parts = 2; parts <= request_.batch.samples; ++parts) {
+    // Each micro-batch has a node at least.
+    const auto most_parts = std::min<std::int64_t>(request_.batch.samples, most_nodes);
+    for (std::int64_t parts = 2; parts <= most_parts; ++parts) {
       if (is_cancelled() || nodes_with_micro_batches(one, parts) > most_nodes) break;
       if (!micro_batch_of(request_.batch, parts)) continue;
       auto rewritten = with_micro_batches(one, parts);

@@ -24,8 +24,9 @@
 namespace stowage {
 
 struct PlanRequest {
-  /// Its graph is the step that is planned. Costs of layers, an evaluation and warnings are not
-  /// kept in plans.
+  /// Its graph is the step that is planned, its runtime what the plan is for,
+  /// and nothing accumulates beyond it. Costs of layers, an
+  /// evaluation and warnings are not kept in plans.
   StepDocument document;
   SourceTextPtr description;   ///< what the step was lowered from; null: nobody knows
   ModelOptions model_options;  ///< with which it was

@@ -9,6 +9,7 @@
 
 namespace stowage {
 
+using nlohmann::json;
 using testing::lowered;
 using testing::Outcome;
 using testing::stowage_program;
@@ -153,10 +154,70 @@ TEST_CASE("settings of PyTorch's allocator contradict another runtime's step") {
   const Outcome outcome = stowage_program({"check", step, "--gpu", "rtx3090", "--alloc-conf",
                                            "expandable_segments:True", "--pytorch-version", "2.4"});
   CHECK(outcome.exit_code == 2);
-  const std::string hint = "  leave it out, or write the step for it with stowage lower\n";
   CHECK(outcome.err ==
-        "<command line>: error: --alloc-conf, which is PyTorch's: the step was made for stowage\n" +
-            hint + "<command line>: error: --pytorch-version: the step was made for stowage\n" +
+        "<command line>: error: --pytorch-version is for --runtime pytorch, not for stowage\n"
+        "<command line>: error: --alloc-conf is for PyTorch's allocator, not for --runtime "
+        "stowage\n");
+}
+
+TEST_CASE("a step without tensors that does not fit has a culprit all the same") {
+  const TemporaryFolder folder;
+  const std::string step = lowered(folder, {"mlp", "--runtime", "ideal", "--mode", "inference"});
+  json document = json::parse(std::ifstream(step));
+  document["parameters"] = document["convolutions"] = document["layers"] = json::array();
+  document["result_bytes"] = document["evaluation"] = nullptr;
+  document.erase("evaluation");
+  document["shapes"] = json::parse("[[0]]");
+  document["layouts"] = json::parse(R"([["float32", 0]])");
+  document["attributes"] = json::parse("[{}]");
+  document["step"] = json::parse(R"({
+    "storages": [["nothing", "activation", "transient", 0]],
+    "nodes": [["idle", "idle", "forward", -1, 0, 0, [], []]],
+    "saved": [], "inputs": [], "losses": [], "gradients": [], "output": [0, 0],
+    "host_state_bytes": 0})");
+  const std::string empty = folder.file("empty.json", document.dump());
+  const Outcome outcome =
+      stowage_program({"check", empty, "--gpu", "rtx3090", "--in-use", "30GiB"});
+  CHECK(outcome.err == "");
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.out.find("idle needs 0 B at once\n") != std::string::npos);
+}
+
+TEST_CASE("a step's file says for which runtime the options of its process are") {
+  const TemporaryFolder folder;
+  const std::string tensorflow = lowered(folder, {"mlp", "--runtime", "tensorflow"});
+  CHECK(stowage_program({"check", tensorflow, "--gpu", "rtx3090", "--memory-growth"}).out ==
+        stowage_program(
+            {"check", "mlp", "--gpu", "rtx3090", "--memory-growth", "--runtime", "tensorflow"})
+            .out);
+  const TemporaryFolder other;
+  const std::string ideal = lowered(other, {"mlp", "--runtime", "ideal"});
+  const Outcome served = stowage_program({"check", ideal, "--gpu", "rtx3090", "--runtime",
+                                          "pytorch", "--alloc-conf", "expandable_segments:True"});
+  CHECK(served.exit_code == 0);
+  CHECK(served.err == "");
+}
+
+TEST_CASE("a step's file is planned for a runtime that plans are made for") {
+  const TemporaryFolder folder;
+  const std::string step = lowered(folder, {"mlp", "--runtime", "tensorflow"});
+  const Outcome refused = stowage_program({"plan", step, "--gpu", "rtx3090"});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err ==
+        "<command line>: error: the step was made for tensorflow: a plan is made for stowage or "
+        "pytorch\n  --runtime stowage plans the same kernels\n");
+  CHECK(stowage_program({"plan", step, "--gpu", "rtx3090", "--runtime", "stowage"}).exit_code == 0);
+}
+
+TEST_CASE("a plan without a card refuses what is about one") {
+  const Outcome outcome = stowage_program(
+      {"plan", "mlp", "--budget", "8MiB", "--in-use", "1GiB", "--calibration", "x"});
+  CHECK(outcome.exit_code == 2);
+  const std::string hint = "  --gpu NAME or --gpu-memory SIZE names one\n";
+  CHECK(outcome.err ==
+        "<command line>: error: --calibration is about a card, and --budget alone names none\n" +
+            hint +
+            "<command line>: error: --in-use is about a card, and --budget alone names none\n" +
             hint);
 }
 

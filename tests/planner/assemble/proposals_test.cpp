@@ -175,3 +175,16 @@ TEST_CASE("the same request gives the same plans") {
     CHECK(write_plan((*first)[i]) == write_plan((*second)[i]));
   }
 }
+
+TEST_CASE("a step that does not say how it repeats is planned whole, whatever its batch") {
+  PlanRequest request = request_for(64_MiB);
+  StepGraph graph = *request.document.graph;
+  graph.micro_batch = {};
+  request.document.graph = std::make_shared<const StepGraph>(std::move(graph));
+  request.batch = WholeBatch(999'999'937);  // has no divisor
+  request.budget = 1_MiB;
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto plans = make_plans(request, *workspaces);
+  REQUIRE_FALSE(plans.has_value());
+  CHECK(render(plans.error()).find("alone needs on the GPU") != std::string::npos);
+}

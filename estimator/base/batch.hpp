@@ -11,6 +11,9 @@
 
 namespace stowage {
 
+/// More samples than any step has: a step's file or an option that says more is mistaken.
+inline constexpr std::int64_t largest_batch = 1'000'000'000;
+
 struct WholeBatch {
   constexpr WholeBatch() = default;
   constexpr explicit WholeBatch(std::int64_t of_samples) : samples(of_samples) {}

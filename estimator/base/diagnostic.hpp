@@ -22,7 +22,7 @@ namespace stowage {
 
 /// A text that was read, kept so that its lines can be shown. Shared by all spans into it.
 struct SourceText {
-  std::string name;  ///< as the user typed it: a path, "-" or "<option --batch>"
+  std::string name;  ///< as the user typed it: a path, "-", or which option held it
   std::string text;
 };
 using SourceTextPtr = std::shared_ptr<const SourceText>;

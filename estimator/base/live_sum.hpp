@@ -19,7 +19,8 @@ class LiveSum {
   explicit LiveSum(std::int32_t steps);
 
   [[nodiscard]] std::int32_t steps() const { return static_cast<std::int32_t>(change_.size()) - 1; }
-  /// Precondition: 0 <= begin, end <= steps. An empty range adds nothing.
+  /// Precondition: 0 <= begin, end <= steps. An empty range adds nothing. Throws
+  /// ArithmeticOverflow where the sums at one end leave 64 bits.
   void add(StepRange range, Bytes bytes);
   /// Live bytes during each step. Throws ArithmeticOverflow where they do not fit 64 bits.
   [[nodiscard]] std::vector<Bytes> by_step() &&;

@@ -29,6 +29,10 @@ struct AttentionSizes {
 [[nodiscard]] AttentionSizes attention_sizes(const Shape& query, const Shape& key,
                                              const Shape& value);
 
+/// Of one of the two products over all heads, whose other inner size is `features`.
+[[nodiscard]] Affine attention_product_flops(const AttentionSizes& sizes, std::int64_t features);
+inline constexpr std::int64_t attention_softmax_flops = 5;  // an element
+
 /// The operands as the implementation gets them, after repeat_kv.
 struct AttentionOperands {
   TensorView query, key, value;

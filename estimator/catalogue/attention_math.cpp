@@ -12,8 +12,6 @@ namespace stowage {
 
 namespace {
 
-constexpr std::int64_t math_softmax_flops = 5;  // an element
-
 constexpr StorageClass activation = StorageClass::activation;
 constexpr StorageClass gradient_class = StorageClass::activation_gradient;
 
@@ -78,10 +76,6 @@ TensorView causal_mask(OperatorLowering& lowering, const AttentionSizes& s, Data
   return mask;
 }
 
-Affine math_product_flops(const AttentionSizes& s, std::int64_t features) {
-  return s.batch * Affine(2 * s.heads * s.queries * s.keys * features);
-}
-
 TensorView softmax(OperatorLowering& lowering, const TensorView& scores) {
   const TensorView result =
       lowering.new_tensor("probabilities", scores.shape, scores.type, activation);
@@ -93,7 +87,7 @@ TensorView softmax(OperatorLowering& lowering, const TensorView& scores) {
   lowering.emit(Kernel::softmax_forward, "softmax", {scores}, {result},
                 {.attributes = softmax_attributes(2, false),
                  .temporaries = {masked},
-                 .flops = element_count(scores.shape) * Affine(math_softmax_flops)});
+                 .flops = element_count(scores.shape) * Affine(attention_softmax_flops)});
   lowering.save("result", result);
   return result;
 }
@@ -164,7 +158,7 @@ void forward_math_attention(OperatorLowering& lowering, const AttentionOperands&
   lowering.emit(Kernel::matmul, "scores", {a, b}, {scores},
                 {.attributes = product_attributes(false, false, 1),
                  .holds = {key.storage},
-                 .flops = math_product_flops(s, s.features)});
+                 .flops = attention_product_flops(s, s.features)});
   lowering.save("scores.a", a);
   lowering.save("scores.b", b);
   if (mask) {
@@ -187,7 +181,7 @@ void forward_math_attention(OperatorLowering& lowering, const AttentionOperands&
   lowering.emit(Kernel::matmul, "forward", {weights, values}, {out},
                 {.attributes = product_attributes(false, false, 1),
                  .holds = variables,
-                 .flops = math_product_flops(s, s.value_features)});
+                 .flops = attention_product_flops(s, s.value_features)});
   lowering.save("output.a", weights);
   lowering.save("output.b", values);
   if (!converts) return;
@@ -213,7 +207,7 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
       lowering, cast_to(lowering, lowering.output_gradient(), inner, "grad.float", gradient_class),
       "grad.copy");
   auto [d_weights, d_values] = product_gradients(lowering, dy, weights, values, "output",
-                                                 math_product_flops(s, s.value_features));
+                                                 attention_product_flops(s, s.value_features));
   if (lowering.has_saved("mask")) {
     const TensorView undropped =
         lowering.new_tensor("grad_probabilities", d_weights.shape, inner, gradient_class);
@@ -229,7 +223,7 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
   lowering.emit(Kernel::softmax_backward, "backward.softmax", {lowering.saved("result"), d_weights},
                 {d_scores},
                 {.attributes = softmax_attributes(2, false),
-                 .flops = element_count(d_scores.shape) * Affine(math_softmax_flops)});
+                 .flops = element_count(d_scores.shape) * Affine(attention_softmax_flops)});
   AttentionOperands result;
   if (lowering.input_count() > 3 && lowering.input_needs_gradient(3)) {
     const Shape& shape = lowering.input(3).shape;
@@ -244,7 +238,7 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
     }
   }
   const auto [d_query, d_key] =
-      product_gradients(lowering, d_scores, a, b, "scores", math_product_flops(s, s.features));
+      product_gradients(lowering, d_scores, a, b, "scores", attention_product_flops(s, s.features));
   const auto unmerged = [&](const TensorView& view) {
     return contiguous_view(view.storage, {s.batch, s.heads, view.shape[1], view.shape[2]},
                            view.type);

@@ -8,8 +8,6 @@ namespace stowage {
 
 namespace {
 
-constexpr std::int64_t attention_softmax_flops = 5;  // an element
-
 /// [batch, heads, length, features] as [batch, key heads, group, length, features].
 TensorView grouped(const TensorView& view, std::int64_t key_heads, std::int64_t groups) {
   if (groups == 1) return view;
@@ -39,10 +37,6 @@ TensorView additive(OperatorLowering& lowering, const TensorView& scores) {
 
 AttentionSizes sizes_of(const OperatorLowering& lowering) {
   return attention_sizes(lowering.input(0).shape, lowering.input(1).shape, lowering.input(2).shape);
-}
-
-Affine attention_product_flops(const AttentionSizes& s, std::int64_t features) {
-  return s.batch * Affine(2 * s.heads * s.queries * s.keys * features);
 }
 
 }  // namespace

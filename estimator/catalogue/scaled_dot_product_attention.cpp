@@ -22,6 +22,10 @@ AttentionSizes attention_sizes(const Shape& query, const Shape& key, const Shape
           .value_features = value[3].constant};
 }
 
+Affine attention_product_flops(const AttentionSizes& s, std::int64_t features) {
+  return s.batch * Affine(2 * s.heads * s.queries * s.keys * features);
+}
+
 double attention_scale(const OperatorLowering& lowering, std::int64_t features) {
   const double scale = lowering.attributes().real("scale");
   return scale > 0 ? scale : 1.0 / std::sqrt(static_cast<double>(features));

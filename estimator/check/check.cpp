@@ -115,10 +115,12 @@ std::string culprit_of(const CheckReport& report, const StepOnCard& on_card) {
         format_bytes(outside_allocator(*on_card.step.graph, on_card.card, on_card.settings)),
         format_bytes(std::max(report.available_bytes, Bytes())));
   }
+  std::string culprit =
+      fmt::format("{} needs {} at once", report.peak_at(), format_bytes(report.footprint.total));
+  if (report.footprint.rows.empty()) return culprit;  // a step without tensors
   const FootprintRow& largest = report.footprint.rows.front();
-  return fmt::format("{} needs {} at once; its largest tensor is {} ({})", report.peak_at(),
-                     format_bytes(report.footprint.total), name_of(report.footprint, largest),
-                     format_bytes(largest.bytes));
+  return culprit + fmt::format("; its largest tensor is {} ({})",
+                               name_of(report.footprint, largest), format_bytes(largest.bytes));
 }
 
 CheckReport report_of(RuntimeRun run, const StepOnCard& on_card) {

@@ -1,6 +1,7 @@
 #include "estimator/document/read_graph.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "estimator/document/micro_batch_loop.hpp"
 #include "estimator/document/words.hpp"
@@ -251,9 +252,7 @@ class GraphReader {
   }
 
   Shared<std::string> shared_name(const std::string& name) {
-    const auto known = std::ranges::find(foreign_, name, [](const auto& known) { return *known; });
-    if (known != foreign_.end()) return *known;
-    return foreign_.emplace_back(Shared<std::string>(name));
+    return foreign_.try_emplace(name, name).first->second;
   }
 
   std::vector<StorageId> storage_ids(const JsonValue& list) const {
@@ -347,7 +346,7 @@ class GraphReader {
   MicroBatchLoop loop_;  // times 0: there is none
   std::int32_t storage_count_ = 0, node_count_ = 0;
   std::int64_t arguments_ = 0;
-  std::vector<Shared<std::string>> foreign_;
+  std::map<std::string, Shared<std::string>> foreign_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/base/batch.hpp"
 #include "estimator/document/check_step_graph.hpp"
 #include "estimator/document/read_graph.hpp"
 #include "estimator/document/step_document.hpp"
@@ -183,7 +184,8 @@ StepDocument document_of(const JsonValue& root) {
   }();
   if (const auto seq = members.find("seq")) document.seq = integer_of(*seq, "'seq'", 1);
   document.accumulation = integer_of(members.required("accumulation"), "'accumulation'", 1);
-  if (const auto batch = members.find("batch")) document.batch = integer_of(*batch, "'batch'", 1);
+  if (const auto batch = members.find("batch"))
+    document.batch = integer_of(*batch, "'batch'", 1, largest_batch);
   const JsonValue fixed = members.required("fixed_batch");
   document.fixed_batch = boolean_of(fixed, "'fixed_batch'");
   if (document.fixed_batch && !document.batch) refuse(fixed, "a step of a fixed batch says which");

@@ -11,6 +11,7 @@ namespace {
 using Kind = JsonValue::Kind;
 
 constexpr std::size_t most_axes = 32;
+constexpr std::size_t most_attributes = 100;  // of one call
 constexpr std::int64_t most_view_elements = std::int64_t{1}
                                             << 57;  // of 8 bytes: largest_number bytes
 
@@ -182,6 +183,10 @@ std::vector<TensorView> read_layouts(const JsonValue& list, const std::vector<Sh
 std::vector<Attributes> read_attributes(const JsonValue& list, const std::vector<Shape>& shapes) {
   return read_list(list, "'attributes'", [&](const JsonValue& value) {
     expect(value, Kind::object, "a row of 'attributes'");
+    if (value.size() > most_attributes) {
+      refuse(value, fmt::format("a row of 'attributes' has {} members; {} at most are read",
+                                value.size(), most_attributes));
+    }
     Attributes attributes;
     for (auto member = value.begin(); !(member == value.end()); ++member) {
       const std::string name = name_of(*member, "an attribute's name");

@@ -33,6 +33,13 @@ tl::unexpected<Diagnostics> too_large(const Storage& storage, std::int64_t batch
                  hint_of(Cure::smaller_batch));
 }
 
+/// A call's own shapes are larger: a step's file need not tie them to storages.
+tl::unexpected<Diagnostics> too_large(const KernelNode& node, std::int64_t batch) {
+  return failure(fmt::format("batch {} makes the shapes of '{}' ({}) too large to be sized", batch,
+                             node.name, kernel_name(node)),
+                 hint_of(Cure::smaller_batch));
+}
+
 bool is_transposed(Kernel kernel) {
   return kernel == Kernel::transposed_convolution_forward ||
          kernel == Kernel::transposed_convolution_backward_data ||
@@ -248,11 +255,16 @@ Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph, std::int64_t
   if (benchmark) sized->benchmark.resize(graph->nodes.size());
   Questioner questioner(*graph, batch, source);
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
-    if (!wants_workspace(graph->nodes[i])) continue;
-    const Questioner::Answer& answer = questioner.answer(graph->nodes[i]);
-    sized->engines[i] = answer.engines;
-    if (benchmark) sized->benchmark[i] = answer.benchmark;
-    sized->workspace_origin = joined(sized->workspace_origin, answer.origin);
+    const KernelNode& node = graph->nodes[i];
+    if (!wants_workspace(node)) continue;
+    try {
+      const Questioner::Answer& answer = questioner.answer(node);
+      sized->engines[i] = answer.engines;
+      if (benchmark) sized->benchmark[i] = answer.benchmark;
+      sized->workspace_origin = joined(sized->workspace_origin, answer.origin);
+    } catch (const ArithmeticOverflow&) {
+      return too_large(node, batch);
+    }
   }
   return sized;
 }

@@ -12,10 +12,10 @@
 namespace stowage {
 
 struct ModelOptions {
-  std::optional<std::int64_t> seq;  ///< --seq; else the description's default
-  /// Values of the model's own arguments and symbols: --set name=value, and a variant's.
+  std::optional<std::int64_t> seq;  ///< absent: the description's default
+  /// Values of the model's own arguments and symbols: given by the user, and a variant's.
   std::map<std::string, std::string> arguments = {};
-  std::optional<Precision> precision = {};  ///< --precision; else the description's, else fp32
+  std::optional<Precision> precision = {};  ///< absent: the description's, else fp32
   std::string name = {};                    ///< of a variant; empty: the description's
   std::string source = {};                  ///< of a variant; empty: the description's
   /// Where an argument is written, for the message about it; absent: on the command line.

@@ -38,6 +38,24 @@ void let_go(KernelNode& node, StorageId id) {
   if (held != node.holds.rend()) node.holds.erase(std::next(held).base());
 }
 
+/// Null where there is none, or it is of another type: a step's file may say anything.
+template <typename T>
+const T* attribute(const Attributes& attributes, std::string_view name) {
+  const auto found =
+      std::ranges::find(attributes.entries(), name, [](const auto& entry) { return entry.first; });
+  return found == attributes.entries().end() ? nullptr : std::get_if<T>(&found->second);
+}
+
+void grow_seed(Attributes& attributes, int micro_batch) {
+  const auto* seed = attribute<std::int64_t>(attributes, "seed");
+  if (seed == nullptr) return;
+  // Unsigned, since a step's file may hold the largest seed.
+  const auto grown =
+      static_cast<std::uint64_t>(*seed) +
+      static_cast<std::uint64_t>(micro_batch) * static_cast<std::uint64_t>(seed_stride);
+  attributes.set("seed", static_cast<std::int64_t>(grown));
+}
+
 class Repetition {
  public:
   Repetition(StepGraph step, int count)
@@ -235,9 +253,7 @@ void Repetition::repeat_nodes() {
     for (std::size_t n = first_node_; n < end_node_; ++n) {
       if (place_[n - first_node_] >= 0) {
         KernelNode node = repeated(n, i);
-        if (node.attributes.has("seed")) {
-          node.attributes.set("seed", node.attributes.integer("seed") + i * seed_stride);
-        }
+        grow_seed(node.attributes, i);
         if (node.convolution >= 0) {
           node.convolution += i * static_cast<int>(step_.convolutions.size());
         }
@@ -255,8 +271,10 @@ void Repetition::repeat_nodes() {
   for (std::size_t n = repeated_end; n < step_.nodes.size(); ++n) put_in_place(step_.nodes[n], 0);
   for (std::size_t n = first_node_; n < repeated_end; ++n) {
     KernelNode& node = step_.nodes[n];
-    if (!begins_at_loss(node.kernel) || !node.attributes.has("scale")) continue;
-    node.attributes.set("scale", node.attributes.real("scale") / count_);
+    if (!begins_at_loss(node.kernel)) continue;
+    if (const auto* scale = attribute<double>(node.attributes, "scale")) {
+      node.attributes.set("scale", *scale / count_);
+    }
   }
 }
 
@@ -373,6 +391,10 @@ StepGraph Repetition::run() && {
 }
 
 // Why the step cannot be repeated; empty: it can.
+bool is_ascending(const std::vector<NodeId>& ids) {
+  return std::ranges::adjacent_find(ids, std::ranges::greater_equal()) == ids.end();
+}
+
 std::string problem_of(const StepGraph& step) {
   const MicroBatch& part = step.micro_batch;
   const auto within = [](auto first, auto end, std::size_t size) {
@@ -386,8 +408,11 @@ std::string problem_of(const StepGraph& step) {
   const auto runs = [&](NodeId id) { return part.first_node <= id && id < part.end_node; };
   const auto exists = [&](StorageId id) { return id.valid() && id.index() < step.storages.size(); };
   if (!std::all_of(part.first_only.begin(), part.first_only.end(), runs) ||
-      !std::is_sorted(part.first_only.begin(), part.first_only.end())) {
+      !is_ascending(part.first_only)) {
     return "the nodes that only the first micro-batch runs are not nodes of it in their order";
+  }
+  if (part.first_only.size() == part.end_node.index() - part.first_node.index()) {
+    return "the first micro-batch alone runs all of its nodes";
   }
   NodeId last = part.first_node;
   for (const GradientArrival& arrival : part.arrivals) {
@@ -415,8 +440,8 @@ std::string problem_of(const StepGraph& step) {
 
 std::size_t nodes_with_micro_batches(const StepGraph& step, std::int64_t count) {
   const MicroBatch& part = step.micro_batch;
-  const std::size_t later = part.end_node.index() - part.first_node.index() -
-                            part.first_only.size() + part.arrivals.size();
+  const std::size_t all = part.end_node.index() - part.first_node.index();
+  const std::size_t later = all - std::min(all, part.first_only.size()) + part.arrivals.size();
   const auto more = static_cast<std::size_t>(std::max<std::int64_t>(count, 1) - 1);
   if (later > 0 && more > most_rewritten_nodes / later) return most_rewritten_nodes + 1;
   return step.nodes.size() + more * later;

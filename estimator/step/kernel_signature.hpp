@@ -1,7 +1,7 @@
 // How a kernel's arguments are written down.
 //
 //   "x, w, [b] -> y"     tensors in this order; what is in brackets may be missing
-//   "x, [w, b] -> y"     w and b stand together or are both missing; brackets nest
+//   "x, [w, b] -> y"     w and b stand together or are both missing; brackets do not nest
 //   "x... -> y"          one or more
 //   "p, g -> p"          a name on both sides is one storage: the kernel writes in place
 //   "indices: index, w"  a type of its own; without one, an argument has the kernel's type

@@ -22,10 +22,6 @@ FieldReader::FieldReader(const YamlNode& node, const FieldWords& words, Mistakes
   }
 }
 
-bool FieldReader::has(std::string_view key) const {
-  return node_.is_mapping() && node_.find(key) != nullptr;
-}
-
 const YamlNode* FieldReader::find(std::string_view key, Presence presence) {
   asked_.push_back(key);
   if (!node_.is_mapping()) return nullptr;

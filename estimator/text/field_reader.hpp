@@ -1,9 +1,9 @@
 // FieldReader: one mapping of a YAML file, read key by key: a card, a calibration, a host, the head
 // of a plan.
 //
-// Each key is asked for once, with the type that its value has; a key that nobody asked for is
-// unknown, which finish() reports. All mistakes are reported with their places. A target keeps what
-// it held where its key is absent or wrong.
+// Each key is asked for with the type that its value has; a key that nobody asked for is unknown,
+// which finish() reports. All mistakes are reported with their places. A target keeps what it held
+// where its key is absent or wrong.
 #pragma once
 
 #include <fmt/format.h>
@@ -46,7 +46,6 @@ class FieldReader {
 
   /// Null where the key is absent, which is reported if it is required.
   const YamlNode* find(std::string_view key, Presence presence = Presence::required);
-  [[nodiscard]] bool has(std::string_view key) const;
 
   /// Each returns whether there is such a value. `expected` stands in the message.
 
@@ -90,8 +89,6 @@ class FieldReader {
   void finish();
 
  protected:
-  [[nodiscard]] Mistakes& mistakes() { return mistakes_; }
-
  private:
   const YamlNode& node_;
   std::string of_, file_;

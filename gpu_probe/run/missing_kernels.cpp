@@ -13,6 +13,9 @@
 namespace stowage {
 namespace {
 
+// Of the kernels that a misspelt name may mean: few texts are read, and a file may hold any number.
+constexpr std::size_t most_suggestions = 20;
+
 std::vector<DataType> types_of(const std::vector<TensorView>& views) {
   std::vector<DataType> types;
   types.reserve(views.size());
@@ -34,9 +37,9 @@ std::optional<DataType> missing_type(const KernelNode& node, KernelDevice device
   return floating == types.end() ? types.front() : *floating;
 }
 
-std::string text_of(const KernelNode& node, DataType type, KernelDevice device) {
+std::string text_of(const KernelNode& node, DataType type, KernelDevice device, bool suggests) {
   std::string why(why_nowhere(node.kernel));
-  if (node.kernel == Kernel::foreign) {
+  if (suggests && node.kernel == Kernel::foreign) {
     const std::string meant = nearest_kernel(kernel_name(node));
     if (!meant.empty()) why += "; " + meant;
   }
@@ -59,7 +62,7 @@ std::vector<std::string> missing_kernels(const Plan& plan, KernelDevice gpu) {
     for (const KernelDevice device : devices) {
       const auto type = missing_type(node, device);
       if (!type || !said.emplace(kernel_name(node), *type, device).second) continue;
-      texts.push_back(text_of(node, *type, device));
+      texts.push_back(text_of(node, *type, device, texts.size() < most_suggestions));
     }
   }
   return texts;

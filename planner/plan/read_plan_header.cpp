@@ -2,12 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <charconv>
-#include <cmath>
-#include <limits>
-#include <set>
 
-#include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 #include "planner/plan/plan_fields.hpp"

@@ -40,7 +40,7 @@ void Section::count(std::string_view key, int& target) {
 }
 
 void Section::bytes(std::string_view key, Bytes& target) {
-  std::int64_t count = 0;
+  std::int64_t count = target.count();
   integer(key, 0, most_plan_bytes, count);
   target = Bytes(count);
 }

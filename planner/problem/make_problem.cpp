@@ -60,6 +60,9 @@ Item item_of(const SizedStep& step, const Rates& rates, StorageId id, std::vecto
   // What is there for the whole step and is not made anew in it is there in the next one too.
   item.wraps = storage.persistence == Persistence::persistent &&
                (!written || storage.carries_over || item.touches.front().reads);
+  // Its value outlives the step, though the first kernel to touch it only writes: it is wanted
+  // there, as if that kernel left part of it alone.
+  if (item.wraps) item.touches.front().reads = true;
   item.host_at_start = item.wraps ? !written : storage.persistence == Persistence::from_host;
   item.h2d_seconds = h2d_seconds(rates, item.bytes);
   item.d2h_seconds = d2h_seconds(rates, item.bytes);

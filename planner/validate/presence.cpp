@@ -301,15 +301,19 @@ void Walk::write(std::int32_t t, std::size_t side, StorageId storage) {
 }
 
 void Walk::finish() {
-  std::vector<bool> touched(graph_.storages.size(), false);
+  // What is overwritten before it is read need not be there: the step makes it anew.
+  std::vector<bool> read_first(graph_.storages.size(), false), written = read_first;
   for (const KernelNode& node : graph_.nodes) {
-    for (const TensorView& view : node.reads) touched[view.storage.index()] = true;
-    for (const TensorView& view : node.writes) touched[view.storage.index()] = true;
+    for (const TensorView& view : node.reads) {
+      if (!written[view.storage.index()]) read_first[view.storage.index()] = true;
+    }
+    for (const TensorView& view : node.writes) written[view.storage.index()] = true;
   }
   for (std::size_t i = 0; i < graph_.storages.size(); ++i) {
     const StorageId storage = StorageId::of(i);
-    if (graph_.storages[i].persistence == Persistence::persistent && touched[i] &&
-        !copy(gpu, storage).at_start && !copy(cpu, storage).at_start) {
+    const bool is_kept = graph_.storages[i].persistence == Persistence::persistent &&
+                         (read_first[i] || (written[i] && graph_.storages[i].carries_over));
+    if (is_kept && !copy(gpu, storage).at_start && !copy(cpu, storage).at_start) {
       steady_.note([&] {
         return fmt::format("{} is on neither side when the step starts",
                            storage_label(plan_, storage));

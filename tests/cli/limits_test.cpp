@@ -3,6 +3,15 @@
 
 #include "tests/cli/program.hpp"
 
+// GCC defines the one, clang has the other.
+#if defined(__has_feature)
+#define STOWAGE_ADDRESS_SANITIZER __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define STOWAGE_ADDRESS_SANITIZER 1
+#else
+#define STOWAGE_ADDRESS_SANITIZER 0
+#endif
+
 namespace stowage {
 
 using testing::Outcome;
@@ -102,7 +111,7 @@ TEST_CASE("a disk without room is an error, and nothing is left of the file") {
 }
 
 TEST_CASE("without memory for the answer the program says so") {
-#if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes
+#if !STOWAGE_ADDRESS_SANITIZER  // which reserves terabytes
   const TemporaryFolder folder;
   const std::string deep = folder.file("deep.yaml", R"(model: deep
 inputs:

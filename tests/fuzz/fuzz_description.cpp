@@ -4,7 +4,7 @@
 
 #include "estimator/check/check.hpp"
 #include "estimator/model/load_model.hpp"
-#include "estimator/step/lower.hpp"
+#include "estimator/rewrite/lower_step.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -38,7 +38,7 @@ void weigh(const ModelGraph& model, std::size_t choice) {
   if (has_master_weights(model.precision)) {
     settings.optimizer.master_weights = MasterWeights::weights;
   }
-  auto graph = lower(model, settings);
+  auto graph = lower_step(model, settings);
   if (!graph) return fuzz::require_shown(graph.error());
   const bool has_arena = runtime == Runtime::stowage;
   if (graph->nodes.size() > (has_arena ? most_arena_nodes : most_nodes)) return;

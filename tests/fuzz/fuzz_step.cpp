@@ -4,6 +4,7 @@
 
 #include "estimator/check/check.hpp"
 #include "estimator/document/step_document.hpp"
+#include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -33,6 +34,15 @@ void weigh(const StepDocument& document, std::size_t choice) {
   fuzz::require(report.tensor_bytes() >= Bytes());
 }
 
+/// Two micro-batches out of what says that it is one: refused, or as many nodes as foretold.
+void repeat(const StepGraph& graph) {
+  if (graph.nodes.size() > most_nodes) return;
+  const std::size_t foretold = nodes_with_micro_batches(graph, 2);
+  const auto repeated = with_micro_batches(graph, 2);
+  if (!repeated) return fuzz::require_shown(repeated.error());
+  fuzz::require(repeated->nodes.size() <= foretold + graph.gradients.size());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -46,5 +56,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto again = read_step(std::make_shared<const SourceText>(SourceText{"written", written}));
   fuzz::require(again.has_value() && write_step(*again) == written);
   weigh(*document, fuzz::choice(data, size));
+  repeat(*document->graph);
   return 0;
 }

@@ -2,7 +2,8 @@
 //
 // float32 only (indices int64, masks uint8 or boolean; step/kernel_table.hpp says what runs in
 // other types), row-major, contiguous. Arguments may not overlap except where a signature names one
-// on both sides. The number of a call's arguments and their types are checked against the signature
+// on both sides, and in kernels of one element in, one out (relu, unary), which may write onto
+// their input. The number of a call's arguments and their types are checked against the signature
 // before a function is called; it checks shapes and attributes itself and throws KernelError where
 // they do not suit. Sums over many elements are taken in double, in a fixed order, so that the same
 // inputs give the same bits at any address.
@@ -21,7 +22,7 @@ class KernelError : public std::runtime_error {
 
 using KernelFunction = void (*)(const KernelCall&);
 
-// One a row of step/kernel_list.hpp. A kernel of a row that no source here defines is not linked.
+// One a row of step/kernel_list.hpp. A row without a function fails when the program is linked.
 #define STOWAGE_DECLARATION(name, ...) void name(const KernelCall& call);
 #define STOWAGE_NO_DECLARATION(...)
 STOWAGE_KERNELS(STOWAGE_DECLARATION, STOWAGE_NO_DECLARATION)

@@ -57,6 +57,16 @@ TEST_CASE("what is no JSON is refused where it stops being JSON") {
         std::string::npos);
 }
 
+TEST_CASE("no list is read that costs more than its length") {
+  std::string many = "\"attributes\": [{\"a0\": 1";
+  for (int i = 1; i <= 100; ++i) many += fmt::format(", \"a{}\": 1", i);
+  CHECK(mistakes_with("\"attributes\": [", many + "},")
+            .find("a row of 'attributes' has 101 members; 100 at most are read") !=
+        std::string::npos);
+  CHECK(mistakes_with("\"batch\": null", "\"batch\": 1000000001")
+            .find("'batch' must be an integer from 1 to 1000000000") != std::string::npos);
+}
+
 TEST_CASE("another format or version is named") {
   CHECK(mistakes_with("\"version\": 1", "\"version\": 2") ==
         "s.json:3:12: error: this program reads version 1 of step files, not the number 2\n"

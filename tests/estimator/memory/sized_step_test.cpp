@@ -69,6 +69,21 @@ TEST_CASE("PyTorch runs depthwise convolutions itself, but not transposed ones")
         "one=2 none=0 ");
 }
 
+TEST_CASE("a convolution whose own shapes leave 64 bits is refused with its name") {
+  // A step's file need not tie them to the storages that the node reads.
+  StepGraph graph = *testing::lowered(testing::described(images), {.mode = Mode::inference});
+  for (ConvolutionCall& call : graph.convolutions) {
+    call.x.shape.at(0) = Affine{0, std::int64_t{1} << 50};
+  }
+  Recorder source;
+  const auto sized =
+      size_step(std::make_shared<const StepGraph>(std::move(graph)), std::int64_t{1} << 20, source);
+  REQUIRE_FALSE(sized.has_value());
+  CHECK(sized.error().front().message ==
+        "batch 1048576 makes the shapes of 'plain.forward' (convolution_forward) too large to be "
+        "sized");
+}
+
 TEST_CASE("a model of depthwise convolutions alone has no workspaces to ask for") {
   const std::string text = R"(model: apart
 inputs:

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -188,6 +189,51 @@ TEST_CASE("what cannot be repeated is refused") {
   unknown.micro_batch.arrivals.front().after = NodeId::of(one.nodes.size());
   CHECK(message(with_micro_batches(unknown, 2)) ==
         "the step of 'tied' cannot be repeated: a gradient of a parameter does not arrive in it");
+}
+
+TEST_CASE("nodes of the first micro-batch alone are named once, and are not all") {
+  const auto one =
+      one_micro_batch(testing::described(std::string(tied)), {.optimizer = {.name = "sgd"}});
+  StepGraph twice = one;
+  twice.micro_batch.first_only.assign(2, one.micro_batch.first_node);
+  CHECK(message(with_micro_batches(twice, 2)) ==
+        "the step of 'tied' cannot be repeated: the nodes that only the first micro-batch runs are "
+        "not nodes of it in their order");
+  StepGraph all = one;
+  all.micro_batch.first_only.clear();
+  for (NodeId id = one.micro_batch.first_node; id < one.micro_batch.end_node; ++id.value) {
+    all.micro_batch.first_only.push_back(id);
+  }
+  CHECK(message(with_micro_batches(all, 2)) ==
+        "the step of 'tied' cannot be repeated: the first micro-batch alone runs all of its nodes");
+  all.micro_batch.first_only.resize(2 * one.nodes.size());
+  CHECK(nodes_with_micro_batches(all, 3) >= one.nodes.size());
+}
+
+TEST_CASE("attributes that a step's file gives another type are left alone") {
+  auto odd = one_micro_batch(testing::described(std::string(tied)), {.optimizer = {.name = "sgd"}});
+  int changed = 0;
+  for (KernelNode& node : odd.nodes) {
+    if (node.attributes.has("seed")) {
+      node.attributes.set("seed", std::numeric_limits<std::int64_t>::max());
+      ++changed;
+    }
+    if (node.attributes.has("scale")) {
+      node.attributes.set("scale", std::string("half"));
+      ++changed;
+    }
+  }
+  CHECK(changed >= 2);
+  const auto repeated = with_micro_batches(odd, 2);
+  REQUIRE(repeated.has_value());
+  int seeds = 0;
+  for (const KernelNode& node : repeated->nodes) {
+    if (node.attributes.has("scale")) CHECK(node.attributes.text("scale") == "half");
+    if (node.micro_batch == 0 || !node.attributes.has("seed")) continue;
+    CHECK(node.attributes.integer("seed") < 0);  // it goes round
+    ++seeds;
+  }
+  CHECK(seeds > 0);
 }
 
 }  // namespace stowage

@@ -122,6 +122,21 @@ TEST_CASE("make_problem: what wraps, and what the host has at the start") {
   CHECK(life("y") == "");
 }
 
+TEST_CASE("make_problem: what carries over is wanted by the kernel that overwrites it") {
+  SizedStep step = small_step();
+  StepGraph graph = *step.graph;
+  std::erase_if(graph.nodes[3].reads,
+                [](const TensorView& read) { return read.storage == StorageId{5}; });
+  step.graph = std::make_shared<const StepGraph>(graph);
+  const ResidencyProblem problem = make_problem(step, simple_rates(), {});
+  CHECK(touches_of(item(problem, "m")) == "3rw ");
+  graph.storages[5].carries_over = false;
+  step.graph = std::make_shared<const StepGraph>(std::move(graph));
+  const ResidencyProblem made_anew = make_problem(step, simple_rates(), {});
+  CHECK(touches_of(item(made_anew, "m")) == "3w ");
+  CHECK_FALSE(item(made_anew, "m").wraps);
+}
+
 TEST_CASE("make_problem: times, engines and pins") {
   const ResidencyProblem problem = make_problem(small_step(), simple_rates(), {});
   const Operation& forward = problem.operations[0];

@@ -123,7 +123,9 @@ class Assembly {
         schedule_.stays[i] = moves_.stays[i].steps;
       }
       claims = claim_gpu();
-      packing = pack(claims, options_.budget);
+      // A sum above the budget packs nowhere: no effort would help.
+      packing = pack(claims, options_.budget,
+                     live_peak(claims) > options_.budget ? 0 : options_.last_effort);
       schedule_ = schedule_copies(problem_, moves_, seconds, room_by_places(room, claims, packing));
       claims = claim_gpu();
       packing.lower_bound = live_peak(claims);
@@ -269,9 +271,11 @@ class Assembly {
   }
 
   [[nodiscard]] ArenaPacking pack(const Claims& claims, Bytes enough) const {
-    return pack_arena(
-        claims.requests,
-        {.alignment = arena_alignment, .effort = options_.arena_effort, .enough = enough});
+    return pack(claims, enough, options_.arena_effort);
+  }
+  [[nodiscard]] static ArenaPacking pack(const Claims& claims, Bytes enough, int effort) {
+    return pack_arena(claims.requests,
+                      {.alignment = arena_alignment, .effort = effort, .enough = enough});
   }
 
   static std::vector<Residence> residences(const Claims& claims, const ArenaPacking& packing) {

@@ -11,13 +11,15 @@ struct FittedPlan {
   Plan plan;  ///< as assemble_plan leaves it
   Placement placement;
   Solution solution;       ///< at the budget: its bounds are the plan's
-  bool at_budget = false;  ///< the plan's placement is that solution's, not one of a lower live sum
+  bool at_budget = false;  ///< the plan's placement is that solution's: it packed
+  int solves = 1;          ///< how often the problem was solved
 };
 
 /// `objective` is what is solved, `timing` the same operations and items with the seconds that the
-/// copies are placed by. If the packed arena is larger than the budget, the live sum is lowered and
-/// the problem solved again.
-/// Errors: solve's; the arena stays above the budget.
+/// copies are placed by. Where the arena is larger than the budget though packed with effort, the
+/// steps at which blocks reach beyond it are allowed that much less and the problem is solved
+/// again; where that does not help in a few rounds, all steps are. Errors: solve's; the arena stays
+/// above the budget.
 [[nodiscard]] Result<FittedPlan> plan_within(const SizedStep& step,
                                              const ResidencyProblem& objective,
                                              const ResidencyProblem& timing,

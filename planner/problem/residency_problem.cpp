@@ -228,7 +228,7 @@ Evaluation evaluate(const ResidencyProblem& problem, const Placement& placement)
   return result;
 }
 
-Floor memory_floor(const ResidencyProblem& problem) {
+std::vector<Bytes> memory_floors(const ResidencyProblem& problem) {
   std::vector<Bytes> needed(problem.operations.size());
   const auto pinned = [&](std::size_t t) { return problem.operations[t].pin == Pin::gpu; };
   for (std::size_t t = 0; t < needed.size(); ++t) {
@@ -245,7 +245,11 @@ Floor memory_floor(const ResidencyProblem& problem) {
       if (pinned(t)) needed[t] += item.bytes;
     }
   }
-  const Peak top = peak(needed);
+  return needed;
+}
+
+Floor memory_floor(const ResidencyProblem& problem) {
+  const Peak top = peak(memory_floors(problem));
   return {top.bytes, top.step};
 }
 

@@ -123,5 +123,7 @@ struct Floor {
   std::int32_t step = 0;
 };
 [[nodiscard]] Floor memory_floor(const ResidencyProblem& problem);
+/// The same at each step: 0 where the operation may run on the CPU.
+[[nodiscard]] std::vector<Bytes> memory_floors(const ResidencyProblem& problem);
 
 }  // namespace stowage

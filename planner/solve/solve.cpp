@@ -65,13 +65,22 @@ tl::unexpected<Diagnostics> below_floor(const ResidencyProblem& problem, Bytes b
   return failure(std::move(diagnostic));
 }
 
+std::vector<Bytes> limits_of(const ResidencyProblem& problem, const SolveOptions& options) {
+  std::vector<Bytes> limits(problem.operations.size(), options.budget);
+  if (options.limits.empty()) return limits;
+  const std::vector<Bytes> floors = memory_floors(problem);
+  for (std::size_t t = 0; t < limits.size(); ++t) {
+    limits[t] = std::max(std::min(limits[t], options.limits[t]), floors[t]);
+  }
+  return limits;
+}
+
 class Solver {
  public:
   Solver(const ResidencyProblem& problem, const SolveOptions& options)
       : problem_(problem),
         options_(options),
-        model_(
-            make_cut_model(problem, std::vector<Bytes>(problem.operations.size(), options.budget))),
+        model_(make_cut_model(problem, limits_of(problem, options))),
         end_(std::chrono::steady_clock::now() +
              std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                  std::chrono::duration<double>(options.time_limit_seconds))) {
@@ -107,6 +116,13 @@ class Solver {
     return cost - bound <= std::max(options_.target_gap * overhead(), 1e-9 * cost);
   }
 
+  bool fits(const Evaluation& evaluation) const {
+    for (std::size_t t = 0; t < evaluation.memory.size(); ++t) {
+      if (evaluation.memory[t] > model_.limits[t]) return false;
+    }
+    return true;
+  }
+
   void raise_bound(double bound) {
     solution_.cost_lower_bound_seconds = std::max(solution_.cost_lower_bound_seconds, bound);
   }
@@ -114,7 +130,7 @@ class Solver {
   // A placement becomes the answer if it is consistent, fits and is cheaper: nobody is trusted.
   void take(Placement placement) {
     Evaluation evaluation = evaluate(problem_, placement);
-    if (!evaluation.consistent || evaluation.peak > options_.budget) {
+    if (!evaluation.consistent || !fits(evaluation)) {
       throw std::logic_error(fmt::format("the planner made a placement that {}",
                                          evaluation.consistent
                                              ? "exceeds the budget"

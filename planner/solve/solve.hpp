@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
@@ -15,7 +16,10 @@
 namespace stowage {
 
 struct SolveOptions {
-  Bytes budget;                          ///< memory at every step
+  Bytes budget;  ///< memory at every step
+  /// Of single steps, by step: less than the budget, but never below the step's floor. Empty: the
+  /// budget at every step. A bound is then one within these limits.
+  std::vector<Bytes> limits = {};
   double time_limit_seconds = 10;        ///< the best so far is returned with its gap
   double target_gap = 0.01;              ///< of the overhead: stop refining below it
   std::function<bool()> cancelled = {};  ///< polled; SIGINT

@@ -104,7 +104,7 @@ std::vector<ItemChoice> all_choices(const ResidencyProblem& problem, const Item&
 struct Enumeration {
   const ResidencyProblem& problem;
   const DeviceAssignment& assignment;
-  std::int64_t budget;
+  const std::vector<Bytes>& limits;
   std::vector<std::int64_t> memory;
   double best = std::numeric_limits<double>::infinity();
 
@@ -114,13 +114,14 @@ struct Enumeration {
       const Operation& operation = problem.operations[t];
       if (assignment.device[t] == Device::cpu) {
         cost += operation.cpu_seconds;
-        if (memory[t] > budget) return;
+        if (memory[t] > limits[t].count()) return;
         continue;
       }
       double fastest = std::numeric_limits<double>::infinity();
       for (const EngineCost& engine : operation.engines) {
         const Bytes own = engine.workspace + operation.temporaries;
-        if (memory[t] + own.count() <= budget) fastest = std::min(fastest, engine.seconds);
+        if (memory[t] + own.count() <= limits[t].count())
+          fastest = std::min(fastest, engine.seconds);
       }
       cost += fastest;
     }
@@ -134,7 +135,7 @@ struct Enumeration {
       bool fits = true;
       for (std::size_t t = 0; t < memory.size(); ++t) {
         memory[t] += choice.memory[t];
-        fits = fits && memory[t] <= budget;
+        fits = fits && memory[t] <= limits[t].count();
       }
       if (fits) place(item + 1, cost + choice.seconds);
       for (std::size_t t = 0; t < memory.size(); ++t) memory[t] -= choice.memory[t];
@@ -215,16 +216,23 @@ double cheapest_priced(const ResidencyProblem& problem,
 
 std::optional<double> cheapest_within(const ResidencyProblem& problem,
                                       const std::vector<DeviceAssignment>& assignments,
-                                      Bytes budget) {
+                                      const std::vector<Bytes>& limits) {
   double best = std::numeric_limits<double>::infinity();
   for (const DeviceAssignment& assignment : assignments) {
-    Enumeration enumeration{problem, assignment, budget.count(),
+    Enumeration enumeration{problem, assignment, limits,
                             std::vector<std::int64_t>(problem.operations.size(), 0), best};
     enumeration.place(0, 0);
     best = enumeration.best;
   }
   if (best == std::numeric_limits<double>::infinity()) return std::nullopt;
   return best;
+}
+
+std::optional<double> cheapest_within(const ResidencyProblem& problem,
+                                      const std::vector<DeviceAssignment>& assignments,
+                                      Bytes budget) {
+  return cheapest_within(problem, assignments,
+                         std::vector<Bytes>(problem.operations.size(), budget));
 }
 
 }  // namespace stowage

@@ -43,5 +43,9 @@ double cheapest_priced(const ResidencyProblem& problem,
 std::optional<double> cheapest_within(const ResidencyProblem& problem,
                                       const std::vector<DeviceAssignment>& assignments,
                                       Bytes budget);
+/// The same within a limit of each step.
+std::optional<double> cheapest_within(const ResidencyProblem& problem,
+                                      const std::vector<DeviceAssignment>& assignments,
+                                      const std::vector<Bytes>& limits);
 
 }  // namespace stowage

@@ -43,4 +43,32 @@ TEST_CASE("solve: bound <= optimum <= plan on random problems") {
   CHECK(proved > 0.98 * rounds);
 }
 
+TEST_CASE("solve: a limit of a single step holds there, and the bound is one within it") {
+  Random random(271828);
+  int bound_by_it = 0;
+  for (int round = 0; round < 600; ++round) {
+    CAPTURE(round);
+    const ResidencyProblem problem = random_problem(random);
+    const Bytes budget = memory_floor(problem).bytes + Bytes(below(random, 14) << 20);
+    const std::vector<Bytes> floors = memory_floors(problem);
+    std::vector<Bytes> limits(problem.operations.size(), budget);
+    const auto step = static_cast<std::size_t>(below(random, std::ssize(limits)));
+    limits[step] = floors[step] + Bytes(below(random, 6) << 20);
+    const auto assignments = all_assignments(problem);
+    const Result<Solution> solution =
+        solve(problem, {.budget = budget, .limits = limits, .target_gap = 0});
+    REQUIRE(solution.has_value());
+    limits[step] = std::min(limits[step], budget);
+    const auto best = cheapest_within(problem, assignments, limits);
+    REQUIRE(best.has_value());
+    const Evaluation evaluation = evaluate(problem, solution->placement);
+    REQUIRE(evaluation.consistent);
+    for (std::size_t t = 0; t < limits.size(); ++t) REQUIRE(evaluation.memory[t] <= limits[t]);
+    REQUIRE(solution->cost_lower_bound_seconds <= *best * (1 + 1e-12));
+    REQUIRE(evaluation.cost_seconds >= *best * (1 - 1e-12));
+    bound_by_it += *best > *cheapest_within(problem, assignments, budget) ? 1 : 0;
+  }
+  CHECK(bound_by_it > 50);
+}
+
 }  // namespace stowage

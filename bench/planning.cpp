@@ -125,8 +125,12 @@ Result<Row> measured(const Scenario& scenario) {
   const Solution& solution = fitted->solution;
   const double solved = solution.evaluation.cost_seconds, bound = solution.cost_lower_bound_seconds;
   const double cost = evaluate(problem, fitted->placement).cost_seconds;
-  row.solver_gap = share(solved - bound, solved - solution.all_gpu_cost_seconds);
-  row.plan_gap = share(cost - bound, cost - solution.all_gpu_cost_seconds);
+  const auto gap = [&](double of) {
+    const double above = of - bound;
+    return above <= 1e-9 * of ? 0 : share(above, of - solution.all_gpu_cost_seconds);
+  };
+  row.solver_gap = gap(solved);
+  row.plan_gap = gap(cost);
   row.plan_gap_of_cost = share(cost - bound, cost);
   row.packing_loss = share(cost - solved, cost - solution.all_gpu_cost_seconds);
   return row;

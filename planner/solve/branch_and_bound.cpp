@@ -146,6 +146,38 @@ class Search {
       }
       if (largest) break;
     }
+    return largest ? largest : largest_priced(dual.prices, decisions);
+  }
+
+  // Where the mixture is the best plan itself, and yet dearer than the bound: what the prices weigh
+  // most, undecided so far. Lumps are told from one another by trying them.
+  std::optional<Decision> largest_priced(const Prices& prices,
+                                         const std::vector<Decision>& decisions) const {
+    std::vector<double> before(problem_.operations.size() + 1, 0);
+    for (const StepPrice& p : prices) {
+      before[static_cast<std::size_t>(p.step) + 1] = static_cast<double>(p.price);
+    }
+    for (std::size_t t = 1; t < before.size(); ++t) before[t] += before[t - 1];
+    const auto price_of = [&](StepRange steps) {
+      return steps.empty() ? 0
+                           : before[static_cast<std::size_t>(steps.end)] -
+                                 before[static_cast<std::size_t>(steps.begin)];
+    };
+    std::optional<Decision> largest;
+    double most = 0;
+    for (std::size_t index = 0; index < problem_.items.size(); ++index) {
+      const Item& item = problem_.items[index];
+      const auto bytes = static_cast<double>(item.bytes.count());
+      for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
+        const GapSteps inside =
+            steps_inside(item, gap, static_cast<std::int32_t>(problem_.operations.size()));
+        const double weight = bytes * (price_of(inside.within) + price_of(inside.wrapped));
+        const Decision decision{static_cast<std::int32_t>(index), gap};
+        if (weight <= most || decided(decisions, decision)) continue;
+        most = weight;
+        largest = decision;
+      }
+    }
     return largest;
   }
 

@@ -22,7 +22,8 @@ namespace {
 // any machine. All of it is at most about half a second on a thousand storages.
 constexpr std::int64_t search_effort = 200'000;
 constexpr int root_cuts = 60;
-constexpr int branch_cuts = 250;
+constexpr int branch_cuts = 250;       // at least; more where a cut is small
+constexpr double branch_effort = 1e6;  // storages and operations, over all cuts
 constexpr std::size_t improved_starts = 3;
 
 std::string share(const std::string& name, Bytes bytes) {
@@ -123,6 +124,10 @@ class Solver {
     return true;
   }
 
+  double size_of_problem() const {
+    return static_cast<double>(problem_.operations.size() + problem_.items.size());
+  }
+
   void raise_bound(double bound) {
     solution_.cost_lower_bound_seconds = std::max(solution_.cost_lower_bound_seconds, bound);
   }
@@ -169,7 +174,7 @@ class Solver {
     if (enough(solution_.cost_lower_bound_seconds) || stop_()) return;
 
     BranchOptions branch;
-    branch.most_cuts = branch_cuts;
+    branch.most_cuts = std::max(branch_cuts, static_cast<int>(branch_effort / size_of_problem()));
     branch.tolerance = tolerance;
     branch.upper_bound = [this] { return solution_.evaluation.cost_seconds; };
     branch.best = [this]() -> const Placement& { return solution_.placement; };

@@ -77,10 +77,10 @@ double rate(double work, const CudaContext& context, Run run) {
 MeasuredRates copy_rates(const CudaContext& context, DevicePointer arena) {
   constexpr auto bytes = static_cast<double>(copied);
   MeasuredRates rates;
-  void* const pinned = context.allocate_pinned(copied);
+  const PinnedMemory memory(context, copied);
+  void* const pinned = memory.begin();
   rates.h2d = rate(bytes, context, [&] { context.copy_to_device(arena, pinned, copied); });
   rates.d2h = rate(bytes, context, [&] { context.copy_to_host(pinned, arena, copied); });
-  context.free_pinned(pinned);
   const std::vector<char> pageable(copied, 1);
   rates.pageable_h2d =
       rate(bytes, context, [&] { context.copy_to_device(arena, pageable.data(), copied); });
@@ -130,7 +130,8 @@ Calibration measure(int device, const CalibrationLibraries& libraries) {
   result.stack = {parse_version(driver.cuda).value_or(ReleaseVersion{}),
                   context.loads_lazily() ? ModuleLoading::lazy : ModuleLoading::eager};
 
-  const DevicePointer arena = context.allocate(arena_bytes);
+  const DeviceMemory memory(context, arena_bytes);
+  const DevicePointer arena = memory.begin();
   context.fill_with_zeros(arena, arena_bytes);
   context.wait();
   (void)usage.grown("an allocation");
@@ -148,7 +149,6 @@ Calibration measure(int device, const CalibrationLibraries& libraries) {
 
   result.rates = copy_rates(context, arena);
   add_product_rates(context, blas, arena, gpu.compute_capability, result.rates);
-  context.free(arena);
   return result;
 }
 

@@ -42,21 +42,17 @@ bool CudaContext::loads_lazily() const {
          mode == lazy_loading;
 }
 
-DevicePointer CudaContext::allocate(std::size_t bytes) const {
-  DevicePointer pointer = 0;
-  must_succeed(driver_->allocate(&pointer, bytes), "cuMemAlloc");
-  return pointer;
+DeviceMemory::DeviceMemory(const CudaContext& context, std::size_t bytes) : context_(context) {
+  must_succeed(context_.driver_->allocate(&begin_, bytes), "cuMemAlloc");
 }
 
-void CudaContext::free(DevicePointer pointer) const { driver_->free(pointer); }
+DeviceMemory::~DeviceMemory() { context_.driver_->free(begin_); }
 
-void* CudaContext::allocate_pinned(std::size_t bytes) const {
-  void* pointer = nullptr;
-  must_succeed(driver_->allocate_pinned(&pointer, bytes), "cuMemAllocHost");
-  return pointer;
+PinnedMemory::PinnedMemory(const CudaContext& context, std::size_t bytes) : context_(context) {
+  must_succeed(context_.driver_->allocate_pinned(&begin_, bytes), "cuMemAllocHost");
 }
 
-void CudaContext::free_pinned(void* pointer) const { driver_->free_pinned(pointer); }
+PinnedMemory::~PinnedMemory() { context_.driver_->free_pinned(begin_); }
 
 void CudaContext::fill_with_zeros(DevicePointer pointer, std::size_t bytes) const {
   must_succeed(driver_->fill(pointer, 0, bytes), "cuMemsetD8");

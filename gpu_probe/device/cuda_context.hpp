@@ -21,10 +21,6 @@ class CudaContext {
   [[nodiscard]] std::size_t total_bytes() const;
   [[nodiscard]] bool loads_lazily() const;
 
-  [[nodiscard]] DevicePointer allocate(std::size_t bytes) const;
-  void free(DevicePointer pointer) const;
-  [[nodiscard]] void* allocate_pinned(std::size_t bytes) const;
-  void free_pinned(void* pointer) const;
   void fill_with_zeros(DevicePointer pointer, std::size_t bytes) const;
   void copy_to_device(DevicePointer to, const void* from, std::size_t bytes) const;
   void copy_to_host(void* to, DevicePointer from, std::size_t bytes) const;
@@ -32,8 +28,38 @@ class CudaContext {
   void wait() const;
 
  private:
+  friend class DeviceMemory;
+  friend class PinnedMemory;
   CudaDriver driver_;
   int device_ = 0;
+};
+
+/// Memory of the device, freed with its owner, which the context outlives.
+class DeviceMemory {
+ public:
+  DeviceMemory(const CudaContext& context, std::size_t bytes);
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  [[nodiscard]] DevicePointer begin() const { return begin_; }
+
+ private:
+  const CudaContext& context_;
+  DevicePointer begin_ = 0;
+};
+
+/// The same of pinned host memory.
+class PinnedMemory {
+ public:
+  PinnedMemory(const CudaContext& context, std::size_t bytes);
+  ~PinnedMemory();
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  [[nodiscard]] void* begin() const { return begin_; }
+
+ private:
+  const CudaContext& context_;
+  void* begin_ = nullptr;
 };
 
 }  // namespace stowage

@@ -11,13 +11,13 @@
 namespace stowage {
 namespace {
 
-constexpr int most_solves = 12;
-constexpr int local_rounds = 7;     // then all steps are allowed less
-constexpr int packing_effort = 20;  // of a packing that decides
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+constexpr std::size_t most_others = 2;  // of the solver's placements, where its best does not pack
+constexpr int packing_effort = 20;      // of the best placement
+constexpr int later_effort = 4;         // of those found within lower limits
+constexpr int local_rounds = 7;         // then all steps are allowed less
+constexpr int most_rounds = 12;
+constexpr int halvings = 3;             // back towards the limits that overflowed
+constexpr double close_enough = 0.005;  // of the overhead: no more is looked for
 
 /// How far blocks of the plan's arena reach beyond the budget, at each step.
 std::vector<Bytes> overhang(const Plan& plan, Bytes budget) {
@@ -43,76 +43,154 @@ std::vector<Bytes> overhang(const Plan& plan, Bytes budget) {
   return beyond;
 }
 
-/// What the next placement may use at each step, after one whose packing overflowed.
-class StepLimits {
+using Limits = std::vector<Bytes>;  // by step
+
+/// Where blocks overflowed: less by that, and twice as much at a step that has given before.
+Limits lowered(Limits limits, const Plan& plan, Bytes budget) {
+  const std::vector<Bytes> beyond = overhang(plan, budget);
+  for (std::size_t t = 0; t < limits.size(); ++t) {
+    if (beyond[t] == Bytes()) continue;
+    limits[t] = budget - std::max(round_up(beyond[t], arena_alignment), 2 * (budget - limits[t]));
+  }
+  return limits;
+}
+
+/// All steps by the excess, a sixty-fourth of the budget at least: what packing wastes need not
+/// shrink with the live sum.
+Limits lowered_everywhere(const Limits& limits, Bytes excess, Bytes budget) {
+  const Bytes given = budget - *std::ranges::min_element(limits);
+  return Limits(limits.size(),
+                budget - std::max({excess, Bytes(budget.count() / 64), given + excess}));
+}
+
+Limits halfway(const Limits& a, const Limits& b) {
+  Limits limits;
+  for (std::size_t t = 0; t < a.size(); ++t) limits.push_back(Bytes((a[t] + b[t]).count() / 2));
+  return limits;
+}
+
+class Fitting {
  public:
-  explicit StepLimits(const SolveOptions& options, std::size_t steps)
-      : budget_(options.budget), limits_(steps, options.budget) {}
-
-  [[nodiscard]] const std::vector<Bytes>& limits() const { return limits_; }
-
-  /// Where blocks overflowed: less by that, and twice as much at a step that has given before.
-  void lower(const Plan& plan) {
-    const std::vector<Bytes> beyond = overhang(plan, budget_);
-    for (std::size_t t = 0; t < limits_.size(); ++t) {
-      if (beyond[t] == Bytes()) continue;
-      const Bytes given = budget_ - limits_[t];
-      limits_[t] = budget_ - std::max(round_up(beyond[t], arena_alignment), 2 * given);
-    }
+  Fitting(const SizedStep& step, const ResidencyProblem& objective, const ResidencyProblem& timing,
+          const SolveOptions& options)
+      : step_(step), objective_(objective), timing_(timing), options_(options) {
+    options_.most_others = most_others;
   }
 
-  /// All steps by the excess, a sixty-fourth of the budget at least: what packing wastes need not
-  /// shrink with the live sum.
-  void lower_all(Bytes excess) {
-    const Bytes least = budget_ - *std::ranges::min_element(limits_);
-    const Bytes given = std::max({excess, Bytes(budget_.count() / 64), least + excess});
-    std::ranges::fill(limits_, budget_ - given);
+  Result<FittedPlan> run() && {
+    auto solution = solve(objective_, options_);
+    if (!solution) return tl::unexpected(solution.error());
+    best_.solution = *solution;
+    const Placement cheapest = solution->placement;
+    if (!pack(*solution, packing_effort)) lower_until_it_packs();
+    if (!has_plan_) {
+      return failure(fmt::format(
+          "the smallest arena found is {}, the budget {}: offsets in {}-byte granules need more "
+          "than the {} that are live at once",
+          format_bytes(smallest_arena_), format_bytes(options_.budget), arena_alignment.count(),
+          format_bytes(memory_floor(objective_).bytes)));
+    }
+    best_.at_budget = best_.placement == cheapest;
+    best_.solves = solves_;
+    best_.solution.others.clear();
+    return std::move(best_);
   }
 
  private:
-  Bytes budget_;
-  std::vector<Bytes> limits_;
+  /// The cheapest of the solution's placements that packs, if it is cheaper than the plan so far.
+  /// False: the solution's own does not pack; `overflow_` is what became of it.
+  bool pack(const Solution& solution, int effort) {
+    if (try_to_pack(solution.placement, effort)) return true;
+    for (const Placement& other : solution.others) {
+      if (out_of_time() || try_to_pack(other, 1)) break;
+    }
+    return false;
+  }
+
+  bool try_to_pack(const Placement& placement, int effort) {
+    const double cost = evaluate(objective_, placement).cost_seconds;
+    if (has_plan_ && cost >= cost_) return true;  // not wanted
+    if (std::ranges::find(overflowing_, placement) != overflowing_.end()) return false;
+    Plan plan = assemble_plan(step_, timing_, placement,
+                              {.budget = options_.budget, .last_effort = effort});
+    const Bytes arena = plan.totals.arena;
+    if (arena > options_.budget) {
+      if (overflowing_.empty() || arena < smallest_arena_) smallest_arena_ = arena;
+      overflowing_.push_back(placement);
+      overflow_ = std::move(plan);
+      return false;
+    }
+    best_.plan = std::move(plan);
+    best_.placement = placement;
+    cost_ = cost;
+    has_plan_ = true;
+    return true;
+  }
+
+  /// The dearer of two placements is worth another look.
+  [[nodiscard]] bool is_close() const {
+    const double solved = best_.solution.evaluation.cost_seconds;
+    const double overhead = solved - best_.solution.all_gpu_cost_seconds;
+    return has_plan_ && cost_ - solved <= std::max(close_enough * overhead, 1e-9 * solved);
+  }
+
+  void lower_until_it_packs() {
+    const Limits whole(objective_.operations.size(), options_.budget);
+    Limits too_much = whole, limits = whole;  // at the first the arena overflows
+    bool packs = false;
+    for (int round = 1; !packs && !is_close() && !out_of_time() && round <= most_rounds; ++round) {
+      too_much = limits;
+      const Bytes excess = overflow_.totals.arena - options_.budget;
+      limits = round <= local_rounds ? lowered(limits, overflow_, options_.budget)
+                                     : lowered_everywhere(limits, excess, options_.budget);
+      packs = solve_within(limits);
+    }
+    for (int round = 0; packs && round < halvings && !is_close() && !out_of_time(); ++round) {
+      const Limits middle = halfway(too_much, limits);
+      (solve_within(middle) ? limits : too_much) = middle;
+    }
+  }
+
+  bool solve_within(const Limits& limits) {
+    SolveOptions attempt = options_;
+    attempt.limits = limits;
+    attempt.branches = false;  // its bound is of no use
+    attempt.most_others = 0;
+    attempt.time_limit_seconds =
+        std::max(options_.time_limit_seconds - seconds(), options_.time_limit_seconds / 10);
+    ++solves_;
+    const auto solution = solve(objective_, attempt);
+    return solution && pack(*solution, later_effort);
+  }
+
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  /// There is a plan, and a better one may not take longer.
+  [[nodiscard]] bool out_of_time() const {
+    return has_plan_ && (seconds() >= options_.time_limit_seconds ||
+                         (options_.cancelled && options_.cancelled()));
+  }
+
+  const SizedStep& step_;
+  const ResidencyProblem& objective_;
+  const ResidencyProblem& timing_;
+  SolveOptions options_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  FittedPlan best_;
+  double cost_ = 0;
+  bool has_plan_ = false;
+  int solves_ = 1;
+  std::vector<Placement> overflowing_;
+  Plan overflow_;  // the last of them
+  Bytes smallest_arena_;
 };
 
 }  // namespace
 
 Result<FittedPlan> plan_within(const SizedStep& step, const ResidencyProblem& objective,
                                const ResidencyProblem& timing, const SolveOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  FittedPlan fitted;
-  SolveOptions attempt = options;
-  StepLimits limits(options, objective.operations.size());
-  Bytes smallest_arena;
-  for (int solves = 1; solves <= most_solves; ++solves) {
-    auto solution = solve(objective, attempt);
-    if (!solution && solves == 1) return tl::unexpected(solution.error());
-    if (!solution) break;
-    const bool repeated = solves > 1 && solution->placement == fitted.placement;
-    if (solves == 1) fitted.solution = *solution;
-    fitted.solves = solves;
-    fitted.at_budget = solves == 1;
-    if (!repeated) {
-      fitted.placement = std::move(solution->placement);
-      fitted.plan = assemble_plan(step, timing, fitted.placement,
-                                  {.budget = options.budget, .last_effort = packing_effort});
-    }
-    const Bytes arena = fitted.plan.totals.arena;
-    if (arena <= options.budget) return fitted;
-    if (solves == 1 || arena < smallest_arena) smallest_arena = arena;
-    if (solves <= local_rounds) {
-      limits.lower(fitted.plan);
-    } else {
-      limits.lower_all(arena - options.budget);
-    }
-    attempt.limits = limits.limits();
-    attempt.time_limit_seconds = std::max(options.time_limit_seconds - seconds_since(start),
-                                          options.time_limit_seconds / 10);
-  }
-  return failure(
-      fmt::format("the smallest arena found is {}, the budget {}: offsets in {}-byte "
-                  "granules need more than the {} that are live at once",
-                  format_bytes(smallest_arena), format_bytes(options.budget),
-                  arena_alignment.count(), format_bytes(memory_floor(objective).bytes)));
+  return Fitting(step, objective, timing, options).run();
 }
 
 }  // namespace stowage

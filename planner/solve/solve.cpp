@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t search_effort = 200'000;
 constexpr int root_cuts = 60;
 constexpr int branch_cuts = 250;       // at least; more where a cut is small
-constexpr double branch_effort = 1e6;  // storages and operations, over all cuts
+constexpr double branch_effort = 4e5;  // storages and operations, over all cuts
 constexpr std::size_t improved_starts = 3;
 
 std::string share(const std::string& name, Bytes bytes) {
@@ -104,10 +104,18 @@ class Solver {
     const double cost = solution_.evaluation.cost_seconds;
     solution_.cost_lower_bound_seconds = std::min(solution_.cost_lower_bound_seconds, cost);
     solution_.proved_optimal = cost - solution_.cost_lower_bound_seconds <= 1e-9 * cost;
+    for (Candidate& candidate : aside_) {
+      solution_.others.push_back(std::move(candidate.placement));
+    }
     return std::move(solution_);
   }
 
  private:
+  struct Candidate {
+    double cost_seconds = 0;
+    Placement placement;
+  };
+
   double overhead() const {
     return std::max(0.0, solution_.evaluation.cost_seconds - solution_.all_gpu_cost_seconds);
   }
@@ -142,9 +150,26 @@ class Solver {
                                              : "is not one: " + evaluation.inconsistency));
     }
     const bool first = !solution_.evaluation.consistent;
-    if (!first && evaluation.cost_seconds >= solution_.evaluation.cost_seconds) return;
+    if (!first && evaluation.cost_seconds >= solution_.evaluation.cost_seconds) {
+      return keep_aside(std::move(placement), evaluation.cost_seconds);
+    }
+    if (!first) {
+      keep_aside(std::exchange(solution_.placement, {}), solution_.evaluation.cost_seconds);
+    }
     solution_.placement = std::move(placement);
     solution_.evaluation = std::move(evaluation);
+  }
+
+  void keep_aside(Placement placement, double cost) {
+    if (options_.most_others == 0 || placement == solution_.placement) return;
+    const auto after = std::ranges::upper_bound(aside_, cost, {}, &Candidate::cost_seconds);
+    if (std::ranges::any_of(aside_.begin(), after, [&](const Candidate& known) {
+          return known.cost_seconds == cost && known.placement == placement;
+        })) {
+      return;
+    }
+    aside_.insert(after, {cost, std::move(placement)});
+    if (aside_.size() > options_.most_others) aside_.pop_back();
   }
 
   // Makes the best of a start that need not fit; nothing where it cannot be made to.
@@ -171,7 +196,7 @@ class Solver {
     solution_.active_steps = static_cast<int>(dual.prices.size());
     raise_bound(dual.bound_seconds);
     search_from(columns, dual);
-    if (enough(solution_.cost_lower_bound_seconds) || stop_()) return;
+    if (!options_.branches || enough(solution_.cost_lower_bound_seconds) || stop_()) return;
 
     BranchOptions branch;
     branch.most_cuts = std::max(branch_cuts, static_cast<int>(branch_effort / size_of_problem()));
@@ -211,6 +236,7 @@ class Solver {
   std::chrono::steady_clock::time_point end_;
   std::function<bool()> stop_;
   Solution solution_;
+  std::vector<Candidate> aside_;  // by cost
 };
 
 }  // namespace

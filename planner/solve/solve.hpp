@@ -23,11 +23,15 @@ struct SolveOptions {
   double time_limit_seconds = 10;        ///< the best so far is returned with its gap
   double target_gap = 0.01;              ///< of the overhead: stop refining below it
   std::function<bool()> cancelled = {};  ///< polled; SIGINT
+  bool branches = true;                  ///< where the dual leaves a gap: takes most of the time
+  std::size_t most_others = 0;           ///< how many of the next best to keep
 };
 
 struct Solution {
   Placement placement;
   Evaluation evaluation;
+  /// Others that were found, the cheapest first and none the same: where this one does not pack.
+  std::vector<Placement> others;
   double cost_lower_bound_seconds = 0;  ///< no placement within the budget costs less
   double all_gpu_cost_seconds = 0;      ///< the cut's cost with an unlimited budget
   bool proved_optimal = false;

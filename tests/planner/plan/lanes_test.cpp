@@ -40,6 +40,14 @@ TEST_CASE("a copy hides behind the nodes that it may run beside") {
     CHECK(timeline.stall_seconds == 0.5);
     CHECK(timeline.overlap == doctest::Approx(0.8));
   }
+  SUBCASE("over one node, in fractions of a second") {
+    const std::vector<double> short_nodes = {0.125, 0.25, 0.375}, short_copies = {0.3125};
+    const std::vector<Transfer> transfers = {up(1, 2)};
+    const LaneTimeline timeline = simulate_lanes(short_nodes, transfers, short_copies);
+    CHECK(timeline.transfer_seconds == 0.3125);
+    CHECK(timeline.stall_seconds == 0.0625);
+    CHECK(timeline.overlap == doctest::Approx(0.8));
+  }
   SUBCASE("over none") {
     const std::vector<Transfer> transfers = {up(1, 1)};
     CHECK(simulate_lanes(nodes, transfers, copies).stalls == std::vector<double>{0, 2.5, 0});

@@ -296,8 +296,11 @@ class Proposals {
       // Swapping is a last resort: look at a few, and further only for one that needs none.
       if (!fits && swapping++ >= most_swapping_trials) continue;
       auto plan = micro_batch(*part, parts);
-      if (plan && (!best || pcie(*plan) < pcie(*best))) best = std::move(*plan);
-      if (fits && plan) break;
+      const bool packs = plan.has_value();
+      if (packs && (!best || plan->totals.step_seconds < best->totals.step_seconds)) {
+        best = *std::move(plan);
+      }
+      if (fits && packs) break;  // more parts only launch more kernels
     }
     if (best) plans_.push_back(std::move(*best));
   }

@@ -5,8 +5,9 @@
 //                   simulated step of those that run the whole batch at once
 //   min-pcie        everything computed on the GPU; fewest bytes over PCIe
 //   micro-batch-K   the batch in K parts with gradients added up, if all-gpu does not fit: the
-//                   fewest parts that need no swapping, else those that swap least. Of a step that
-//                   trains, has one micro-batch and was not recorded at one batch only
+//                   fastest simulated step among the fewest parts that need no swapping and a few
+//                   that swap. Of a step that trains, has one micro-batch and was not recorded at
+//                   one batch only
 #pragma once
 
 #include <functional>

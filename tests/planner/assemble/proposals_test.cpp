@@ -146,9 +146,10 @@ TEST_CASE("within a budget every proposal passes the validator") {
     CHECK(named(*plans, "cheapest")->totals.step_seconds <= fewest->totals.step_seconds);
     CHECK(fewest->totals.h2d + fewest->totals.d2h > whole->front().totals.h2d);
     CHECK(parts.name == fmt::format("micro-batch-{}", parts.step.graph->settings.micro_batches));
-    CHECK(parts.step.graph->settings.micro_batches == (percent > 60 ? 2 : 4));
+    // At 60 percent two parts swap a little, and are faster than the four that need not.
+    CHECK(parts.step.graph->settings.micro_batches == 2);
     CHECK(whole_batch(parts) == WholeBatch(16));
-    CHECK(parts.totals.h2d == whole->front().totals.h2d);
+    CHECK((parts.totals.h2d == whole->front().totals.h2d) == (percent > 60));
   }
 }
 

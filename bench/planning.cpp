@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -139,7 +140,7 @@ Result<Row> measured(const Scenario& scenario) {
 double quantile(std::vector<double> values, double q) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+  return values[static_cast<std::size_t>(std::lround(q * static_cast<double>(values.size() - 1)))];
 }
 
 void summarise(const char* what, const std::vector<double>& values) {
@@ -190,6 +191,7 @@ int main(int argc, char** argv) {
   for (const std::string& why : without) fmt::print("no plan: {}\n", why);
   const auto column = [&](double Row::*value) {
     std::vector<double> values;
+    values.reserve(rows.size());
     for (const Row& row : rows) values.push_back(row.*value);
     return values;
   };

@@ -90,6 +90,7 @@ class Walk {
   std::array<std::vector<Copy>, 2> copies_;      // by side, storage
   std::array<std::vector<Flight>, 2> flights_;   // by direction, storage
   std::vector<std::int64_t> newest_;             // by storage
+  std::vector<bool> outlives_step_;              // by storage: what one step leaves to the next
   std::int64_t reads_ = 0, writes_ = 0, temporaries_ = 0, kept_ = 0;
   Violations inputs_, outputs_, temporary_, placed_, current_, steady_;
 };
@@ -139,15 +140,34 @@ std::vector<Check> Walk::run() {
                               kept_))};
 }
 
+/// What one step leaves to the next: persistent, and not overwritten before it is read.
+std::vector<bool> outliving(const StepGraph& graph) {
+  std::vector<bool> read_first(graph.storages.size(), false), written = read_first;
+  for (const KernelNode& node : graph.nodes) {
+    for (const TensorView& view : node.reads) {
+      if (!written[view.storage.index()]) read_first[view.storage.index()] = true;
+    }
+    for (const TensorView& view : node.writes) written[view.storage.index()] = true;
+  }
+  for (std::size_t i = 0; i < read_first.size(); ++i) {
+    const Storage& storage = graph.storages[i];
+    read_first[i] = storage.persistence == Persistence::persistent &&
+                    (read_first[i] || (written[i] && storage.carries_over));
+  }
+  return read_first;
+}
+
 void Walk::start() {
+  outlives_step_ = outliving(graph_);
+
   change_residences(gpu, 0);
   change_residences(cpu, 0);
   claim_what_is_there(gpu);
   claim_what_is_there(cpu);
 }
 
-// A persistent storage with a residence from 0 is there, unless a copy to it begins at 0; an input
-// is on the host.
+// What outlives the step and has a residence from 0 is there, unless a copy to it begins at 0; an
+// input is on the host.
 void Walk::claim_what_is_there(std::size_t side) {
   for (std::size_t i = 0; i < graph_.storages.size(); ++i) {
     Copy& held = copies_[side][i];
@@ -157,6 +177,7 @@ void Walk::claim_what_is_there(std::size_t side) {
       if (side == cpu) held.version = 0;
       continue;
     }
+    if (!outlives_step_[i]) continue;
     const auto& arriving = transfers_[side == gpu ? up : down].begins[0];
     const bool filled = std::any_of(arriving.begin(), arriving.end(), [&](const Transfer* t) {
       return t->storage == StorageId::of(i);
@@ -301,19 +322,9 @@ void Walk::write(std::int32_t t, std::size_t side, StorageId storage) {
 }
 
 void Walk::finish() {
-  // What is overwritten before it is read need not be there: the step makes it anew.
-  std::vector<bool> read_first(graph_.storages.size(), false), written = read_first;
-  for (const KernelNode& node : graph_.nodes) {
-    for (const TensorView& view : node.reads) {
-      if (!written[view.storage.index()]) read_first[view.storage.index()] = true;
-    }
-    for (const TensorView& view : node.writes) written[view.storage.index()] = true;
-  }
   for (std::size_t i = 0; i < graph_.storages.size(); ++i) {
     const StorageId storage = StorageId::of(i);
-    const bool is_kept = graph_.storages[i].persistence == Persistence::persistent &&
-                         (read_first[i] || (written[i] && graph_.storages[i].carries_over));
-    if (is_kept && !copy(gpu, storage).at_start && !copy(cpu, storage).at_start) {
+    if (outlives_step_[i] && !copy(gpu, storage).at_start && !copy(cpu, storage).at_start) {
       steady_.note([&] {
         return fmt::format("{} is on neither side when the step starts",
                            storage_label(plan_, storage));

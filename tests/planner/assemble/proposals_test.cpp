@@ -189,3 +189,23 @@ TEST_CASE("a step that does not say how it repeats is planned whole, whatever it
   REQUIRE_FALSE(plans.has_value());
   CHECK(render(plans.error()).find("alone needs on the GPU") != std::string::npos);
 }
+
+TEST_CASE("what stays for the whole step and is made anew in it need not be there at its start") {
+  PlanRequest request = request_for(64_MiB);
+  StepGraph graph = *request.document.graph;
+  int persistent = 0;
+  for (Storage& storage : graph.storages) {
+    if (storage.storage_class != StorageClass::activation) continue;
+    storage.persistence = Persistence::persistent;
+    ++persistent;
+  }
+  REQUIRE(persistent > 0);
+  request.document.graph = std::make_shared<const StepGraph>(std::move(graph));
+  const auto workspaces = rule_workspace_source(8.6);
+  for (const Bytes budget : {64_MiB, 6_MiB}) {
+    request.budget = budget;
+    const auto plans = make_plans(request, *workspaces);
+    REQUIRE(plans.has_value());
+    for (const Plan& plan : *plans) check_plan(plan, budget);
+  }
+}

@@ -65,6 +65,19 @@ Mistake check_choice(const OptionSpec& option, std::string_view text) {
                             hint.empty() ? offered : hint);
 }
 
+std::optional<double> share_of(std::string_view text) {
+  if (!text.ends_with('%')) return std::nullopt;
+  const auto percent = parse_number<double>(text.substr(0, text.size() - 1));
+  if (!percent || !(*percent > 0) || *percent > 100) return std::nullopt;
+  return *percent / 100;
+}
+
+Mistake check_share(const OptionSpec& option, std::string_view text) {
+  if (share_of(text)) return std::nullopt;
+  return command_line_error(
+      fmt::format("--{} takes more than 0 % and at most 100 %, not '{}'", option.name, text));
+}
+
 Mistake check_value(const OptionSpec& option, std::string_view text) {
   switch (option.type) {
     case OptionType::flag:
@@ -76,6 +89,7 @@ Mistake check_value(const OptionSpec& option, std::string_view text) {
     case OptionType::choice:
       return check_choice(option, text);
     case OptionType::size: {
+      if (option.or_share && text.ends_with('%')) return check_share(option, text);
       const auto bytes = parse_bytes(text);
       if (bytes) return std::nullopt;
       const Diagnostic& what = bytes.error().front();
@@ -173,6 +187,11 @@ std::optional<Bytes> Arguments::size(std::string_view option) const {
   if (!value) return std::nullopt;
   const auto bytes = parse_bytes(*value);
   return bytes ? std::optional(*bytes) : std::nullopt;
+}
+
+std::optional<double> Arguments::share(std::string_view option) const {
+  const auto value = text(option);
+  return value ? share_of(*value) : std::nullopt;
 }
 
 std::map<std::string, std::string> Arguments::assignments(std::string_view option) const {

@@ -29,6 +29,8 @@ class Arguments {
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view option) const;
   [[nodiscard]] std::optional<double> number(std::string_view option) const;
   [[nodiscard]] std::optional<Bytes> size(std::string_view option) const;
+  /// 0.8 for "80%"; nullopt: not given, or as a size.
+  [[nodiscard]] std::optional<double> share(std::string_view option) const;
   [[nodiscard]] std::optional<std::string> text(std::string_view option) const;  ///< or a choice
   [[nodiscard]] std::map<std::string, std::string> assignments(std::string_view option) const;
 

@@ -40,6 +40,7 @@ struct OptionSpec {
   std::vector<std::string_view> later = {};  ///< words that are known and not served yet
   double minimum = 0;
   double maximum = 0;                          ///< integer and number
+  bool or_share = false;                       ///< of a size: also "80%"
   char short_name = 0;                         ///< 'o' for -o
   std::vector<std::string_view> aliases = {};  ///< other names: "batch-size"
   /// Other words for values, each with what it stands for: {"tf", "tensorflow"}.

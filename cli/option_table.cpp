@@ -309,9 +309,11 @@ const std::vector<OptionSpec>& all_options() {
        .type = size,
        .group = planning,
        .value = "SIZE",
-       .help = "GPU memory for the plan's arena",
+       .help =
+           "GPU memory for the plan's arena; 80% is of what everything on the GPU takes at least",
        .default_note = "what the card leaves",
-       .unit = "bytes"},
+       .unit = "bytes",
+       .or_share = true},
       {.name = "choose",
        .type = text,
        .group = planning,

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "cli/arguments.hpp"
@@ -55,6 +56,20 @@ Result<void> check_settings_of_pytorch(const StepRequest& asked, Runtime runtime
   return {};
 }
 
+/// The card of a budget that stands alone.
+Card card_of(Bytes budget, double compute_capability) {
+  Card card = generic_card(budget, compute_capability);
+  card.total_source = "--budget";
+  return card;
+}
+
+Result<void> check_budget(const PlanningRequest& asked, const PlanRequest& request) {
+  if (!asked.card || request.budget <= request.available) return {};
+  return failure(command_line_error(fmt::format(
+      "--budget {} is more than the {} that {} leaves for an arena", format_bytes(request.budget),
+      format_bytes(request.available), request.card.name)));
+}
+
 // The arena's share of the card, and of that the budget.
 Result<void> set_budget(const PlanningRequest& asked, const RequestedStep& step,
                         PlanRequest& request) {
@@ -68,14 +83,21 @@ Result<void> set_budget(const PlanningRequest& asked, const RequestedStep& step,
                       "context, what is in use and memory that must stay free",
                       request.card.name, format_bytes(request.card.cuda_total)));
     }
-    if (asked.budget && *asked.budget > request.available) {
-      return failure(command_line_error(fmt::format(
-          "--budget {} is more than the {} that {} leaves for an arena",
-          format_bytes(*asked.budget), format_bytes(request.available), request.card.name)));
-    }
   }
+  if (asked.budget_share) return {};  // known once the step is sized
   request.budget = asked.budget.value_or(request.available);
-  return {};
+  return check_budget(asked, request);
+}
+
+// "--budget 80%", of what the step takes with everything on the GPU.
+Result<void> set_share_of_budget(const PlanningRequest& asked, WorkspaceSource& workspaces,
+                                 PlanRequest& request) {
+  const auto whole = least_whole_arena(request, workspaces);
+  if (!whole) return tl::unexpected(whole.error());
+  request.budget = Bytes(static_cast<std::int64_t>(
+      std::floor(*asked.budget_share * static_cast<double>(whole->count()))));
+  if (!asked.card) request.card = card_of(request.budget, request.card.compute_capability);
+  return check_budget(asked, request);
 }
 
 Result<Host> requested_host(const std::string& file) {
@@ -87,11 +109,11 @@ Result<Host> requested_host(const std::string& file) {
 
 Result<RequestedCard> planned_card(const PlanningRequest& asked) {
   if (asked.card) return requested_card(*asked.card);
-  Card card = asked.compute_capability ? generic_card(*asked.budget, *asked.compute_capability)
-                                       : generic_card(*asked.budget);
-  card.total_source = "--budget";
+  // A share of the step is not known yet; what else a generic card has depends on no total.
+  const Bytes total = asked.budget.value_or(24_GiB);
   return RequestedCard{
-      .card = std::move(card),
+      .card =
+          card_of(total, asked.compute_capability.value_or(generic_card(total).compute_capability)),
       .is_assumed = !asked.compute_capability,
       .notes = {{.severity = Severity::note,
                  .message = "no card was named: times are those of a generic card with an RTX "
@@ -241,7 +263,7 @@ void require_valid(const Plan& plan, const PlanValidation& validation) {
 
 Result<Answer> run_planning(const PlanningRequest& request) {
   Progress progress("preparing the plan");
-  const auto prepared = prepare(request);
+  auto prepared = prepare(request);
   if (!prepared) return tl::unexpected(prepared.error());
   if (auto step = check_step(prepared->request); !step) return tl::unexpected(step.error());
 
@@ -254,6 +276,11 @@ Result<Answer> run_planning(const PlanningRequest& request) {
   }
 
   CudnnWorkspaceSource workspaces(prepared->request.card, answer_folder(request.step.keep_answers));
+  if (request.budget_share) {
+    if (auto set = set_share_of_budget(request, workspaces, prepared->request); !set) {
+      return tl::unexpected(set.error());
+    }
+  }
   std::optional<StoppableSearch> search(std::in_place);
   const auto has_plan = [&] {
     search->has_result();

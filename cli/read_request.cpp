@@ -230,13 +230,14 @@ Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
   PlanningRequest request{.step = *std::move(step),
                           .batch = of_whole_step(given_batch(arguments)),
                           .budget = arguments.size("budget"),
+                          .budget_share = arguments.share("budget"),
                           .host = text_or_empty(arguments, "host"),
                           .choice = text_or_empty(arguments, "choose"),
                           .time_limit_seconds = *arguments.number("time-limit"),
                           .run_on_host = arguments.flag("validate"),
                           .output = text_or_empty(arguments, "output")};
   if (!arguments.given("gpu") && !arguments.given("gpu-memory")) {
-    if (request.budget) {
+    if (request.budget || request.budget_share) {
       if (Diagnostics mistakes = options_of_a_card(arguments); !mistakes.empty()) {
         return tl::unexpected(std::move(mistakes));
       }

@@ -111,7 +111,8 @@ struct PlanningRequest {
   std::optional<double> compute_capability;  ///< of the generic card that there is without one
   std::optional<WholeBatch> batch;           ///< absent: a step file's own, or 1
   std::optional<Bytes> budget;
-  std::string host;    ///< a file; empty: this machine
+  std::optional<double> budget_share;  ///< of the least arena with everything on the GPU
+  std::string host;                    ///< a file; empty: this machine
   std::string choice;  ///< a proposal's name; empty: the fastest that changes nothing
   double time_limit_seconds = 10;
   bool run_on_host = false;

@@ -334,6 +334,19 @@ class Proposals {
 
 }  // namespace
 
+Result<Bytes> least_whole_arena(const PlanRequest& request, WorkspaceSource& workspaces) {
+  const int parts = request.document.graph->settings.micro_batches;
+  const auto micro_batch = micro_batch_of(request.batch, parts);
+  if (!micro_batch) return failure("micro-batches cannot share the batch equally");
+  const auto step = size_step(request.document.graph, *micro_batch, workspaces);
+  if (!step) return tl::unexpected(step.error());
+  const ResidencyProblem problem = make_problem(*step, make_rates(request.card, request.host),
+                                                {.compute_on_gpu = true, .all_on_gpu = true});
+  const Plan plan =
+      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
+  return plan.totals.arena_lower_bound;
+}
+
 Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource& workspaces,
                                      const ProposalOptions& options) {
   return Proposals(request, workspaces, options).run();

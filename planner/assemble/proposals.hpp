@@ -48,6 +48,11 @@ struct ProposalOptions {
   std::function<void()> has_plan = {};
 };
 
+/// The live sum that the arena has at its peak where everything stays on the GPU: what a budget in
+/// percent is a share of. Errors: the step cannot be sized.
+[[nodiscard]] Result<Bytes> least_whole_arena(const PlanRequest& request,
+                                              WorkspaceSource& workspaces);
+
 /// In the order above; at least one. Every plan's arena is within the budget, and its bounds are
 /// those of the budget, whatever live sum the plan was solved for.
 /// Errors: the micro-batches cannot share the batch; the step cannot be sized; no proposal fits:

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/lowered_step.hpp"
 #include "tests/cli/program.hpp"
 
 namespace stowage {
@@ -14,6 +15,8 @@ using testing::file_text;
 using testing::Outcome;
 using testing::stowage_program;
 using testing::TemporaryFolder;
+using testing::Words;
+using testing::operator+;
 
 namespace {
 
@@ -315,6 +318,30 @@ TEST_CASE("probe answers with or without a GPU") {
   CHECK(answer["gpus"].is_array());
   CHECK(answer["why_no_gpu"].is_string() == answer["gpus"].empty());
   CHECK(answer["host"]["memory_bytes"] > 0);
+}
+
+TEST_CASE("a budget in percent is of what everything on the GPU takes at least") {
+  const auto budget = [](const Words& how) {
+    const Outcome outcome =
+        stowage_program(Words{"plan", "mlp", "--batch", "64", "--format", "json"} + how);
+    CHECK(outcome.exit_code == 0);
+    return parsed_plan(outcome)["plans"][0];
+  };
+  const json whole = budget({"--budget", "100%"});
+  CHECK(whole["name"] == "all-gpu");
+  CHECK(whole["budget_bytes"] == whole["arena_lower_bound_bytes"]);
+  const json part = budget({"--gpu", "gtx960", "--budget", "80%"});
+  CHECK(part["budget_bytes"].get<std::int64_t>() ==
+        whole["budget_bytes"].get<std::int64_t>() * 8 / 10);
+  for (const char* wrong : {"0%", "101%", "%", "x%", "-5%", "nan%"}) {
+    CAPTURE(wrong);
+    const Outcome refused = stowage_program({"plan", "mlp", "--budget", wrong});
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.err == fmt::format("<command line>: error: --budget takes more than 0 % and at "
+                                     "most 100 %, not '{}'\n",
+                                     wrong));
+  }
+  CHECK(stowage_program({"check", "mlp", "--gpu-memory", "80%"}).exit_code == 2);
 }
 
 }  // namespace stowage

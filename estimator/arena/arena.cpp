@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "estimator/arena/arena_search.hpp"
+#include "estimator/arena/sweep_packing.hpp"
 #include "estimator/base/live_sum.hpp"
 
 namespace stowage {
@@ -75,6 +76,9 @@ ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOpt
     }
     request_of.push_back(i);
     blocks.size.push_back(size.count());
+    std::int64_t duration = 0;
+    for (const StepRange& range : requests[i].live) duration += std::max(range.length(), 0);
+    blocks.duration.push_back(duration);
     blocks.live.push_back(std::move(live));
   }
   blocks.lower_bound = peak(live_bytes(blocks)).bytes.count();

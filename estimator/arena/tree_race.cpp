@@ -1,0 +1,102 @@
+#include "estimator/arena/tree_race.hpp"
+
+#include <algorithm>
+
+namespace stowage {
+namespace {
+
+/// Enough work for one way down the tree without many steps back.
+std::int64_t way_down(const ArenaBlocks& blocks) {
+  const auto n = static_cast<std::int64_t>(blocks.count());
+  return 5 * n * n;
+}
+
+/// The same for each ranking.
+std::int64_t all_ways_down(const ArenaBlocks& blocks) {
+  return way_down(blocks) * static_cast<std::int64_t>(race_rankings.size());
+}
+
+/// One capacity after another, each with a share of the work.
+class Capacities {
+ public:
+  Capacities(const ArenaBlocks& blocks, const BitTable& overlaps, std::int64_t work)
+      : blocks_(blocks), overlaps_(overlaps), sections_(make_sections(blocks)), work_(work) {}
+
+  TreeOutcome attempt(std::int64_t capacity, std::int64_t share, BlockOffsets& best) {
+    std::int64_t left = std::min(std::max(share, all_ways_down(blocks_)), work_);
+    work_ -= left;
+    RaceResult result = race_trees(blocks_, sections_, overlaps_, capacity, left);
+    work_ += std::max<std::int64_t>(left, 0);
+    if (result.outcome == TreeOutcome::found) best = std::move(result.packing);
+    return result.outcome;
+  }
+
+  void dive(std::int64_t capacity, BlockOffsets& best) {
+    std::int64_t left = std::min(way_down(blocks_), work_);
+    PackingTree tree(blocks_, sections_, overlaps_, capacity, race_rankings.front());
+    if (tree.search(left) == TreeOutcome::found) best = tree.packing();
+  }
+
+  [[nodiscard]] bool spent() const { return work_ <= 0; }
+
+ private:
+  const ArenaBlocks& blocks_;
+  const BitTable& overlaps_;
+  BlockSections sections_;
+  std::int64_t work_;
+};
+
+}  // namespace
+
+RaceResult race_trees(const ArenaBlocks& blocks, const BlockSections& sections,
+                      const BitTable& overlaps, std::int64_t capacity, std::int64_t& work) {
+  std::vector<PackingTree> trees;
+  trees.reserve(race_rankings.size());
+  for (const Ranking& ranking : race_rankings) {
+    trees.emplace_back(blocks, sections, overlaps, capacity, ranking);
+  }
+  // Many problems need few steps back: each search goes all the way down before the next one
+  // begins.
+  const std::int64_t slice = way_down(blocks);
+  while (work > 0) {
+    for (PackingTree& tree : trees) {
+      std::int64_t turn = std::min(slice, work);
+      work -= turn;
+      const TreeOutcome outcome = tree.search(turn);
+      work += turn;
+      if (outcome == TreeOutcome::found) return {outcome, tree.packing()};
+      if (outcome == TreeOutcome::infeasible) return {outcome, {}};
+      if (work <= 0) break;
+    }
+  }
+  return {};
+}
+
+TreePacking search_trees(const ArenaBlocks& blocks, const BitTable& overlaps, std::int64_t enough,
+                         std::int64_t work, BlockOffsets best) {
+  Capacities capacities(blocks, overlaps, work);
+  TreePacking result{std::move(best), blocks.lower_bound};
+  if (result.best.peak <= enough) {
+    capacities.dive(blocks.lower_bound, result.best);
+    return result;
+  }
+  bool all_known = true;  // of the capacities tried: whether a packing is within them
+  const auto attempt = [&](std::int64_t capacity, std::int64_t share) {
+    const TreeOutcome outcome = capacities.attempt(capacity, share, result.best);
+    if (outcome == TreeOutcome::infeasible) result.lowest = capacity + 1;
+    if (outcome == TreeOutcome::out_of_work) all_known = false;
+    return outcome;
+  };
+  for (std::int64_t capacity = enough, step = enough / 512 + 1;
+       capacity < result.best.peak && !capacities.spent(); capacity += step, step += step) {
+    // The least capacity is the one that is wanted most.
+    const std::int64_t share = work * (capacity == enough ? 3 : 1) / 10;
+    if (attempt(capacity, share) == TreeOutcome::found) break;
+  }
+  while (all_known && result.lowest < result.best.peak && !capacities.spent()) {
+    attempt(result.lowest + (result.best.peak - 1 - result.lowest) / 2, work / 10);
+  }
+  return result;
+}
+
+}  // namespace stowage

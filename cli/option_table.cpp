@@ -332,7 +332,7 @@ const std::vector<OptionSpec>& all_options() {
        .group = planning,
        .value = "SECONDS",
        .help = "limit of the search; it ends with the best plan so far and its gap",
-       .default_value = "10",
+       .default_value = "5",
        .unit = "seconds",
        .minimum = 0.01,
        .maximum = 86400},

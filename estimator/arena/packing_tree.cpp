@@ -215,7 +215,7 @@ void PackingTree::split_apart(Index begin, Index end) {
   const auto first = [&](Index block) { return sections_.of_block[at(block)].front().begin; };
   std::sort(open_.begin() + begin, open_.begin() + end,
             [&](Index a, Index b) { return std::pair(first(a), a) < std::pair(first(b), b); });
-  work_ -= 4 * (end - begin);
+  work_ -= std::int64_t{4} * (end - begin);
   const std::size_t none = parts_.size();
   for (Index i = begin; i < end; ++i) {
     const Index block = open_[at(i)];

@@ -171,6 +171,7 @@ TEST_CASE("parts of a problem that never meet are solved by themselves") {
 TEST_CASE("a tree as deep as there are blocks is searched without recursion") {
   std::vector<ArenaRequest> requests;  // each lives within the one before it: nothing comes apart
   const std::int32_t count = 2000;
+  requests.reserve(count);
   for (std::int32_t i = 0; i < count; ++i) requests.push_back({{{i, 2 * count - i}}, 1_B});
   const ArenaProblem problem = make_problem(requests, 2 * count);
   const SearchEnd end = search_tree(problem.blocks, count, race_rankings.front());

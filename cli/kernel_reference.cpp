@@ -16,7 +16,7 @@ Made from the table in `estimator/step/kernel_list.hpp` by `stowage help kernels
 
 The kernels that a step's nodes call ([step-file.md](step-file.md)). The reader holds every node of a
 step of the `stowage` kernels against this table, and so does the host before it runs one. A step of
-PyTorch's kernels is held against none of it, since nothing here runs them. A kernel of another name is
+PyTorch's kernels is not: no backend here runs them. A kernel of another name is
 foreign: it is weighed and planned, and runs nowhere.
 
 Tensors of the `stowage` kernels are contiguous, row-major, with no offset.

@@ -14,8 +14,8 @@ void LiveSum::add(StepRange range, Bytes bytes) {
   change_[static_cast<std::size_t>(range.end)] -= bytes;
 }
 
-// No partial sum leaves the range between minus the live bytes before a step and the live bytes at
-// it, so only a true overflow throws.
+// An entry lies between what is live before its step, negated, and what is live at it: it leaves 64
+// bits only where a live sum does.
 std::vector<Bytes> LiveSum::by_step() && {
   change_.pop_back();
   Bytes sum;

@@ -4,14 +4,14 @@
 //   kept          forward ................. | backward of b, a
 //   checkpointed  forward ................. | a, b again | backward of b, a
 //
-// Forward runs as ever. What the operators of a region save for backward is no longer kept; what
-// enters the region is, until the first of its operators that save has run its backward. Before the
-// first backward that needs something of it, the region's forward kernels run again on storages of
-// their own, named "conv1.recomputed", with the random numbers that they had (the attribute `seed`
-// is the operator's) and under an autocast cache of its own. They run up to what was saved last:
-// PyTorch stops there in the middle of an operator, so that a linear layer that ends a region, and
-// saves its input alone, is not multiplied again. Running statistics are updated once (PyTorch:
-// twice).
+// Forward is unchanged. What the operators of a region save for backward is no longer kept; the
+// region's inputs are kept, until the first of its operators that saves something has run its
+// backward. Before the first backward that needs something of it, the region's forward kernels run
+// again on storages of their own, named "conv1.recomputed", with the random numbers that they had
+// (the attribute `seed` is the operator's) and under an autocast cache of its own. They run up to
+// what was saved last: PyTorch stops there in the middle of an operator, so that a linear layer
+// that ends a region, and saves its input alone, is not multiplied again. Running statistics are
+// updated once (PyTorch: twice).
 #pragma once
 
 #include <vector>

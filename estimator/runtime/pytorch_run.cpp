@@ -47,10 +47,10 @@ RuntimeRun run_pytorch(const StepOnCard& on_card) {
   const AllocatorSettings& allocator = on_card.settings.allocator;
   RuntimeRun result;
   ProcessReplay run =
-      replay_within(on_card, has_room(on_card) ? on_card.limit : all_it_wants, allocator);
+      replay_within(on_card, has_room(on_card) ? on_card.limit : unlimited_memory, allocator);
   if (run.failure) {
     result.failure = failure_of(on_card, *run.failure);
-    run = replay_within(on_card, all_it_wants, allocator);
+    run = replay_within(on_card, unlimited_memory, allocator);
   }
   result.replicas.push_back(std::move(run));
   return result;

@@ -27,7 +27,7 @@ namespace stowage {
 /// Unlimited room, to find out what a step would take: more than 64 devices hold of steps of
 /// largest_memory, and little enough that an allocator may reserve 9/8 of it for each of its two
 /// pools (expandable_segment.cpp) within 64 bits.
-inline constexpr Bytes all_it_wants{std::int64_t{3} << 60};
+inline constexpr Bytes unlimited_memory{std::int64_t{3} << 60};
 
 /// A step that was lowered for the settings' runtime, and the card that it is to run on. The three
 /// outlive it.

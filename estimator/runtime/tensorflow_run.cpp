@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t mebibyte = 1 << 20;
 
-/// Beside pools of all_it_wants together: the context, the libraries, and what is in use.
+/// Beside pools of unlimited_memory together: the context, the libraries, and what is in use.
 constexpr Bytes outside_pools{std::int64_t{1} << 60};
 
 Bytes whole_mebibytes(Bytes bytes) { return Bytes(bytes.count() / mebibyte * mebibyte); }
@@ -89,13 +89,13 @@ class Process {
 
   [[nodiscard]] TensorFlowReplay in_pools_of(Bytes limit) const {
     TensorFlowCard card = card_;
-    card.total = all_it_wants + outside_pools;
+    card.total = unlimited_memory + outside_pools;
     return replay_tensorflow(step_, touches_, buffers_, libraries_, card, pools_of(limit));
   }
 
   /// In whole mebibytes, to within half a percent; its search takes it that more never hurts.
   [[nodiscard]] Bytes least_pool() const {
-    const std::int64_t most = all_it_wants.count() / mebibyte / devices();
+    const std::int64_t most = unlimited_memory.count() / mebibyte / devices();
     std::int64_t fails = 0;
     std::int64_t completes = 64;
     while (!in_pools_of(Bytes(completes * mebibyte)).completed()) {

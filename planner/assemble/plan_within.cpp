@@ -13,8 +13,11 @@ namespace {
 
 constexpr std::size_t most_others = 2;  // of the solver's placements, where its best does not pack
 constexpr int packing_effort = 20;      // of the best placement
-constexpr int later_effort = 4;         // of those found within lower limits
-constexpr int local_rounds = 7;         // then all steps are allowed less
+// Nothing ends a packing once it has begun: in a large plan it is kept short, so that Ctrl-C is
+// too.
+constexpr std::size_t most_nodes_packed_long = 2'000;
+constexpr int later_effort = 4;  // of those found within lower limits
+constexpr int local_rounds = 7;  // then all steps are allowed less
 constexpr int most_rounds = 12;
 constexpr int halvings = 3;             // back towards the limits that overflowed
 constexpr double close_enough = 0.005;  // of the overhead: no more is looked for
@@ -82,7 +85,8 @@ class Fitting {
     if (!solution) return tl::unexpected(solution.error());
     best_.solution = *solution;
     const Placement cheapest = solution->placement;
-    if (!pack(*solution, packing_effort)) lower_until_it_packs();
+    const bool is_large = step_.graph->nodes.size() > most_nodes_packed_long;
+    if (!pack(*solution, is_large ? later_effort : packing_effort)) lower_until_it_packs();
     if (!has_plan_) {
       return failure(fmt::format(
           "the smallest arena found is {}, the budget {}: offsets in {}-byte granules need more "
@@ -102,7 +106,7 @@ class Fitting {
   bool pack(const Solution& solution, int effort) {
     if (try_to_pack(solution.placement, effort)) return true;
     for (const Placement& other : solution.others) {
-      if (out_of_time() || try_to_pack(other, 1)) break;
+      if (is_cancelled() || out_of_time() || try_to_pack(other, 1)) break;
     }
     return false;
   }
@@ -111,8 +115,9 @@ class Fitting {
     const double cost = evaluate(objective_, placement).cost_seconds;
     if (has_plan_ && cost >= cost_) return true;  // not wanted
     if (std::ranges::find(overflowing_, placement) != overflowing_.end()) return false;
-    Plan plan = assemble_plan(step_, timing_, placement,
-                              {.budget = options_.budget, .last_effort = effort});
+    AssemblyOptions assembly{.budget = options_.budget, .last_effort = effort};
+    if (is_cancelled()) assembly.arena_effort = assembly.last_effort = 0;  // any plan will do
+    Plan plan = assemble_plan(step_, timing_, placement, assembly);
     const Bytes arena = plan.totals.arena;
     if (arena > options_.budget) {
       if (overflowing_.empty() || arena < smallest_arena_) smallest_arena_ = arena;
@@ -141,8 +146,9 @@ class Fitting {
     for (int round = 1; !packs && !is_close() && !out_of_time() && round <= most_rounds; ++round) {
       too_much = limits;
       const Bytes excess = overflow_.totals.arena - options_.budget;
-      limits = round <= local_rounds ? lowered(limits, overflow_, options_.budget)
-                                     : lowered_everywhere(limits, excess, options_.budget);
+      const bool local = round <= local_rounds && !is_cancelled();
+      limits = local ? lowered(limits, overflow_, options_.budget)
+                     : lowered_everywhere(limits, excess, options_.budget);
       packs = solve_within(limits);
     }
     for (int round = 0; packs && round < halvings && !is_close() && !out_of_time(); ++round) {
@@ -168,9 +174,9 @@ class Fitting {
   }
   /// There is a plan, and a better one may not take longer.
   [[nodiscard]] bool out_of_time() const {
-    return has_plan_ && (seconds() >= options_.time_limit_seconds ||
-                         (options_.cancelled && options_.cancelled()));
+    return has_plan_ && (seconds() >= options_.time_limit_seconds || is_cancelled());
   }
+  [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
 
   const SizedStep& step_;
   const ResidencyProblem& objective_;

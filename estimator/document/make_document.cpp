@@ -40,6 +40,7 @@ std::optional<Affine> result_bytes(const ModelGraph& model) {
 std::shared_ptr<const StepGraph> evaluation_of(const ModelGraph& model, LoweringSettings lowering) {
   lowering.mode = Mode::inference;
   lowering.micro_batches = 1;
+  lowering.recomputed.clear();
   auto graph = lower_step(model, lowering);
   return graph ? std::make_shared<const StepGraph>(*std::move(graph)) : nullptr;
 }

@@ -58,6 +58,23 @@ OptimizerSettings optimizer_of(const JsonValue& value) {
   return settings;
 }
 
+// Ascending, each once: two lists of the same values are the same.
+std::vector<RecomputedValue> recomputed_values_of(const JsonValue& list) {
+  expect(list, Kind::array, "'recomputed'");
+  std::vector<RecomputedValue> values;
+  for (auto at = list.begin(); !(at == list.end()); ++at) {
+    Row row(*at, "a recomputed value");
+    RecomputedValue value{.value = name_of(row.next("name"), "a recomputed value's name")};
+    if (const auto before = row.next_if_any()) value.before = name_of(*before, "a node's name");
+    row.finish();
+    if (!values.empty() && values.back() >= value) {
+      refuse(*at, "recomputed values are in ascending order, each once");
+    }
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
 LoweringSettings settings_of(const JsonValue& value) {
   Members members(value, "'settings'");
   constexpr int most_copies = 1000;  // of inputs: augmented, prefetched
@@ -73,6 +90,12 @@ LoweringSettings settings_of(const JsonValue& value) {
   settings.mode = choice_of(members.required("mode"), "'mode'", modes);
   settings.optimizer = optimizer_of(members.required("optimizer"));
   settings.micro_batches = number("micro_batches", 1, most_micro_batches);
+  if (const auto early = members.find("early_updates")) {
+    settings.early_updates = boolean_of(*early, "'early_updates'");
+    if (settings.early_updates && settings.mode != Mode::train) {
+      refuse(*early, "an inference has no updates");
+    }
+  }
   settings.step.zero_grad = choice_of(members.required("zero_grad"), "'zero_grad'", zero_grads);
   settings.step.augment = number("augment", 0, most_copies);
   settings.step.prefetch = number("prefetch", 0, most_copies);
@@ -88,6 +111,9 @@ LoweringSettings settings_of(const JsonValue& value) {
                            .benchmark = flag("cudnn_benchmark")};
   settings.parallel = {.gpus = number("gpus", 1, most_gpus),
                        .zero = number("zero", 0, last_zero_stage)};
+  if (const auto recomputed = members.find("recomputed")) {
+    settings.recomputed = recomputed_values_of(*recomputed);
+  }
   members.finish();
   return settings;
 }
@@ -96,6 +122,8 @@ LoweringSettings settings_of(const JsonValue& value) {
 LoweringSettings of_evaluation(LoweringSettings settings) {
   settings.mode = Mode::inference;
   settings.micro_batches = 1;
+  settings.early_updates = false;
+  settings.recomputed.clear();
   return settings;
 }
 

@@ -364,9 +364,20 @@ void put_settings(Text& text, const LoweringSettings& settings) {
       quoted(to_string(step.layout)), written(settings.compute_capability));
   put(text,
       "\"tf32\": {},\n\"deterministic\": {},\n\"cudnn_benchmark\": {},\n\"gpus\": {},\n"
-      "\"zero\": {}}}",
+      "\"zero\": {}",
       settings.convolutions.tf32, settings.convolutions.deterministic,
       settings.convolutions.benchmark, settings.parallel.gpus, settings.parallel.zero);
+  if (!settings.recomputed.empty()) {
+    put(text, ",\n\"recomputed\": ");
+    put_list(text, settings.recomputed.size(), [&](std::size_t i) {
+      const RecomputedValue& row = settings.recomputed[i];
+      put(text, "\n[{}", quoted(row.value));
+      if (!row.before.empty()) put(text, ",{}", quoted(row.before));
+      put(text, "]");
+    });
+  }
+  if (settings.early_updates) put(text, ",\n\"early_updates\": true");
+  put(text, "}}");
 }
 
 void put_origins(Text& text, const StepGraph& graph, bool with_places) {

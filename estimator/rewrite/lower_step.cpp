@@ -1,7 +1,9 @@
 #include "estimator/rewrite/lower_step.hpp"
 
 #include "estimator/rewrite/checkpoints.hpp"
+#include "estimator/rewrite/early_updates.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
+#include "estimator/rewrite/recompute.hpp"
 #include "estimator/step/lower.hpp"
 
 namespace stowage {
@@ -25,12 +27,21 @@ std::vector<CheckpointRegion> checkpoint_regions(const ModelGraph& model) {
 Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& settings) {
   LoweringSettings one = settings;
   one.micro_batches = 1;
+  one.early_updates = false;
+  one.recomputed.clear();
   return lower(model, one)
       .and_then([&](StepGraph&& step) {
         return with_checkpoints(std::move(step), checkpoint_regions(model));
       })
       .and_then([&](StepGraph&& step) {
         return with_micro_batches(std::move(step), settings.micro_batches);
+      })
+      .and_then([&](StepGraph&& step) {
+        return with_recomputation(std::move(step), settings.recomputed);
+      })
+      .and_then([&](StepGraph&& step) -> Result<StepGraph> {
+        if (!settings.early_updates) return std::move(step);
+        return with_early_updates(std::move(step));
       });
 }
 

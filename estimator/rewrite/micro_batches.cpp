@@ -454,6 +454,10 @@ Result<StepGraph> with_micro_batches(StepGraph step, std::int64_t count) {
                                step.settings.micro_batches));
   }
   if (count == 1) return step;
+  if (!step.settings.recomputed.empty()) {
+    return failure(fmt::format("the step of '{}' recomputes values; micro-batches come before that",
+                               step.model));
+  }
   if (const std::string problem = problem_of(step); !problem.empty()) {
     return failure(fmt::format("the step of '{}' cannot be repeated: {}", step.model, problem));
   }

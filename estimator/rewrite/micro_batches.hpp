@@ -32,8 +32,9 @@ inline constexpr std::size_t most_rewritten_nodes = 20'000'000;
 
 /// `step` is one micro-batch's. Everything about a node or a storage that is not named above,
 /// its origin for one, is that of the one which it repeats. Linear in the nodes that come out.
-/// Errors: the step has several micro-batches already; `count` is not positive, or makes a step
-/// past most_rewritten_nodes; the step's `micro_batch` does not say what is repeated.
+/// Errors: the step has several micro-batches already, or recomputed values; `count` is not
+/// positive, or makes a step past most_rewritten_nodes; the step's `micro_batch` does not say what
+/// is repeated.
 [[nodiscard]] Result<StepGraph> with_micro_batches(StepGraph step, std::int64_t count);
 
 }  // namespace stowage

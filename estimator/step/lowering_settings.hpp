@@ -4,7 +4,9 @@
 #pragma once
 
 #include <compare>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "estimator/base/kernel_set.hpp"
 #include "estimator/model/step_settings.hpp"
@@ -24,17 +26,28 @@ struct ConvolutionSettings {
   auto operator<=>(const ConvolutionSettings&) const = default;
 };
 
+/// What backward makes again out of the forward pass (rewrite/recompute.hpp).
+struct RecomputedValue {
+  std::string value;        ///< a storage's name, with micro-batches as it is with them
+  std::string before = {};  ///< a backward node's name: what has been made again by then is let go,
+                            ///< and made once more when it is wanted; empty: forward's is let go
+  auto operator<=>(const RecomputedValue&) const = default;
+};
+
 struct LoweringSettings {
   KernelSet kernels = KernelSet::stowage;
   Mode mode = Mode::train;
   OptimizerSettings optimizer;
   int micro_batches = 1;  ///< forward and backward repeated, gradients accumulated, one update
+  /// Each update right after its gradient (rewrite/early_updates.hpp).
+  bool early_updates = false;
   StepSettings step = {};
   /// Of the card, as major.minor: PyTorch chooses its attention kernels by it. The default is a
   /// generic card's.
   double compute_capability = 8.6;
   ConvolutionSettings convolutions = {};
   DataParallel parallel = {};  ///< sizes what one of the GPUs keeps; the kernels are the same
+  std::vector<RecomputedValue> recomputed = {};  ///< ascending, each once
   bool operator==(const LoweringSettings&) const = default;
 };
 

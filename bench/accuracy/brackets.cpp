@@ -15,25 +15,6 @@ namespace {
 constexpr std::array<std::int64_t, 18> steps{512, 384, 256, 192, 128, 96, 64, 48, 32,
                                              24,  16,  12,  8,   6,   4,  3,  2,  1};
 
-/// The sheet is of PyTorch 1.12, which had no fused attention.
-void describe(const std::string& model, const std::filesystem::path& models, Job& job) {
-  static const std::map<std::string, std::map<std::string, std::string>> transformers{
-      {"vit_tiny_patch16_224", {{"hidden", "192"}, {"heads", "3"}}},
-      {"vit_small_patch16_224", {{"hidden", "384"}, {"heads", "6"}}},
-      {"vit_base_patch16_224", {}}};
-  static const std::map<std::string, std::string> names{{"mobilenetv2_100", "mobilenet_v2"},
-                                                        {"mixer_b16_224", "mixer_b16"}};
-  const auto transformer = transformers.find(model);
-  const auto name = names.find(model);
-  if (transformer != transformers.end()) {
-    job.model = (models / "vit-written-out.yaml").string();
-    job.arguments.insert(transformer->second.begin(), transformer->second.end());
-  } else {
-    job.model = name == names.end() ? model : name->second;
-    as_in_timm(models, job);
-  }
-}
-
 }  // namespace
 
 std::vector<Bracket> read_brackets(const std::filesystem::path& folder,
@@ -50,7 +31,7 @@ std::vector<Bracket> read_brackets(const std::filesystem::path& folder,
                    .weight_decay = 1e-4,
                    .precision = Precision::amp_fp16,
                    .cudnn_benchmark = true};
-    describe(bracket.model, models, bracket.job);
+    describe_timm(bracket.model, models, bracket.job);
     brackets.push_back(std::move(bracket));
   }
   return brackets;

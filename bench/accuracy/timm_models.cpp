@@ -25,4 +25,22 @@ void as_in_timm(const std::filesystem::path& models, Job& job) {
   job.model = (models / "vgg-timm.yaml").string();
 }
 
+void describe_timm(const std::string& model, const std::filesystem::path& models, Job& job) {
+  static const std::map<std::string, std::map<std::string, std::string>> transformers{
+      {"vit_tiny_patch16_224", {{"hidden", "192"}, {"heads", "3"}}},
+      {"vit_small_patch16_224", {{"hidden", "384"}, {"heads", "6"}}},
+      {"vit_base_patch16_224", {}}};
+  static const std::map<std::string, std::string> names{{"mobilenetv2_100", "mobilenet_v2"},
+                                                        {"mixer_b16_224", "mixer_b16"}};
+  const auto transformer = transformers.find(model);
+  const auto name = names.find(model);
+  if (transformer != transformers.end()) {
+    job.model = (models / "vit-written-out.yaml").string();
+    job.arguments.insert(transformer->second.begin(), transformer->second.end());
+  } else {
+    job.model = name == names.end() ? model : name->second;
+    as_in_timm(models, job);
+  }
+}
+
 }  // namespace stowage::accuracy

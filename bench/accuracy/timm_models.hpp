@@ -13,4 +13,7 @@ namespace stowage::accuracy {
 /// not there.
 void as_in_timm(const std::filesystem::path& models, Job& job);
 
+/// The model that timm calls `model`, as it ran under PyTorch 1.12, which had no fused attention.
+void describe_timm(const std::string& model, const std::filesystem::path& models, Job& job);
+
 }  // namespace stowage::accuracy

@@ -35,7 +35,11 @@ std::vector<UnaryFunction> activations() {
        .gradient_lies_as_saved = true,
        .forward = Kernel::relu_forward,
        .backward = Kernel::relu_backward},
-      {.name = "relu6", .doc = "min(max(x, 0), 6)", .in_place = InPlace::copy_of_input, .flops = 2},
+      {.name = "relu6",
+       .doc = "min(max(x, 0), 6)",
+       .in_place = InPlace::copy_of_input,
+       .result_tells = true,
+       .flops = 2},
       {.name = "leaky_relu",
        .doc = "x, scaled where it is negative",
        .in_place = InPlace::result,
@@ -131,11 +135,20 @@ Attributes function_attributes(const UnaryFunction& function) {
   return attributes;
 }
 
+// Whether backward is handed the result, where the forward kernel works in place or not.
+bool keeps_result_stowage(const UnaryFunction& function, bool) {
+  return function.saves == Saves::result || function.result_tells;
+}
+
+bool keeps_result_pytorch(const UnaryFunction& function, bool in_place) {
+  return function.saves == Saves::result || (in_place && function.in_place == InPlace::result);
+}
+
 // Whether the result takes the input's storage. What autograd does not ask for the input may lose
 // it; PyTorch gives what does a copy, our executor then works out of place.
 bool overwrites_stowage(const OperatorLowering& lowering, const UnaryFunction& function) {
   if (function.in_place == InPlace::none || !safely_in_place(lowering)) return false;
-  return function.saves == Saves::result || !lowering.needs_gradient();
+  return keeps_result_stowage(function, true) || !lowering.needs_gradient();
 }
 
 bool overwrites_pytorch(const OperatorLowering& lowering, const UnaryFunction& function) {
@@ -143,14 +156,17 @@ bool overwrites_pytorch(const OperatorLowering& lowering, const UnaryFunction& f
 }
 
 using OverwriteRule = bool (*)(const OperatorLowering& lowering, const UnaryFunction& function);
+using ResultRule = bool (*)(const UnaryFunction& function, bool in_place);
 
-template <OverwriteRule overwrites>
+template <OverwriteRule overwrites, ResultRule keeps>
 void forward_unary_function(OperatorLowering& lowering) {
   const UnaryFunction& function = function_of(lowering);
   const TensorView x = lowering.input();
   const bool in_place = overwrites(lowering, function);
+  const bool keeps_result = keeps(function, in_place);
   std::optional<TensorView> copy;
-  if (in_place && function.in_place == InPlace::copy_of_input && lowering.needs_gradient()) {
+  if (in_place && !keeps_result && function.in_place == InPlace::copy_of_input &&
+      lowering.needs_gradient()) {
     copy = ordered_like(
         lowering.new_tensor("input_copy", x.shape, x.type, StorageClass::activation), x);
     lowering.emit(Kernel::copy, "copy", {x}, {*copy});
@@ -160,8 +176,6 @@ void forward_unary_function(OperatorLowering& lowering) {
   lowering.emit(function.forward, "forward", {x}, {y},
                 {.attributes = function_attributes(function),
                  .flops = element_count(x.shape) * Affine(function.flops)});
-  const bool keeps_result =
-      function.saves == Saves::result || (in_place && function.in_place == InPlace::result);
   lowering.save(keeps_result ? "result" : "input", keeps_result ? y : copy.value_or(x));
 }
 
@@ -249,9 +263,9 @@ OperatorRow rows::unary(std::string_view name) {
           .doc = function->doc,
           .attributes = std::move(attributes),
           .infer = name == "clamp" ? infer_clamp : rules[number],
-          .lowering = {.stowage = {forward_unary_function<overwrites_stowage>,
+          .lowering = {.stowage = {forward_unary_function<overwrites_stowage, keeps_result_stowage>,
                                    backward_unary_function<one_kernel>},
-                       .pytorch = {forward_unary_function<overwrites_pytorch>,
+                       .pytorch = {forward_unary_function<overwrites_pytorch, keeps_result_pytorch>,
                                    backward_unary_function<several_kernels>}},
           .autocast = function->autocast};
 }

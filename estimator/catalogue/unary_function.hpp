@@ -2,8 +2,9 @@
 // backward pass, and what its in-place form does. Rows of the catalogue are made from it.
 //
 // The table says what PyTorch 2.15 does (tools/autograd/derivatives.yaml; measured by
-// tests/reference/activation_saved.py). Our executor saves the same side, input or result, and
-// works in place where that is the result.
+// tests/reference/activation_saved.py). Our executor saves the same side, input or result, but the
+// result where the gradient follows from that as well; and works in place where it saves the
+// result.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,8 @@ struct UnaryFunction {
   std::string_view doc;
   Saves saves = Saves::input;
   InPlace in_place = InPlace::none;
+  bool result_tells = false;  ///< PyTorch saves the input, but the gradient needs no more of it
+                              ///< than the result says: relu6's is 0 at 0 and at 6
   std::int64_t flops = 1;  ///< an element
   AutocastClass autocast = AutocastClass::as_is;
   std::vector<AttributeSpec> attributes = {};

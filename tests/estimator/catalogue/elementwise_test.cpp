@@ -1,10 +1,12 @@
 // Refusals of element-by-element, joining and reducing operators, and what their tables promise.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "estimator/catalogue/unary_function.hpp"
 #include "estimator/model/operator_row.hpp"
+#include "tests/support/described_model.hpp"
 
 namespace stowage {
 
@@ -49,6 +51,21 @@ TEST_CASE("every function of the table is an operator") {
       CHECK(function.in_place != UnaryFunction::InPlace::copy_of_input);
     }
   }
+}
+
+TEST_CASE("our executor's relu6 keeps the result and makes no copy, PyTorch's keeps a copy") {
+  const ModelGraph model = testing::described(
+      "model: m\ninputs: {x: {shape: [batch, 8]}, t: {shape: [batch], dtype: int64}}\nlayers:\n"
+      "  - linear: {name: a, from: x, features: 8}\n  - relu6: {name: r, in_place: true}\n"
+      "  - linear: {name: b, features: 4}\nloss: {cross_entropy: {from: [b, t]}}\n");
+  const auto read_by_backward = [&](KernelSet kernels) {
+    const auto step = testing::lowered(model, {.kernels = kernels});
+    const auto node = std::ranges::find(step->nodes, "r.backward", &KernelNode::name);
+    REQUIRE(node != step->nodes.end());
+    return step->storage(node->reads.front().storage).name;
+  };
+  CHECK(read_by_backward(KernelSet::stowage) == "a");  // which relu6 has overwritten
+  CHECK(read_by_backward(KernelSet::pytorch) == "r.input_copy");
 }
 
 TEST_CASE("activations refuse with the reason") {

@@ -53,6 +53,8 @@ struct Card {
   std::string
       cudnn_device_json;  ///< what cuDNN is told about the card; empty: not served (cc < 7.5)
   std::vector<std::string> by_rule;  ///< keys that the card's file lacks (card_rules.hpp)
+  /// Keys of rates that a calibration gave: what the card reached, not what it is specified for.
+  std::vector<std::string> calibrated;
 };
 
 /// What its user should know of the card's figures: the totals that were seen where they differ

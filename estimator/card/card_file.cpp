@@ -145,6 +145,9 @@ Result<Card> read_calibration(const SourceTextPtr& source, const Card& of) {
   if (errors.empty()) check_sense(card, source, errors);
   if (!errors.empty()) return tl::unexpected(errors);
   std::erase_if(card.by_rule, [&](const std::string& key) { return root.find(key) != nullptr; });
+  for (const char* rate : {"memory_bandwidth", "fp32", "tf32", "fp16"}) {
+    if (root.find(rate) != nullptr) card.calibrated.emplace_back(rate);
+  }
   for (ProcessMeasurement& measurement : card.measurements) measurement.calibrated = true;
   card.measurements.insert(card.measurements.end(), of.measurements.begin(), of.measurements.end());
   return card;

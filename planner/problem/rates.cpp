@@ -9,11 +9,8 @@ namespace {
 // PCIe 3.0 x16 in practice, for a card whose link nobody has measured.
 constexpr double usual_link = 12e9;
 
-// A rate of 0 is one that is not known: it limits nothing.
-double time_at(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
-
 double roofline(double flops, double bytes, double flop_rate, double bandwidth) {
-  return std::max(time_at(flops, flop_rate), time_at(bytes, bandwidth));
+  return std::max(seconds_for(flops, flop_rate), seconds_for(bytes, bandwidth));
 }
 
 double first_known(double a, double b, double c) { return a > 0 ? a : b > 0 ? b : c; }
@@ -22,8 +19,9 @@ double first_known(double a, double b, double c) { return a > 0 ? a : b > 0 ? b 
 
 Rates make_rates(const Card& card, const Host& host) {
   Rates rates;
-  rates.gpu_flops = card.fp32_flops;
-  rates.gpu_bandwidth = card.memory_bandwidth;
+  rates.gpu_kernels = kernel_rates(card);
+  rates.gpu_flops = rates.gpu_kernels->rate(MathFormat::fp32);
+  rates.gpu_bandwidth = sustained_bandwidth(card);
   rates.cpu_flops = host.cpu_flops;
   rates.cpu_bandwidth = host.memory_bandwidth;
   if (host.kernel_latency > 0) rates.cpu_launch = host.kernel_latency;
@@ -34,6 +32,10 @@ Rates make_rates(const Card& card, const Host& host) {
 }
 
 double gpu_seconds(const Rates& rates, const SizedStep& step, NodeId node) {
+  if (rates.gpu_kernels) {
+    return rates.gpu_launch +
+           kernel_seconds(*rates.gpu_kernels, rates.gpu_bandwidth, kernel_work(step, node));
+  }
   return rates.gpu_launch + roofline(step.flops[node.index()], step.bytes_moved[node.index()],
                                      rates.gpu_flops, rates.gpu_bandwidth);
 }
@@ -44,11 +46,11 @@ double cpu_seconds(const Rates& rates, const SizedStep& step, NodeId node) {
 }
 
 double h2d_seconds(const Rates& rates, Bytes bytes) {
-  return rates.link_latency + time_at(static_cast<double>(bytes.count()), rates.h2d_bandwidth);
+  return rates.link_latency + seconds_for(static_cast<double>(bytes.count()), rates.h2d_bandwidth);
 }
 
 double d2h_seconds(const Rates& rates, Bytes bytes) {
-  return rates.link_latency + time_at(static_cast<double>(bytes.count()), rates.d2h_bandwidth);
+  return rates.link_latency + seconds_for(static_cast<double>(bytes.count()), rates.d2h_bandwidth);
 }
 
 }  // namespace stowage

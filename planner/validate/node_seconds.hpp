@@ -1,0 +1,21 @@
+// What a node takes on a processor: the validator's own count, from the definitions in
+// docs/plan-file.md ("Seconds"). It shares nothing with the planner's rates but the plan's figures
+// and what the step says of the node (estimator/memory/kernel_work.hpp).
+#pragma once
+
+#include <cstddef>
+
+#include "planner/plan/plan.hpp"
+
+namespace stowage {
+
+// A rate of 0 is one that is not known: it limits nothing.
+[[nodiscard]] constexpr double seconds_at(double amount, double rate) {
+  return rate > 0 ? amount / rate : 0;
+}
+
+[[nodiscard]] double node_seconds(const Plan& plan, std::size_t node, const Processor& processor);
+/// On the processor that the plan gives it.
+[[nodiscard]] double node_seconds(const Plan& plan, std::size_t node);
+
+}  // namespace stowage

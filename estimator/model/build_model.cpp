@@ -26,6 +26,7 @@ class ModelBuilder {
     model_.precision = description_.train.precision;
     model_.optimizer = description_.train.optimizer;
     model_.step = description_.train.step;
+    model_.pins = description_.pins;
     model_.accumulation = description_.train.accumulation;
     model_.loss_in_model = description_.train.loss_in_model;
     model_.default_seq = description_.default_seq;

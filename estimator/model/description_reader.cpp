@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view top_keys[] = {"model",  "source",   "arguments", "symbols",
                                          "inputs", "defaults", "blocks",    "layers",
-                                         "output", "loss",     "train"};
+                                         "output", "loss",     "train",     "pins"};
 constexpr std::string_view block_keys[] = {"arguments", "layers", "output"};
 class DescriptionReader {
  public:
@@ -36,6 +36,9 @@ class DescriptionReader {
     read_layers();
     if (const YamlNode* train = find_section(root_, "train", mistakes_)) {
       model_.train = read_train(*train, model_, mistakes_);
+    }
+    if (const YamlNode* pins = find_section(root_, "pins", mistakes_)) {
+      model_.pins = read_pins(*pins, mistakes_);
     }
     return std::move(model_);
   }

@@ -16,4 +16,7 @@ namespace stowage {
 [[nodiscard]] TrainSettings read_train(const YamlNode& node, const ModelDescription& model,
                                        Mistakes& mistakes);
 
+/// The description's `pins:`, a mapping from patterns to devices.
+[[nodiscard]] std::vector<DevicePin> read_pins(const YamlNode& node, Mistakes& mistakes);
+
 }  // namespace stowage

@@ -109,6 +109,7 @@ struct ModelDescription {
   std::vector<Block> blocks;
   Scope scope;
   TrainSettings train;
+  std::vector<DevicePin> pins;
   std::int64_t default_seq = 0;
 };
 

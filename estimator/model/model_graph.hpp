@@ -18,6 +18,7 @@
 #include "estimator/base/id.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/shape.hpp"
+#include "estimator/model/device_pin.hpp"
 #include "estimator/model/step_settings.hpp"
 #include "estimator/optimizer/optimizer_settings.hpp"
 
@@ -75,6 +76,7 @@ struct ModelGraph {
   StepSettings step;                      ///< of `train:`
   int accumulation = 1;                   ///< of `train:`: micro-batches before an update
   std::int64_t default_seq = 0;           ///< 0: the model has no symbol `seq`
+  std::vector<DevicePin> pins;            ///< of `pins:`
   std::vector<Diagnostic> warnings;       ///< unused layers and the like
 
   [[nodiscard]] const ModelTensor& tensor(TensorId id) const { return tensors[id.index()]; }

@@ -116,7 +116,7 @@
          "mish, hardswish, hardsigmoid, softplus (beta, threshold), log, power (exponent), " \
          "clamp (minimum, maximum), sigmoid, tanh, exp, sqrt; y may be x") \
   KERNEL(unary_backward, floating, "s, dy -> dx", \
-         "as forward; s is y for sigmoid, tanh, exp and sqrt, else x") \
+         "as forward; s is y for relu6, sigmoid, tanh, exp and sqrt, else x") \
   KERNEL(prelu_forward, floating, "x, w -> y", "w: one, or one a channel (axis 1)") \
   KERNEL(prelu_backward, floating, "x, w, dy -> dx, dw", "") \
   KERNEL(glu_forward, floating, "x -> y", \

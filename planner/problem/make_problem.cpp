@@ -3,6 +3,8 @@
 #include <cassert>
 
 #include "planner/problem/residency_problem.hpp"
+#include "planner/problem/step_pins.hpp"
+#include "planner/problem/versions.hpp"
 
 namespace stowage {
 
@@ -15,9 +17,11 @@ bool is_placed(const Storage& storage) {
          storage.storage_class != StorageClass::workspace;
 }
 
-Pin pin_of(const KernelNode& node, const ProblemOptions& options) {
+Pin pin_of(const KernelNode& node, NodeId id, const ProblemOptions& options) {
+  const Pin asked = options.pins == nullptr ? Pin::free : options.pins->of(id);
+  if (asked != Pin::free) return asked;
   if (options.all_on_gpu) return Pin::gpu;
-  if (node.phase == Phase::update) return Pin::free;
+  if (node.phase == Phase::update) return options.updates_on_gpu ? Pin::gpu : Pin::free;
   return options.compute_on_gpu ? Pin::gpu : Pin::free;
 }
 
@@ -40,7 +44,7 @@ Operation operation_of(const SizedStep& step, const Rates& rates, const ProblemO
   operation.engines = engines_of(step, id, gpu_seconds(rates, step, id));
   operation.cpu_seconds = cpu_seconds(rates, step, id);
   for (const StorageId temporary : node.temporaries) operation.temporaries += step.bytes(temporary);
-  operation.pin = pin_of(node, options);
+  operation.pin = pin_of(node, id, options);
   return operation;
 }
 
@@ -69,6 +73,46 @@ Item item_of(const SizedStep& step, const Rates& rates, StorageId id, std::vecto
   return item;
 }
 
+// A storage on the CPU is uploaded for each touch anew; one on the GPU stays through every gap that
+// has a value to keep.
+std::vector<GapPin> gap_pins_of(const Item& item, Pin pin) {
+  if (pin == Pin::free) return {};
+  std::vector<GapPin> pins;
+  for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
+    const std::size_t next = (static_cast<std::size_t>(gap) + 1) % item.touches.size();
+    const bool kept = item.touches[next].reads;
+    pins.push_back(pin == Pin::cpu ? GapPin::dropped : kept ? GapPin::resident : GapPin::free);
+  }
+  return pins;
+}
+
+bool is_kept(StorageClass storage_class, const ProblemOptions& options) {
+  switch (storage_class) {
+    case StorageClass::parameter:
+    case StorageClass::parameter_copy:
+    case StorageClass::buffer:
+      return options.keep_weights;
+    case StorageClass::optimizer_state:
+    case StorageClass::gradient:
+      return options.keep_state;
+    default:
+      return options.keep_activations;
+  }
+}
+
+// Where the user's own pins say nothing.
+void keep_on_gpu(const std::vector<Operation>& operations, Item& item) {
+  item.gap_pins.resize(static_cast<std::size_t>(gap_count(item)), GapPin::free);
+  const auto on_gpu = [&](const Touch& touch) {
+    return operations[static_cast<std::size_t>(touch.step)].pin == Pin::gpu;
+  };
+  for (std::size_t gap = 0; gap < item.gap_pins.size(); ++gap) {
+    const Touch& next = item.touches[(gap + 1) % item.touches.size()];
+    if (item.gap_pins[gap] != GapPin::free || !next.reads) continue;
+    if (on_gpu(item.touches[gap]) && on_gpu(next)) item.gap_pins[gap] = GapPin::resident;
+  }
+}
+
 }  // namespace
 
 ResidencyProblem make_problem(const SizedStep& step, const Rates& rates,
@@ -87,6 +131,13 @@ ResidencyProblem make_problem(const SizedStep& step, const Rates& rates,
     if (touches[i].empty() || !is_placed(graph.storages[i])) continue;
     const StorageId id = StorageId::of(i);
     problem.items.push_back(item_of(step, rates, id, std::move(touches[i])));
+    if (options.pins != nullptr) {
+      Item& item = problem.items.back();
+      item.gap_pins = gap_pins_of(item, options.pins->of(id));
+    }
+    if (is_kept(graph.storages[i].storage_class, options)) {
+      keep_on_gpu(problem.operations, problem.items.back());
+    }
     problem.storage_of.push_back(id);
   }
   assert(ill_formed(problem).empty());

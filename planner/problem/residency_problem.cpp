@@ -32,6 +32,10 @@ std::string ill_formed(const Operation& operation) {
 
 std::string ill_formed(const Item& item, std::int32_t steps) {
   if (item.touches.empty()) return fmt::format("nothing touches '{}'", item.name);
+  if (!item.gap_pins.empty() && std::ssize(item.gap_pins) != gap_count(item)) {
+    return fmt::format("'{}' has pins for {} of its {} gaps", item.name, item.gap_pins.size(),
+                       gap_count(item));
+  }
   std::int32_t last = -1;
   for (const Touch& touch : item.touches) {
     if (touch.step <= last || touch.step >= steps || !(touch.reads || touch.writes)) {
@@ -132,8 +136,30 @@ std::string inconsistency_of(const ResidencyProblem& problem, const Placement& p
       return fmt::format("'{}' is resident after step {} but not at both ends of the gap",
                          item.name, item.touches[gap].step);
     }
+    const GapPin pin = gap_pin(item, static_cast<std::int32_t>(gap));
+    if (pin == (resident[gap] ? GapPin::dropped : GapPin::resident)) {
+      return fmt::format("'{}' is pinned to be {} after step {}", item.name,
+                         resident[gap] ? "dropped" : "resident", item.touches[gap].step);
+    }
   }
   return {};
+}
+
+/// Whether a pinned residency keeps a copy at this touch, wherever its operation runs.
+bool is_kept_at(const Item& item, std::int32_t touch) {
+  const std::int32_t before = gap_before(item, touch);
+  return (before >= 0 && gap_pin(item, before) == GapPin::resident) ||
+         (touch < gap_count(item) && gap_pin(item, touch) == GapPin::resident);
+}
+
+/// What pinned residencies keep strictly inside their gaps.
+void add_kept_gaps(const Item& item, LiveSum& sum, std::int32_t steps) {
+  for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
+    if (gap_pin(item, gap) != GapPin::resident) continue;
+    const GapSteps inside = steps_inside(item, gap, steps);
+    sum.add(inside.within, item.bytes);
+    sum.add(inside.wrapped, item.bytes);
+  }
 }
 
 std::string inconsistency_of(const ResidencyProblem& problem, const Placement& placement) {
@@ -188,6 +214,10 @@ std::vector<Bytes> memory_of(const ResidencyProblem& problem, const Placement& p
 
 }  // namespace
 
+GapPin gap_pin(const Item& item, std::int32_t gap) {
+  return item.gap_pins.empty() ? GapPin::free : item.gap_pins[static_cast<std::size_t>(gap)];
+}
+
 std::string ill_formed(const ResidencyProblem& problem) {
   for (const Operation& operation : problem.operations) {
     std::string found = ill_formed(operation);
@@ -211,16 +241,16 @@ Evaluation evaluate(const ResidencyProblem& problem, const Placement& placement)
     result.compute_seconds += placement.device[t] == Device::gpu ? operation.engines[engine].seconds
                                                                  : operation.cpu_seconds;
   }
-  double transfer_seconds = 0;
   for (std::size_t index = 0; index < problem.items.size(); ++index) {
     const Item& item = problem.items[index];
     ItemWalk walk{problem, placement, index, item};
     walk.walk();
-    transfer_seconds += walk.fetches * item.h2d_seconds + walk.downloads * item.d2h_seconds;
+    result.upload_seconds += walk.fetches * item.h2d_seconds;
+    result.download_seconds += walk.downloads * item.d2h_seconds;
     result.h2d_bytes += item.bytes * walk.fetches;
     result.d2h_bytes += item.bytes * walk.downloads;
   }
-  result.cost_seconds = result.compute_seconds + transfer_seconds;
+  result.cost_seconds = result.compute_seconds + (result.upload_seconds + result.download_seconds);
   result.memory = memory_of(problem, placement);
   const Peak top = peak(result.memory);
   result.peak = top.bytes;
@@ -228,8 +258,23 @@ Evaluation evaluate(const ResidencyProblem& problem, const Placement& placement)
   return result;
 }
 
+ResidencyProblem weighted(ResidencyProblem problem, const LaneWeights& weights) {
+  for (Operation& operation : problem.operations) {
+    operation.cpu_seconds *= weights.compute;
+    for (EngineCost& engine : operation.engines) engine.seconds *= weights.compute;
+  }
+  for (Item& item : problem.items) {
+    item.h2d_seconds *= weights.upload;
+    item.d2h_seconds *= weights.download;
+  }
+  return problem;
+}
+
 std::vector<Bytes> memory_floors(const ResidencyProblem& problem) {
-  std::vector<Bytes> needed(problem.operations.size());
+  const auto steps = static_cast<std::int32_t>(problem.operations.size());
+  LiveSum kept(steps);
+  for (const Item& item : problem.items) add_kept_gaps(item, kept, steps);
+  std::vector<Bytes> needed = std::move(kept).by_step();
   const auto pinned = [&](std::size_t t) { return problem.operations[t].pin == Pin::gpu; };
   for (std::size_t t = 0; t < needed.size(); ++t) {
     const Operation& operation = problem.operations[t];
@@ -240,9 +285,9 @@ std::vector<Bytes> memory_floors(const ResidencyProblem& problem) {
     needed[t] += operation.temporaries + least->workspace;
   }
   for (const Item& item : problem.items) {
-    for (const Touch& touch : item.touches) {
-      const auto t = static_cast<std::size_t>(touch.step);
-      if (pinned(t)) needed[t] += item.bytes;
+    for (std::int32_t i = 0; i < std::ssize(item.touches); ++i) {
+      const auto t = static_cast<std::size_t>(item.touches[static_cast<std::size_t>(i)].step);
+      if (pinned(t) || is_kept_at(item, i)) needed[t] += item.bytes;
     }
   }
   return needed;

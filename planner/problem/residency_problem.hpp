@@ -29,6 +29,7 @@
 //     resident in a gap strictly containing t, plus, if operation t runs on the GPU, its engine's
 //     workspace and its temporaries. A wrapping gap strictly contains the steps after the last
 //     touch and those before the first.
+//   - A gap that is pinned `resident` is resident, one that is pinned `dropped` is not.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +44,8 @@ namespace stowage {
 
 enum class Device : std::uint8_t { cpu, gpu };
 enum class Pin : std::uint8_t { free, gpu, cpu };
+enum class GapPin : std::uint8_t { free, resident, dropped };
+struct StepPins;
 
 struct EngineCost {
   double seconds = 0;
@@ -71,7 +74,11 @@ struct Item {
   bool host_at_start = false;
   double h2d_seconds = 0;
   double d2h_seconds = 0;
+  std::vector<GapPin> gap_pins = {};  ///< by gap; empty: all free. Only gaps to a touch that reads
+                                      ///< and between touches that no operation on the CPU writes
+                                      ///< may be pinned resident
 };
+[[nodiscard]] GapPin gap_pin(const Item& item, std::int32_t gap);
 
 struct ResidencyProblem {
   std::vector<Operation> operations;  ///< operation i at step i
@@ -93,6 +100,8 @@ struct Evaluation {
   std::string inconsistency;  ///< the first that does not
   double cost_seconds = 0;
   double compute_seconds = 0;
+  double upload_seconds = 0;
+  double download_seconds = 0;
   Bytes h2d_bytes, d2h_bytes;
   std::vector<Bytes> memory;  ///< by step
   Bytes peak;
@@ -107,9 +116,25 @@ struct Evaluation {
 /// The definition, naively. O(touches + steps). Precondition: the problem is well formed.
 [[nodiscard]] Evaluation evaluate(const ResidencyProblem& problem, const Placement& placement);
 
+/// What a second of each lane counts. Nodes run one after the other, so that the GPU's and the
+/// CPU's are one lane; uploads and downloads each have their own beside it.
+struct LaneWeights {
+  double compute = 1;
+  double upload = 1;
+  double download = 1;
+};
+/// The same problem, where every time counts as much as its lane does.
+[[nodiscard]] ResidencyProblem weighted(ResidencyProblem problem, const LaneWeights& weights);
+
 struct ProblemOptions {
-  bool compute_on_gpu = true;  ///< pin forward and backward to the GPU; updates stay free
-  bool all_on_gpu = false;     ///< pin updates too (the min-pcie proposal)
+  bool compute_on_gpu = true;      ///< pin forward and backward to the GPU; updates stay free
+  bool all_on_gpu = false;         ///< pin updates too (the min-pcie proposal)
+  bool updates_on_gpu = false;     ///< pin updates alone
+  const StepPins* pins = nullptr;  ///< the user's, which go before all of these; null: none
+  // What stays on the GPU in every gap between two operations that are pinned there.
+  bool keep_activations = false;  ///< what forward and backward make, and inputs
+  bool keep_weights = false;      ///< parameters, their copies and buffers
+  bool keep_state = false;        ///< optimizer state and gradients
 };
 /// The problem of a step (the `stowage` or `pytorch` lowering). Storages that no node touches are
 /// left out; temporaries and workspaces go to their operation.
@@ -117,13 +142,13 @@ struct ProblemOptions {
                                             const ProblemOptions& options);
 
 /// The least memory any placement with these pins needs: the largest over steps of the operation's
-/// own items, least workspace and temporaries.
+/// own items, least workspace and temporaries, and of what is pinned to stay.
 struct Floor {
   Bytes bytes;
   std::int32_t step = 0;
 };
 [[nodiscard]] Floor memory_floor(const ResidencyProblem& problem);
-/// The same at each step: 0 where the operation may run on the CPU.
+/// The same at each step: only what is pinned to stay where the operation may run on the CPU.
 [[nodiscard]] std::vector<Bytes> memory_floors(const ResidencyProblem& problem);
 
 }  // namespace stowage

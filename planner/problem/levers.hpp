@@ -1,0 +1,36 @@
+// Levers: which means a plan may use to keep within its budget.
+//
+//   operators    forward, loss and backward may run on the CPU (TensorFlow's placement)
+//   activations  what forward and backward make may leave the GPU and come back (vDNN)
+//   optimizer    updates may run on the CPU, with their state there (ZeRO-Offload); the state and
+//   the
+//                gradients may leave the GPU
+//   weights      parameters and buffers may leave the GPU between their uses (streaming)
+//   recompute    values of the forward pass may be made again in backward
+//
+// What a lever that is off would move, stays on the GPU from its first use there to its last. Where
+// an operation beside a gap may run on the CPU, its items cross all the same: they have to.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "estimator/base/diagnostic.hpp"
+
+namespace stowage {
+
+struct Levers {
+  bool operators = true;
+  bool activations = true;
+  bool optimizer = true;
+  bool weights = true;
+  bool recompute = true;
+  bool operator==(const Levers&) const = default;
+};
+
+/// "activations,optimizer"; "all". Errors: a word that is none of them, with a suggestion; none.
+[[nodiscard]] Result<Levers> parse_levers(std::string_view text);
+/// As parse_levers reads it.
+[[nodiscard]] std::string to_string(const Levers& levers);
+
+}  // namespace stowage

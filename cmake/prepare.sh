@@ -11,10 +11,11 @@ die() {
 }
 
 # A command that is found stands for its package, whoever installed it.
-declare -A command_of=([g++]=g++ [cmake]=cmake [ninja-build]=ninja [ccache]=ccache)
+declare -A command_of=([g++]=g++ [cmake]=cmake [ninja-build]=ninja [ccache]=ccache
+  [coinor-cbc]=cbc)
 packages=(g++ cmake ninja-build ccache libboost-dev libfmt-dev libyaml-cpp-dev doctest-dev
   libcli11-dev nlohmann-json3-dev libexpected-dev libxxhash-dev libbenchmark-dev librapidcheck-dev
-  libdnnl-dev libopenblas-dev)
+  libdnnl-dev libopenblas-dev coinor-cbc)
 
 missing_packages() {
   local package

@@ -1,11 +1,13 @@
-// Branch and bound on the Lagrangian dual: decides the largest storages that the dual's mixture of
-// placements leaves in between, and so raises the bound where one lump is what it misses.
+// Branch and bound on the Lagrangian dual, with cutting planes: where one lump is what the bound
+// misses, limits of single steps are rounded (memory_row.hpp), and then the largest storages that
+// the dual's mixture of placements leaves in between are decided one way and the other.
 #pragma once
 
 #include <functional>
 #include <vector>
 
 #include "planner/solve/lagrangian.hpp"
+#include "planner/solve/placement_index.hpp"
 
 namespace stowage {
 
@@ -28,9 +30,10 @@ struct BranchResult {
   int cuts = 0;
 };
 
-/// `root` is the dual of the problem's own restrictions and `columns` what it found. Best bound
-/// first; deterministic where `stop` does not end it.
-[[nodiscard]] BranchResult branch_and_bound(const CutModel& model, const Dual& root,
+/// `root` is the dual of the root's restrictions and `columns` what it found. Best bound first;
+/// deterministic where `stop` does not end it.
+[[nodiscard]] BranchResult branch_and_bound(const CutModel& model, const PlacementIndex& index,
+                                            const Restrictions& restrictions, const Dual& root,
                                             std::vector<PlacementColumn>& columns,
                                             const BranchOptions& options);
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "planner/solve/memory_row.hpp"
 #include "planner/solve/small_lp.hpp"
 
 namespace stowage {
@@ -22,9 +24,10 @@ class DualSearch {
     }
   }
 
-  Dual run(const Prices& start) {
-    for (const StepPrice& p : start) activate(p.step);
-    Prices prices = start;
+  Dual run(const Multipliers& start) {
+    for (const StepPrice& p : start.steps) activate(p.step);
+    keep_cheapest(start);
+    Multipliers prices = start;
     bool full = true;
     while (result_.cuts < options_.most_cuts && !(result_.cuts > 0 && options_.stop())) {
       if (!cut_at(prices)) break;
@@ -36,7 +39,7 @@ class DualSearch {
       // A full step that gained nothing swung too far: half a step follows it (after Wentges 1997).
       const bool swung = full && result_.prices != prices;
       full = !swung;
-      Prices next = towards(master_price_, swung ? 0.5 : 1.0);
+      Multipliers next = towards(master_price_, swung ? 0.5 : 1.0);
       if (next == prices) break;
       prices = std::move(next);
     }
@@ -55,8 +58,36 @@ class DualSearch {
     if (std::find(active_.begin(), active_.end(), step) == active_.end()) active_.push_back(step);
   }
 
-  bool cut_at(const Prices& prices) {
-    PricedCut cut = cheapest_placement(model_, restrictions_, prices);
+  // Of many columns those that cost least at the prices to start with: others hardly ever enter.
+  void keep_cheapest(const Multipliers& start) {
+    constexpr std::size_t most_columns = 150;
+    if (usable_.size() <= most_columns) return;
+    std::vector<std::pair<double, std::size_t>> ranked;
+    for (const std::size_t i : usable_) {
+      double value = columns_[i].cost_seconds;
+      for (const StepPrice& p : start.steps) {
+        value += static_cast<double>(p.price) * model_.price_unit() *
+                 columns_[i].memory[static_cast<std::size_t>(p.step)];
+      }
+      for (std::size_t r = 0; r < start.rows.size(); ++r) {
+        value += static_cast<double>(start.rows[r]) * model_.price_unit() *
+                 use_of(*options_.rows[r], columns_[i].placement);
+      }
+      ranked.emplace_back(value, i);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    ranked.resize(most_columns);
+    usable_.clear();
+    for (const auto& [ignored, i] : ranked) usable_.push_back(i);
+    std::sort(usable_.begin(), usable_.end());
+  }
+
+  bool cut_at(const Multipliers& prices) {
+    std::vector<RowPrice> rows;
+    for (std::size_t r = 0; r < prices.rows.size(); ++r) {
+      if (prices.rows[r] > 0) rows.push_back({options_.rows[r], prices.rows[r]});
+    }
+    const PricedCut cut = cheapest_placement(model_, restrictions_, prices.steps, rows);
     ++result_.cuts;
     if (cut.contradictory) {
       result_.contradictory = true;
@@ -67,14 +98,14 @@ class DualSearch {
       result_.prices = prices;
     }
     const bool tied = cut.least != cut.greatest;
-    add_column(std::move(cut.least));
-    if (tied) add_column(std::move(cut.greatest));
+    add_column(cut.least);
+    if (tied) add_column(cut.greatest);
     return true;
   }
 
-  void add_column(Placement placement) {
+  void add_column(const Placement& placement) {
     usable_.push_back(columns_.size());
-    columns_.push_back(column_of(*model_.problem, std::move(placement)));
+    columns_.push_back(column_of(*model_.problem, placement));
     activate_worst(columns_.back().memory, 0);
   }
 
@@ -115,48 +146,72 @@ class DualSearch {
     }
   }
 
+  // By how much a column exceeds a row of the master program: the active steps, then the others.
+  double excess_in(std::size_t row, std::size_t column) {
+    if (row < active_.size()) {
+      const auto step = static_cast<std::size_t>(active_[row]);
+      return columns_[column].memory[step] - limit(step);
+    }
+    const std::size_t r = row - active_.size();
+    if (use_.size() <= column) use_.resize(columns_.size());
+    std::vector<double>& use = use_[column];
+    while (use.size() <= r) {
+      use.push_back(use_of(*options_.rows[use.size()], columns_[column].placement));
+    }
+    return use[r] - static_cast<double>(options_.rows[r]->limit);
+  }
+  double limit_of_row(std::size_t row) const {
+    if (row < active_.size()) return std::max(limit(static_cast<std::size_t>(active_[row])), 1.0);
+    return std::max(static_cast<double>(options_.rows[row - active_.size()]->limit), 1.0);
+  }
+
   // In units of the upper bound and of the limits, with the incumbent (cost 1, memory at the limit)
   // substituted out, so that it is where the simplex starts.
   double solve_master_once() {
     const double unit = std::max(options_.upper_bound, 1e-12);
     LinearProgram program;
-    program.rows.assign(active_.size() + 1, {});
-    program.limits.assign(active_.size(), 0);
+    const std::size_t rows = active_.size() + options_.rows.size();
+    program.rows.assign(rows + 1, {});
+    program.limits.assign(rows, 0);
     program.limits.push_back(1);
     for (const std::size_t i : usable_) {
       program.cost.push_back(columns_[i].cost_seconds / unit - 1);
-      for (std::size_t a = 0; a < active_.size(); ++a) {
-        const auto step = static_cast<std::size_t>(active_[a]);
-        const double excess = columns_[i].memory[step] - limit(step);
-        program.rows[a].push_back(excess / std::max(limit(step), 1.0));
+      for (std::size_t row = 0; row < rows; ++row) {
+        program.rows[row].push_back(excess_in(row, i) / limit_of_row(row));
       }
       program.rows.back().push_back(1);
     }
     const LinearSolution solution = solve_linear_program(program);
     weight_ = solution.x;
-    master_price_.assign(active_.size(), 0);
-    for (std::size_t a = 0; a < active_.size(); ++a) {
-      const auto step = static_cast<std::size_t>(active_[a]);
-      master_price_[a] = solution.duals[a] * unit / std::max(limit(step), 1.0);
+    master_price_.assign(rows, 0);
+    for (std::size_t row = 0; row < rows; ++row) {
+      master_price_[row] = solution.duals[row] * unit / limit_of_row(row);
     }
     return unit * (1 + solution.value);
   }
 
   // From the best prices so far a part of the way to the master's.
-  Prices towards(const std::vector<double>& target, double part) const {
+  Multipliers towards(const std::vector<double>& target, double part) const {
     constexpr auto highest = static_cast<double>(CutModel::highest_price);
-    Prices prices;
+    const auto between = [&](double to, std::int64_t from) {
+      const double price = part * to / model_.price_unit() + (1 - part) * static_cast<double>(from);
+      return static_cast<std::int64_t>(std::llround(std::min(price, highest)));
+    };
+    Multipliers prices;
     for (std::size_t a = 0; a < active_.size(); ++a) {
-      double best = 0;
-      for (const StepPrice& p : result_.prices) {
-        if (p.step == active_[a]) best = static_cast<double>(p.price) * model_.price_unit();
+      std::int64_t best = 0;
+      for (const StepPrice& p : result_.prices.steps) {
+        if (p.step == active_[a]) best = p.price;
       }
-      const double price = (part * target[a] + (1 - part) * best) / model_.price_unit();
-      const auto rounded = static_cast<std::int64_t>(std::llround(std::min(price, highest)));
-      if (rounded > 0) prices.push_back({active_[a], rounded});
+      const std::int64_t price = between(target[a], best);
+      if (price > 0) prices.steps.push_back({active_[a], price});
     }
-    std::sort(prices.begin(), prices.end(),
+    std::sort(prices.steps.begin(), prices.steps.end(),
               [](const StepPrice& a, const StepPrice& b) { return a.step < b.step; });
+    for (std::size_t r = 0; r < options_.rows.size(); ++r) {
+      const std::vector<std::int64_t>& best = result_.prices.rows;
+      prices.rows.push_back(between(target[active_.size() + r], r < best.size() ? best[r] : 0));
+    }
     return prices;
   }
 
@@ -164,42 +219,45 @@ class DualSearch {
   const Restrictions& restrictions_;
   std::vector<PlacementColumn>& columns_;
   const DualOptions& options_;
-  std::vector<std::size_t> usable_;   // columns that keep to the restrictions
-  std::vector<std::int32_t> active_;  // steps of the master program
-  std::vector<double> master_price_;  // by active step, seconds a byte
-  std::vector<double> weight_;        // by usable column
+  std::vector<std::size_t> usable_;       // columns that keep to the restrictions, the cheapest
+  std::vector<std::int32_t> active_;      // steps of the master program
+  std::vector<double> master_price_;      // by active step, then by row, seconds a byte
+  std::vector<std::vector<double>> use_;  // by column, row
+  std::vector<double> weight_;            // by usable column
   Dual result_;
 };
 
 }  // namespace
 
-PlacementColumn column_of(const ResidencyProblem& problem, Placement placement) {
+PlacementColumn column_of(const ResidencyProblem& problem, const Placement& placement) {
   const Evaluation evaluation = evaluate(problem, placement);
-  PlacementColumn column;
-  column.cost_seconds = evaluation.cost_seconds;
+  PlacementColumn column{.placement = PackedPlacement(placement),
+                         .cost_seconds = evaluation.cost_seconds};
+  column.memory.reserve(evaluation.memory.size());
   for (const Bytes bytes : evaluation.memory) {
     column.memory.push_back(static_cast<double>(bytes.count()));
   }
-  column.placement = std::move(placement);
   return column;
 }
 
-bool keeps_to(const Placement& placement, const Restrictions& restrictions) {
+bool keeps_to(const PackedPlacement& placement, const Restrictions& restrictions) {
   for (std::size_t v = 0; v < restrictions.device.size(); ++v) {
-    const Pin against = placement.device[v] == Device::gpu ? Pin::cpu : Pin::gpu;
+    const Pin against = placement.on_gpu(v) ? Pin::cpu : Pin::gpu;
     if (restrictions.device[v] == against) return false;
   }
-  for (std::size_t item = 0; item < restrictions.gap.size(); ++item) {
-    for (std::size_t gap = 0; gap < restrictions.gap[item].size(); ++gap) {
-      const GapPin against = placement.resident[item][gap] ? GapPin::dropped : GapPin::resident;
-      if (restrictions.gap[item][gap] == against) return false;
+  std::size_t place = 0;
+  for (const std::vector<GapPin>& gaps : restrictions.gap) {
+    for (const GapPin pin : gaps) {
+      const GapPin against = placement.resident(place++) ? GapPin::dropped : GapPin::resident;
+      if (pin == against) return false;
     }
   }
   return true;
 }
 
-Dual maximise_dual(const CutModel& model, const Restrictions& restrictions, const Prices& start,
-                   std::vector<PlacementColumn>& columns, const DualOptions& options) {
+Dual maximise_dual(const CutModel& model, const Restrictions& restrictions,
+                   const Multipliers& start, std::vector<PlacementColumn>& columns,
+                   const DualOptions& options) {
   return DualSearch(model, restrictions, columns, options).run(start);
 }
 

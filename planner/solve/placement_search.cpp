@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <tuple>
 
 namespace stowage {
@@ -12,10 +13,14 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-PlacementSearch::PlacementSearch(const CutModel& model, const Placement& start,
-                                 const Prices& prices, std::int64_t effort,
+PlacementSearch::PlacementSearch(const CutModel& model, const PlacementIndex& index,
+                                 const Placement& start, const Prices& prices, std::int64_t effort,
                                  const std::function<bool()>& stop)
-    : model_(model), problem_(*model.problem), state_(model, start), effort_(effort), stop_(stop) {
+    : problem_(*model.problem),
+      index_(index),
+      state_(model, index, start),
+      effort_(effort),
+      stop_(stop) {
   std::vector<double> price(problem_.operations.size(), 0);
   for (const StepPrice& p : prices) price[at(p.step)] = static_cast<double>(p.price);
   price_before_.push_back(0);
@@ -27,7 +32,14 @@ PlacementSearch::PlacementSearch(const CutModel& model, const Placement& start,
 
 bool PlacementSearch::spend(std::int64_t moves) {
   effort_ -= moves;
-  return effort_ > 0 && !stop_();
+  return effort_ > 0 && !stopped();
+}
+
+// Asks for the time once in a while only: most loops pass here every microsecond.
+bool PlacementSearch::stopped() {
+  constexpr int polled_every = 32;
+  if (!stopped_ && unpolled_++ % polled_every == 0) stopped_ = stop_();
+  return stopped_;
 }
 
 bool PlacementSearch::movable(std::int32_t operation) const {
@@ -57,6 +69,7 @@ bool PlacementSearch::apply(const Move& move) {
       for (const std::int32_t place : state_.gaps_beside(move.index)) {
         const GapPlace& gap = state_.gaps()[at(place)];
         if (gap.item != move.detail || !state_.resident(gap)) continue;
+        if (state_.must_be_resident(gap)) continue;
         state_.flip(gap);
         changed = true;
       }
@@ -87,9 +100,10 @@ void PlacementSearch::measure(std::int32_t step, Move move, std::vector<Move>& m
 }
 
 void PlacementSearch::relief_by_gaps(std::int32_t step, std::vector<Move>& moves) {
-  for (std::int32_t g = 0; g < std::ssize(state_.gaps()); ++g) {
+  for (const std::int32_t g : over_) {
     const GapPlace& gap = state_.gaps()[at(g)];
-    if (g == kept_gap_ || !gap.inside.contains(step) || !state_.resident(gap)) continue;
+    if (g == kept_gap_ || !state_.resident(gap)) continue;
+    if (state_.must_be_resident(gap)) continue;
     const std::int64_t bytes = problem_.items[at(gap.item)].bytes.count();
     if (bytes > 0) moves.push_back({Move::Kind::gap, g, 0, state_.flip_cost(gap), bytes});
     --effort_;
@@ -105,17 +119,24 @@ void PlacementSearch::relief_by_gaps(std::int32_t step, std::vector<Move>& moves
   }
 }
 
+// Of the operation at the step and of those at an end of what is resident over it.
 void PlacementSearch::relief_by_operations(std::int32_t step, std::vector<Move>& moves) {
-  for (const std::int32_t v : free_operations_) {
+  std::vector<std::int32_t> candidates{step};
+  for (const std::int32_t g : over_) {
+    const GapPlace& gap = state_.gaps()[at(g)];
+    if (!state_.resident(gap)) continue;
+    const std::vector<Touch>& touches = problem_.items[at(gap.item)].touches;
+    candidates.push_back(touches[at(gap.gap)].step);
+    candidates.push_back(touches[(at(gap.gap) + 1) % touches.size()].step);
+  }
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  for (const std::int32_t v : candidates) {
     if (!movable(v) || !state_.on_gpu(v)) continue;
-    const std::vector<std::int32_t>& beside = state_.gaps_beside(v);
-    const bool relieves =
-        v == step || std::any_of(beside.begin(), beside.end(), [&](std::int32_t place) {
-          const GapPlace& gap = state_.gaps()[at(place)];
-          return gap.inside.contains(step) && state_.resident(gap);
-        });
+    const auto beside = state_.gaps_beside(v);
     const bool kept = std::find(beside.begin(), beside.end(), kept_gap_) != beside.end();
-    if (relieves && !kept) measure(step, {Move::Kind::operation, v}, moves);
+    if (!kept) measure(step, {Move::Kind::operation, v}, moves);
+    if (stopped()) return;
   }
 }
 
@@ -128,30 +149,43 @@ void PlacementSearch::relief_by_engines(std::int32_t step, std::vector<Move>& mo
 }
 
 // Picks by cost a byte that is still needed, so that what overshoots is charged for all it costs.
+// What costs nothing comes first. As the excess falls a score can only rise, so a move whose score
+// is out of date waits in the heap at a place too early, never too late.
 bool PlacementSearch::relieve(std::int32_t step) {
   std::vector<Move> moves;
+  index_.gaps_over(step, over_);
   relief_by_gaps(step, moves);
   relief_by_operations(step, moves);
   relief_by_engines(step, moves);
+  using Score = std::tuple<double, std::int64_t, std::size_t>;
+  const auto score = [&](std::size_t i) {
+    const auto cost = static_cast<double>(moves[i].cost);
+    const std::int64_t useful = std::min(state_.excess_at(step), moves[i].bytes);
+    return Score(cost > 0 ? cost / static_cast<double>(useful) : cost, -moves[i].bytes, i);
+  };
+  std::vector<Score> heap;
+  if (state_.excess_at(step) > 0) {
+    for (std::size_t i = 0; i < moves.size(); ++i) heap.push_back(score(i));
+  }
+  std::make_heap(heap.begin(), heap.end(), std::greater<>());
   while (state_.excess_at(step) > 0) {
-    const auto excess = static_cast<double>(state_.excess_at(step));
-    const auto score = [&](const Move& move) {
-      const double useful = std::min(excess, static_cast<double>(move.bytes));
-      return std::tuple(static_cast<double>(move.cost) / useful, -move.bytes);
-    };
-    const auto best =
-        std::min_element(moves.begin(), moves.end(),
-                         [&](const Move& a, const Move& b) { return score(a) < score(b); });
-    if (best == moves.end()) return false;
-    apply(*best);
-    moves.erase(best);
+    if (heap.empty() || stopped()) return false;
+    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+    const std::size_t least = std::get<2>(heap.back());
+    heap.back() = score(least);
+    if (heap.size() > 1 && heap.front() < heap.back()) {
+      std::push_heap(heap.begin(), heap.end(), std::greater<>());
+      continue;
+    }
+    heap.pop_back();
+    apply(moves[least]);
   }
   return true;
 }
 
 bool PlacementSearch::repair() {
   while (state_.excess() > 0) {
-    if (!relieve(state_.worst_step())) return false;
+    if (stopped() || !relieve(state_.worst_step())) return false;
   }
   return true;
 }
@@ -166,6 +200,7 @@ bool PlacementSearch::fill_gaps() {
     const GapPlace& gap = state_.gaps()[at(g)];
     if (g == kept_gap_ || state_.resident(gap) || !state_.may_be_resident(gap)) continue;
     const std::int64_t bytes = problem_.items[at(gap.item)].bytes.count();
+    if (stopped()) return false;
     if (state_.excess_in(gap) > -bytes) continue;
     const Capacity cost = state_.flip_cost(gap);
     --effort_;
@@ -176,6 +211,7 @@ bool PlacementSearch::fill_gaps() {
   });
   bool changed = false;
   for (const Chance& chance : chances) {
+    if (stopped()) return changed;
     const GapPlace& gap = state_.gaps()[at(chance.gap)];
     const std::size_t mark = state_.mark();
     const Capacity cost = state_.cost();
@@ -213,6 +249,7 @@ bool PlacementSearch::fill_operations() {
   bool changed = false;
   for (const std::int32_t v : free_operations_) {
     if (!movable(v)) continue;
+    if (stopped()) return changed;
     if (!state_.on_gpu(v)) {
       changed = try_on_gpu(v) || changed;
       continue;
@@ -234,7 +271,7 @@ void PlacementSearch::fill() {
   for (int pass = 0; pass < most_passes; ++pass) {
     const bool gaps = fill_gaps();
     const bool operations = fill_operations();
-    if (!gaps && !operations) return;
+    if ((!gaps && !operations) || stopped()) return;
   }
 }
 
@@ -242,6 +279,7 @@ void PlacementSearch::settle_engines() {
   for (std::int32_t v = 0; v < std::ssize(problem_.operations); ++v) {
     const std::vector<EngineCost>& engines = problem_.operations[at(v)].engines;
     if (!state_.on_gpu(v) || engines.size() < 2) continue;
+    if (stopped()) return;
     std::vector<std::int32_t> order;
     for (std::int32_t k = 0; k < std::ssize(engines); ++k) order.push_back(k);
     std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
@@ -265,6 +303,7 @@ bool PlacementSearch::keep_if_cheaper(std::size_t mark, Capacity before) {
 bool PlacementSearch::eject_for_gap(std::int32_t g) {
   const GapPlace& gap = state_.gaps()[at(g)];
   const bool kept = state_.resident(gap);
+  if (kept && state_.must_be_resident(gap)) return false;
   if (!kept && (!state_.may_be_resident(gap) || state_.flip_cost(gap) >= 0)) return false;
   const std::size_t mark = state_.mark();
   const Capacity before = state_.cost();
@@ -326,17 +365,26 @@ Placement nothing_resident(const CutModel& model) {
     for (const Touch& touch : item.touches) {
       on_gpu.push_back(placement.device[at(touch.step)] == Device::gpu);
     }
+    std::vector<bool> resident(at(gap_count(item)), false);
+    for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
+      if (gap_pin(item, gap) != GapPin::resident) continue;
+      resident[at(gap)] = true;
+      on_gpu[at(gap)] = on_gpu[(at(gap) + 1) % on_gpu.size()] = true;
+    }
     placement.on_gpu.push_back(std::move(on_gpu));
-    placement.resident.emplace_back(at(gap_count(item)), false);
+    placement.resident.push_back(std::move(resident));
   }
   return placement;
 }
 
 // Operations in their order, then storages in theirs, each whole where that fits.
-Placement filled_in_order(const CutModel& model) {
-  PlacementState state(model, nothing_resident(model));
+Placement filled_in_order(const CutModel& model, const PlacementIndex& index,
+                          const std::function<bool()>& stop) {
+  constexpr std::size_t polled_every = 256;
+  PlacementState state(model, index, nothing_resident(model));
   for (std::int32_t v = 0; v < std::ssize(model.problem->operations); ++v) {
     if (model.problem->operations[at(v)].pin != Pin::free) continue;
+    if (at(v) % polled_every == 0 && stop()) return state.placement();
     const std::size_t mark = state.mark();
     state.move(v, true);
     if (state.excess() > 0) state.undo_to(mark);
@@ -345,6 +393,7 @@ Placement filled_in_order(const CutModel& model) {
   for (std::size_t g = 0; g < state.gaps().size(); ++g) {
     const GapPlace& gap = state.gaps()[g];
     if (gap.gap == 0) mark = state.mark();
+    if (g % polled_every == 0 && stop()) break;
     if (!state.may_be_resident(gap)) continue;
     state.flip(gap);
     if (state.excess() > 0) state.undo_to(mark);

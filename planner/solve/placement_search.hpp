@@ -21,12 +21,13 @@ namespace stowage {
 class PlacementSearch {
  public:
   /// `prices` weigh the bytes that fill() spends; none: every byte weighs the same. `stop` is
-  /// polled.
-  PlacementSearch(const CutModel& model, const Placement& start, const Prices& prices,
-                  std::int64_t effort, const std::function<bool()>& stop);
+  /// polled within every loop, however long; the model and its index must outlive the search.
+  PlacementSearch(const CutModel& model, const PlacementIndex& index, const Placement& start,
+                  const Prices& prices, std::int64_t effort, const std::function<bool()>& stop);
 
-  /// False: the limits are out of reach. Never adds memory at any step.
+  /// False: the limits are out of reach, or it was stopped. Never adds memory at any step.
   bool repair();
+  /// Once stopped, what was taken back so far stays: the state fits at any time.
   void fill();
   /// Precondition: the state fits.
   void improve();
@@ -59,21 +60,27 @@ class PlacementSearch {
   bool eject_for_gap(std::int32_t gap);
   bool eject_for_operation(std::int32_t operation);
   bool spend(std::int64_t moves);
+  bool stopped();
 
-  const CutModel& model_;
   const ResidencyProblem& problem_;
+  const PlacementIndex& index_;
   PlacementState state_;
   std::vector<double> price_before_;  ///< by step: the prices of the steps before it
   std::vector<std::int32_t> free_operations_;
   std::int64_t effort_;
   const std::function<bool()>& stop_;
+  int unpolled_ = 0;
+  bool stopped_ = false;
+  std::vector<std::int32_t> over_;    ///< gaps over the step that is relieved
   std::int32_t kept_gap_ = -1;        ///< not to be dropped, or not to be taken back
   std::int32_t kept_operation_ = -1;  ///< not to be moved
 };
 
 /// What people do by hand: the GPU filled in order, operation by operation, while it fits.
-[[nodiscard]] Placement filled_in_order(const CutModel& model);
-/// Nothing resident, every free operation on the CPU: the least memory at every step.
+[[nodiscard]] Placement filled_in_order(const CutModel& model, const PlacementIndex& index,
+                                        const std::function<bool()>& stop);
+/// Nothing resident but what is pinned so, every free operation on the CPU: the least memory at
+/// every step.
 [[nodiscard]] Placement nothing_resident(const CutModel& model);
 
 }  // namespace stowage

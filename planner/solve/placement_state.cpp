@@ -2,67 +2,63 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
 namespace stowage {
 
-namespace {
-
-std::vector<std::int64_t> nothing_placed(const CutModel& model) {
-  std::vector<std::int64_t> memory;
-  for (const Bytes limit : model.limits) memory.push_back(-limit.count());
-  return memory;
-}
-
-}  // namespace
-
-PlacementState::PlacementState(const CutModel& model, const Placement& start)
-    : model_(model), problem_(*model.problem), memory_(nothing_placed(model)) {
+PlacementState::PlacementState(const CutModel& model, const PlacementIndex& index_of_all,
+                               const Placement& start)
+    : model_(model), problem_(*model.problem), index_(index_of_all), memory_({}) {
   const std::size_t operations = problem_.operations.size();
   gpu_.assign(operations, 0);
   engine_.assign(operations, 0);
-  touches_.resize(operations);
-  beside_.resize(operations);
+  resident_.assign(gaps().size(), 0);
   for (std::size_t t = 0; t < operations; ++t) {
-    cost_ += operation_cost(static_cast<std::int32_t>(t));
+    const auto operation = static_cast<std::int32_t>(t);
+    gpu_[t] = start.device[t] == Device::gpu;
+    if (gpu_[t]) engine_[t] = start.engine[t];
+    cost_ += operation_cost(operation);
+  }
+  for (std::size_t g = 0; g < gaps().size(); ++g) {
+    const GapPlace& gap = gaps()[g];
+    const bool wanted = start.resident[index(gap.item)][index(gap.gap)] || must_be_resident(gap);
+    resident_[g] = wanted && may_be_resident(gap);
   }
   for (std::size_t i = 0; i < problem_.items.size(); ++i) {
-    const Item& item = problem_.items[i];
-    h2d_.push_back(scaled(item.h2d_seconds));
-    d2h_.push_back(scaled(item.d2h_seconds));
-    first_gap_.push_back(static_cast<std::int32_t>(gaps_.size()));
-    for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
-      const auto place = static_cast<std::int32_t>(gaps_.size());
-      const auto next = static_cast<std::size_t>(gap + 1) % item.touches.size();
-      gaps_.push_back({static_cast<std::int32_t>(i), gap,
-                       steps_inside(item, gap, static_cast<std::int32_t>(operations))});
-      beside_[index(item.touches[index(gap)].step)].push_back(place);
-      if (next != index(gap)) beside_[index(item.touches[next].step)].push_back(place);
-    }
-    for (std::int32_t touch = 0; touch < std::ssize(item.touches); ++touch) {
-      touches_[index(item.touches[index(touch)].step)].push_back(
-          {static_cast<std::int32_t>(i), touch});
-    }
-    resident_.emplace_back(index(gap_count(item)), 0);
     item_cost_.push_back(item_cost(static_cast<std::int32_t>(i)));
     cost_ += item_cost_.back();
   }
-  for (std::size_t t = 0; t < operations; ++t) {
-    const auto operation = static_cast<std::int32_t>(t);
-    if (start.device[t] != Device::gpu) continue;
-    flip_device(operation);
-    put_engine(operation, start.engine[t]);
-  }
-  for (std::size_t g = 0; g < gaps_.size(); ++g) {
-    const GapPlace& gap = gaps_[g];
-    if (start.resident[index(gap.item)][index(gap.gap)] && may_be_resident(gap)) {
-      flip_gap(static_cast<std::int32_t>(g));
-    }
-  }
+  memory_ = StepProfile(memory_now());
 }
 
-Capacity PlacementState::scaled(double seconds) const {
-  return static_cast<Capacity>(std::llround(std::ldexp(seconds, model_.unit_exponent)));
+// Memory less the limit, by step.
+std::vector<std::int64_t> PlacementState::memory_now() const {
+  const std::size_t steps = problem_.operations.size();
+  std::vector<std::int64_t> memory(steps);
+  std::vector<std::int64_t> change(steps + 1, 0);
+  const auto add = [&](StepRange range, std::int64_t bytes) {
+    if (range.empty()) return;
+    change[index(range.begin)] += bytes;
+    change[index(range.end)] -= bytes;
+  };
+  for (std::size_t i = 0; i < problem_.items.size(); ++i) {
+    const Item& item = problem_.items[i];
+    for (std::int32_t touch = 0; touch < std::ssize(item.touches); ++touch) {
+      if (!present(static_cast<std::int32_t>(i), touch)) continue;
+      add(StepRange::single(item.touches[index(touch)].step), item.bytes.count());
+    }
+  }
+  for (std::size_t g = 0; g < gaps().size(); ++g) {
+    const GapPlace& gap = gaps()[g];
+    const std::int64_t bytes = resident_[g] ? problem_.items[index(gap.item)].bytes.count() : 0;
+    add(gap.inside.within, bytes);
+    add(gap.inside.wrapped, bytes);
+  }
+  std::int64_t live = 0;
+  for (std::size_t t = 0; t < steps; ++t) {
+    live += change[t];
+    memory[t] = live + operation_memory(static_cast<std::int32_t>(t)) - model_.limits[t].count();
+  }
+  return memory;
 }
 
 double PlacementState::cost_seconds() const { return static_cast<double>(cost_) * model_.unit(); }
@@ -78,14 +74,11 @@ bool PlacementState::present(std::int32_t item, std::int32_t touch) const {
   if (gpu_[index(at.step)]) return true;
   if (at.writes) return false;
   const std::int32_t before = gap_before(of, touch);
-  const std::vector<char>& resident = resident_[index(item)];
-  return (before >= 0 && resident[index(before)]) ||
-         (index(touch) < resident.size() && resident[index(touch)]);
+  return (before >= 0 && is_kept(item, before)) || (touch < gap_count(of) && is_kept(item, touch));
 }
 
 Capacity PlacementState::item_cost(std::int32_t item) const {
   const Item& of = problem_.items[index(item)];
-  const std::vector<char>& resident = resident_[index(item)];
   const auto on_gpu = [&](std::int32_t touch) {
     return gpu_[index(of.touches[index(touch)].step)];
   };
@@ -94,20 +87,18 @@ Capacity PlacementState::item_cost(std::int32_t item) const {
     bool host_copy = false;
     for (const std::int32_t reader : version.readers) {
       const std::int32_t before = gap_before(of, reader);
-      const bool kept = before >= 0 && resident[index(before)];
-      const bool fetched = !kept && present(item, reader);
-      if (fetched) cost += h2d_[index(item)];
+      const bool fetched = !(before >= 0 && is_kept(item, before)) && present(item, reader);
+      if (fetched) cost += index_.h2d(item);
       host_copy = host_copy || fetched || !on_gpu(reader);
     }
-    if (host_copy && version.producer >= 0 && on_gpu(version.producer)) cost += d2h_[index(item)];
+    if (host_copy && version.producer >= 0 && on_gpu(version.producer)) cost += index_.d2h(item);
   }
   return cost;
 }
 
 Capacity PlacementState::operation_cost(std::int32_t operation) const {
-  const Operation& of = problem_.operations[index(operation)];
-  if (!gpu_[index(operation)]) return scaled(of.cpu_seconds);
-  return scaled(of.engines[index(engine_[index(operation)])].seconds);
+  if (!gpu_[index(operation)]) return index_.cpu_cost(operation);
+  return index_.gpu_cost(operation, engine_[index(operation)]);
 }
 
 std::int64_t PlacementState::operation_memory(std::int32_t operation) const {
@@ -122,18 +113,21 @@ void PlacementState::recount(std::int32_t item) {
   item_cost_[index(item)] = now;
 }
 
-bool PlacementState::resident(const GapPlace& gap) const {
-  return resident_[index(gap.item)][index(gap.gap)];
+bool PlacementState::resident(const GapPlace& gap) const { return is_kept(gap.item, gap.gap); }
+
+bool PlacementState::must_be_resident(const GapPlace& gap) const {
+  return gap_pin(problem_.items[index(gap.item)], gap.gap) == GapPin::resident;
 }
 
 bool PlacementState::may_be_resident(const GapPlace& gap) const {
   const Item& item = problem_.items[index(gap.item)];
+  if (gap_pin(item, gap.gap) == GapPin::dropped) return false;
   const auto next = static_cast<std::int32_t>((index(gap.gap) + 1) % item.touches.size());
   return item.touches[index(next)].reads && can_hold(gap.item, gap.gap) && can_hold(gap.item, next);
 }
 
 Capacity PlacementState::flip_cost(const GapPlace& gap) {
-  char& flag = resident_[index(gap.item)][index(gap.gap)];
+  char& flag = kept(gap.item, gap.gap);
   flag = !flag;
   const Capacity flipped = item_cost(gap.item);
   flag = !flag;
@@ -145,20 +139,20 @@ std::int64_t PlacementState::excess_in(const GapPlace& gap) const {
 }
 
 void PlacementState::flip(const GapPlace& gap) {
-  const std::int32_t place = first_gap_[index(gap.item)] + gap.gap;
+  const std::int32_t place = index_.first_gap(gap.item) + gap.gap;
   log_.push_back({Change::Kind::gap, place, 0});
   flip_gap(place);
 }
 
 void PlacementState::flip_gap(std::int32_t place) {
-  const GapPlace& gap = gaps_[index(place)];
+  const GapPlace& gap = gaps()[index(place)];
   const Item& item = problem_.items[index(gap.item)];
   const std::int64_t bytes = item.bytes.count();
   const auto next = static_cast<std::int32_t>((index(gap.gap) + 1) % item.touches.size());
   const auto weight = [&](std::int32_t touch) { return present(gap.item, touch) ? bytes : 0; };
   const std::int64_t here = weight(gap.gap);
   const std::int64_t there = weight(next);
-  char& flag = resident_[index(gap.item)][index(gap.gap)];
+  char& flag = kept(gap.item, gap.gap);
   flag = !flag;
   const std::int64_t change = flag ? bytes : -bytes;
   memory_.add(gap.inside.within, change);
@@ -171,8 +165,8 @@ void PlacementState::flip_gap(std::int32_t place) {
 void PlacementState::move(std::int32_t operation, bool to_gpu) {
   if (on_gpu(operation) == to_gpu) return;
   if (!to_gpu) {
-    for (const std::int32_t place : beside_[index(operation)]) {
-      const GapPlace& gap = gaps_[index(place)];
+    for (const std::int32_t place : gaps_beside(operation)) {
+      const GapPlace& gap = gaps()[index(place)];
       if (!resident(gap)) continue;
       const Item& item = problem_.items[index(gap.item)];
       const Touch& from = item.touches[index(gap.gap)];
@@ -190,7 +184,7 @@ void PlacementState::move(std::int32_t operation, bool to_gpu) {
 void PlacementState::flip_device(std::int32_t operation) {
   const auto add_presence = [&](std::int64_t sign) {
     std::int64_t bytes = operation_memory(operation);
-    for (const TouchPlace& at : touches_[index(operation)]) {
+    for (const TouchPlace& at : index_.touches_of(operation)) {
       if (present(at.item, at.touch)) bytes += problem_.items[index(at.item)].bytes.count();
     }
     add_memory(operation, sign * bytes);
@@ -200,7 +194,7 @@ void PlacementState::flip_device(std::int32_t operation) {
   gpu_[index(operation)] = !gpu_[index(operation)];
   cost_ += operation_cost(operation);
   add_presence(1);
-  for (const TouchPlace& at : touches_[index(operation)]) recount(at.item);
+  for (const TouchPlace& at : index_.touches_of(operation)) recount(at.item);
 }
 
 void PlacementState::set_engine(std::int32_t operation, std::int32_t engine) {
@@ -240,13 +234,18 @@ Placement PlacementState::placement() const {
     result.device.push_back(gpu_[t] ? Device::gpu : Device::cpu);
     result.engine.push_back(gpu_[t] ? engine_[t] : 0);
   }
-  for (std::size_t i = 0; i < resident_.size(); ++i) {
+  for (std::size_t i = 0; i < problem_.items.size(); ++i) {
+    const auto item = static_cast<std::int32_t>(i);
     std::vector<bool> present_here;
     for (std::int32_t touch = 0; touch < std::ssize(problem_.items[i].touches); ++touch) {
-      present_here.push_back(present(static_cast<std::int32_t>(i), touch));
+      present_here.push_back(present(item, touch));
+    }
+    std::vector<bool> resident_here;
+    for (std::int32_t gap = 0; gap < gap_count(problem_.items[i]); ++gap) {
+      resident_here.push_back(is_kept(item, gap));
     }
     result.on_gpu.push_back(std::move(present_here));
-    result.resident.emplace_back(resident_[i].begin(), resident_[i].end());
+    result.resident.push_back(std::move(resident_here));
   }
   return result;
 }

@@ -7,25 +7,19 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "planner/problem/versions.hpp"
+#include "planner/solve/placement_index.hpp"
 #include "planner/solve/residency_cut.hpp"
 #include "planner/solve/step_profile.hpp"
 
 namespace stowage {
 
-/// A gap of an item.
-struct GapPlace {
-  std::int32_t item = 0;
-  std::int32_t gap = 0;
-  GapSteps inside;
-};
-
 class PlacementState {
  public:
-  /// The model must outlive the state.
-  PlacementState(const CutModel& model, const Placement& start);
+  /// The model and its index must outlive the state.
+  PlacementState(const CutModel& model, const PlacementIndex& index, const Placement& start);
 
   [[nodiscard]] Capacity cost() const { return cost_; }
   [[nodiscard]] double cost_seconds() const;
@@ -35,9 +29,12 @@ class PlacementState {
   [[nodiscard]] std::int32_t worst_step() const { return memory_.largest_at(); }
   [[nodiscard]] Placement placement() const;
 
-  [[nodiscard]] const std::vector<GapPlace>& gaps() const { return gaps_; }
+  [[nodiscard]] const std::vector<GapPlace>& gaps() const { return index_.gaps(); }
   [[nodiscard]] bool resident(const GapPlace& gap) const;
-  /// Whether the gap may be (both ends can hold a GPU copy, and what follows reads it).
+  /// Whether the problem pins it so.
+  [[nodiscard]] bool must_be_resident(const GapPlace& gap) const;
+  /// Whether the gap may be (both ends can hold a GPU copy, what follows reads it, and it is not
+  /// pinned to be dropped).
   [[nodiscard]] bool may_be_resident(const GapPlace& gap) const;
   /// What flipping the gap adds to the cost.
   [[nodiscard]] Capacity flip_cost(const GapPlace& gap);
@@ -49,8 +46,8 @@ class PlacementState {
   /// To the CPU: also drops the gaps beside what it writes.
   void move(std::int32_t operation, bool to_gpu);
   /// The gaps that lead to or from the operation's touches, as indices into gaps().
-  [[nodiscard]] const std::vector<std::int32_t>& gaps_beside(std::int32_t operation) const {
-    return beside_[index(operation)];
+  [[nodiscard]] std::span<const std::int32_t> gaps_beside(std::int32_t operation) const {
+    return index_.gaps_beside(operation);
   }
   [[nodiscard]] std::int32_t engine(std::int32_t operation) const {
     return engine_[index(operation)];
@@ -61,22 +58,24 @@ class PlacementState {
   void undo_to(std::size_t mark);
 
  private:
-  struct TouchPlace {
-    std::int32_t item = 0;
-    std::int32_t touch = 0;
-  };
   struct Change {
     enum class Kind : std::uint8_t { gap, device, engine } kind;
-    std::int32_t index;   ///< of gaps_, of operations
+    std::int32_t index;   ///< of gaps(), of operations
     std::int32_t before;  ///< the engine
   };
   static std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
-  [[nodiscard]] Capacity scaled(double seconds) const;
+  [[nodiscard]] char& kept(std::int32_t item, std::int32_t gap) {
+    return resident_[index(index_.first_gap(item) + gap)];
+  }
+  [[nodiscard]] bool is_kept(std::int32_t item, std::int32_t gap) const {
+    return resident_[index(index_.first_gap(item) + gap)] != 0;
+  }
   [[nodiscard]] bool present(std::int32_t item, std::int32_t touch) const;
   [[nodiscard]] bool can_hold(std::int32_t item, std::int32_t touch) const;
   [[nodiscard]] Capacity item_cost(std::int32_t item) const;
   [[nodiscard]] Capacity operation_cost(std::int32_t operation) const;
   [[nodiscard]] std::int64_t operation_memory(std::int32_t operation) const;
+  [[nodiscard]] std::vector<std::int64_t> memory_now() const;
   void recount(std::int32_t item);
   void add_memory(std::int32_t step, std::int64_t bytes) {
     if (bytes != 0) memory_.add(StepRange::single(step), bytes);
@@ -87,15 +86,12 @@ class PlacementState {
 
   const CutModel& model_;
   const ResidencyProblem& problem_;
+  const PlacementIndex& index_;
   std::vector<char> gpu_;
   std::vector<std::int32_t> engine_;
-  std::vector<std::vector<char>> resident_;
-  std::vector<Capacity> h2d_, d2h_, item_cost_;
+  std::vector<char> resident_;  ///< by place in gaps()
+  std::vector<Capacity> item_cost_;
   Capacity cost_ = 0;
-  std::vector<GapPlace> gaps_;
-  std::vector<std::int32_t> first_gap_;           ///< by item, into gaps_
-  std::vector<std::vector<TouchPlace>> touches_;  ///< by operation
-  std::vector<std::vector<std::int32_t>> beside_;
   StepProfile memory_;  ///< memory less the limit
   std::vector<Change> log_;
 };

@@ -49,8 +49,14 @@ struct Network {
 
 class CutBuilder {
  public:
-  CutBuilder(const CutModel& model, const Restrictions& restrictions, const Prices& prices)
-      : model_(model), problem_(*model.problem), restrictions_(restrictions), prices_(prices) {
+  CutBuilder(const CutModel& model, const Restrictions& restrictions, const Prices& prices,
+             const std::vector<RowPrice>& rows)
+      : model_(model),
+        problem_(*model.problem),
+        restrictions_(restrictions),
+        prices_(prices),
+        rows_(rows) {
+    if (!rows.empty()) price_rows();
     price_.resize(problem_.operations.size(), 0);
     before_.resize(price_.size() + 1, 0);
     for (const StepPrice& p : prices) price_[static_cast<std::size_t>(p.step)] = p.price;
@@ -77,8 +83,15 @@ class CutBuilder {
   }
 
  private:
-  Capacity scaled(double seconds) const {
-    return static_cast<Capacity>(std::floor(std::ldexp(seconds, model_.unit_exponent)));
+  Capacity scaled(double seconds, double weight) const {
+    return static_cast<Capacity>(std::floor(std::ldexp(seconds * weight, model_.unit_exponent)));
+  }
+  Capacity computing(double seconds) const { return scaled(seconds, model_.weights.compute); }
+  Capacity uploading(const Item& item) const {
+    return scaled(item.h2d_seconds, model_.weights.upload);
+  }
+  Capacity downloading(const Item& item) const {
+    return scaled(item.d2h_seconds, model_.weights.download);
   }
 
   Wide memory_price(Wide price, Bytes bytes) const {
@@ -91,8 +104,7 @@ class CutBuilder {
     return static_cast<Capacity>(std::min<Wide>(amount, model_.dearest));
   }
 
-  void memory_arc(Handle from, Wide price, Bytes bytes) {
-    const Wide amount = memory_price(price, bytes);
+  void memory_arc(Handle from, Wide amount) {
     if (from == on_source)
       network_.constant += amount;
     else
@@ -109,9 +121,35 @@ class CutBuilder {
            before_[static_cast<std::size_t>(steps.begin)];
   }
 
+  // What the rows add to the price of an item's touches and gaps.
+  struct Surcharge {
+    std::int32_t index = 0;
+    bool gap = false;
+    Wide amount = 0;
+  };
+
+  void price_rows() {
+    surcharges_.resize(problem_.items.size());
+    for (const RowPrice& row : rows_) {
+      for (const MemoryTerm& term : row.row->terms) {
+        surcharges_[static_cast<std::size_t>(term.item)].push_back(
+            {term.index, term.gap, static_cast<Wide>(row.price) * term.weight});
+      }
+    }
+  }
+
+  Wide in_rows(std::size_t item, std::int32_t index, bool gap) const {
+    Wide sum = 0;
+    if (surcharges_.empty()) return sum;
+    for (const Surcharge& surcharge : surcharges_[item]) {
+      if (surcharge.index == index && surcharge.gap == gap) sum += surcharge.amount;
+    }
+    return sum >> model_.price_bits;
+  }
+
   Wide engine_price(std::size_t t, const EngineCost& engine) const {
     const Operation& operation = problem_.operations[t];
-    return scaled(engine.seconds) + memory_price(price_[t], engine.workspace) +
+    return computing(engine.seconds) + memory_price(price_[t], engine.workspace) +
            memory_price(price_[t], operation.temporaries);
   }
 
@@ -133,7 +171,7 @@ class CutBuilder {
     Handle device = pin == Pin::gpu ? on_source : on_sink;
     if (pin == Pin::free) device = network_.flow.add_node();
     device_.push_back(device);
-    network_.arc(on_source, device, scaled(operation.cpu_seconds));
+    network_.arc(on_source, device, computing(operation.cpu_seconds));
     if (device == on_source)
       network_.constant += gpu;
     else
@@ -145,7 +183,8 @@ class CutBuilder {
   }
 
   // A touch has a GPU copy where its operation runs there; of a CPU read one may stay beside, which
-  // is worth a node of its own only where a gap leads to the touch and another from it.
+  // is worth a node of its own only where a gap leads to the touch and another from it. What is
+  // pinned to stay in a gap is there at both its ends.
   Handle presence(const Item& item, std::int32_t touch) {
     const Handle device = device_of(item, touch);
     const Touch& at = item.touches[static_cast<std::size_t>(touch)];
@@ -153,7 +192,13 @@ class CutBuilder {
     const std::int32_t next = touch + 1 < count ? touch + 1 : (item.wraps ? 0 : -1);
     const bool stays = gap_before(item, touch) >= 0 && next >= 0 &&
                        item.touches[static_cast<std::size_t>(next)].reads;
-    if (at.writes || device == on_source || !stays) return device;
+    if (at.writes || device == on_source) return device;
+    const std::int32_t before = gap_before(item, touch);
+    if ((before >= 0 && gap_pin(item, before) == GapPin::resident) ||
+        (touch < gap_count(item) && gap_pin(item, touch) == GapPin::resident)) {
+      return on_source;
+    }
+    if (!stays) return device;
     const Handle copy = network_.flow.add_node();
     network_.arc(device, copy, infinite_capacity);
     return copy;
@@ -166,7 +211,7 @@ class CutBuilder {
     for (std::int32_t i = 0; i < std::ssize(item.touches); ++i) {
       present.push_back(presence(item, i));
       const auto step = static_cast<std::size_t>(item.touches[static_cast<std::size_t>(i)].step);
-      memory_arc(present.back(), price_[step], item.bytes);
+      memory_arc(present.back(), memory_price(price_[step], item.bytes) + in_rows(index, i, false));
     }
     for (const Version& version : model_.versions[index]) {
       const Handle no_host_copy = add_host_copy(item, version);
@@ -183,7 +228,7 @@ class CutBuilder {
     const Handle producer = device_of(item, version.producer);
     if (producer == on_sink || version.readers.empty()) return on_sink;
     const Handle no_host_copy = network_.flow.add_node();
-    network_.arc(producer, no_host_copy, scaled(item.d2h_seconds));
+    network_.arc(producer, no_host_copy, downloading(item));
     for (const std::int32_t reader : version.readers) {
       network_.arc(no_host_copy, device_of(item, reader), infinite_capacity);
     }
@@ -194,12 +239,13 @@ class CutBuilder {
     const Item& item = problem_.items[index];
     const std::vector<Handle>& present = present_[index];
     const Handle here = present[static_cast<std::size_t>(reader)];
-    const Capacity fetch = scaled(item.h2d_seconds);
+    const Capacity fetch = uploading(item);
     const std::int32_t gap = gap_before(item, reader);
     if (gap < 0) return network_.arc(here, on_sink, fetch);
     const auto at = static_cast<std::size_t>(gap);
     const Handle before = present[at];
-    const Wide price = price_inside(item, gap);
+    const Wide price =
+        memory_price(price_inside(item, gap), item.bytes) + in_rows(index, gap, true);
     const GapPin pin = restrictions_.gap[index][at];
     Handle& resident = resident_[index][at];
     if (pin == GapPin::free && price == 0) {
@@ -212,7 +258,7 @@ class CutBuilder {
     network_.arc(resident, before, infinite_capacity);
     network_.arc(here, resident, fetch);
     network_.arc(no_host_copy, resident, infinite_capacity);
-    memory_arc(resident, price, item.bytes);
+    memory_arc(resident, price);
   }
 
   Wide budget_price() const {
@@ -220,6 +266,7 @@ class CutBuilder {
     for (const StepPrice& p : prices_) {
       sum += static_cast<Wide>(p.price) * model_.limits[static_cast<std::size_t>(p.step)].count();
     }
+    for (const RowPrice& p : rows_) sum += static_cast<Wide>(p.price) * p.row->limit;
     return -((-sum) >> model_.price_bits);  // rounded up
   }
 
@@ -277,8 +324,10 @@ class CutBuilder {
   const ResidencyProblem& problem_;
   const Restrictions& restrictions_;
   const Prices& prices_;
-  std::vector<std::int64_t> price_;  // by step
-  std::vector<Wide> before_;         // the sum of prices of the steps before
+  const std::vector<RowPrice>& rows_;
+  std::vector<std::vector<Surcharge>> surcharges_;  // by item; empty without rows
+  std::vector<std::int64_t> price_;                 // by step
+  std::vector<Wide> before_;                        // the sum of prices of the steps before
   Network network_;
   std::vector<Handle> device_;
   std::vector<std::int32_t> engine_;
@@ -299,6 +348,7 @@ Restrictions restrictions_of(const ResidencyProblem& problem) {
   }
   for (const Item& item : problem.items) {
     restrictions.gap.emplace_back(static_cast<std::size_t>(gap_count(item)), GapPin::free);
+    if (!item.gap_pins.empty()) restrictions.gap.back() = item.gap_pins;
   }
   return restrictions;
 }
@@ -335,8 +385,8 @@ CutModel make_cut_model(const ResidencyProblem& problem, std::vector<Bytes> limi
 }
 
 PricedCut cheapest_placement(const CutModel& model, const Restrictions& restrictions,
-                             const Prices& prices) {
-  return CutBuilder(model, restrictions, prices).solve();
+                             const Prices& prices, const std::vector<RowPrice>& rows) {
+  return CutBuilder(model, restrictions, prices, rows).solve();
 }
 
 }  // namespace stowage

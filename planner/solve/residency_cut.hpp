@@ -24,9 +24,26 @@ struct StepPrice {
 };
 using Prices = std::vector<StepPrice>;  ///< ascending steps, positive prices
 
-enum class GapPin : std::uint8_t { free, resident, dropped };
+/// An item at a touch or, `gap`, resident through a gap.
+struct MemoryTerm {
+  std::int32_t item = 0;
+  std::int32_t index = 0;  ///< of the touch or the gap in the item
+  bool gap = false;
+  std::int32_t place = 0;  ///< the same, counted over all items
+  std::int64_t weight = 0;
+};
+/// Another limit on what is on the GPU: the weights of the terms that are there sum to at most it.
+struct MemoryRow {
+  std::vector<MemoryTerm> terms;
+  std::int64_t limit = 0;
+};
+/// A price of a row's unit, like a byte's in StepPrice. The row must outlive it.
+struct RowPrice {
+  const MemoryRow* row = nullptr;
+  std::int64_t price = 0;
+};
 
-/// What a branch of the search has decided beyond the problem's own pins.
+/// The problem's own pins, and what a branch of the search has decided beyond them.
 struct Restrictions {
   std::vector<Pin> device;               ///< by operation
   std::vector<std::vector<GapPin>> gap;  ///< by item, gap
@@ -35,6 +52,7 @@ struct Restrictions {
 
 /// What all cuts of a problem share. The problem must outlive it.
 struct CutModel {
+  LaneWeights weights;  ///< each at most 1; the dearest placement is that of weights of 1
   const ResidencyProblem* problem = nullptr;
   std::vector<Bytes> limits;                   ///< of memory, by step
   std::vector<std::vector<Version>> versions;  ///< by item
@@ -59,6 +77,7 @@ struct PricedCut {
 
 /// O(problem) and one maximum flow. Gaps that cover no priced step take no node.
 [[nodiscard]] PricedCut cheapest_placement(const CutModel& model, const Restrictions& restrictions,
-                                           const Prices& prices);
+                                           const Prices& prices,
+                                           const std::vector<RowPrice>& rows = {});
 
 }  // namespace stowage

@@ -13,6 +13,7 @@
 #include "planner/solve/branch_and_bound.hpp"
 #include "planner/solve/lagrangian.hpp"
 #include "planner/solve/placement_search.hpp"
+#include "planner/solve/tighten.hpp"
 
 namespace stowage {
 
@@ -48,6 +49,11 @@ tl::unexpected<Diagnostics> below_floor(const ResidencyProblem& problem, Bytes b
   if (operation.temporaries > Bytes()) {
     parts.emplace_back(operation.temporaries, "what it uses for itself");
   }
+  Bytes named;
+  for (const auto& part : parts) named += part.first;
+  if (floor.bytes > named) {
+    parts.emplace_back(floor.bytes - named, "what else is pinned to stay on the GPU");
+  }
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   Diagnostic diagnostic;
@@ -82,6 +88,7 @@ class Solver {
       : problem_(problem),
         options_(options),
         model_(make_cut_model(problem, limits_of(problem, options))),
+        index_(model_),
         end_(std::chrono::steady_clock::now() +
              std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                  std::chrono::duration<double>(options.time_limit_seconds))) {
@@ -99,7 +106,7 @@ class Solver {
     solution_.all_gpu_cost_seconds = unlimited.value_seconds;
     solution_.cost_lower_bound_seconds = unlimited.bound_seconds;
     offer(unlimited.least, {}, 0);
-    offer(filled_in_order(model_), {}, 0);
+    offer(filled_in_order(model_, index_, stop_), {}, 0);
     if (!enough(solution_.cost_lower_bound_seconds)) bound_and_search();
     const double cost = solution_.evaluation.cost_seconds;
     solution_.cost_lower_bound_seconds = std::min(solution_.cost_lower_bound_seconds, cost);
@@ -175,7 +182,7 @@ class Solver {
   // Makes the best of a start that need not fit; nothing where it cannot be made to.
   std::optional<Placement> offer(const Placement& start, const Prices& prices,
                                  std::int64_t effort) {
-    PlacementSearch search(model_, start, prices, effort, stop_);
+    PlacementSearch search(model_, index_, start, prices, effort, stop_);
     if (!search.repair()) return std::nullopt;
     search.fill();
     if (effort > 0) search.improve();
@@ -188,12 +195,14 @@ class Solver {
   void bound_and_search() {
     std::vector<PlacementColumn> columns;
     columns.push_back(column_of(problem_, solution_.placement));
+    Restrictions restrictions = restrictions_of(problem_);
+    if (!tighten(model_, restrictions)) throw std::logic_error("the budget is below the floor");
     const double tolerance = 0.1 * options_.target_gap * overhead();
     const Dual dual =
-        maximise_dual(model_, restrictions_of(problem_), {}, columns,
+        maximise_dual(model_, restrictions, {}, columns,
                       {solution_.evaluation.cost_seconds, tolerance, root_cuts, stop_});
     solution_.cuts += dual.cuts;
-    solution_.active_steps = static_cast<int>(dual.prices.size());
+    solution_.active_steps = static_cast<int>(dual.prices.steps.size());
     raise_bound(dual.bound_seconds);
     search_from(columns, dual);
     if (!options_.branches || enough(solution_.cost_lower_bound_seconds) || stop_()) return;
@@ -208,16 +217,17 @@ class Solver {
     };
     branch.enough = [this](double bound) { return enough(bound); };
     branch.stop = stop_;
-    const BranchResult result = branch_and_bound(model_, dual, columns, branch);
+    const BranchResult result =
+        branch_and_bound(model_, index_, restrictions, dual, columns, branch);
     solution_.cuts += result.cuts;
     raise_bound(result.bound_seconds);
   }
 
   // Every placement of the dual is repaired and filled; moves then go on from the best.
   void search_from(const std::vector<PlacementColumn>& columns, const Dual& dual) {
-    std::vector<std::pair<double, Placement>> starts;
+    std::vector<std::pair<double, PackedPlacement>> starts;
     for (const PlacementColumn& column : columns) {
-      const std::optional<Placement> found = offer(column.placement, dual.prices, 0);
+      const auto found = offer(column.placement.unpacked(problem_), dual.prices.steps, 0);
       if (found) starts.emplace_back(evaluate(problem_, *found).cost_seconds, *found);
       if (stop_()) return;
     }
@@ -226,13 +236,15 @@ class Solver {
     starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
     for (std::size_t i = 0; i < std::min(starts.size(), improved_starts); ++i) {
       if (enough(solution_.cost_lower_bound_seconds) || stop_()) return;
-      offer(starts[i].second, dual.prices, search_effort / static_cast<std::int64_t>(i + 1));
+      offer(starts[i].second.unpacked(problem_), dual.prices.steps,
+            search_effort / static_cast<std::int64_t>(i + 1));
     }
   }
 
   const ResidencyProblem& problem_;
   const SolveOptions& options_;
   CutModel model_;
+  PlacementIndex index_;
   std::chrono::steady_clock::time_point end_;
   std::function<bool()> stop_;
   Solution solution_;

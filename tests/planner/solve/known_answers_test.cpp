@@ -191,6 +191,51 @@ TEST_CASE("a chain with one large activation in the middle swaps that one") {
   }
 }
 
+TEST_CASE("FlexGen's weight streaming: what has no place is fetched once a step, and never back") {
+  // Generation, a token at a time: every layer reads its weights once a step, round and round.
+  constexpr int layers = 12;
+  constexpr Bytes weight = 64_MiB, hidden = 1_MiB;
+  ResidencyProblem problem;
+  for (int i = 0; i < layers; ++i) {
+    problem.operations.push_back({.name = "layer" + std::to_string(i),
+                                  .engines = {{1e-3, 0_B}},
+                                  .cpu_seconds = 1,
+                                  .pin = Pin::gpu});
+    problem.items.push_back({.name = "weight" + std::to_string(i),
+                             .bytes = weight,
+                             .touches = {{i, true, false}},
+                             .wraps = true,
+                             .host_at_start = true,
+                             .h2d_seconds = 6e-3,
+                             .d2h_seconds = 6e-3});
+  }
+  for (int i = 0; i + 1 < layers; ++i) {
+    problem.items.push_back({.name = "hidden" + std::to_string(i),
+                             .bytes = hidden,
+                             .touches = {{i, false, true}, {i + 1, true, false}},
+                             .h2d_seconds = 1e-4,
+                             .d2h_seconds = 1e-4});
+  }
+  for (const int places : {1, 2, 5, layers}) {
+    CAPTURE(places);
+    const Solution solution =
+        solved(problem, Bytes(places * weight.count()) + Bytes(2 * hidden.count()));
+    // One place is for what streams through; with as many places as layers nothing does.
+    const int streamed = places == layers ? 0 : layers - (places - 1);
+    CHECK(solution.evaluation.h2d_bytes == Bytes(streamed * weight.count()));
+    CHECK(solution.evaluation.d2h_bytes == 0_B);
+    CHECK(solution.proved_optimal);
+  }
+  // Where the CPU takes less than the link does, what has no place is computed there instead.
+  for (Operation& operation : problem.operations) {
+    operation.pin = Pin::free;
+    operation.cpu_seconds = 3e-3;
+  }
+  const Solution split = solved(problem, Bytes(6 * weight.count()) + Bytes(2 * hidden.count()));
+  CHECK(split.evaluation.h2d_bytes < weight);
+  CHECK(std::ranges::count(split.placement.device, Device::cpu) == layers - 6);
+}
+
 TEST_CASE("a larger budget never costs more than a smaller one's plan by more than the gap") {
   const ResidencyProblem problem = transformer_step(3, 256, 512, 1000, round_rates());
   const Bytes peak = peak_of(problem);

@@ -15,22 +15,22 @@ TEST_CASE("a placement keeps to restrictions where none says the opposite") {
     const Placement placement = nothing_resident(
         make_cut_model(problem, std::vector<Bytes>(problem.operations.size(), 1_GiB)));
     const Restrictions none = restrictions_of(problem);
-    CHECK(keeps_to(placement, none));
+    CHECK(keeps_to(PackedPlacement(placement), none));
     for (std::size_t v = 0; v < none.device.size(); ++v) {
       Restrictions pinned = none;
       const bool on_gpu = placement.device[v] == Device::gpu;
       pinned.device[v] = on_gpu ? Pin::gpu : Pin::cpu;
-      CHECK(keeps_to(placement, pinned));
+      CHECK(keeps_to(PackedPlacement(placement), pinned));
       pinned.device[v] = on_gpu ? Pin::cpu : Pin::gpu;
-      CHECK_FALSE(keeps_to(placement, pinned));
+      CHECK_FALSE(keeps_to(PackedPlacement(placement), pinned));
     }
     for (std::size_t item = 0; item < none.gap.size(); ++item) {
       for (std::size_t gap = 0; gap < none.gap[item].size(); ++gap) {
         Restrictions pinned = none;
         pinned.gap[item][gap] = GapPin::dropped;
-        CHECK(keeps_to(placement, pinned));
+        CHECK(keeps_to(PackedPlacement(placement), pinned));
         pinned.gap[item][gap] = GapPin::resident;
-        CHECK_FALSE(keeps_to(placement, pinned));
+        CHECK_FALSE(keeps_to(PackedPlacement(placement), pinned));
         ++gaps;
       }
     }
@@ -47,8 +47,9 @@ TEST_CASE("moves make placements cheaper, and never dearer") {
     const Bytes budget = memory_floor(problem).bytes + Bytes(below(random, 8) << 20);
     const CutModel model =
         make_cut_model(problem, std::vector<Bytes>(problem.operations.size(), budget));
+    const PlacementIndex index(model);
     const auto cost_after = [&](std::int64_t effort) {
-      PlacementSearch search(model, nothing_resident(model), {}, effort, never);
+      PlacementSearch search(model, index, nothing_resident(model), {}, effort, never);
       REQUIRE(search.repair());
       search.fill();
       search.improve();

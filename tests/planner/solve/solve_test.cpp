@@ -43,6 +43,29 @@ TEST_CASE("solve: bound <= optimum <= plan on random problems") {
   CHECK(proved > 0.98 * rounds);
 }
 
+TEST_CASE("solve: stopped at any moment it has a plan within the budget, and a bound") {
+  Random random(5);
+  int unfinished = 0;
+  for (int round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    const ResidencyProblem problem = random_problem(random);
+    const Bytes budget = memory_floor(problem).bytes + Bytes(below(random, 6) << 20);
+    const auto best = cheapest_within(problem, all_assignments(problem), budget);
+    REQUIRE(best.has_value());
+    std::int64_t polls = below(random, 6);
+    const Result<Solution> solution = solve(
+        problem, {.budget = budget, .target_gap = 0, .cancelled = [&] { return polls-- <= 0; }});
+    REQUIRE(solution.has_value());
+    const Evaluation evaluation = evaluate(problem, solution->placement);
+    REQUIRE(evaluation.inconsistency == "");
+    REQUIRE(evaluation.peak <= budget);
+    REQUIRE(solution->cost_lower_bound_seconds <= *best * (1 + 1e-12));
+    REQUIRE(evaluation.cost_seconds >= *best * (1 - 1e-12));
+    unfinished += solution->proved_optimal ? 0 : 1;
+  }
+  CHECK(unfinished > 20);
+}
+
 TEST_CASE("solve: a limit of a single step holds there, and the bound is one within it") {
   Random random(271828);
   int bound_by_it = 0;

@@ -1,0 +1,167 @@
+#include "planner/solve/split_bound.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "estimator/base/live_sum.hpp"
+#include "planner/problem/versions.hpp"
+
+namespace stowage {
+namespace {
+
+constexpr std::size_t most_splits = 48;
+constexpr double split_rounding = 1e-9;  // of sums of seconds
+constexpr double side_weights[] = {0, 0.25, 0.5, 0.75, 1};
+
+/// What leaving an item away during the node costs each lane.
+struct Absence {
+  double bytes = 0, download = 0, upload = 0;
+};
+
+class SplitBound {
+ public:
+  SplitBound(const ResidencyProblem& problem, Bytes budget)
+      : problem_(problem),
+        steps_(static_cast<std::int32_t>(problem.operations.size())),
+        budget_(static_cast<double>(budget.count())) {
+    before_.push_back(0);
+    for (const Operation& operation : problem.operations) {
+      before_.push_back(before_.back() + least_seconds(operation));
+    }
+  }
+
+  double best() {
+    double bound = before_.back();
+    for (const std::int32_t node : splits()) bound = std::max(bound, at(node));
+    return bound * (1 - split_rounding);
+  }
+
+ private:
+  static double least_seconds(const Operation& operation) {
+    double seconds = operation.cpu_seconds;
+    if (operation.pin == Pin::cpu) return seconds;
+    if (operation.pin == Pin::gpu) seconds = operation.engines.front().seconds;
+    for (const EngineCost& engine : operation.engines) seconds = std::min(seconds, engine.seconds);
+    return seconds;
+  }
+
+  [[nodiscard]] bool on_gpu(const Touch& touch) const {
+    return problem_.operations[static_cast<std::size_t>(touch.step)].pin == Pin::gpu;
+  }
+
+  /// Nodes pinned to the GPU: half of them those with the most to keep, half of them evenly apart.
+  [[nodiscard]] std::vector<std::int32_t> splits() const {
+    LiveSum sum(steps_);
+    for (const Item& item : problem_.items) {
+      for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
+        const GapSteps inside = steps_inside(item, gap, steps_);
+        sum.add(inside.within, item.bytes);
+        sum.add(inside.wrapped, item.bytes);
+      }
+    }
+    const std::vector<Bytes> live = std::move(sum).by_step();
+    std::vector<std::int32_t> nodes;
+    for (std::int32_t t = 0; t < steps_; ++t) {
+      if (problem_.operations[static_cast<std::size_t>(t)].pin == Pin::gpu) nodes.push_back(t);
+    }
+    std::vector<std::int32_t> chosen;
+    const std::size_t stride = std::max<std::size_t>(1, nodes.size() / (most_splits / 2));
+    for (std::size_t i = stride / 2; i < nodes.size(); i += stride) chosen.push_back(nodes[i]);
+    std::ranges::stable_sort(nodes, std::greater<>(), [&](std::int32_t node) {
+      return live[static_cast<std::size_t>(node)];
+    });
+    nodes.resize(std::min(nodes.size(), most_splits / 2));
+    chosen.insert(chosen.end(), nodes.begin(), nodes.end());
+    return chosen;
+  }
+
+  /// The bound by what is away during a node that is pinned to the GPU.
+  double at(std::int32_t node) {
+    away_.clear();
+    double kept = 0;  // bytes that are there whatever is chosen
+    for (const Item& item : problem_.items) kept += look_at(item, node);
+    const Operation& operation = problem_.operations[static_cast<std::size_t>(node)];
+    Bytes workspace = operation.engines.front().workspace;
+    for (const EngineCost& engine : operation.engines) {
+      workspace = std::min(workspace, engine.workspace);
+    }
+    kept += static_cast<double>((workspace + operation.temporaries).count());
+    double excess = kept - budget_;
+    for (const Absence& absence : away_) excess += absence.bytes;
+    const auto t = static_cast<std::size_t>(node);
+    const double earlier = before_[t], own = before_[t + 1] - before_[t],
+                 later = before_.back() - before_[t + 1];
+    double best = before_.back();
+    if (excess <= 0) return best;
+    for (const double down : side_weights) {
+      for (const double up : side_weights) {
+        if (down + up == 0) continue;
+        const double copies = least_copies(excess, down, up);
+        best = std::max(best, (1 - down) * earlier + own + (1 - up) * later + copies);
+      }
+    }
+    return best;
+  }
+
+  /// Bytes that have to be there; what may be away goes to away_.
+  double look_at(const Item& item, std::int32_t node) {
+    const auto bytes = static_cast<double>(item.bytes.count());
+    const auto next = std::ranges::lower_bound(item.touches, node, {}, &Touch::step);
+    if (next != item.touches.end() && next->step == node) return bytes;
+    const auto after = static_cast<std::size_t>(next - item.touches.begin());
+    const bool wraps_round = after == 0 || after == item.touches.size();
+    if (wraps_round && !item.wraps) return 0;
+    const std::size_t gap = after == 0 ? item.touches.size() - 1 : after - 1;
+    const GapPin pin = gap_pin(item, static_cast<std::int32_t>(gap));
+    if (pin == GapPin::resident) return bytes;
+    const Touch& from = item.touches[gap];
+    const Touch& to = item.touches[(gap + 1) % item.touches.size()];
+    if (pin == GapPin::dropped || !to.reads || !on_gpu(from) || !on_gpu(to)) return 0;
+    Absence absence{.bytes = bytes};
+    if (made_before(item, after)) absence.download = item.d2h_seconds;
+    if (after < item.touches.size()) absence.upload = item.h2d_seconds;
+    away_.push_back(absence);
+    return 0;
+  }
+
+  /// Whether the version that is there before a touch was made in this step, on the GPU.
+  [[nodiscard]] bool made_before(const Item& item, std::size_t touch) const {
+    for (std::size_t i = touch; i-- > 0;) {
+      if (item.touches[i].writes) return on_gpu(item.touches[i]);
+    }
+    return false;
+  }
+
+  /// The least weighted copies with which so many bytes are away: the relaxed knapsack.
+  double least_copies(double excess, double down, double up) {
+    const auto cost = [&](const Absence& absence) {
+      return down * absence.download + up * absence.upload;
+    };
+    std::ranges::sort(away_, [&](const Absence& a, const Absence& b) {
+      return cost(a) * b.bytes < cost(b) * a.bytes;
+    });
+    double seconds = 0;
+    for (const Absence& absence : away_) {
+      if (excess <= 0) break;
+      const double part = absence.bytes > 0 ? std::min(1.0, excess / absence.bytes) : 0;
+      seconds += part * cost(absence);
+      excess -= absence.bytes;
+    }
+    return seconds;
+  }
+
+  const ResidencyProblem& problem_;
+  std::int32_t steps_;
+  double budget_;
+  std::vector<double> before_;  // by boundary: the least that nodes before it take
+  std::vector<Absence> away_;   // of the node at hand
+};
+
+}  // namespace
+
+double split_bound(const ResidencyProblem& problem, Bytes budget) {
+  return SplitBound(problem, budget).best();
+}
+
+}  // namespace stowage

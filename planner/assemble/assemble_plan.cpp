@@ -61,10 +61,12 @@ class Assembly {
   Plan run() {
     describe();
     schedule_and_pack();
-    const Claims host = claim_host();
-    const ArenaPacking packed_host = pack(host, Bytes());
-    plan_.in(pinned_memory) = residences(host, packed_host);
-    plan_.totals.host_peak = packed_host.peak;
+    const HostClaims host = claim_host();
+    const ArenaPacking pinned = pack(host.pinned, Bytes()), pageable = pack(host.pageable, Bytes());
+    plan_.in(pinned_memory) = residences(host.pinned, pinned);
+    plan_.in(pageable_memory) = residences(host.pageable, pageable);
+    plan_.totals.host_peak = pinned.peak;
+    plan_.totals.pageable_peak = pageable.peak;
     plan_.totals.gpu_peak = gpu_peak();
     add_transfers();
     const PlanSeconds seconds = plan_seconds(problem_, placement_, plan_);
@@ -231,21 +233,27 @@ class Assembly {
     return range;
   }
 
-  [[nodiscard]] Claims claim_host() const {
-    Claims claims;
+  /// What a copy reaches is pinned, whatever else it is for; the rest need not be.
+  struct HostClaims {
+    Claims pinned, pageable;
+  };
+  [[nodiscard]] HostClaims claim_host() const {
+    HostClaims claims;
     for (std::size_t first = 0, last = 0; first < moves_.copies.size(); first = last) {
       const std::int32_t item = moves_.copies[first].item;
       std::vector<StepRange> ranges;
-      bool at_start = false, to_next = false;
+      bool at_start = false, to_next = false, is_copied = false;
       for (; last < moves_.copies.size() && moves_.copies[last].item == item; ++last) {
         const HostCopy& copy = moves_.copies[last];
         at_start = at_start || copy.at_start;
         to_next = to_next || copy.to_next;
+        is_copied = is_copied || copy.download >= 0 || !copy.uploads.empty();
         ranges.push_back(host_range(copy));
       }
-      claim_ranges(claims, item, std::move(ranges), at_start && to_next);
+      claim_ranges(is_copied ? claims.pinned : claims.pageable, item, std::move(ranges),
+                   at_start && to_next);
     }
-    claim_temporaries(claims, Device::cpu);
+    claim_temporaries(claims.pageable, Device::cpu);
     return claims;
   }
 
@@ -325,6 +333,46 @@ class Assembly {
   Plan plan_;
 };
 
+/// The item stays in every gap where its pins and its operations' let it, but for a copy that no
+/// operation on the GPU will read.
+void place_with_room(const Item& item, Placement& placement) {
+  const std::size_t touches = item.touches.size();
+  const std::size_t gaps = touches - (item.wraps ? 0 : 1);
+  const auto on_cpu = [&](std::size_t touch) {
+    return placement.device[at(item.touches[touch].step)] == Device::cpu;
+  };
+  std::vector<bool> on_gpu(touches), resident(gaps);
+  for (std::size_t i = 0; i < touches; ++i) on_gpu[i] = !on_cpu(i);
+  const auto kept_beside = [&](std::size_t touch) {  // a CPU reader with a gap on either side
+    const bool before = touch > 0 ? resident[touch - 1] : item.wraps && resident[gaps - 1];
+    return before && touch < gaps && resident[touch];
+  };
+  for (std::size_t gap = 0; gap < gaps; ++gap) {
+    const std::size_t next = (gap + 1) % touches;
+    const bool holds =
+        !(on_cpu(gap) && item.touches[gap].writes) && !(on_cpu(next) && item.touches[next].writes);
+    resident[gap] = holds && gap_pin(item, static_cast<std::int32_t>(gap)) != GapPin::dropped;
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t gap = 0; gap < gaps; ++gap) {
+      const std::size_t next = (gap + 1) % touches;
+      const bool idle = (on_cpu(gap) && !kept_beside(gap)) || (on_cpu(next) && !kept_beside(next));
+      if (!resident[gap] || !idle ||
+          gap_pin(item, static_cast<std::int32_t>(gap)) == GapPin::resident) {
+        continue;
+      }
+      resident[gap] = false;
+      changed = true;
+    }
+  }
+  for (std::size_t gap = 0; gap < gaps; ++gap) {
+    if (resident[gap]) on_gpu[gap] = on_gpu[(gap + 1) % touches] = true;
+  }
+  placement.on_gpu.push_back(std::move(on_gpu));
+  placement.resident.push_back(std::move(resident));
+}
+
 }  // namespace
 
 Plan assemble_plan(const SizedStep& step, const ResidencyProblem& problem,
@@ -334,16 +382,15 @@ Plan assemble_plan(const SizedStep& step, const ResidencyProblem& problem,
 
 Placement all_gpu_placement(const ResidencyProblem& problem, Bytes budget) {
   Placement placement;
-  placement.device.assign(problem.operations.size(), Device::gpu);
-  placement.engine.assign(problem.operations.size(), 0);
-  for (const Item& item : problem.items) {
-    placement.on_gpu.emplace_back(item.touches.size(), true);
-    placement.resident.emplace_back(item.touches.size() - (item.wraps ? 0 : 1), true);
+  for (const Operation& operation : problem.operations) {
+    placement.device.push_back(operation.pin == Pin::cpu ? Device::cpu : Device::gpu);
   }
+  placement.engine.assign(problem.operations.size(), 0);
+  for (const Item& item : problem.items) place_with_room(item, placement);
   const std::vector<Bytes> memory = evaluate(problem, placement).memory;
   for (std::size_t i = 0; i < problem.operations.size(); ++i) {
     const std::vector<EngineCost>& engines = problem.operations[i].engines;
-    if (memory[i] <= budget) continue;
+    if (memory[i] <= budget || placement.device[i] == Device::cpu) continue;
     const Bytes others = memory[i] - engines.front().workspace;
     auto taken = std::find_if(engines.begin(), engines.end(), [&](const EngineCost& engine) {
       return others + engine.workspace <= budget;

@@ -77,7 +77,7 @@ class Fitting {
   Fitting(const SizedStep& step, const ResidencyProblem& objective, const ResidencyProblem& timing,
           const SolveOptions& options)
       : step_(step), objective_(objective), timing_(timing), options_(options) {
-    options_.most_others = most_others;
+    options_.most_others = options.branches ? most_others : 0;
   }
 
   Result<FittedPlan> run() && {
@@ -86,7 +86,10 @@ class Fitting {
     best_.solution = *solution;
     const Placement cheapest = solution->placement;
     const bool is_large = step_.graph->nodes.size() > most_nodes_packed_long;
-    if (!pack(*solution, is_large ? later_effort : packing_effort)) lower_until_it_packs();
+    const bool is_quick = !options_.branches;
+    if (!pack(*solution, is_large || is_quick ? later_effort : packing_effort)) {
+      lower_until_it_packs(is_quick ? 0 : halvings);
+    }
     if (!has_plan_) {
       return failure(fmt::format(
           "the smallest arena found is {}, the budget {}: offsets in {}-byte granules need more "
@@ -139,7 +142,7 @@ class Fitting {
     return has_plan_ && cost_ - solved <= std::max(close_enough * overhead, 1e-9 * solved);
   }
 
-  void lower_until_it_packs() {
+  void lower_until_it_packs(int most_halvings) {
     const Limits whole(objective_.operations.size(), options_.budget);
     Limits too_much = whole, limits = whole;  // at the first the arena overflows
     bool packs = false;
@@ -151,7 +154,7 @@ class Fitting {
                      : lowered_everywhere(limits, excess, options_.budget);
       packs = solve_within(limits);
     }
-    for (int round = 0; packs && round < halvings && !is_close() && !out_of_time(); ++round) {
+    for (int round = 0; packs && round < most_halvings && !is_close() && !out_of_time(); ++round) {
       const Limits middle = halfway(too_much, limits);
       (solve_within(middle) ? limits : too_much) = middle;
     }

@@ -67,7 +67,7 @@ struct PlanWriter {
   void draw_found(StorageId storage) {
     if (drawn[storage.index()]) return;
     drawn[storage.index()] = true;
-    const auto& on_gpu = residences_on(plan, Device::gpu);
+    const auto& on_gpu = residences_in(plan, MemoryKind::device);
     const bool resident =
         std::any_of(on_gpu.begin(), on_gpu.end(), [&](const Residence& residence) {
           return residence.storage == storage && residence.steps.begin == 0;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "planner/assemble/item_moves.hpp"
+#include "planner/plan/two_sides.hpp"
 #include "tests/support/small_steps.hpp"
 
 using namespace stowage;
@@ -25,6 +26,7 @@ class Playback {
     gpu_.resize(problem.items.size());
     host_.resize(problem.items.size());
     in_flight_.resize(plan.transfers.size());
+    on_host_ = residences_on(plan, Device::cpu);
   }
 
   /// The first violation, or "".
@@ -33,8 +35,7 @@ class Playback {
       const Item& item = problem_.items[at(i)];
       if (item.wraps && there_at_start(i, upload_link)) gpu_[at(i)] = 1;
       const bool input = !item.wraps && item.host_at_start;
-      if ((item.wraps && there_at_start(i, download_link)) ||
-          (input && covers(plan_.in(pinned_memory), i, 0))) {
+      if ((item.wraps && there_at_start(i, download_link)) || (input && covers(on_host_, i, 0))) {
         host_[at(i)] = 1;
       }
     }
@@ -60,7 +61,7 @@ class Playback {
   }
   /// Whether a copy is there when the step starts: `filled_by` is what would bring it.
   [[nodiscard]] bool there_at_start(std::int32_t item, LinkId filled_by) const {
-    const auto& all = filled_by == upload_link ? plan_.in(gpu_memory) : plan_.in(pinned_memory);
+    const auto& all = filled_by == upload_link ? plan_.in(gpu_memory) : on_host_;
     const bool filled =
         std::any_of(plan_.transfers.begin(), plan_.transfers.end(), [&](const Transfer& transfer) {
           return transfer.storage.value == item && transfer.link == filled_by &&
@@ -80,7 +81,7 @@ class Playback {
     for (std::int32_t s = transfer.begin; s < transfer.end; ++s) {
       if (!covers(plan_.in(gpu_memory), transfer.storage.value, s))
         fail("a copy in flight has no GPU place");
-      if (!covers(plan_.in(pinned_memory), transfer.storage.value, s)) {
+      if (!covers(on_host_, transfer.storage.value, s)) {
         fail(fmt::format("{}: a copy in flight has no host place", problem_.items[item].name));
       }
     }
@@ -106,7 +107,7 @@ class Playback {
     if (t == steps_) return;
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(problem_.items.size()); ++i) {
       if (!covers(plan_.in(gpu_memory), i, t)) gpu_[at(i)].reset();
-      if (!covers(plan_.in(pinned_memory), i, t)) host_[at(i)].reset();
+      if (!covers(on_host_, i, t)) host_[at(i)].reset();
     }
   }
 
@@ -121,7 +122,7 @@ class Playback {
         }
         if (!touch.writes) continue;
         const auto id = static_cast<std::int32_t>(i);
-        if (!covers(cpu ? plan_.in(pinned_memory) : plan_.in(gpu_memory), id, t)) {
+        if (!covers(cpu ? on_host_ : plan_.in(gpu_memory), id, t)) {
           fail(fmt::format("op{} writes {} without a place", t, problem_.items[i].name));
         }
         ++newest_[i];
@@ -157,6 +158,7 @@ class Playback {
   std::vector<int> newest_;
   std::vector<std::optional<int>> gpu_, host_;
   std::vector<std::optional<int>> in_flight_;
+  std::vector<Residence> on_host_;
   std::string error_;
 };
 
@@ -353,7 +355,11 @@ TEST_CASE("optimizer state that the CPU updates stays on the host") {
   CHECK(plan.totals.d2h == 100_B);
   CHECK(Playback(problem, placement, plan).run() == "");
   for (const Residence& residence : plan.in(gpu_memory)) CHECK(residence.storage.value != 2);
-  CHECK(plan.in(pinned_memory).size() == 3);
+  // No copy reaches the state: it need not be pinned.
+  CHECK(plan.in(pinned_memory).size() == 2);
+  REQUIRE(plan.in(pageable_memory).size() == 1);
+  CHECK(plan.in(pageable_memory).front().storage.value == 2);
+  CHECK(plan.totals.pageable_peak == 256_B);
 }
 
 TEST_CASE("random placements: every operation finds its operands, nothing overlaps") {
@@ -368,6 +374,7 @@ TEST_CASE("random placements: every operation finds its operands, nothing overla
     CHECK(Playback(problem, placement, plan).run() == "");
     CHECK(overlap(plan, plan.in(gpu_memory), true) == "");
     CHECK(overlap(plan, plan.in(pinned_memory), false) == "");
+    CHECK(overlap(plan, plan.in(pageable_memory), false) == "");
     CHECK(order_violation(plan) == "");
     const Plan tight = assemble_plan(step, problem, placement, {0_B, 0});
     CHECK(Playback(problem, placement, tight).run() == "");

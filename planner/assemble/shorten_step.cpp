@@ -1,0 +1,134 @@
+#include "planner/assemble/shorten_step.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <span>
+
+#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/copy_windows.hpp"
+#include "planner/assemble/swap_policies.hpp"
+
+namespace stowage {
+namespace {
+
+// An assembly takes milliseconds for a hundred nodes and seconds for ten thousand: so many nodes
+// are assembled in all, and placements are not assembled for a shorter step alone where that is not
+// two whole steps.
+constexpr std::size_t most_assembled_nodes = 40'000;
+constexpr double short_enough = 1.01;  // times what cannot be undercut
+
+/// What is solved instead of the problem itself.
+struct Variation {
+  double window = 0;         ///< for copies, in times of their own seconds; 0: none
+  bool balanced = false;     ///< lanes weighted as the bound on the busiest lane weighs them
+  std::int64_t filled = 64;  ///< of 64 parts of the budget
+};
+
+constexpr Variation variations[] = {
+    {1, false, 64}, {1, true, 64},  {2, true, 64}, {0, true, 62},
+    {0, true, 58},  {0, false, 58}, {4, true, 64}, {1, true, 60},
+};
+
+/// No lane quite for nothing: of two placements with the same busiest lane, the cheaper one.
+LaneWeights with_all_lanes(const LaneWeights& weights) {
+  constexpr double share = 0.1;
+  const auto mixed = [](double weight) { return (1 - share) * weight + share / 3; };
+  return {mixed(weights.compute), mixed(weights.upload), mixed(weights.download)};
+}
+
+class Shortening {
+ public:
+  Shortening(const SizedStep& step, const ResidencyProblem& problem, const SolveOptions& options,
+             const StepTarget& target, FittedPlan plan)
+      : step_(step),
+        problem_(problem),
+        options_(options),
+        target_(target),
+        best_(std::move(plan)) {}
+
+  FittedPlan run() && {
+    if (left_ < 2) return std::move(best_);
+    for (const SwapPolicy policy : swap_policies) {
+      if (target_.most_variations < all_variations || is_over()) break;
+      if (auto placement = placed_by(policy, step_, problem_, options_.budget)) {
+        take(*std::move(placement));
+      }
+    }
+    for (const Variation& variation :
+         std::span(variations).first(std::min(target_.most_variations, std::size(variations)))) {
+      if (is_short() || is_over()) break;
+      attempt(variation);
+    }
+    return std::move(best_);
+  }
+
+ private:
+  [[nodiscard]] bool is_short() const {
+    const double least =
+        std::max(target_.balance.step_lower_bound_seconds, target_.all_gpu_seconds);
+    return best_.plan.totals.step_seconds <= short_enough * least;
+  }
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  [[nodiscard]] bool is_over() const {
+    return left_ == 0 || (options_.cancelled && options_.cancelled()) ||
+           seconds() > options_.time_limit_seconds;
+  }
+
+  void attempt(const Variation& variation) {
+    SolveOptions options = options_;
+    options.branches = false;
+    options.most_others = 0;
+    const Bytes limit(options.budget.count() / 64 * variation.filled);
+    if (variation.filled < 64) options.limits.assign(problem_.operations.size(), limit);
+    options.time_limit_seconds = std::max(options_.time_limit_seconds - seconds(), 0.1);
+    const LaneWeights weights =
+        variation.balanced ? with_all_lanes(target_.balance.weights) : LaneWeights{};
+    if (variation.window == 0) {
+      const auto solution = solve(weighted(problem_, weights), options);
+      if (solution) take(solution->placement);
+      return;
+    }
+    WindowedProblem windowed = with_copy_windows(problem_, options.budget, variation.window);
+    windowed.problem = weighted(std::move(windowed.problem), weights);
+    const auto solution = solve(windowed.problem, options);
+    if (solution) take(without_windows(problem_, windowed, solution->placement));
+  }
+
+  void take(Placement placement) {
+    if (is_over() || std::ranges::find(seen_, placement) != seen_.end()) return;
+    // No step is shorter than its busiest lane.
+    const double least = busiest_lane(evaluate(problem_, placement));
+    if (least >= best_.plan.totals.step_seconds) return;
+    seen_.push_back(placement);
+    --left_;
+    Plan plan = assemble_plan(step_, problem_, placement, {.budget = options_.budget});
+    if (plan.totals.arena > options_.budget) return;
+    if (plan.totals.step_seconds >= best_.plan.totals.step_seconds) return;
+    best_.plan = std::move(plan);
+    best_.placement = std::move(placement);
+    best_.at_budget = false;
+  }
+
+  const SizedStep& step_;
+  const ResidencyProblem& problem_;
+  const SolveOptions& options_;
+  const StepTarget& target_;
+  FittedPlan best_;
+  std::vector<Placement> seen_;
+  std::size_t left_ = most_assembled_nodes / std::max<std::size_t>(problem_.operations.size(), 1);
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+static_assert(std::size(variations) == all_variations);
+
+}  // namespace
+
+FittedPlan shorten_step(const SizedStep& step, const ResidencyProblem& problem,
+                        const SolveOptions& options, const StepTarget& target, FittedPlan plan) {
+  return Shortening(step, problem, options, target, std::move(plan)).run();
+}
+
+}  // namespace stowage

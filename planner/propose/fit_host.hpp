@@ -1,0 +1,26 @@
+// The host's memory as a second budget: pinned where copies go, all of it physical.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/assemble/plan_within.hpp"
+#include "planner/problem/host.hpp"
+
+namespace stowage {
+
+/// Whether the plan's arenas on the host are within its limits; a limit of 0 is none.
+[[nodiscard]] bool host_holds(const Host& host, const PlanTotals& totals);
+/// What the host holds before what it does not, then the shorter step.
+[[nodiscard]] bool is_better(const Plan& plan, const Plan& than, const Host& host);
+/// What the host lacks, in words; empty where it holds the plan.
+[[nodiscard]] std::vector<std::string> host_remarks(const Host& host, const PlanTotals& totals);
+
+/// `plan`, or, where the host does not hold it, the first found that it holds: what lasts beyond
+/// the step (parameters, state) is made dearer and dearer to move, so that it stays on the GPU or
+/// with the CPU's own work. Where none is found, `plan` as it is.
+[[nodiscard]] FittedPlan within_host(const Host& host, const SizedStep& step,
+                                     const ResidencyProblem& problem, const SolveOptions& options,
+                                     FittedPlan plan);
+
+}  // namespace stowage

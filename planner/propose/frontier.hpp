@@ -1,0 +1,32 @@
+// The frontier: how long a step takes at which budget, from the least that it can be planned in to
+// the arena in which everything stays on the GPU.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/workspace/workspace_source.hpp"
+#include "planner/propose/plan_request.hpp"
+
+namespace stowage {
+
+struct FrontierPoint {
+  Bytes budget;
+  std::string plan;  ///< the proposal with the shortest step
+  double step_seconds = 0;
+  std::optional<double> step_lower_bound_seconds;  ///< of that proposal's step
+  Bytes pcie;                                      ///< both ways
+};
+
+/// At most `points` budgets, evenly apart and ascending; the request's own budget is not looked at.
+/// Of each the step as it is, and early updates and recomputation of it, with a short search each;
+/// budgets that have no plan are left out. A plan of a smaller budget is one of a larger, so that
+/// the step never grows. Cancelled: the points so far. Errors: the step cannot be sized, pins do
+/// not apply.
+[[nodiscard]] Result<std::vector<FrontierPoint>> frontier(const PlanRequest& request,
+                                                          WorkspaceSource& workspaces,
+                                                          const ProposalOptions& options,
+                                                          int points = 12);
+
+}  // namespace stowage

@@ -1,0 +1,102 @@
+#include "planner/propose/step_case.hpp"
+
+#include <fmt/format.h>
+
+#include "planner/assemble/assemble_plan.hpp"
+
+namespace stowage {
+namespace {
+
+Rates byte_rates() {
+  Rates rates;
+  rates.gpu_launch = rates.cpu_launch = rates.link_latency = 0;
+  rates.h2d_bandwidth = rates.d2h_bandwidth = problem_bytes_a_second;
+  return rates;
+}
+
+StepDocument kept_document(StepDocument document) {
+  document.evaluation = nullptr;
+  if (!document.fixed_batch) document.batch.reset();
+  for (Layer& layer : document.layers) layer.flops = layer.saved_bytes = 0;
+  document.has_costs = false;
+  document.result_bytes.reset();
+  document.warnings.clear();
+  return document;
+}
+
+bool operators_may_move(const PlanRequest& request) {
+  return request.levers.operators && request.host.cpu_flops > 0;
+}
+
+ProblemOptions problem_options(const PlanRequest& request, const StepPins& pins) {
+  const Levers& levers = request.levers;
+  return {.compute_on_gpu = !operators_may_move(request),
+          .all_on_gpu = !operators_may_move(request) && !levers.optimizer,
+          .updates_on_gpu = !levers.optimizer,
+          .pins = &pins,
+          .keep_activations = !levers.activations,
+          .keep_weights = !levers.weights,
+          .keep_state = !levers.optimizer};
+}
+
+Pinned pinned_by(const PlanRequest& request) {
+  if (operators_may_move(request)) return Pinned::nothing;
+  return request.levers.optimizer ? Pinned::computation : Pinned::all_nodes;
+}
+
+}  // namespace
+
+Planning::Planning(const PlanRequest& planned, WorkspaceSource& source, const ProposalOptions& how)
+    : request(planned),
+      workspaces(source),
+      options(how),
+      document(kept_document(planned.document)),
+      rates(make_rates(planned.card, planned.host)) {}
+
+SolveOptions Planning::solve_options() const {
+  return {.budget = request.budget,
+          .time_limit_seconds = options.time_limit_seconds,
+          .target_gap = options.target_gap,
+          .cancelled = options.cancelled};
+}
+
+Result<StepCase> make_case(const Planning& planning, std::shared_ptr<const StepGraph> graph) {
+  const PlanRequest& request = planning.request;
+  const int parts = graph->settings.micro_batches;
+  const std::optional<std::int64_t> micro_batch = micro_batch_of(request.batch, parts);
+  if (!micro_batch) {
+    return failure(fmt::format("{} micro-batches cannot share a batch of {} equally", parts,
+                               request.batch.samples));
+  }
+  auto step = size_step(std::move(graph), *micro_batch, planning.workspaces);
+  if (!step) return tl::unexpected(step.error());
+  StepCase result;
+  result.step = std::move(*step);
+  auto pins = apply_pins(*result.step.graph, planning.document.layers, request.pins);
+  if (!pins) return tl::unexpected(std::move(pins.error()));
+  result.pins = *std::move(pins);
+  result.pinned = pinned_by(request);
+  ProblemOptions options = problem_options(request, result.pins);
+  result.placed = make_problem(result.step, planning.rates, options);
+  options.all_on_gpu = true;
+  result.on_gpu = make_problem(result.step, planning.rates, options);
+  return result;
+}
+
+Plan assemble_all_gpu(const Planning& planning, StepCase& of) {
+  Plan plan =
+      assemble_plan(of.step, of.on_gpu, all_gpu_placement(of.on_gpu, planning.request.budget),
+                    {.budget = unlimited_arena});
+  of.all_gpu_step_seconds = plan.totals.step_seconds;
+  return plan;
+}
+
+ResidencyProblem byte_problem(const Planning& planning, const StepCase& of, bool on_gpu_alone) {
+  ProblemOptions options = problem_options(planning.request, of.pins);
+  // With operations where they like, everything on the CPU would move nothing.
+  options.compute_on_gpu = true;
+  options.all_on_gpu = on_gpu_alone;
+  return make_problem(of.step, byte_rates(), options);
+}
+
+}  // namespace stowage

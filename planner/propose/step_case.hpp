@@ -1,0 +1,50 @@
+// StepCase: one rewriting of the step, sized, and the problems that its plans are made from.
+#pragma once
+
+#include <memory>
+
+#include "estimator/memory/sized_step.hpp"
+#include "estimator/workspace/workspace_source.hpp"
+#include "planner/plan/plan.hpp"
+#include "planner/problem/residency_problem.hpp"
+#include "planner/propose/plan_request.hpp"
+#include "planner/solve/solve.hpp"
+
+namespace stowage {
+
+/// What all cases of a request share.
+struct Planning {
+  const PlanRequest& request;
+  WorkspaceSource& workspaces;
+  const ProposalOptions& options;
+  StepDocument document;  ///< what a plan keeps of the request's
+  Rates rates;
+
+  Planning(const PlanRequest& planned, WorkspaceSource& source, const ProposalOptions& how);
+  [[nodiscard]] bool is_cancelled() const { return options.cancelled && options.cancelled(); }
+  [[nodiscard]] SolveOptions solve_options() const;
+};
+
+struct StepCase {
+  SizedStep step;
+  StepPins pins;                    ///< the user's
+  Pinned pinned;                    ///< what the levers keep on the GPU beyond these
+  ResidencyProblem placed;          ///< as the levers allow
+  ResidencyProblem on_gpu;          ///< every operation on the GPU, as min-pcie has it
+  double all_gpu_step_seconds = 0;  ///< as if the GPU had room for everything; 0: not assembled yet
+};
+
+/// Errors: the micro-batches cannot share the batch; the step cannot be sized; pins do not apply.
+[[nodiscard]] Result<StepCase> make_case(const Planning& planning,
+                                         std::shared_ptr<const StepGraph> graph);
+
+/// As if the GPU had room for everything: as assemble_plan leaves it. Also notes its step's
+/// seconds.
+[[nodiscard]] Plan assemble_all_gpu(const Planning& planning, StepCase& of);
+
+/// The problem of bytes over PCIe: one second a billion bytes and nothing else.
+inline constexpr double problem_bytes_a_second = 1e9;
+[[nodiscard]] ResidencyProblem byte_problem(const Planning& planning, const StepCase& of,
+                                            bool on_gpu_alone);
+
+}  // namespace stowage

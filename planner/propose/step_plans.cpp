@@ -1,0 +1,178 @@
+#include "planner/propose/step_plans.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "estimator/base/hash.hpp"
+#include "estimator/document/step_hash.hpp"
+#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/plan_within.hpp"
+#include "planner/assemble/shorten_step.hpp"
+#include "planner/propose/fit_host.hpp"
+#include "planner/solve/split_bound.hpp"
+
+namespace stowage {
+namespace {
+
+Bytes bytes_of_bound(double seconds) {
+  // Any plan moves whole bytes, so the bound may be rounded up, but for the division's error.
+  return Bytes(
+      static_cast<std::int64_t>(std::ceil(std::max(0.0, seconds * problem_bytes_a_second - 0.01))));
+}
+
+/// The inputs of all micro-batches, which every plan that computes on the GPU uploads.
+Bytes input_bytes(const SizedStep& step) {
+  Bytes bytes;
+  for (const TensorView& input : step.graph->inputs) bytes += step.bytes(input.storage);
+  return bytes;
+}
+
+/// Whether a node is on the CPU that nobody pinned there.
+bool chooses_the_cpu(const Plan& plan, const StepPins& pins) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (plan.nodes[i].processor == cpu_processor && pins.of(NodeId::of(i)) != Pin::cpu) return true;
+  }
+  return false;
+}
+
+/// No plan within the budget that computes on the GPU (updates too, or where they like) moves fewer
+/// bytes.
+Bytes pcie_bound(const Planning& planning, const StepCase& of, bool on_gpu_alone) {
+  SolveOptions options = planning.solve_options();
+  options.branches = of.step.graph->nodes.size() < 1'000;
+  const auto solution = solve(byte_problem(planning, of, on_gpu_alone), options);
+  return solution ? bytes_of_bound(solution->cost_lower_bound_seconds) : Bytes();
+}
+
+/// All but the totals that a search has to know.
+void describe(const Planning& planning, const StepCase& of, Plan& plan) {
+  const PlanRequest& request = planning.request;
+  PlanInputs& in = plan.inputs;
+  in.stowage_version = request.stowage_version;
+  in.model_name = planning.document.graph->model;
+  if (request.description) {
+    in.model_text = request.description->text;
+    in.model_hash = hash_text(in.model_text);
+  }
+  in.step_hash = step_hash(of.step);
+  in.model_options = request.model_options;
+  in.card = request.card;
+  in.host = request.host;
+  in.available = request.available;
+  in.budget = request.budget;
+  plan.machine = gpu_and_host(planning.rates);
+  plan.pins = of.pins;
+  plan.pins.notes.clear();
+  plan.document = planning.document;
+  plan.document.graph = of.step.graph;
+  plan.totals.all_gpu_step_seconds = of.all_gpu_step_seconds;
+  std::ranges::move(host_remarks(request.host, plan.totals), std::back_inserter(plan.remarks));
+}
+
+/// Bounds that the cheapest plan's solve proved for every plan of this step.
+void take_bounds(const Plan& cheapest, Plan& plan) {
+  PlanTotals& totals = plan.totals;
+  totals.cost_lower_bound_seconds =
+      std::min(totals.cost_seconds, cheapest.totals.cost_lower_bound_seconds);
+  totals.all_gpu_cost_seconds = cheapest.totals.all_gpu_cost_seconds;
+  totals.step_lower_bound_seconds = cheapest.totals.step_lower_bound_seconds;
+}
+
+std::size_t variations_at(Effort effort, std::size_t nodes) {
+  constexpr std::size_t large_step = 3'000;
+  if (effort == Effort::full) return all_variations;
+  if (effort == Effort::quick) return quick_variations;
+  return nodes > large_step ? 0 : 1;
+}
+
+}  // namespace
+
+Bytes pcie_bytes(const Plan& plan) { return plan.totals.h2d + plan.totals.d2h; }
+
+bool computes_on_cpu(const Plan& plan) {
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(),
+                     [](const PlannedNode& node) { return node.processor == cpu_processor; });
+}
+
+Bytes trivial_pcie_bound(const StepCase& of, const Plan& plan) {
+  return computes_on_cpu(plan) ? Bytes() : std::min(pcie_bytes(plan), input_bytes(of.step));
+}
+
+Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort effort) {
+  SolveOptions options = planning.solve_options();
+  if (effort != Effort::full) options.branches = false;
+  auto fitted = plan_within(of.step, of.placed, of.placed, options);
+  if (!fitted) return tl::unexpected(fitted.error());
+  LaneBalance balance =
+      balance_lanes(of.placed, fitted->solution.placement,
+                    {.budget = planning.request.budget, .stop = planning.options.cancelled});
+  balance.step_lower_bound_seconds =
+      std::max(balance.step_lower_bound_seconds, split_bound(of.placed, planning.request.budget));
+  const StepTarget target{balance, of.all_gpu_step_seconds,
+                          variations_at(effort, of.step.graph->nodes.size())};
+  *fitted = shorten_step(of.step, of.placed, options, target, *std::move(fitted));
+  if (effort != Effort::look) {
+    *fitted = within_host(planning.request.host, of.step, of.placed, options, *std::move(fitted));
+  }
+  Plan plan = std::move(fitted->plan);
+  describe(planning, of, plan);
+  plan.name = "cheapest";
+  plan.pinned = of.pinned;
+  PlanTotals& totals = plan.totals;
+  totals.cost_seconds = evaluate(of.placed, fitted->placement).cost_seconds;
+  totals.cost_lower_bound_seconds =
+      std::min(totals.cost_seconds, fitted->solution.cost_lower_bound_seconds);
+  totals.all_gpu_cost_seconds = fitted->solution.all_gpu_cost_seconds;
+  totals.proved_optimal = fitted->at_budget && fitted->solution.proved_optimal;
+  totals.step_lower_bound_seconds = std::min(totals.step_seconds, balance.step_lower_bound_seconds);
+  return plan;
+}
+
+Result<FewestBytes> min_pcie_plan(const Planning& planning, const StepCase& of,
+                                  const Plan& cheapest) {
+  auto fitted =
+      plan_within(of.step, byte_problem(planning, of, true), of.on_gpu, planning.solve_options());
+  if (!fitted) return tl::unexpected(fitted.error());
+  FewestBytes fewest{std::move(fitted->plan), {}};
+  fewest.bound = bytes_of_bound(fitted->solution.cost_lower_bound_seconds);
+  Plan& plan = fewest.plan;
+  describe(planning, of, plan);
+  plan.name = "min-pcie";
+  plan.pinned = Pinned::all_nodes;
+  plan.totals.cost_seconds = evaluate(of.on_gpu, fitted->placement).cost_seconds;
+  take_bounds(cheapest, plan);
+  plan.totals.pcie_lower_bound = std::min(pcie_bytes(plan), fewest.bound);
+  plan.totals.proved_optimal = plan.totals.pcie_lower_bound == pcie_bytes(plan);
+  return fewest;
+}
+
+Plan all_gpu_plan(const Planning& planning, const StepCase& of, Plan all_gpu,
+                  const Plan& cheapest) {
+  describe(planning, of, all_gpu);
+  all_gpu.name = "all-gpu";
+  all_gpu.pinned = Pinned::all_nodes;
+  PlanTotals& totals = all_gpu.totals;
+  totals.cost_seconds =
+      evaluate(of.on_gpu, all_gpu_placement(of.on_gpu, planning.request.budget)).cost_seconds;
+  // The inputs, which any plan uploads; with pins perhaps more.
+  const Bytes moved = pcie_bytes(all_gpu);
+  totals.pcie_lower_bound =
+      of.pins.empty() ? moved : std::min(moved, pcie_bound(planning, of, true));
+  totals.proved_optimal = totals.pcie_lower_bound == moved;
+  take_bounds(cheapest, all_gpu);
+  return all_gpu;
+}
+
+void set_pcie_bound(const Planning& planning, const StepCase& of, Plan& plan,
+                    std::optional<Bytes> on_gpu_bound) {
+  const bool updates_are_free = chooses_the_cpu(plan, of.pins);
+  if (!computes_on_cpu(plan) && pcie_bytes(plan) == input_bytes(of.step)) {
+    plan.totals.pcie_lower_bound = pcie_bytes(plan);  // any plan uploads the inputs
+    return;
+  }
+  const bool known = on_gpu_bound.has_value() && !updates_are_free;
+  plan.totals.pcie_lower_bound = std::min(
+      pcie_bytes(plan), known ? *on_gpu_bound : pcie_bound(planning, of, !updates_are_free));
+}
+
+}  // namespace stowage

@@ -1,0 +1,45 @@
+// The plans of one step: the one with the shortest step, the one of fewest bytes, and what bounds
+// them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "planner/propose/step_case.hpp"
+
+namespace stowage {
+
+enum class Effort : std::uint8_t {
+  look,   ///< what a rewriting is worth: no branching, hardly any variations
+  quick,  ///< no branching, few variations
+  full,
+};
+
+[[nodiscard]] Bytes pcie_bytes(const Plan& plan);
+[[nodiscard]] bool computes_on_cpu(const Plan& plan);
+/// What needs no search to be known: whoever computes on the GPU alone uploads the inputs.
+[[nodiscard]] Bytes trivial_pcie_bound(const StepCase& of, const Plan& plan);
+
+/// The plan of least cost, made to have a short simulated step; complete but for its bound on
+/// bytes. Precondition: assemble_all_gpu has noted the step without a limit. Errors: the budget is
+/// below the floor; the arena stays above it.
+[[nodiscard]] Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of,
+                                         Effort effort = Effort::full);
+
+/// Everything computed on the GPU, fewest bytes; with the bounds of seconds that `cheapest` has.
+struct FewestBytes {
+  Plan plan;
+  Bytes bound;  ///< no plan that computes on the GPU alone moves less
+};
+[[nodiscard]] Result<FewestBytes> min_pcie_plan(const Planning& planning, const StepCase& of,
+                                                const Plan& cheapest);
+
+/// `all_gpu`, as assemble_all_gpu left it, with the bounds that `cheapest` has.
+[[nodiscard]] Plan all_gpu_plan(const Planning& planning, const StepCase& of, Plan all_gpu,
+                                const Plan& cheapest);
+
+/// `on_gpu_bound`, if known, is of plans that compute on the GPU alone; else it is solved for.
+void set_pcie_bound(const Planning& planning, const StepCase& of, Plan& plan,
+                    std::optional<Bytes> on_gpu_bound = std::nullopt);
+
+}  // namespace stowage

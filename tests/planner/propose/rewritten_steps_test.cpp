@@ -1,0 +1,180 @@
+// The proposals that rewrite the step, and those that the host's memory decides.
+#include "planner/propose/rewritten_steps.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "planner/explain/plan_words.hpp"
+#include "planner/plan/plan_file.hpp"
+#include "planner/plan/two_sides.hpp"
+#include "planner/propose/fit_host.hpp"
+#include "planner/propose/frontier.hpp"
+#include "planner/validate/validate_plan.hpp"
+#include "tests/support/pinned_plans.hpp"
+
+namespace stowage {
+namespace {
+
+using testing::small_request;
+
+std::string mistakes_of(const Plan& plan) {
+  const auto workspaces = rule_workspace_source(8.6);
+  std::string failed;
+  for (const Check& check : validate_plan(plan, *workspaces).checks) {
+    if (!check.passed) failed += check.name + ": " + check.detail + "\n";
+  }
+  const auto read =
+      read_plan(std::make_shared<const SourceText>(SourceText{"p", write_plan(plan)}));
+  if (!read) return render(read.error());
+  if (write_plan(*read) != write_plan(plan)) failed += "the file reads back as another plan\n";
+  return failed;
+}
+
+const ProposalOptions patient{.time_limit_seconds = 60, .target_gap = 0.05};
+
+/// A request of a step that computes on the GPU, and a case of it.
+struct Asked {
+  PlanRequest request;
+  std::unique_ptr<WorkspaceSource> workspaces = rule_workspace_source(8.6);
+  ProposalOptions options = patient;
+  Planning planning;
+  StepCase whole;
+
+  explicit Asked(PlanRequest planned)
+      : request(std::move(planned)),
+        planning(request, *workspaces, options),
+        whole(make_case(planning, planning.document.graph).value()) {
+    (void)assemble_all_gpu(planning, whole);
+  }
+};
+
+PlanRequest on_gpu(Bytes budget) {
+  PlanRequest request = small_request(budget);
+  request.levers.operators = false;
+  return request;
+}
+
+PlanRequest inference(Bytes budget) {
+  PlanRequest request = on_gpu(budget);
+  const ChosenStep step{.lowering = {.mode = Mode::inference}};
+  request.document = make_document(testing::described(testing::small_network), step,
+                                   Runtime::stowage, {}, step_alone)
+                         .value();
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("a plan with early updates is valid, and its step says what it is") {
+  Asked asked(on_gpu(3_MiB));
+  const auto plan = early_updates_plan(asked.planning, asked.whole);
+  REQUIRE(plan.has_value());
+  CHECK(mistakes_of(*plan) == "");
+  CHECK(plan->name == "early-updates");
+  CHECK(plan->step.graph->settings.early_updates);
+  CHECK(plan->totals.arena <= 3_MiB);
+  CHECK(*plan->totals.step_lower_bound_seconds <= plan->totals.step_seconds);
+  Asked infer(inference(3_MiB));
+  CHECK_FALSE(early_updates_plan(infer.planning, infer.whole).has_value());
+}
+
+TEST_CASE("a plan that recomputes is valid, and says how much") {
+  Asked asked(on_gpu(3_MiB));
+  const auto plan = recompute_plan(asked.planning, asked.whole);
+  REQUIRE(plan.has_value());
+  CHECK(mistakes_of(*plan) == "");
+  CHECK(plan->totals.arena <= 3_MiB);
+  CHECK(plan->step.graph->nodes.size() > asked.whole.step.graph->nodes.size());
+  CHECK_FALSE(plan->step.graph->settings.recomputed.empty());
+  CHECK(plan_in_words(*plan).find(" of the forward pass again in backward") != std::string::npos);
+}
+
+TEST_CASE("the batch of an inference is chunked without being asked") {
+  // Half of what one image's activations need sixteen times over.
+  Asked whole(inference(64_MiB));
+  const Bytes least = memory_floor(whole.whole.on_gpu).bytes;
+  Asked asked(inference(Bytes(least.count() / 2)));
+  const auto plan = parts_plan(asked.planning, asked.whole);
+  REQUIRE(plan.has_value());
+  CHECK(mistakes_of(*plan) == "");
+  const int parts = plan->step.graph->settings.micro_batches;
+  CHECK(parts >= 2);
+  CHECK(plan->name == "chunk-" + std::to_string(parts));
+  CHECK(plan->remarks.empty());
+  CHECK(whole_batch(*plan) == WholeBatch(16));
+  const auto all = make_plans(asked.request, *asked.workspaces, patient);
+  REQUIRE(all.has_value());
+  CHECK(all->back().name.starts_with("chunk-"));
+}
+
+TEST_CASE("state that the CPU updates takes pageable memory, and no pinned one") {
+  // The link is so slow that nothing crosses it that need not; the budget so small that the state
+  // has no place on the GPU.
+  PlanRequest request = on_gpu(3_MiB);
+  request.host.h2d_bandwidth = request.host.d2h_bandwidth = 1e8;
+  request.host.cpu_flops = 1e12;
+  request.host.memory_bandwidth = 1e12;
+  Asked asked(request);
+  const auto plan = cheapest_plan(asked.planning, asked.whole);
+  REQUIRE(plan.has_value());
+  REQUIRE(computes_on_cpu(*plan));
+  CHECK(plan->totals.pageable_peak > 0_B);
+  for (const Residence& residence : residences_in(*plan, MemoryKind::pageable)) {
+    for (const Transfer& transfer : plan->transfers) CHECK(transfer.storage != residence.storage);
+  }
+}
+
+TEST_CASE("a host that cannot pin what a plan copies is said to, unless a plan is found") {
+  PlanRequest request = on_gpu(3_MiB);
+  Asked roomy(request);
+  const auto free = cheapest_plan(roomy.planning, roomy.whole);
+  REQUIRE(free.has_value());
+  REQUIRE(free->totals.host_peak > 64_KiB);
+  CHECK(free->remarks.empty());
+  request.host.pinned_limit = 1_KiB;
+  Asked poor(request);
+  const auto plan = cheapest_plan(poor.planning, poor.whole);
+  REQUIRE(plan.has_value());
+  CHECK(plan->totals.host_peak <= free->totals.host_peak);
+  CHECK_FALSE(host_holds(request.host, plan->totals));  // the inputs alone are more
+  REQUIRE(plan->remarks.size() == 1);
+  CHECK(plan->remarks.front().ends_with("of pinned host memory; 'test' allows 1.0 KiB"));
+  request.host.pinned_limit = 1_GiB;
+  request.host.memory = 2_KiB;
+  CHECK(host_remarks(request.host, plan->totals).front().ends_with("'test' has 2.0 KiB"));
+}
+
+TEST_CASE("the frontier falls from the least budget to that of everything on the GPU") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const PlanRequest request = on_gpu(64_MiB);
+  const auto points = frontier(request, *workspaces, patient, 6);
+  REQUIRE(points.has_value());
+  REQUIRE(points->size() >= 3);
+  for (std::size_t i = 1; i < points->size(); ++i) {
+    CHECK((*points)[i].budget > (*points)[i - 1].budget);
+    CHECK((*points)[i].step_seconds <= (*points)[i - 1].step_seconds);
+  }
+  for (const FrontierPoint& point : *points) {
+    CHECK(point.step_lower_bound_seconds.value() <= point.step_seconds * (1 + 1e-9));
+  }
+  CHECK(points->back().step_seconds <= 1.02 * Asked(request).whole.all_gpu_step_seconds);
+  CHECK(frontier(request, *workspaces, {.cancelled = [] { return true; }}, 6)->empty());
+}
+
+TEST_CASE("operations run on the CPU where a plan may use that, and not where it may not") {
+  PlanRequest request = small_request(64_KiB);
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto anywhere = make_plans(request, *workspaces, patient);
+  REQUIRE(anywhere.has_value());
+  CHECK(computes_on_cpu(anywhere->front()));
+  CHECK(anywhere->front().pinned == Pinned::nothing);
+  for (const Plan& plan : *anywhere) CHECK(mistakes_of(plan) == "");
+  request.levers.operators = false;
+  CHECK_FALSE(make_plans(request, *workspaces, patient).has_value());
+  request.levers.operators = true;
+  request.host.cpu_flops = 0;  // nobody knows how long the CPU would take
+  CHECK_FALSE(make_plans(request, *workspaces, patient).has_value());
+}
+
+}  // namespace stowage

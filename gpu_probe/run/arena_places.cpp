@@ -52,7 +52,7 @@ Bytes bytes_of(const Plan& plan, const Residence& residence) {
 ArenaPlaces exact_places(const Plan& plan) {
   ArenaPlaces places;
   places.gpu_arena = plan.totals.arena;
-  for (const Residence& residence : residences_on(plan, Device::gpu))
+  for (const Residence& residence : residences_in(plan, MemoryKind::device))
     places.gpu.push_back(residence.offset);
   for (const Residence& residence : residences_on(plan, Device::cpu)) {
     places.host.push_back(residence.offset);
@@ -64,8 +64,8 @@ ArenaPlaces exact_places(const Plan& plan) {
 
 ArenaPlaces padded_places(const Plan& plan) {
   ArenaPlaces places;
-  const std::vector<Residence>& gpu = residences_on(plan, Device::gpu);
-  const std::vector<Residence>& host = residences_on(plan, Device::cpu);
+  const std::vector<Residence>& gpu = residences_in(plan, MemoryKind::device);
+  const std::vector<Residence> host = residences_on(plan, Device::cpu);
   places.canary = canary_bytes;
   places.gpu.resize(gpu.size());
   places.host.resize(host.size());

@@ -29,8 +29,8 @@ std::vector<Boundary> boundaries_of(const Plan& plan) {
   const auto at = [&](std::int32_t step) -> Boundary& {
     return boundaries[static_cast<std::size_t>(step)];
   };
-  const std::vector<Residence>& on_gpu = residences_on(plan, Device::gpu);
-  const std::vector<Residence>& on_host = residences_on(plan, Device::cpu);
+  const std::vector<Residence>& on_gpu = residences_in(plan, MemoryKind::device);
+  const std::vector<Residence> on_host = residences_on(plan, Device::cpu);
   for (std::size_t i = 0; i < on_gpu.size(); ++i) {
     at(on_gpu[i].steps.begin).gpu_begins.push_back(i);
     at(on_gpu[i].steps.end).gpu_ends.push_back(i);
@@ -200,12 +200,12 @@ void Executor::check_bounds() {
     throw Stop{};
   };
   for (std::size_t i = 0; i < places_.gpu.size(); ++i) {
-    const StorageId id = residences_on(plan_, Device::gpu)[i].storage;
+    const StorageId id = book_.residences(Device::gpu)[i].storage;
     check(fmt::format("'{}'", graph_.storage(id).name), places_.gpu[i], bytes(id),
           places_.gpu_arena);
   }
   for (std::size_t i = 0; i < places_.host.size(); ++i) {
-    const StorageId id = residences_on(plan_, Device::cpu)[i].storage;
+    const StorageId id = book_.residences(Device::cpu)[i].storage;
     check(fmt::format("'{}' on the host", graph_.storage(id).name), places_.host[i], bytes(id),
           places_.host_arena);
   }
@@ -237,7 +237,7 @@ bool Executor::there_at_start(Device side, const Residence& residence) const {
 }
 
 void Executor::begin_residence(Device side, std::size_t index) {
-  const Residence& residence = residences_on(plan_, side)[index];
+  const Residence& residence = book_.residences(side)[index];
   book_.begin_residence(side, index);
   follow_book();
   std::byte* const data = place(side, index);
@@ -254,7 +254,7 @@ void Executor::begin_residence(Device side, std::size_t index) {
 }
 
 void Executor::end_residence(Device side, std::size_t index, std::int32_t step) {
-  const Residence& residence = residences_on(plan_, side)[index];
+  const Residence& residence = book_.residences(side)[index];
   book_.end_residence(side, index, step);
   follow_book();
   poison_place(side, place(side, index), residence.storage);

@@ -23,6 +23,9 @@ Device source_of(Direction direction) {
 
 ResidencyBook::ResidencyBook(const Plan& plan)
     : plan_(plan), graph_(*plan.step.graph), newest_(graph_.storages.size(), no_value) {
+  for (const Device side : {Device::cpu, Device::gpu}) {
+    sides_[static_cast<std::size_t>(side)].residences = residences_on(plan, side);
+  }
   for (Side& s : sides_) {
     s.copies.resize(graph_.storages.size());
     s.start_offset.resize(graph_.storages.size());
@@ -32,9 +35,6 @@ ResidencyBook::ResidencyBook(const Plan& plan)
   }
 }
 
-const std::vector<Residence>& ResidencyBook::residences(Device device) const {
-  return residences_on(plan_, device);
-}
 const std::string& ResidencyBook::name(StorageId id) const { return graph_.storage(id).name; }
 Bytes ResidencyBook::bytes(StorageId id) const { return plan_.bytes(id); }
 

@@ -22,6 +22,10 @@ class ResidencyBook {
   /// The plan is kept by reference. Precondition: check_structure(plan) passed.
   explicit ResidencyBook(const Plan& plan);
 
+  [[nodiscard]] const std::vector<Residence>& residences(Device device) const {
+    return side(device).residences;
+  }
+
   // What happens, in its order. `step` is the boundary, or the node.
   void begin_residence(Device side, std::size_t residence);
   /// The storage's initial contents have been put there.
@@ -54,6 +58,7 @@ class ResidencyBook {
     int version = no_value;
   };
   struct Side {
+    std::vector<Residence> residences;               // two_sides.hpp's
     std::vector<std::optional<Copy>> copies;         // by StorageId
     std::map<Bytes, std::size_t> by_offset;          // live residences
     std::vector<std::optional<Bytes>> start_offset;  // of what was there when the step started
@@ -68,7 +73,6 @@ class ResidencyBook {
   [[nodiscard]] const Side& side(Device device) const {
     return sides_[static_cast<std::size_t>(device)];
   }
-  [[nodiscard]] const std::vector<Residence>& residences(Device device) const;
   [[nodiscard]] const std::string& name(StorageId id) const;
   [[nodiscard]] Bytes bytes(StorageId id) const;
   [[nodiscard]] std::string transfer_text(std::size_t transfer) const;

@@ -20,7 +20,7 @@ std::string_view to_string(MemoryKind kind) {
 
 Machine gpu_and_host(const Rates& rates) {
   return {.processors = {{"gpu", ProcessorKind::gpu, gpu_memory, rates.gpu_flops,
-                          rates.gpu_bandwidth, rates.gpu_launch},
+                          rates.gpu_bandwidth, rates.gpu_launch, rates.gpu_kernels},
                          {"cpu", ProcessorKind::cpu, pinned_memory, rates.cpu_flops,
                           rates.cpu_bandwidth, rates.cpu_launch}},
           .memories = {{"gpu", MemoryKind::device},

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,10 +31,11 @@ enum class MemoryKind : std::uint8_t {
 struct Processor {
   std::string name;
   ProcessorKind kind = ProcessorKind::gpu;
-  MemoryId memory;       ///< where its kernels' arguments are
-  double flops = 0;      ///< a second; 0: not known, limits nothing
-  double bandwidth = 0;  ///< bytes a second; 0 likewise
-  double launch = 0;     ///< seconds a kernel
+  MemoryId memory;                          ///< where its kernels' arguments are
+  double flops = 0;                         ///< a second; 0: not known, limits nothing
+  double bandwidth = 0;                     ///< bytes a second; 0 likewise
+  double launch = 0;                        ///< seconds a kernel
+  std::optional<KernelRates> kernels = {};  ///< none: `flops` and `bandwidth` for all kernels
   bool operator==(const Processor&) const = default;
 };
 

@@ -26,6 +26,11 @@ double PlanTotals::overhead_gap() const {
   return (cost_seconds - cost_lower_bound_seconds) / overhead;
 }
 
+std::optional<double> PlanTotals::step_gap() const {
+  if (!step_lower_bound_seconds) return std::nullopt;
+  return step_seconds > 0 ? (step_seconds - *step_lower_bound_seconds) / step_seconds : 0;
+}
+
 WholeBatch whole_batch(const Plan& plan) {
   return whole_batch_of(plan.step.batch, plan.step.graph->settings.micro_batches);
 }

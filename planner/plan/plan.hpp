@@ -35,9 +35,12 @@
 //     valid, from the start of their host residence, which is 0, and need not be there at the end.
 //   - A node's temporaries have a residence of that one step on the node's side; its workspace, on
 //     the GPU only, has workspace_offset for that step.
+//   - The host's side is pinned and pageable memory together. A storage that any transfer of the
+//     plan carries has its residences there in pinned memory, any other in either, but not in both.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +56,7 @@
 #include "estimator/step/step_graph.hpp"
 #include "planner/plan/machine.hpp"
 #include "planner/problem/host.hpp"
+#include "planner/problem/step_pins.hpp"
 
 namespace stowage {
 
@@ -95,21 +99,27 @@ struct PlanTotals {
   Bytes gpu_peak;  ///< largest live sum of the plan on the GPU (workspaces, copies in flight)
   Bytes arena, arena_lower_bound;
   Bytes host_peak;          ///< pinned host arena
+  Bytes pageable_peak;      ///< the host's arena of what no copy reaches
   Bytes h2d, d2h;           ///< a step
   Bytes pcie_lower_bound;   ///< no plan with these pins and compute on the GPU moves less
   double cost_seconds = 0;  ///< the additive objective
   double cost_lower_bound_seconds = 0;
-  double all_gpu_cost_seconds = 0;
-  double step_seconds = 0;  ///< simulated, with overlap
+  double all_gpu_cost_seconds = 0;  ///< with room for everything, under the plan's pins
+  double step_seconds = 0;          ///< simulated, with overlap
   double all_gpu_step_seconds = 0;
+  /// No plan within the budget with these pins has a shorter step; nullopt: not known.
+  std::optional<double> step_lower_bound_seconds;
   bool proved_optimal = false;
 
   [[nodiscard]] double gap() const;  ///< (cost - bound) / cost
   [[nodiscard]] double overhead_gap()
       const;  ///< (cost - bound) / (cost - all-GPU cost); 0 without overhead
+  /// (step - bound) / step; nullopt without a bound.
+  [[nodiscard]] std::optional<double> step_gap() const;
 };
 
-/// Which nodes the plan keeps on the GPU. Its bounds are of all plans with the same pins.
+/// Which nodes the plan keeps on the GPU, but for those that Plan::pins keeps elsewhere. Its bounds
+/// are of all plans with the same pins.
 enum class Pinned : std::uint8_t {
   nothing,
   computation,  ///< forward, loss and backward; updates run where they like
@@ -120,6 +130,7 @@ enum class Pinned : std::uint8_t {
 struct Plan {
   std::string name;  ///< a label for readers: "cheapest", "min-pcie", "micro-batch-4"
   Pinned pinned = Pinned::nothing;
+  StepPins pins;  ///< what its user pinned, and what has no GPU kernel
   PlanInputs inputs;
   /// What the step's file says beside the graph: parameters, layers. Its graph is that of `step`.
   StepDocument document;

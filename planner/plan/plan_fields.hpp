@@ -84,6 +84,19 @@ void processor_fields(Fields& fields, ProcessorRecord& processor) {
   fields.real("launch", processor.launch);
 }
 
+// A processor's KernelRates are a mapping of three: these, `formats` and `kinds`, by their names.
+
+template <typename Fields, typename KernelRecord>
+void kernel_fields(Fields& fields, KernelRecord& kernels) {
+  fields.real("multiprocessors", kernels.multiprocessors);
+}
+
+template <typename Fields, typename ShareRecord>
+void kind_fields(Fields& fields, ShareRecord& share) {
+  fields.real("arithmetic", share.arithmetic);
+  fields.real("bandwidth", share.bandwidth);
+}
+
 template <typename Fields, typename MemoryRecord>
 void memory_fields(Fields& fields, MemoryRecord& memory) {
   fields.name("name", memory.name);
@@ -98,12 +111,20 @@ void link_fields(Fields& fields, LinkRecord& link) {
   fields.real("latency", link.latency);
 }
 
+template <typename Fields, typename ReasonRecord>
+void pin_reason_fields(Fields& fields, ReasonRecord& reason) {
+  fields.choice("kind", std::array{PinReason::Kind::asked, PinReason::Kind::no_gpu_kernel},
+                reason.kind);
+  fields.text("text", reason.text);
+}
+
 template <typename Fields, typename TotalRecord>
 void total_fields(Fields& fields, TotalRecord& totals) {
   fields.bytes("gpu_peak_bytes", totals.gpu_peak);
   fields.bytes("arena_bytes", totals.arena);
   fields.bytes("arena_lower_bound_bytes", totals.arena_lower_bound);
   fields.bytes("host_peak_bytes", totals.host_peak);
+  fields.bytes_or_none("pageable_peak_bytes", totals.pageable_peak);
   fields.bytes("h2d_bytes", totals.h2d);
   fields.bytes("d2h_bytes", totals.d2h);
   fields.bytes("pcie_lower_bound_bytes", totals.pcie_lower_bound);
@@ -112,6 +133,7 @@ void total_fields(Fields& fields, TotalRecord& totals) {
   fields.real("all_gpu_cost_seconds", totals.all_gpu_cost_seconds);
   fields.real("step_seconds", totals.step_seconds);
   fields.real("all_gpu_step_seconds", totals.all_gpu_step_seconds);
+  fields.optional_real("step_lower_bound_seconds", totals.step_lower_bound_seconds);
   fields.boolean("proved_optimal", totals.proved_optimal);
 }
 

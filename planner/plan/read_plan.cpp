@@ -27,8 +27,9 @@ struct Row {
   std::string_view text;  ///< without its indentation
 };
 
-enum Table { nodes_table, residences_table, transfers_table, table_count };
-constexpr std::array<std::string_view, table_count> table_names{"nodes", "residences", "transfers"};
+enum Table { nodes_table, residences_table, transfers_table, pins_table, table_count };
+constexpr std::array<std::string_view, table_count> table_names{"nodes", "residences", "transfers",
+                                                                "pins"};
 constexpr int indentation = 2;
 
 class TableReader {
@@ -49,6 +50,7 @@ class TableReader {
       for (const Row& row : rows_[nodes_table]) node(row);
       for (const Row& row : rows_[residences_table]) residence(row);
       for (const Row& row : rows_[transfers_table]) transfer(row);
+      read_pins();
     }
     if (!errors_.empty()) return tl::unexpected(std::move(errors_));
     return std::move(plan_);
@@ -98,11 +100,14 @@ class TableReader {
         seen[i] = true;
       }
       if (current < 0) {
-        error(line, 1, row.size(), "expected a table: nodes, residences or transfers");
+        error(line, 1, row.size(), "expected a table: nodes, residences, transfers or pins");
       }
     }
     for (std::size_t i = 0; i < table_count; ++i) {
-      if (!seen[i]) error(line, 1, 1, fmt::format("the plan lacks the table '{}'", table_names[i]));
+      const bool wanted = i != pins_table || !plan_.pins.reasons.empty();
+      if (wanted && !seen[i]) {
+        error(line, 1, 1, fmt::format("the plan lacks the table '{}'", table_names[i]));
+      }
     }
   }
 
@@ -217,6 +222,43 @@ class TableReader {
     if (begin > end) cells.refuse("?", fmt::format("a transfer from {} to {}", begin, end));
     const StorageId storage = storage_named(cells);
     plan_.transfers.push_back({storage, link, begin, end});
+  }
+
+  void read_pins() {
+    if (plan_.pins.reasons.empty() && rows_[pins_table].empty()) return;
+    plan_.pins.nodes.resize(plan_.step.graph->nodes.size());
+    plan_.pins.storages.resize(plan_.step.graph->storages.size());
+    for (const Row& row : rows_[pins_table]) pin(row);
+  }
+
+  void pin(const Row& row) {
+    Cells cells(*this, row);
+    const std::string_view device = cells.word();
+    if (device != "cpu" && device != "gpu") {
+      return cells.refuse(device, fmt::format("a pin is to cpu or gpu, not '{}'", device));
+    }
+    const std::int64_t most = std::ssize(plan_.pins.reasons) - 1;
+    if (most < 0) return cells.refuse(device, "the plan's head has no 'pins'");
+    AppliedPin applied{device == "cpu" ? Pin::cpu : Pin::gpu, 0};
+    applied.reason = static_cast<std::int32_t>(cells.number("the pin's reason", 0, most));
+    const std::string_view kind = cells.word();
+    AppliedPin* pinned = nullptr;
+    if (kind == "node") {
+      const std::string_view name = cells.rest("the node's name");
+      const auto found = nodes_.find(name);
+      if (found == nodes_.end()) {
+        return cells.refuse(name, fmt::format("the step has no node '{}'", name));
+      }
+      pinned = &plan_.pins.nodes[found->second.index()];
+    } else if (kind == "storage") {
+      const StorageId storage = storage_named(cells);
+      if (!cells.good()) return;
+      pinned = &plan_.pins.storages[storage.index()];
+    } else {
+      return cells.refuse(kind, fmt::format("a pin is of a node or a storage, not '{}'", kind));
+    }
+    if (pinned->pin != Pin::free) return cells.refuse("?", "this is pinned twice");
+    if (cells.good()) *pinned = applied;
   }
 
   SourceTextPtr source_;

@@ -56,6 +56,9 @@ void read_card_record(const YamlNode& node, Mistakes& mistakes, Card& card) {
   if (const YamlNode* by_rule = section.find("by_rule", Presence::optional)) {
     read_texts(*by_rule, "by_rule", mistakes, card.by_rule);
   }
+  if (const YamlNode* calibrated = section.find("calibrated", Presence::optional)) {
+    read_texts(*calibrated, "calibrated", mistakes, card.calibrated);
+  }
   read_list(section.find("measurements", Presence::optional), "measurements", mistakes,
             [&](const YamlNode& item) {
               Section fields(item, "a measurement", mistakes);
@@ -119,6 +122,9 @@ class MachineReader {
       Processor processor;
       processor_fields(fields, processor);
       processor.memory = memory(fields, "memory");
+      if (const YamlNode* kernels = fields.find("kernels", Presence::optional)) {
+        processor.kernels = read_kernels(*kernels);
+      }
       fields.finish();
       add(item, std::move(processor), machine_.processors);
     });
@@ -146,6 +152,32 @@ class MachineReader {
       return;
     }
     rows.push_back(std::move(row));
+  }
+
+  KernelRates read_kernels(const YamlNode& node) {
+    KernelRates rates;
+    Section fields(node, "'kernels'", mistakes_);
+    kernel_fields(fields, rates);
+    if (const YamlNode* formats = fields.find("formats")) {
+      Section rows(*formats, "'formats'", mistakes_);
+      for (const MathFormat format : all_math_formats) {
+        rows.real(to_string(format), rates.formats[static_cast<std::size_t>(format)]);
+      }
+      rows.finish();
+    }
+    if (const YamlNode* kinds = fields.find("kinds")) {
+      Section rows(*kinds, "'kinds'", mistakes_);
+      for (const KernelKind kind : all_kernel_kinds) {
+        const YamlNode* row = rows.find(to_string(kind), Presence::optional);
+        if (row == nullptr) continue;
+        Section share(*row, "a kind", mistakes_);
+        kind_fields(share, rates.kinds[static_cast<std::size_t>(kind)]);
+        share.finish();
+      }
+      rows.finish();
+    }
+    fields.finish();
+    return rates;
   }
 
   MemoryId memory(Section& fields, std::string_view key) {
@@ -222,6 +254,13 @@ Result<PlanHeader> read_plan_header(SourceTextPtr source) {
       Section fields(*totals, "'totals'", mistakes);
       total_fields(fields, plan.totals);
       fields.finish();
+    }
+    if (const YamlNode* pins = section.find("pins", Presence::optional)) {
+      read_list(pins, "pins", mistakes, [&](const YamlNode& item) {
+        Section fields(item, "a pin", mistakes);
+        pin_reason_fields(fields, plan.pins.reasons.emplace_back());
+        fields.finish();
+      });
     }
     if (const YamlNode* remarks = section.find("remarks", Presence::optional)) {
       read_texts(*remarks, "remarks", mistakes, plan.remarks);

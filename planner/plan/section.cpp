@@ -50,4 +50,14 @@ void Section::optional_bytes(std::string_view key, std::optional<Bytes>& target)
   if (integer(key, 0, most_plan_bytes, count, Presence::optional)) target = Bytes(count);
 }
 
+void Section::bytes_or_none(std::string_view key, Bytes& target) {
+  std::int64_t count = 0;
+  if (integer(key, 0, most_plan_bytes, count, Presence::optional)) target = Bytes(count);
+}
+
+void Section::optional_real(std::string_view key, std::optional<double>& target) {
+  double value = 0;
+  if (real(key, value, Presence::optional)) target = value;
+}
+
 }  // namespace stowage

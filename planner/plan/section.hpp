@@ -29,6 +29,8 @@ class Section : public FieldReader {
   void count(std::string_view key, int& target);               ///< 0 to the largest int
   void bytes(std::string_view key, Bytes& target);
   void optional_bytes(std::string_view key, std::optional<Bytes>& target);
+  void bytes_or_none(std::string_view key, Bytes& target);  ///< 0 where it is left out
+  void optional_real(std::string_view key, std::optional<double>& target);
 };
 
 }  // namespace stowage

@@ -61,6 +61,12 @@ class SectionWriter {
     if (value) bytes(key, *value);
   }
   void real(std::string_view key, double value) { line("{}: {}", key, value); }
+  void bytes_or_none(std::string_view key, Bytes value) {
+    if (value > Bytes()) bytes(key, value);
+  }
+  void optional_real(std::string_view key, const std::optional<double>& value) {
+    if (value) real(key, *value);
+  }
   void boolean(std::string_view key, bool value) { line("{}: {}", key, value); }
   template <typename Enum, std::size_t count>
   void choice(std::string_view key, const std::array<Enum, count>&, Enum value) {

@@ -39,6 +39,10 @@ std::string two_sides_mismatch(const Machine& machine) {
   const auto device = only_memory(machine, MemoryKind::device);
   const auto pinned = only_memory(machine, MemoryKind::pinned);
   if (!device || !pinned) return "there is not exactly one device and one pinned memory";
+  const auto is_pageable = [](const Memory& m) { return m.kind == MemoryKind::pageable; };
+  if (std::ranges::count_if(machine.memories, is_pageable) > 1) {
+    return "there is more than one pageable memory";
+  }
   if (machine.processors.size() != 2) return "there are not exactly two processors";
   for (const auto& [kind, memory] :
        {std::pair(ProcessorKind::gpu, *device), std::pair(ProcessorKind::cpu, *pinned)}) {
@@ -62,12 +66,21 @@ Direction direction_of(const Plan& plan, const Transfer& transfer) {
   return plan.machine.memory(to).kind == MemoryKind::device ? Direction::h2d : Direction::d2h;
 }
 
-const std::vector<Residence>& residences_on(const Plan& plan, Device side) {
-  const MemoryKind kind = side == Device::gpu ? MemoryKind::device : MemoryKind::pinned;
-  const auto& memories = plan.machine.memories;
-  const auto found = std::find_if(memories.begin(), memories.end(),
-                                  [&](const Memory& memory) { return memory.kind == kind; });
-  return plan.residences[static_cast<std::size_t>(found - memories.begin())];
+const std::vector<Residence>& residences_in(const Plan& plan, MemoryKind kind) {
+  static const std::vector<Residence> none;
+  const auto found = std::ranges::find(plan.machine.memories, kind, &Memory::kind);
+  if (found == plan.machine.memories.end()) return none;
+  return plan.residences[static_cast<std::size_t>(found - plan.machine.memories.begin())];
+}
+
+std::vector<Residence> residences_on(const Plan& plan, Device side) {
+  if (side == Device::gpu) return residences_in(plan, MemoryKind::device);
+  std::vector<Residence> all = residences_in(plan, MemoryKind::pinned);
+  for (Residence residence : residences_in(plan, MemoryKind::pageable)) {
+    residence.offset += plan.totals.host_peak;
+    all.push_back(residence);
+  }
+  return all;
 }
 
 }  // namespace stowage

@@ -16,12 +16,16 @@ namespace stowage {
 enum class Direction : std::uint8_t { h2d, d2h };
 
 /// What keeps a machine from being one GPU and its host: processors that compute in device and in
-/// pinned memory, and one link each way between these two. "": nothing.
+/// pinned memory, one link each way between these two, and at most one pageable memory, in which
+/// the CPU computes as well. "": nothing.
 [[nodiscard]] std::string two_sides_mismatch(const Machine& machine);
 
 [[nodiscard]] Device device_of(const Plan& plan, const PlannedNode& node);
 [[nodiscard]] Direction direction_of(const Plan& plan, const Transfer& transfer);
-/// In the GPU's memory, or in pinned memory.
-[[nodiscard]] const std::vector<Residence>& residences_on(const Plan& plan, Device side);
+/// Of the machine's memory of this kind; none: it has none.
+[[nodiscard]] const std::vector<Residence>& residences_in(const Plan& plan, MemoryKind kind);
+/// In the GPU's memory; or the host's, pinned ones first, with one row of addresses: pageable memory
+/// begins where the pinned arena ends.
+[[nodiscard]] std::vector<Residence> residences_on(const Plan& plan, Device side);
 
 }  // namespace stowage

@@ -21,6 +21,13 @@ class Writer {
     out_.section("inputs", [&] { inputs(); });
     out_.section("machine", [&] { machine(); });
     out_.section("totals", [&] { total_fields(out_, plan_.totals); });
+    if (!plan_.pins.empty()) {
+      out_.section("pins", [&] {
+        for (const PinReason& reason : plan_.pins.reasons) {
+          out_.item([&] { pin_reason_fields(out_, reason); });
+        }
+      });
+    }
     if (!plan_.remarks.empty()) out_.line("remarks:");
     for (const std::string& remark : plan_.remarks) out_.line("  - {}", yaml_quoted(remark));
     if (!plan_.inputs.model_text.empty()) out_.literal("model", plan_.inputs.model_text);
@@ -28,6 +35,7 @@ class Writer {
     nodes();
     residences();
     transfers();
+    if (!plan_.pins.empty()) pins();
     out_.raw("---\n");
     StepDocument document = plan_.document;
     document.graph = plan_.step.graph;
@@ -76,6 +84,11 @@ class Writer {
         for (const std::string& key : card.by_rule) out_.line("- {}", yaml_quoted(key));
       });
     }
+    if (!card.calibrated.empty()) {
+      out_.section("calibrated", [&] {
+        for (const std::string& key : card.calibrated) out_.line("- {}", yaml_quoted(key));
+      });
+    }
     if (card.measurements.empty()) return;
     out_.section("measurements", [&] {
       for (const ProcessMeasurement& measurement : card.measurements) {
@@ -93,6 +106,7 @@ class Writer {
         out_.item([&] {
           processor_fields(out_, processor);
           memory("memory", processor.memory);
+          if (processor.kernels) out_.section("kernels", [&] { kernels(*processor.kernels); });
         });
       }
     });
@@ -106,6 +120,21 @@ class Writer {
           memory("from", link.from);
           memory("to", link.to);
         });
+      }
+    });
+  }
+
+  void kernels(const KernelRates& rates) {
+    kernel_fields(out_, rates);
+    out_.section("formats", [&] {
+      for (const MathFormat format : all_math_formats) {
+        out_.real(to_string(format), rates.rate(format));
+      }
+    });
+    out_.section("kinds", [&] {
+      for (const KernelKind kind : all_kernel_kinds) {
+        if (rates.share(kind) == KindShare{}) continue;
+        out_.section(to_string(kind), [&] { kind_fields(out_, rates.share(kind)); });
       }
     });
   }
@@ -143,6 +172,22 @@ class Writer {
     for (const Transfer& transfer : plan_.transfers) {
       out_.line("  {} {} {} {}", machine_.link(transfer.link).name, transfer.begin, transfer.end,
                 plan_.storage(transfer.storage).name);
+    }
+  }
+
+  void pins() {
+    out_.line("pins: |");
+    out_.line("  # device reason kind name");
+    const auto row = [&](const AppliedPin& applied, std::string_view kind, std::string_view name) {
+      if (applied.pin == Pin::free) return;
+      out_.line("  {} {} {} {}", applied.pin == Pin::cpu ? "cpu" : "gpu", applied.reason, kind,
+                name);
+    };
+    for (std::size_t i = 0; i < plan_.pins.nodes.size(); ++i) {
+      row(plan_.pins.nodes[i], "node", plan_.step.graph->nodes[i].name);
+    }
+    for (std::size_t i = 0; i < plan_.pins.storages.size(); ++i) {
+      row(plan_.pins.storages[i], "storage", plan_.step.graph->storages[i].name);
     }
   }
 

@@ -44,8 +44,10 @@ struct Violations {
 [[nodiscard]] Check check_engines(const Plan& plan);
 /// By NodeId: what a source answers; empty where it is not asked.
 [[nodiscard]] Check check_workspaces(const Plan& plan, const std::vector<Engines>& answers);
-/// No node on the CPU that the plan pins to the GPU.
+/// No node on the CPU that the plan pins to the GPU, but for those of Plan::pins.
 [[nodiscard]] Check check_devices(const Plan& plan);
+/// The nodes and storages of Plan::pins are where they are pinned to.
+[[nodiscard]] Check check_pins(const Plan& plan);
 /// The walk: "inputs present", "outputs placed", "temporaries placed", "transfers placed",
 /// "copies current", "steady state".
 [[nodiscard]] std::vector<Check> check_presence(const Plan& plan);

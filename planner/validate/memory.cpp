@@ -31,7 +31,7 @@ Block block_of(const Plan& plan, const Residence& residence) {
 
 std::vector<Block> gpu_blocks(const Plan& plan) {
   std::vector<Block> blocks;
-  for (const Residence& residence : residences_on(plan, Device::gpu))
+  for (const Residence& residence : residences_in(plan, MemoryKind::device))
     blocks.push_back(block_of(plan, residence));
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlannedNode& node = plan.nodes[i];
@@ -45,9 +45,9 @@ std::vector<Block> gpu_blocks(const Plan& plan) {
   return blocks;
 }
 
-std::vector<Block> host_blocks(const Plan& plan) {
+std::vector<Block> host_blocks(const Plan& plan, MemoryKind kind) {
   std::vector<Block> blocks;
-  for (const Residence& residence : residences_on(plan, Device::cpu))
+  for (const Residence& residence : residences_in(plan, kind))
     blocks.push_back(block_of(plan, residence));
   return blocks;
 }
@@ -198,7 +198,10 @@ Check check_budget(const Plan& plan) {
 std::vector<Check> check_memory(const Plan& plan) {
   const std::vector<Block> on_gpu = gpu_blocks(plan);
   return {check_arena(plan, "GPU arena", on_gpu, plan.totals.arena),
-          check_arena(plan, "host arena", host_blocks(plan), plan.totals.host_peak),
+          check_arena(plan, "host arena", host_blocks(plan, MemoryKind::pinned),
+                      plan.totals.host_peak),
+          check_arena(plan, "pageable arena", host_blocks(plan, MemoryKind::pageable),
+                      plan.totals.pageable_peak),
           check_peak(plan, on_gpu), check_bound(plan, on_gpu), check_budget(plan)};
 }
 

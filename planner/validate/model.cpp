@@ -162,7 +162,7 @@ Check check_devices(const Plan& plan) {
     const KernelNode& kernel = plan.step.graph->nodes[i];
     if (device_of(plan, plan.nodes[i]) == Device::gpu) {
       ++on_gpu;
-    } else if (is_pinned(plan.pinned, kernel.phase)) {
+    } else if (is_pinned(plan.pinned, kernel.phase) && plan.pins.of(NodeId::of(i)) != Pin::cpu) {
       wrong.note([&] {
         return fmt::format("'{}' is on the CPU, but the plan pins {} to the GPU", kernel.name,
                            to_string(plan.pinned));

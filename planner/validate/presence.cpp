@@ -61,6 +61,7 @@ class Walk {
   std::vector<Check> run();
 
  private:
+  void find_unpinned();
   void start();
   void pass_boundary(std::int32_t t);
   void run_node(std::int32_t t);
@@ -85,6 +86,7 @@ class Walk {
   const Plan& plan_;
   const StepGraph& graph_;
   const std::int32_t steps_;
+  const std::array<std::vector<Residence>, 2> all_;  // by side
   std::array<Agenda<Residence>, 2> residences_;  // by side
   std::array<Agenda<Transfer>, 2> transfers_;    // by direction
   std::array<std::vector<Copy>, 2> copies_;      // by side, storage
@@ -99,13 +101,13 @@ Walk::Walk(const Plan& plan)
     : plan_(plan),
       graph_(*plan.step.graph),
       steps_(static_cast<std::int32_t>(plan.nodes.size())),
+      all_{residences_on(plan, static_cast<Device>(0)), residences_on(plan, static_cast<Device>(1))},
       residences_{Agenda<Residence>(plan.nodes.size() + 1),
                   Agenda<Residence>(plan.nodes.size() + 1)},
       transfers_{Agenda<Transfer>(plan.nodes.size() + 1), Agenda<Transfer>(plan.nodes.size() + 1)} {
-  for (const Residence& r : residences_on(plan, Device::gpu))
-    residences_[gpu].add(r, r.steps.begin, r.steps.end);
-  for (const Residence& r : residences_on(plan, Device::cpu))
-    residences_[cpu].add(r, r.steps.begin, r.steps.end);
+  for (const std::size_t side : {gpu, cpu}) {
+    for (const Residence& r : all_[side]) residences_[side].add(r, r.steps.begin, r.steps.end);
+  }
   for (const Transfer& t : plan.transfers) {
     transfers_[direction_index(plan, t)].add(t, t.begin, t.end);
   }
@@ -117,6 +119,7 @@ Walk::Walk(const Plan& plan)
 }
 
 std::vector<Check> Walk::run() {
+  find_unpinned();
   start();
   for (std::int32_t t = 0; t < steps_; ++t) {
     pass_boundary(t);
@@ -138,6 +141,30 @@ std::vector<Check> Walk::run() {
           verdict("steady state", steady_,
                   fmt::format("{} copies that are there at the start are there again at the end",
                               kept_))};
+}
+
+// A copy runs beside kernels only from and to pinned memory.
+void Walk::find_unpinned() {
+  std::vector<bool> pageable(graph_.storages.size(), false), pinned = pageable;
+  for (const Residence& r : residences_in(plan_, MemoryKind::pageable)) {
+    pageable[r.storage.index()] = true;
+  }
+  for (const Residence& r : residences_in(plan_, MemoryKind::pinned)) {
+    pinned[r.storage.index()] = true;
+  }
+  for (const Transfer& transfer : plan_.transfers) {
+    if (!pageable[transfer.storage.index()]) continue;
+    placed_.note([&] {
+      return fmt::format("{} has its other end in pageable memory", what(transfer));
+    });
+  }
+  for (std::size_t i = 0; i < pageable.size(); ++i) {
+    if (!pageable[i] || !pinned[i]) continue;
+    placed_.note([&] {
+      return fmt::format("{} is in pinned and in pageable memory",
+                         storage_label(plan_, StorageId::of(i)));
+    });
+  }
 }
 
 /// What one step leaves to the next: persistent, and not overwritten before it is read.

@@ -2,6 +2,7 @@
 // checks may index and add without looking again?
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -26,6 +27,13 @@ bool is_enumerator(Enum value, Enum last) {
 
 bool is_rate(double value) { return std::isfinite(value) && value >= 0; }
 
+bool are_rates(const KernelRates& kernels) {
+  return is_rate(kernels.multiprocessors) && std::ranges::all_of(kernels.formats, is_rate) &&
+         std::ranges::all_of(kernels.kinds, [](const KindShare& share) {
+           return is_rate(share.arithmetic) && is_rate(share.bandwidth);
+         });
+}
+
 template <typename Row>
 bool names_a_row(const std::vector<Row>& rows, std::int32_t id) {
   return id >= 0 && static_cast<std::size_t>(id) < rows.size();
@@ -39,7 +47,8 @@ void check_machine(const Machine& machine, Violations& wrong) {
   for (const Processor& processor : machine.processors) {
     if (is_enumerator(processor.kind, ProcessorKind::cpu) &&
         names_a_row(machine.memories, processor.memory.value) && is_rate(processor.flops) &&
-        is_rate(processor.bandwidth) && is_rate(processor.launch)) {
+        is_rate(processor.bandwidth) && is_rate(processor.launch) &&
+        (!processor.kernels || are_rates(*processor.kernels))) {
       continue;
     }
     wrong.note([&] { return fmt::format("processor '{}' cannot be", processor.name); });
@@ -68,6 +77,7 @@ void check_settings(const Plan& plan, Violations& wrong) {
       {"gpu_peak", plan.totals.gpu_peak},
       {"arena", plan.totals.arena},
       {"host_peak", plan.totals.host_peak},
+      {"pageable_peak", plan.totals.pageable_peak},
       {"h2d", plan.totals.h2d},
       {"d2h", plan.totals.d2h},
       {"arena_lower_bound", plan.totals.arena_lower_bound},
@@ -82,6 +92,7 @@ void check_settings(const Plan& plan, Violations& wrong) {
 
 void check_times(const PlanTotals& totals, Violations& wrong) {
   const std::pair<const char*, double> times[] = {
+      {"step_lower_bound_seconds", totals.step_lower_bound_seconds.value_or(0)},
       {"cost_seconds", totals.cost_seconds},
       {"cost_lower_bound_seconds", totals.cost_lower_bound_seconds},
       {"all_gpu_cost_seconds", totals.all_gpu_cost_seconds},
@@ -117,6 +128,27 @@ void check_tables(const Plan& plan, Violations& wrong) {
       return fmt::format("there are residences in {} memories of {}", plan.residences.size(),
                          plan.machine.memories.size());
     });
+  }
+}
+
+bool is_pin_table(const std::vector<AppliedPin>& pins, std::size_t reasons) {
+  return std::all_of(pins.begin(), pins.end(), [&](const AppliedPin& applied) {
+    if (!is_enumerator(applied.pin, Pin::cpu)) return false;
+    if (applied.pin == Pin::free) return applied.reason == -1;
+    return applied.reason >= 0 && static_cast<std::size_t>(applied.reason) < reasons;
+  });
+}
+
+void check_pin_tables(const Plan& plan, Violations& wrong) {
+  const StepPins& pins = plan.pins;
+  const auto is_size_of = [](std::size_t size, std::size_t rows) {
+    return size == 0 || size == rows;
+  };
+  if (!is_size_of(pins.nodes.size(), plan.step.graph->nodes.size()) ||
+      !is_size_of(pins.storages.size(), plan.step.graph->storages.size()) ||
+      !is_pin_table(pins.nodes, pins.reasons.size()) ||
+      !is_pin_table(pins.storages, pins.reasons.size())) {
+    wrong.note([] { return "the pins are not those of the step's nodes and storages"; });
   }
 }
 
@@ -222,6 +254,7 @@ Check check_structure(const Plan& plan) {
   check_settings(plan, wrong);
   check_times(plan.totals, wrong);
   check_tables(plan, wrong);
+  check_pin_tables(plan, wrong);
   // Without tables of a sane length nothing else can be put into words.
   if (wrong.count == 0) check_sizes(plan, wrong);
   std::size_t residences = 0;
@@ -230,8 +263,6 @@ Check check_structure(const Plan& plan) {
       const Memory& memory = plan.machine.memories[i];
       check_residences(plan, plan.residences[i], memory.name, wrong);
       residences += plan.residences[i].size();
-      if (memory.kind != MemoryKind::pageable || plan.residences[i].empty()) continue;
-      wrong.note([&] { return fmt::format("nothing is planned to be in '{}'", memory.name); });
     }
     check_transfers(plan, wrong);
   }

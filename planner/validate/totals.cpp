@@ -1,4 +1,5 @@
-// The plan's figures, counted and simulated again from the definitions in plan.hpp and rates.hpp.
+// The plan's figures, counted and simulated again from the definitions in plan.hpp and
+// docs/plan-file.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 
 #include "planner/plan/two_sides.hpp"
 #include "planner/validate/checks.hpp"
+#include "planner/validate/node_seconds.hpp"
 
 namespace stowage {
 
@@ -17,22 +19,9 @@ namespace {
 
 constexpr double tolerance = 1e-6;  // relative, of seconds
 
-// A rate of 0 is one that is not known: it limits nothing.
-double time_at(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
-
-// The roofline: the larger of computing and moving, plus a launch.
-double node_seconds(const Plan& plan, std::size_t node, const Processor& processor) {
-  const double computing = time_at(plan.step.flops[node], processor.flops);
-  const double moving = time_at(plan.step.bytes_moved[node], processor.bandwidth);
-  return std::max(computing, moving) + processor.launch;
-}
-
-double node_seconds(const Plan& plan, std::size_t node) {
-  return node_seconds(plan, node, plan.machine.processor(plan.nodes[node].processor));
-}
-
 double copy_seconds(const Plan& plan, StorageId storage, const Link& link) {
-  return link.latency + time_at(static_cast<double>(plan.bytes(storage).count()), link.bandwidth);
+  return link.latency +
+         seconds_at(static_cast<double>(plan.bytes(storage).count()), link.bandwidth);
 }
 
 double transfer_seconds(const Plan& plan, const Transfer& transfer) {
@@ -111,12 +100,14 @@ Check check_bytes(const Plan& plan) {
                              format_bytes(Bytes(downloaded)), plan.transfers.size()));
 }
 
-// The bound is of plans that compute on the GPU; the updates are free to go where they like.
+// The bound is of plans that compute on the GPU, but for what is pinned to the CPU; the updates are
+// free to go where they like.
 Check check_transfer_bound(const Plan& plan) {
   const Bytes bound = plan.totals.pcie_lower_bound;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     if (device_of(plan, plan.nodes[i]) == Device::cpu &&
-        plan.step.graph->nodes[i].phase != Phase::update) {
+        plan.step.graph->nodes[i].phase != Phase::update &&
+        plan.pins.of(NodeId::of(i)) != Pin::cpu) {
       return {"transfer bound", true,
               fmt::format("not compared: the bound is for computing on the GPU, and {} is on the "
                           "CPU",
@@ -150,20 +141,64 @@ Check check_seconds(std::string name, std::string_view field, double claimed, do
 }
 
 // With room for everything a step costs its nodes, each where it is cheaper at best and on the GPU
-// at worst, and at worst one upload an input.
+// at worst, but for pinned ones, and at worst one upload an input and the copies that pins cause.
 struct WithoutBudget {
   double least_nodes = 0;
-  double gpu_nodes = 0;
-  double inputs = 0;
+  double gpu_nodes = 0;  ///< pinned ones where they are pinned to
+  double inputs = 0;     ///< uploads of inputs, and what pins copy
 };
+
+/// Storages that pins make cross the link: those that live on the CPU, and those that a node there
+/// touches.
+std::vector<bool> crossing(const Plan& plan) {
+  std::vector<bool> crosses(plan.step.graph->storages.size());
+  for (std::size_t i = 0; i < crosses.size(); ++i) {
+    crosses[i] = plan.pins.of(StorageId::of(i)) == Pin::cpu;
+  }
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (plan.pins.of(NodeId::of(i)) != Pin::cpu) continue;
+    const KernelNode& kernel = plan.step.graph->nodes[i];
+    for (const TensorView& view : kernel.reads) crosses[view.storage.index()] = true;
+    for (const TensorView& view : kernel.writes) crosses[view.storage.index()] = true;
+  }
+  return crosses;
+}
+
+// At worst each read on the GPU of what crosses is an upload, and each write there a download.
+double copies_of_pins(const Plan& plan) {
+  double seconds = 0;
+  if (plan.pins.empty()) return seconds;
+  const std::vector<bool> crosses = crossing(plan);
+  const auto add = [&](const std::vector<TensorView>& views, bool up) {
+    for (const TensorView& view : views) {
+      for (const Link& link : plan.machine.links) {
+        const bool leads_up = plan.machine.memory(link.to).kind == MemoryKind::device;
+        if (crosses[view.storage.index()] && leads_up == up) {
+          seconds += copy_seconds(plan, view.storage, link);
+        }
+      }
+    }
+  };
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (plan.pins.of(NodeId::of(i)) == Pin::cpu) continue;
+    add(plan.step.graph->nodes[i].reads, true);
+    add(plan.step.graph->nodes[i].writes, false);
+  }
+  return seconds;
+}
+
 WithoutBudget without_budget(const Plan& plan) {
   WithoutBudget seconds;
+  seconds.inputs = copies_of_pins(plan);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const Pin pin = plan.pins.of(NodeId::of(i));
     double least = std::numeric_limits<double>::infinity();
     for (const Processor& processor : plan.machine.processors) {
       const double on_it = node_seconds(plan, i, processor);
+      const bool is_gpu = processor.kind == ProcessorKind::gpu;
+      if (pin == (is_gpu ? Pin::cpu : Pin::gpu)) continue;
       least = std::min(least, on_it);
-      if (processor.kind == ProcessorKind::gpu) seconds.gpu_nodes += on_it;
+      if (is_gpu || pin == Pin::cpu) seconds.gpu_nodes += on_it;
     }
     seconds.least_nodes += least;
   }
@@ -239,12 +274,32 @@ Check check_step_time(const Plan& plan) {
   return check;
 }
 
+// The bound is held against the step as it was counted again.
+Check check_step_bound(const Plan& plan) {
+  const std::optional<double>& bound = plan.totals.step_lower_bound_seconds;
+  if (!bound) return {"step bound", true, "none is claimed"};
+  const double step = simulated_step(plan);
+  Violations wrong;
+  if (!(*bound <= step * (1 + tolerance))) {
+    wrong.note([&] {
+      return fmt::format("step_lower_bound_seconds {} is above the simulated step {}", *bound,
+                         step);
+    });
+  }
+  return verdict(
+      "step bound", wrong,
+      fmt::format("{} s, no plan under {} s (the bound is not recomputed)", step, *bound));
+}
+
 }  // namespace
 
 std::vector<Check> check_totals(const Plan& plan) {
-  return {check_bytes(plan), check_transfer_bound(plan),
+  return {check_bytes(plan),
+          check_transfer_bound(plan),
           check_seconds("cost", "cost_seconds", plan.totals.cost_seconds, additive_cost(plan)),
-          check_cost_bound(plan), check_step_time(plan)};
+          check_cost_bound(plan),
+          check_step_time(plan),
+          check_step_bound(plan)};
 }
 
 }  // namespace stowage

@@ -11,7 +11,7 @@
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "gpu_probe/host/host_backend.hpp"
 #include "gpu_probe/run/validate_run.hpp"
-#include "planner/assemble/proposals.hpp"
+#include "planner/propose/proposals.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 #include <string>
 
+#include "estimator/rewrite/early_updates.hpp"
+#include "estimator/rewrite/recompute.hpp"
+#include "estimator/rewrite/rerun_groups.hpp"
 #include "gpu_probe/run/resident_step.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 
@@ -54,6 +58,24 @@ std::string checkpointed_resnet() {
                   "{name: layer2, channels: 12, stride: 2, checkpoint: true}");
 }
 
+/// With every group of kernels that may run again; or about half of them, some of them twice.
+StepGraph with_values_made_again(const StepGraph& graph, std::mt19937* half = nullptr) {
+  std::vector<std::string> backward;
+  for (const KernelNode& node : graph.nodes) {
+    if (node.phase == Phase::backward) backward.push_back(node.name);
+  }
+  std::vector<RecomputedValue> values;
+  for (const RerunGroup& group : rerun_groups(graph).groups) {
+    if (group.makes.empty() || (half != nullptr && (*half)() % 2 == 0)) continue;
+    values.push_back({graph.storage(group.makes.front()).name});
+    if (half == nullptr || (*half)() % 4 != 0) continue;
+    values.push_back({values.back().value, backward[(*half)() % backward.size()]});
+  }
+  auto step = with_recomputation(graph, values);
+  REQUIRE_MESSAGE(step.has_value(), render(step.error()));
+  return *std::move(step);
+}
+
 int recomputed_nodes(const StepGraph& graph) {
   return static_cast<int>(std::count_if(
       graph.nodes.begin(), graph.nodes.end(),
@@ -72,6 +94,41 @@ TEST_CASE("a checkpointed step computes what the plain one does, running statist
     CHECK(results_by_name(gpt2) == results_by_name(step_of(small_gpt2, adamw(micro_batches))));
     CHECK(results_by_name(resnet) ==
           results_by_name(step_of(small_resnet, sgd_momentum(micro_batches))));
+  }
+}
+
+TEST_CASE("early updates compute what late ones do") {
+  for (const int micro_batches : {1, 2}) {
+    CAPTURE(micro_batches);
+    LoweringSettings adam = adamw(micro_batches), sgd = sgd_momentum(micro_batches);
+    const auto gpt2 = results_by_name(step_of(small_gpt2, adam));
+    const auto resnet = results_by_name(step_of(small_resnet, sgd));
+    adam.early_updates = sgd.early_updates = true;
+    CHECK(results_by_name(step_of(small_gpt2, adam)) == gpt2);
+    CHECK(results_by_name(step_of(small_resnet, sgd)) == resnet);
+  }
+}
+
+TEST_CASE("recomputed values are those that were let go: no result changes") {
+  std::mt19937 random(11);
+  for (const int micro_batches : {1, 2}) {
+    CAPTURE(micro_batches);
+    for (const char* text : {small_gpt2, small_resnet, small_unet, small_cnn, mlp}) {
+      const StepGraph graph =
+          step_of(text, text == small_gpt2 ? adamw(micro_batches) : sgd_momentum(micro_batches));
+      CAPTURE(graph.model);
+      const auto plain = results_by_name(graph);
+      const StepGraph all = with_values_made_again(graph);
+      CHECK(recomputed_nodes(all) > 2 * micro_batches);
+      CHECK(results_by_name(all) == plain);
+      for (int trial = 0; trial < 3; ++trial) {
+        const StepGraph half = with_values_made_again(graph, &random);
+        CHECK(results_by_name(half) == plain);
+        const auto early = with_early_updates(half);
+        REQUIRE(early.has_value());
+        CHECK(results_by_name(*early) == plain);
+      }
+    }
   }
 }
 

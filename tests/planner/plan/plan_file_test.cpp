@@ -79,7 +79,8 @@ Plan small_plan() {
              .observed_totals = {{.nvml = std::nullopt, .cuda = 8090_MiB, .source = "a log"},
                                  {.nvml = 8192_MiB, .cuda = std::nullopt, .source = "another"}},
              .cudnn_device_json = "{\"deviceName\": \"lab\",\n \"deviceVer\": 750}\n",
-             .by_rule = {"fp16", "sm_count"}};
+             .by_rule = {"fp16", "sm_count"},
+             .calibrated = {"fp32"}};
   in.card.memory = 8_GiB;
   in.card.professional = true;
   in.host = {.name = "desktop",
@@ -94,6 +95,12 @@ Plan small_plan() {
              .source = "configs/hosts/generic.yaml"};
   in.available = 12_GiB;
   in.budget = 8_MiB;
+  KernelRates& kernels = plan.machine.processors[0].kernels.emplace();
+  kernels.multiprocessors = 40;
+  kernels.formats = {1e11, 2e12, 3e12, 1e13 / 3, 4e12};
+  for (std::size_t i = 0; i < kernels.kinds.size(); ++i) {
+    kernels.kinds[i] = {1.0 / static_cast<double>(i + 1), static_cast<double>(i)};
+  }
   plan.nodes.back().processor = cpu_processor;
   plan.in(pinned_memory).push_back({storage_named(plan, "fc.weight"), {1, 2}, 256_B});
   plan.transfers.push_back({storage_named(plan, "fc.weight"), download_link, 2, 2});

@@ -45,7 +45,7 @@ Outcome outcome(const Plan& plan, WorkspaceSource& source) {
     if (found.first.empty()) found.first = check.name + ": " + check.detail;
   }
   CHECK(validation.passed() == (found.failed == 0));
-  CHECK(validation.checks.size() == 22);
+  CHECK(validation.checks.size() == 25);
   return found;
 }
 
@@ -212,7 +212,7 @@ class Mutation {
     }
   }
   void machine(Machine& m) {
-    switch (pick(6)) {
+    switch (pick(7)) {
       case 0:
         one_of(m.processors).memory.value = step();
         break;
@@ -227,6 +227,9 @@ class Mutation {
         break;
       case 4:
         one_of(m.links).bandwidth = real();
+        break;
+      case 5:
+        one_of(m.processors).kernels.emplace().formats[static_cast<std::size_t>(pick(5))] = real();
         break;
       default:
         one_of(m.processors).flops = real();
@@ -303,7 +306,7 @@ TEST_CASE("whatever a plan holds, the validator answers") {
     Mutation mutate(seed);
     for (unsigned i = 0; i <= seed % 4; ++i) mutate(plan);
     const PlanValidation validation = validate_plan(plan, source);
-    REQUIRE(validation.checks.size() == 22);
+    REQUIRE(validation.checks.size() == 25);
     if (!validation.passed()) ++caught;
   }
   MESSAGE(plans << " plans with one to four fields overwritten: " << caught << " refused");

@@ -39,6 +39,19 @@ TEST_CASE("the hand-made plan passes every check, and each says what it counted"
   CHECK(detail("transferred bytes") == "2.0 KiB up and 1.8 KiB down in 5 copies");
   CHECK(detail("cost") == "26.5 s");
   CHECK(detail("step time") == "21 s");
+  CHECK(detail("step bound") == "none is claimed");
+}
+
+TEST_CASE("a bound on the step is none where the step is below it") {
+  Plan made = plan();
+  made.totals.step_lower_bound_seconds = 20;
+  CHECK(failures(made, step()) == "");
+  CHECK(made.totals.step_gap() == doctest::Approx(1.0 / 21));
+  made.totals.step_lower_bound_seconds = 21.5;
+  CHECK(failures(made, step()) ==
+        "step bound: step_lower_bound_seconds 21.5 is above the simulated step 21\n");
+  made.totals.step_lower_bound_seconds = -1;
+  CHECK(failures(made, step()) == "structure: step_lower_bound_seconds is -1\n");
 }
 
 TEST_CASE("a dropped upload") {

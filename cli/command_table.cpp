@@ -137,6 +137,12 @@ const std::vector<CommandSpec>& all_commands() {
                    "budget",
                    "output",
                    "choose",
+                   "placement",
+                   "minimize",
+                   "frontier",
+                   "pin",
+                   "no-soft-placement",
+                   "log-placement",
                    "validate",
                    "gpu-memory",
                    "in-use",
@@ -178,6 +184,31 @@ const std::vector<CommandSpec>& all_commands() {
        .options = {"model-only", "source", "on", "format", "cudnn", "no-cache"},
        .examples = {"stowage validate m.yaml --on host", "stowage validate m.yaml --model-only"},
        .run = answered<read_validate_request, run_validate>},
+      {.name = "explain",
+       .summary = "why something is where a plan has it",
+       .details =
+           "Says of an operator, a variable, a layer or a whole scope where a plan has it and why: "
+           "pinned by whom, no GPU kernel, the budget, or cheaper by how much; and what the "
+           "alternatives would cost, in seconds and in bytes over PCIe, with all else as planned. "
+           "A plan's file is enough.",
+       .positionals = {{.name = "PLAN", .help = "a plan's file, or '-' for stdin"},
+                       {.name = "NAME",
+                        .help = "a layer's path, a scope ('encoder.*'), a kernel or a storage"}},
+       .options = {"format"},
+       .examples = {"stowage explain vgg.yaml stage3.unit.1.conv",
+                    "stowage explain vgg.yaml update.fc1.weight --format json"},
+       .run = answered<read_explain_request, run_explain>},
+      {.name = "diff",
+       .summary = "what moved between two plans",
+       .details = "Compares two plans: their totals, the operators that run elsewhere or with "
+                  "another engine, and the storages that are elsewhere or copied otherwise, with "
+                  "the bytes each way. Plans of different steps are compared by name, with a note. "
+                  "Differences are an answer, with exit code 0.",
+       .positionals = {{.name = "BEFORE", .help = "a plan's file, or '-' for stdin"},
+                       {.name = "AFTER", .help = "a plan's file, or '-' for stdin"}},
+       .options = {"verbose", "format"},
+       .examples = {"stowage diff a.yaml b.yaml", "stowage diff a.yaml b.yaml --format csv"},
+       .run = answered<read_diff_request, run_diff>},
       {.name = "export",
        .summary = "a plan or a model in another form",
        .details = "Writes a plan or a model for other tools. dot: a drawing for graphviz; of a "

@@ -12,6 +12,8 @@ namespace stowage {
 [[nodiscard]] Result<Answer> run_lower(const LowerRequest& request);
 [[nodiscard]] Result<Answer> run_planning(const PlanningRequest& request);
 [[nodiscard]] Result<Answer> run_validate(const ValidateRequest& request);
+[[nodiscard]] Result<Answer> run_explain(const ExplainRequest& request);
+[[nodiscard]] Result<Answer> run_diff(const DiffRequest& request);
 [[nodiscard]] Result<Answer> run_export(const ExportRequest& request);
 [[nodiscard]] Result<Answer> run_probe(const ProbeRequest& request);
 [[nodiscard]] Result<Answer> run_summary(const SummaryRequest& request);

@@ -53,6 +53,12 @@ Result<Answer> run_lower(const LowerRequest& request) {
   for (const Diagnostics& more : {card.notes, unnamed_card(request, card.card)}) {
     answer.report.notes.insert(answer.report.notes.end(), more.begin(), more.end());
   }
+  if (!model->graph.pins.empty()) {
+    answer.report.notes.push_back(
+        {.severity = Severity::note,
+         .message = "the description's 'pins' are about plans, and a step file does not keep them: "
+                    "plan takes them as --pin"});
+  }
   std::string text = write_step(*document);
   if (!file) {
     answer.report.raw = std::move(text);

@@ -10,7 +10,9 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/cure_options.hpp"
+#include "cli/frontier_file.hpp"
 #include "cli/output_file.hpp"
+#include "cli/placement_report.hpp"
 #include "cli/plan_report.hpp"
 #include "cli/progress.hpp"
 #include "cli/requested_step.hpp"
@@ -23,8 +25,8 @@
 #include "estimator/runtime/process_overhead.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 #include "gpu_probe/device/this_host.hpp"
-#include "planner/assemble/proposals.hpp"
 #include "planner/plan/plan_file.hpp"
+#include "planner/propose/proposals.hpp"
 
 namespace stowage {
 
@@ -183,7 +185,11 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
   request.document.runtime = runtime;
   request.document.accumulation = 1;  // the plan's step is whole
   request.stowage_version = program_version;
+  request.levers = asked.levers;
+  request.pins = asked.pins;
   if (step->model) {
+    const std::vector<DevicePin>& described = step->model->graph.pins;
+    request.pins.pins.insert(request.pins.pins.begin(), described.begin(), described.end());
     request.document.written_by = fmt::format("stowage {}", program_version);
     request.description = step->model->source;
     request.model_options = step->model->options;
@@ -194,14 +200,17 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
   return prepared;
 }
 
-// What is wrong with the step or the batch is the user's mistake; what is left after this and
-// still finds no plan is a budget that is too small, which is an answer.
-Result<void> check_step(const PlanRequest& request) {
+// What is wrong with the step, the batch or the pins is the user's mistake; what is left after this
+// and still finds no plan is a budget that is too small, which is an answer. Gives what placement
+// was softened.
+Result<Diagnostics> check_step(const PlanRequest& request) {
   const auto& graph = request.document.graph;
   const auto micro_batch = micro_batch_of(request.batch, graph->settings.micro_batches);
   const auto sized = size_storages(graph, micro_batch.value());
   if (!sized) return tl::unexpected(sized.error());
-  return {};
+  return apply_pins(*graph, request.document.layers, request.pins).map([](StepPins pins) {
+    return std::move(pins.notes);
+  });
 }
 
 Answer no_plan(const PreparedPlan& prepared, const Diagnostics& why) {
@@ -227,15 +236,21 @@ Answer interrupted_early(const PreparedPlan& prepared) {
   return answer;
 }
 
-// The one that is asked for, else the fastest step of those that leave the training as it is and
-// that the host can hold; none of these: null.
-Result<std::optional<std::size_t>> chosen_plan(const std::string& name, const Host& host,
+// The one that is asked for, else the fastest step, or the fewest bytes, of those that leave the
+// training as it is and that the host can hold; none of these: null.
+Result<std::optional<std::size_t>> chosen_plan(const PlanningRequest& asked, const Host& host,
                                                const std::vector<Plan>& plans) {
+  const std::string& name = asked.choice;
   if (name.empty()) {
+    const auto rank = [&](const Plan& plan) {
+      const auto bytes = static_cast<double>((plan.totals.h2d + plan.totals.d2h).count());
+      const double seconds = plan.totals.step_seconds;
+      return asked.least_pcie ? std::pair(bytes, seconds) : std::pair(seconds, bytes);
+    };
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < plans.size(); ++i) {
       if (!why_not_taken(plans[i], host).empty()) continue;
-      if (!best || plans[i].totals.step_seconds < plans[*best].totals.step_seconds) best = i;
+      if (!best || rank(plans[i]) < rank(plans[*best])) best = i;
     }
     return best;
   }
@@ -259,15 +274,55 @@ void require_valid(const Plan& plan, const PlanValidation& validation) {
   throw std::logic_error(why);
 }
 
+// The file itself is opened once the plan's is closed.
+Result<void> check_frontier_file(const PlanningRequest& request) {
+  if (request.frontier.empty()) return {};
+  if (!frontier_format(request.frontier)) {
+    return failure(command_line_error(
+        fmt::format("--frontier {}: a name that ends in .csv or .svg says what it is to be",
+                    request.frontier)));
+  }
+  if (request.frontier == request.output) {
+    return failure(command_line_error("--output and --frontier name the same file"));
+  }
+  return OutputFile::open(request.frontier).map([](const OutputFile&) {});
+}
+
+Result<void> write_frontier(const PlanningRequest& request, const PlanRequest& planned,
+                            WorkspaceSource& workspaces, Report& report) {
+  const auto points =
+      frontier(planned, workspaces,
+               {.time_limit_seconds = request.time_limit_seconds, .cancelled = interrupted});
+  if (!points) return tl::unexpected(points.error());
+  auto file = OutputFile::open(request.frontier);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  const std::string title = fmt::format("{}, batch {}, on {}", planned.document.graph->model,
+                                        planned.batch.samples, planned.card.name);
+  const FrontierFormat format = frontier_format(request.frontier).value();
+  if (auto written = file->commit(frontier_text(*points, format, title)); !written) {
+    return tl::unexpected(std::move(written.error()));
+  }
+  report.json.emplace_back("frontier", request.frontier);
+  report.say(fmt::format("the step's time at {} budgets is written to {}", points->size(),
+                         request.frontier),
+             Tone::good);
+  return {};
+}
+
 }  // namespace
 
 Result<Answer> run_planning(const PlanningRequest& request) {
   Progress progress("preparing the plan");
   auto prepared = prepare(request);
   if (!prepared) return tl::unexpected(prepared.error());
-  if (auto step = check_step(prepared->request); !step) return tl::unexpected(step.error());
+  const auto softened = check_step(prepared->request);
+  if (!softened) return tl::unexpected(softened.error());
+  prepared->note(*softened);
 
   const bool to_stdout = request.output == "-";
+  if (auto writable = check_frontier_file(request); !writable) {
+    return tl::unexpected(std::move(writable.error()));
+  }
   std::optional<OutputFile> file;
   if (!request.output.empty() && !to_stdout) {
     auto opened = OutputFile::open(request.output);
@@ -293,7 +348,7 @@ Result<Answer> run_planning(const PlanningRequest& request) {
   progress.now("checking the plans");
   if (!plans && interrupted()) return interrupted_early(*prepared);
   if (!plans) return no_plan(*prepared, plans.error());
-  const auto chosen = chosen_plan(request.choice, prepared->request.host, *plans);
+  const auto chosen = chosen_plan(request, prepared->request.host, *plans);
   if (!chosen) return tl::unexpected(chosen.error());
 
   std::vector<PlanProof> proofs;
@@ -320,6 +375,11 @@ Result<Answer> run_planning(const PlanningRequest& request) {
     answer.report.notes.push_back(
         {.severity = Severity::warning, .message = "interrupted: these are the best plans so far"});
   }
+  if (request.log_placement) {
+    if (auto told = add_placement_log((*plans)[chosen->value_or(0)], answer.report); !told) {
+      return tl::unexpected(std::move(told.error()));
+    }
+  }
   if (exit_code == ExitCode::clean_no) return answer;
   const std::string text = write_plan((*plans)[**chosen]);
   if (to_stdout) answer.report.raw = text;
@@ -330,6 +390,12 @@ Result<Answer> run_planning(const PlanningRequest& request) {
     answer.report.json.emplace_back("written", request.output);
     answer.report.say(fmt::format("'{}' is written to {}", (*plans)[**chosen].name, request.output),
                       Tone::good);
+    file.reset();
+  }
+  if (!request.frontier.empty() && !interrupted()) {
+    progress.now("planning at other budgets");
+    auto written = write_frontier(request, prepared->request, workspaces, answer.report);
+    if (!written) return tl::unexpected(std::move(written.error()));
   }
   return answer;
 }

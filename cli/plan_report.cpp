@@ -7,6 +7,7 @@
 
 #include "cli/step_report.hpp"
 #include "gpu_probe/host/host_backend.hpp"
+#include "planner/explain/plan_words.hpp"
 
 namespace stowage {
 
@@ -21,6 +22,12 @@ std::int64_t nodes_on_cpu(const Plan& plan) {
   });
 }
 
+Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
+
+Cell share_or_none(const std::optional<double>& fraction) {
+  return fraction ? Cell(Share{*fraction}) : Cell();
+}
+
 Json plan_json(const Plan& plan, const PlanProof& proof) {
   const PlanTotals& totals = plan.totals;
   Json::Array remarks;
@@ -29,6 +36,7 @@ Json plan_json(const Plan& plan, const PlanProof& proof) {
                       {"gpu_peak_bytes", totals.gpu_peak},
                       {"budget_bytes", plan.inputs.budget},
                       {"host_peak_bytes", totals.host_peak},
+                      {"pageable_peak_bytes", totals.pageable_peak},
                       {"h2d_bytes", totals.h2d},
                       {"d2h_bytes", totals.d2h},
                       {"pcie_bytes", pcie_bytes(plan)},
@@ -40,10 +48,13 @@ Json plan_json(const Plan& plan, const PlanProof& proof) {
                       {"proved_optimal", totals.proved_optimal},
                       {"step_seconds", totals.step_seconds},
                       {"all_gpu_step_seconds", totals.all_gpu_step_seconds},
+                      {"step_lower_bound_seconds", number_or_null(totals.step_lower_bound_seconds)},
+                      {"step_gap", number_or_null(totals.step_gap())},
                       {"arena_bytes", totals.arena},
                       {"arena_lower_bound_bytes", totals.arena_lower_bound},
                       {"micro_batches", plan.step.graph->settings.micro_batches},
                       {"nodes_on_cpu", nodes_on_cpu(plan)},
+                      {"in_words", plan_in_words(plan)},
                       {"remarks", std::move(remarks)},
                       {"validation", Json::Object{{"model", to_string(proof.model)},
                                                   {"host", to_string(proof.host)},
@@ -59,6 +70,8 @@ Table proposals(const std::vector<Plan>& plans) {
                           {"Arena", "arena_bytes"},
                           {"At least", "arena_lower_bound_bytes"},
                           {"Pinned host", "host_peak_bytes"},
+                          {"Pageable", "pageable_peak_bytes"},
+                          {"Step gap", "step_gap"},
                           {"Gap", "overhead_gap"},
                           {"Plan", "name"}}};
   for (const Plan& plan : plans) {
@@ -66,7 +79,8 @@ Table proposals(const std::vector<Plan>& plans) {
     table.rows.push_back(
         {{Duration{totals.step_seconds}, Duration{totals.all_gpu_step_seconds}, pcie_bytes(plan),
           totals.pcie_lower_bound, totals.arena, totals.arena_lower_bound, totals.host_peak,
-          Share{totals.overhead_gap()}, plan.name}});
+          totals.pageable_peak, share_or_none(totals.step_gap()), Share{totals.overhead_gap()},
+          plan.name}});
   }
   return table;
 }
@@ -104,6 +118,9 @@ std::string why_not_taken(const Plan& plan, const Host& host) {
   if (host.pinned_limit > Bytes() && plan.totals.host_peak > host.pinned_limit) {
     return "it needs more pinned memory than the host allows";
   }
+  if (host.memory > Bytes() && plan.totals.host_peak + plan.totals.pageable_peak > host.memory) {
+    return "it needs more memory than the host has";
+  }
   return {};
 }
 
@@ -135,14 +152,11 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
   out.say("");
   out.show(out.listing);
   out.say(
-      "  Step: simulated, copies beside compute. Gap: of the overhead, to the proven bound, for "
-      "this order and batch.");
+      "  Step: simulated, copies beside compute. Step gap: of the step, to a bound that none of "
+      "this "
+      "order and batch is below.\n  Gap: of the overhead without overlap, to its own bound.");
   for (const Plan& plan : plans) {
-    // Its bytes are then not to be held against those of a plan that computes on the GPU alone.
-    if (const std::int64_t on_cpu = nodes_on_cpu(plan); on_cpu > 0) {
-      out.say(fmt::format("  {}: {} of {} kernels run on the CPU", plan.name, on_cpu,
-                          plan.nodes.size()));
-    }
+    out.say(fmt::format("  {}: {}", plan.name, plan_in_words(plan)));
     for (const std::string& remark : plan.remarks) {
       out.say(fmt::format("  {}: {}", plan.name, remark));
     }

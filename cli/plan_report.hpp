@@ -7,8 +7,8 @@
 
 #include "cli/command.hpp"
 #include "gpu_probe/run/validate_run.hpp"
-#include "planner/assemble/proposals.hpp"
 #include "planner/plan/plan.hpp"
+#include "planner/propose/proposals.hpp"
 
 namespace stowage {
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 
 #include "cli/read_process_options.hpp"
 #include "cli/shell_word.hpp"
@@ -153,6 +154,26 @@ Result<StepRequest> read_step(const Arguments& arguments, Runtime usual) {
                      .typed = arguments.typed()};
 }
 
+Result<PinRequest> read_pins_given(const Arguments& arguments) {
+  PinRequest request{.soft_placement = !arguments.flag("no-soft-placement")};
+  Diagnostics mistakes;
+  const auto given = arguments.assignments("pin");
+  if (given.size() > most_pins) {
+    return failure(command_line_error(fmt::format("--pin is given more than {} times", most_pins)));
+  }
+  for (const auto& [pattern, side] : given) {
+    auto pin = parse_device_pin(pattern, side, command_line_error("").span);
+    if (pin) {
+      pin->overrides = true;
+      request.pins.push_back(*std::move(pin));
+    } else {
+      std::ranges::move(pin.error(), std::back_inserter(mistakes));
+    }
+  }
+  if (!mistakes.empty()) return tl::unexpected(std::move(mistakes));
+  return request;
+}
+
 // What a plan that is made without a card would not look at.
 Diagnostics options_of_a_card(const Arguments& arguments) {
   Diagnostics mistakes;
@@ -227,13 +248,26 @@ Result<LowerRequest> read_lower_request(const Arguments& arguments) {
 Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
   auto step = read_step(arguments, Runtime::stowage);
   if (!step) return tl::unexpected(std::move(step.error()));
+  auto pins = read_pins_given(arguments);
+  if (!pins) return tl::unexpected(std::move(pins.error()));
+  const std::string placement = text_or_empty(arguments, "placement");
+  auto levers = parse_levers(placement);
+  if (!levers) {
+    const Diagnostic& why = levers.error().front();
+    return failure(command_line_error(fmt::format("--placement: {}", why.message), why.hint));
+  }
   PlanningRequest request{.step = *std::move(step),
                           .batch = of_whole_step(given_batch(arguments)),
                           .budget = arguments.size("budget"),
                           .budget_share = arguments.share("budget"),
                           .host = text_or_empty(arguments, "host"),
                           .choice = text_or_empty(arguments, "choose"),
+                          .levers = *levers,
+                          .frontier = text_or_empty(arguments, "frontier"),
+                          .least_pcie = arguments.text("minimize") == "pcie",
                           .time_limit_seconds = *arguments.number("time-limit"),
+                          .pins = *std::move(pins),
+                          .log_placement = arguments.flag("log-placement"),
                           .run_on_host = arguments.flag("validate"),
                           .output = text_or_empty(arguments, "output")};
   if (!arguments.given("gpu") && !arguments.given("gpu-memory")) {
@@ -264,6 +298,20 @@ Result<ValidateRequest> read_validate_request(const Arguments& arguments) {
                          .run = !model_only,
                          .on = arguments.text("on") == "cuda" ? RunOn::cuda : RunOn::host,
                          .insists = arguments.given("on")};
+}
+
+Result<ExplainRequest> read_explain_request(const Arguments& arguments) {
+  return ExplainRequest{.plan = arguments.positionals()[0], .name = arguments.positionals()[1]};
+}
+
+Result<DiffRequest> read_diff_request(const Arguments& arguments) {
+  DiffRequest request{.before = arguments.positionals()[0],
+                      .after = arguments.positionals()[1],
+                      .verbose = arguments.flag("verbose")};
+  if (request.before == "-" && request.after == "-") {
+    return failure(command_line_error("both plans cannot come from stdin"));
+  }
+  return request;
 }
 
 Result<ExportRequest> read_export_request(const Arguments& arguments) {

@@ -20,6 +20,8 @@
 #include "estimator/card/software_stack.hpp"
 #include "estimator/model/model_options.hpp"
 #include "estimator/step/choose_step.hpp"
+#include "planner/problem/levers.hpp"
+#include "planner/problem/step_pins.hpp"
 
 namespace stowage {
 
@@ -113,8 +115,13 @@ struct PlanningRequest {
   std::optional<Bytes> budget;
   std::optional<double> budget_share;  ///< of the least arena with everything on the GPU
   std::string host;                    ///< a file; empty: this machine
-  std::string choice;  ///< a proposal's name; empty: the fastest that changes nothing
+  std::string choice;                  ///< a proposal's name; empty: the best that changes nothing
+  Levers levers;
+  std::string frontier;     ///< a file; empty: none
+  bool least_pcie = false;  ///< the best moves the fewest bytes; else it takes the least time
   double time_limit_seconds = 10;
+  PinRequest pins;  ///< the command line's; a description may have more
+  bool log_placement = false;
   bool run_on_host = false;
   std::string output;  ///< a file, "-" for stdout; empty: nowhere
 };
@@ -128,6 +135,17 @@ struct ValidateRequest {
   bool run = true;
   RunOn on = RunOn::host;
   bool insists = false;  ///< the run was asked for by name, and is no mere default
+};
+
+struct ExplainRequest {
+  std::string plan;  ///< a file, or "-" for stdin
+  std::string name;  ///< of a kernel, a storage, a layer or a scope
+};
+
+/// Two plans: files; one of them may be "-" for stdin.
+struct DiffRequest {
+  std::string before, after;
+  bool verbose = false;
 };
 
 struct ExportRequest {

@@ -55,6 +55,7 @@ Json measured_json(const Proceedings& proceedings, const Plan& plan) {
                       {"planned_arena_bytes", plan.totals.arena},
                       {"host_high_water_bytes", measured.host_high_water},
                       {"planned_host_peak_bytes", plan.totals.host_peak},
+                      {"planned_pageable_peak_bytes", plan.totals.pageable_peak},
                       {"h2d_bytes", measured.h2d.bytes},
                       {"planned_h2d_bytes", plan.totals.h2d},
                       {"d2h_bytes", measured.d2h.bytes},
@@ -101,7 +102,8 @@ Table measured_table(const MeasuredRun& measured, const PlanTotals& totals) {
   };
   row(measured.gpu_peak, totals.gpu_peak, "resident on the GPU at the peak");
   row(measured.gpu_high_water, totals.arena, "of the GPU arena touched");
-  row(measured.host_high_water, totals.host_peak, "of the host arena touched");
+  row(measured.host_high_water, totals.host_peak + totals.pageable_peak,
+      "of the host arena touched");
   row(measured.h2d.bytes, totals.h2d, "host to device");
   row(measured.d2h.bytes, totals.d2h, "device to host");
   return table;

@@ -1,0 +1,124 @@
+#include "planner/explain/plan_words.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <vector>
+
+#include "planner/plan/two_sides.hpp"
+
+namespace stowage {
+namespace {
+
+/// Of what crosses the link: kinds that people speak of.
+enum class Moved { activations, weights, state, gradients };
+constexpr std::array<const char*, 4> moved_names{"activation", "weight", "piece of state",
+                                                 "gradient"};
+constexpr std::array<const char*, 4> moved_plurals{"activations", "weights", "pieces of state",
+                                                   "gradients"};
+
+Moved kind_of(StorageClass storage_class) {
+  switch (storage_class) {
+    case StorageClass::parameter:
+    case StorageClass::parameter_copy:
+    case StorageClass::buffer:
+      return Moved::weights;
+    case StorageClass::optimizer_state:
+      return Moved::state;
+    case StorageClass::gradient:
+      return Moved::gradients;
+    default:
+      return Moved::activations;
+  }
+}
+
+struct Crossing {
+  std::set<StorageId> storages;
+  Bytes up, down;
+  OperatorId first, last;
+};
+
+void note(const Plan& plan, const Transfer& transfer, Crossing& crossing) {
+  crossing.storages.insert(transfer.storage);
+  const bool up = direction_of(plan, transfer) == Direction::h2d;
+  (up ? crossing.up : crossing.down) += plan.bytes(transfer.storage);
+  const OperatorId op = plan.storage(transfer.storage).op;
+  if (!op.valid()) return;
+  if (!crossing.first.valid() || op < crossing.first) crossing.first = op;
+  if (!crossing.last.valid() || crossing.last < op) crossing.last = op;
+}
+
+std::string layers_of(const Plan& plan, const Crossing& crossing) {
+  if (!crossing.first.valid()) return {};
+  const std::string_view first = plan.step.graph->layer(crossing.first);
+  const std::string_view last = plan.step.graph->layer(crossing.last);
+  if (first.empty() || last.empty()) return {};
+  return first == last ? fmt::format(" of {}", first) : fmt::format(" of {} to {}", first, last);
+}
+
+std::string ways(const Crossing& crossing) {
+  if (crossing.up == crossing.down) return fmt::format("{} each way", format_bytes(crossing.up));
+  if (crossing.down == Bytes()) return fmt::format("{} up", format_bytes(crossing.up));
+  if (crossing.up == Bytes()) return fmt::format("{} down", format_bytes(crossing.down));
+  return fmt::format("{} up and {} down", format_bytes(crossing.up), format_bytes(crossing.down));
+}
+
+void say_crossings(const Plan& plan, std::vector<std::string>& parts) {
+  std::array<Crossing, 4> crossings;
+  for (const Transfer& transfer : plan.transfers) {
+    const Storage& storage = plan.storage(transfer.storage);
+    if (storage.persistence == Persistence::from_host) continue;  // inputs have to come
+    note(plan, transfer, crossings[static_cast<std::size_t>(kind_of(storage.storage_class))]);
+  }
+  for (std::size_t kind = 0; kind < crossings.size(); ++kind) {
+    const Crossing& crossing = crossings[kind];
+    if (crossing.storages.empty()) continue;
+    const bool one = crossing.storages.size() == 1;
+    const bool swaps = crossing.up > Bytes() && crossing.down > Bytes();
+    parts.push_back(fmt::format(
+        "{} {} {}{}, {}", swaps ? "swaps" : "copies", crossing.storages.size(),
+        one ? moved_names[kind] : moved_plurals[kind], layers_of(plan, crossing), ways(crossing)));
+  }
+}
+
+void say_cpu(const Plan& plan, std::vector<std::string>& parts) {
+  std::int64_t updates = 0, others = 0, all_updates = 0;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const bool update = plan.step.graph->nodes[i].phase == Phase::update;
+    all_updates += update ? 1 : 0;
+    if (device_of(plan, plan.nodes[i]) == Device::cpu) (update ? updates : others) += 1;
+  }
+  const auto all = static_cast<std::int64_t>(plan.nodes.size()) - all_updates;
+  if (others > 0) parts.push_back(fmt::format("runs {} of {} kernels on the CPU", others, all));
+  if (updates > 0) {
+    parts.push_back(fmt::format("runs {} of {} updates on the CPU", updates, all_updates));
+  }
+}
+
+}  // namespace
+
+std::string plan_in_words(const Plan& plan) {
+  std::vector<std::string> parts;
+  const LoweringSettings& settings = plan.step.graph->settings;
+  if (settings.micro_batches > 1) {
+    parts.push_back(
+        fmt::format("takes the batch in {} parts of {}", settings.micro_batches, plan.step.batch));
+  }
+  say_crossings(plan, parts);
+  say_cpu(plan, parts);
+  const auto count = std::ranges::count(settings.recomputed, "", &RecomputedValue::before);
+  if (count > 0) {
+    parts.push_back(fmt::format("makes {} value{} of the forward pass again in backward", count,
+                                count == 1 ? "" : "s"));
+  }
+  if (settings.early_updates) {
+    parts.emplace_back("updates each parameter as soon as its gradient is whole");
+  }
+  if (parts.empty()) return "keeps everything on the GPU";
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+}  // namespace stowage

@@ -1,11 +1,13 @@
 // What the planner's answers lose, and where: for each shipped model, budget, mode and precision
 // the overhead gap of the solver's placement, of the plan that was made of it, and what packing
-// cost.
+// cost; and the step that people wait for: its gap to the bound, and how it stands against the
+// rules that people and papers swap by (planner/assemble/swap_policies.hpp) through the same
+// assembler.
 //
-//   planning [--all] [--seed N] [MODEL...]
+//   planning [--all] [--count N] [--seed N] [--additive] [MODEL...]
 //
-// By default 200 of all combinations, chosen by a hash of their names. The problem is the additive
-// one, with forward and backward on the GPU and updates where they cost least.
+// By default 200 of all combinations, chosen by a hash of their names. The problem has forward and
+// backward on the GPU and updates where they cost least. --additive leaves the step out.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +26,9 @@
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"
+#include "planner/assemble/swap_policies.hpp"
 #include "planner/problem/rates.hpp"
+#include "planner/propose/step_plans.hpp"
 
 namespace {
 
@@ -52,6 +57,11 @@ struct Row {
   double packing_loss = 0;              // of the overhead
   double seconds = 0;
   int solves = 0;
+  // Of the plan with the shortest step.
+  std::optional<double> step_gap;
+  double over_best_rule = 0;  // its step over the shortest of any rule's, less 1; 0: no rule fits
+  std::string best_rule;
+  double step_search_seconds = 0;
 };
 
 std::vector<std::string> shipped_models() {
@@ -90,8 +100,35 @@ Host usual_host() {
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
+/// The step of the planner's plan, against its bound and against the rules'.
+Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspaces, Row& row) {
+  const ProposalOptions options{.time_limit_seconds = 5};
+  const Planning planning(request, workspaces, options);
+  auto of = make_case(planning, planning.document.graph);
+  if (!of) return tl::unexpected(of.error());
+  const auto start = Clock::now();
+  (void)assemble_all_gpu(planning, *of);
+  const auto plan = cheapest_plan(planning, *of);
+  if (!plan) return tl::unexpected(plan.error());
+  row.step_search_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  row.step_gap = plan->totals.step_gap();
+  double best = 0;
+  for (const SwapPolicy policy : swap_policies) {
+    const auto placement = placed_by(policy, of->step, of->placed, request.budget);
+    if (!placement) continue;
+    const Plan by_rule =
+        assemble_plan(of->step, of->placed, *placement, {.budget = request.budget});
+    if (by_rule.totals.arena > request.budget) continue;
+    if (best > 0 && by_rule.totals.step_seconds >= best) continue;
+    best = by_rule.totals.step_seconds;
+    row.best_rule = to_string(policy);
+  }
+  if (best > 0) row.over_best_rule = plan->totals.step_seconds / best - 1;
+  return {};
+}
+
 /// The row, or why there is none.
-Result<Row> measured(const Scenario& scenario) {
+Result<Row> measured(const Scenario& scenario, bool with_step) {
   const auto source = find_model(scenario.model, STOWAGE_SOURCE_DIR "/configs/models");
   if (!source) return tl::unexpected(source.error());
   ModelOptions options = source->options;
@@ -134,6 +171,17 @@ Result<Row> measured(const Scenario& scenario) {
   row.plan_gap = gap(cost);
   row.plan_gap_of_cost = share(cost - bound, cost);
   row.packing_loss = share(cost - solved, cost - solution.all_gpu_cost_seconds);
+  if (with_step) {
+    PlanRequest request{.document = *std::move(document),
+                        .batch = WholeBatch(batch),
+                        .card = card->card,
+                        .host = usual_host(),
+                        .budget = budget,
+                        .levers = {.operators = false}};
+    if (auto step_measured = measure_step(request, *workspaces, row); !step_measured) {
+      return tl::unexpected(step_measured.error());
+    }
+  }
   return row;
 }
 
@@ -152,12 +200,17 @@ void summarise(const char* what, const std::vector<double>& values) {
 
 int main(int argc, char** argv) {
   std::vector<std::string> models;
-  bool all = false;
+  bool all = false, with_step = true;
+  std::size_t count = usual_count;
   std::uint64_t seed = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--all") {
       all = true;
+    } else if (word == "--additive") {
+      with_step = false;
+    } else if (word == "--count" && i + 1 < argc) {
+      count = std::stoul(argv[++i]);
     } else if (word == "--seed" && i + 1 < argc) {
       seed = std::stoull(argv[++i]);
     } else {
@@ -165,26 +218,28 @@ int main(int argc, char** argv) {
     }
   }
   std::vector<Scenario> scenarios = all_scenarios(models.empty() ? shipped_models() : models);
-  if (!all && scenarios.size() > usual_count) {
+  if (!all && scenarios.size() > count) {
     const auto rank = [&](const Scenario& s) {
       return hash_text(fmt::format("{} {}", seed, s.name()));
     };
     std::sort(scenarios.begin(), scenarios.end(),
               [&](const Scenario& a, const Scenario& b) { return rank(a) < rank(b); });
-    scenarios.resize(usual_count);
+    scenarios.resize(count);
   }
   std::vector<Row> rows;
   std::vector<std::string> without;
-  fmt::print("{:>8} {:>8} {:>8} {:>7} {:>7}  scenario\n", "solver", "packing", "plan", "solves",
-             "s");
+  fmt::print("{:>8} {:>8} {:>8} {:>7} {:>7} {:>8} {:>9} {:>7}  scenario\n", "solver", "packing",
+             "plan", "solves", "s", "step gap", "over rule", "s");
   for (const Scenario& scenario : scenarios) {
-    const auto row = measured(scenario);
+    const auto row = measured(scenario, with_step);
     if (!row) {
       without.push_back(scenario.name() + ": " + row.error().front().message);
       continue;
     }
-    fmt::print("{:7.2f}% {:7.2f}% {:7.2f}% {:>7} {:7.2f}  {}\n", 100 * row->solver_gap,
-               100 * row->packing_loss, 100 * row->plan_gap, row->solves, row->seconds, row->name);
+    fmt::print("{:7.2f}% {:7.2f}% {:7.2f}% {:>7} {:7.2f} {:7.2f}% {:8.2f}% {:7.2f}  {} {}\n",
+               100 * row->solver_gap, 100 * row->packing_loss, 100 * row->plan_gap, row->solves,
+               row->seconds, 100 * row->step_gap.value_or(0), 100 * row->over_best_rule,
+               row->step_search_seconds, row->name, row->best_rule);
     std::fflush(stdout);
     rows.push_back(*row);
   }
@@ -200,5 +255,14 @@ int main(int argc, char** argv) {
   summarise("lost in packing", column(&Row::packing_loss));
   summarise("plan's overhead gap", column(&Row::plan_gap));
   summarise("plan's gap of the cost", column(&Row::plan_gap_of_cost));
+  if (with_step) {
+    std::vector<double> gaps;
+    for (const Row& row : rows) gaps.push_back(row.step_gap.value_or(0));
+    summarise("step gap", gaps);
+    summarise("step over the best rule", column(&Row::over_best_rule));
+    const std::vector<double> seconds = column(&Row::step_search_seconds);
+    fmt::print("{:<24} median {:6.2f}  90th percentile {:6.2f}  worst {:6.2f} s\n", "search",
+               quantile(seconds, 0.5), quantile(seconds, 0.9), quantile(seconds, 1));
+  }
   return 0;
 }

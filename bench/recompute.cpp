@@ -1,0 +1,235 @@
+// Not a timing: what it takes to run a training step in less memory by recomputation, against the
+// overheads that MONeT published for its schedules, at the same memory.
+//
+//   recompute MONET.csv [--plans] [--effort X] [MODEL...]
+//
+// MONET.csv: model,batch,method,memory_gb,overhead_pct as in MONeT's README (Shah et al., ICLR
+// 2021), measured on a P100; its solver had a day a schedule. Ours are the roofline's seconds of a
+// P100, forward to update, SGD without momentum. --plans adds the whole planner: the fastest
+// simulated step of those that recompute and swap. --effort: a factor on the choices that are
+// tried.
+#include "estimator/rewrite/recompute.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/card/card_file.hpp"
+#include "estimator/model/load_model.hpp"
+#include "estimator/rewrite/lower_step.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
+#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/plan_within.hpp"
+#include "planner/problem/rates.hpp"
+#include "planner/recompute/choose_recomputation.hpp"
+#include "planner/recompute/recompute_search.hpp"
+#include "planner/recompute/segments.hpp"
+
+namespace {
+
+using namespace stowage;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Measured {
+  std::int64_t batch = 0;
+  double memory_gib = 0, overhead = 0;
+};
+
+const std::map<std::string, std::string>& models() {
+  static const std::map<std::string, std::string> names{{"ResNet-50", "resnet50"},
+                                                        {"GoogLeNet", "googlenet"},
+                                                        {"UNet", "unet"},
+                                                        {"MobileNetV2", "mobilenet_v2"},
+                                                        {"VGG-16", "vgg16"}};
+  return names;
+}
+
+/// MONeT's rows by model; the file is trusted.
+std::map<std::string, std::vector<Measured>> read_rows(const std::string& path) {
+  std::map<std::string, std::vector<Measured>> rows;
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    std::vector<std::string> fields(1);
+    for (const char c : line) {
+      if (c == ',') {
+        fields.emplace_back();
+      } else {
+        fields.back() += c;
+      }
+    }
+    if (fields.size() != 5 || fields[2] != "MONeT") continue;
+    rows[fields[0]].push_back({std::stoll(fields[1]), std::stod(fields[3]), std::stod(fields[4])});
+  }
+  return rows;
+}
+
+Host usual_host() {
+  Host host;
+  host.name = "bench";
+  host.cpu_flops = 2e11;
+  host.memory_bandwidth = 2e10;
+  return host;
+}
+
+double gib(Bytes bytes) { return static_cast<double>(bytes.count()) / (1 << 30); }
+
+/// Of a step as plan_within makes it, without bounds; none: nothing packs.
+std::optional<double> planned_seconds(const SizedStep& step, const Rates& rates, Bytes budget) {
+  const ResidencyProblem problem = make_problem(step, rates, {});
+  const auto fitted = plan_within(step, problem, problem,
+                                  {.budget = budget, .time_limit_seconds = 2, .branches = false});
+  if (!fitted) return std::nullopt;
+  return fitted->plan.totals.step_seconds;
+}
+
+class Comparison {
+ public:
+  Comparison(SizedStep step, const Rates& rates, WorkspaceSource& workspaces)
+      : step_(std::move(step)), rates_(rates), workspaces_(workspaces), model_(step_, rates) {
+    const ResidencyProblem problem = make_problem(step_, rates_, {.all_on_gpu = true});
+    whole_ = evaluate(problem, all_gpu_placement(problem, Bytes()));
+  }
+
+  void print_whole(const std::string& name) const {
+    fmt::print("{}, batch {}: {} nodes, {} groups; all on the GPU {:.2f} GiB, {:.3f} s\n", name,
+               step_.batch, step_.graph->nodes.size(), model_.groups().size(), gib(whole_.peak),
+               whole_.compute_seconds);
+  }
+
+  void print_segments() {
+    const std::size_t count = usual_segments(model_);
+    const RecomputeOutcome usual = model_.outcome(segment_choice(model_, step_, count), Bytes());
+    const FoundChoice ours = search_choice(model_, step_, {.limit = usual.peak});
+    fmt::print("  {} segments: {:.2f} GiB, {:.2f}%; the search at that memory {:.2f}%\n", count,
+               gib(usual.peak), percent(usual.extra_seconds), percent(ours.outcome.extra_seconds));
+  }
+
+  void print_row(const Measured& theirs, bool plans, double effort) {
+    const Bytes budget(static_cast<std::int64_t>(theirs.memory_gib * (1 << 30)));
+    const auto start = Clock::now();
+    const auto points = choose_recomputation(
+        step_, rates_, {.budget = budget, .time_limit_seconds = 1e9, .effort = effort});
+    const double seconds = seconds_since(start);
+    std::string ours = "fits";
+    if (!points.empty()) {
+      ours = fmt::format("{:.2f}%{}", percent(points.front().extra_seconds),
+                         points.front().fits ? "" : "!");
+    }
+    fmt::print("  {:5.2f} GiB  MONeT {:6.2f}%  recomputed {:>8}  segments {:>8}  {:5.1f} s",
+               theirs.memory_gib, theirs.overhead, ours, best_segments(budget), seconds);
+    if (plans) print_plans(points, budget);
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+
+ private:
+  [[nodiscard]] double percent(double seconds) const {
+    return 100 * seconds / whole_.compute_seconds;
+  }
+
+  /// The cheapest number of segments that fits.
+  [[nodiscard]] std::string best_segments(Bytes budget) {
+    std::optional<double> best;
+    for (std::size_t count = 1; count <= model_.groups().size(); ++count) {
+      const auto outcome = model_.outcome(segment_choice(model_, step_, count), budget);
+      if (outcome.peak > budget || (best && *best <= outcome.extra_seconds)) continue;
+      best = outcome.extra_seconds;
+    }
+    return best ? fmt::format("{:.2f}%", percent(*best)) : "none";
+  }
+
+  void print_plans(const std::vector<RecomputePoint>& points, Bytes budget) const {
+    const auto start = Clock::now();
+    const ResidencyProblem problem = make_problem(step_, rates_, {});
+    const Plan all =
+        assemble_plan(step_, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
+    const auto over = [&](const std::optional<double>& seconds) {
+      return seconds ? fmt::format("{:.2f}%", 100 * (*seconds / all.totals.step_seconds - 1))
+                     : std::string("none");
+    };
+    const auto swapped = planned_seconds(step_, rates_, budget);
+    std::optional<double> mixed = swapped;
+    for (const RecomputePoint& point : points) {
+      auto graph = with_recomputation(*step_.graph, point.values);
+      if (!graph) continue;
+      const auto step =
+          size_step(std::make_shared<const StepGraph>(*std::move(graph)), step_.batch, workspaces_);
+      const auto seconds = step ? planned_seconds(*step, rates_, budget) : std::nullopt;
+      if (seconds && (!mixed || *seconds < *mixed)) mixed = seconds;
+    }
+    fmt::print("  planned: swapped {:>8}  mixed {:>8}  {:5.1f} s", over(swapped), over(mixed),
+               seconds_since(start));
+  }
+
+  SizedStep step_;
+  Rates rates_;
+  WorkspaceSource& workspaces_;
+  RecomputeModel model_;
+  Evaluation whole_;
+};
+
+Result<void> compare(const std::string& name, const std::vector<Measured>& rows, bool plans,
+                     double effort) {
+  const auto source = find_model(models().at(name), STOWAGE_SOURCE_DIR "/configs/models");
+  if (!source) return tl::unexpected(source.error());
+  const auto model = load_model(source->source, source->options);
+  if (!model) return tl::unexpected(model.error());
+  const auto card = find_card("p100-pcie-16gb", STOWAGE_SOURCE_DIR "/configs/gpus");
+  if (!card) return tl::unexpected(card.error());
+  auto graph = lower_step(*model, {});
+  if (!graph) return tl::unexpected(graph.error());
+  const auto workspaces = rule_workspace_source(card->card.compute_capability);
+  auto step = size_step(std::make_shared<const StepGraph>(*std::move(graph)), rows.front().batch,
+                        *workspaces);
+  if (!step) return tl::unexpected(step.error());
+  Comparison comparison(*std::move(step), make_rates(card->card, usual_host()), *workspaces);
+  comparison.print_whole(name);
+  comparison.print_segments();
+  for (const Measured& row : rows) comparison.print_row(row, plans, effort);
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> wanted;
+  std::string file;
+  bool plans = false;
+  double effort = 1;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--plans") {
+      plans = true;
+    } else if (word == "--effort" && i + 1 < argc) {
+      effort = std::stod(argv[++i]);
+    } else if (file.empty()) {
+      file = word;
+    } else {
+      wanted.push_back(word);
+    }
+  }
+  const auto rows = read_rows(file);
+  if (rows.empty()) {
+    fmt::print(stderr, "usage: recompute MONET.csv [--plans] [--effort X] [MODEL...]\n");
+    return 2;
+  }
+  for (const auto& [name, of_model] : rows) {
+    const bool is_wanted = wanted.empty() || std::ranges::find(wanted, name) != wanted.end();
+    if (!is_wanted || !models().contains(name)) continue;
+    if (const auto done = compare(name, of_model, plans, effort); !done) {
+      fmt::print("{}: {}\n", name, done.error().front().message);
+    }
+  }
+  return 0;
+}

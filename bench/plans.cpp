@@ -11,8 +11,8 @@
 #include "estimator/document/make_document.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/assemble_plan.hpp"
-#include "planner/propose/proposals.hpp"
 #include "planner/plan/plan_file.hpp"
+#include "planner/propose/proposals.hpp"
 #include "planner/validate/validate_plan.hpp"
 
 namespace {

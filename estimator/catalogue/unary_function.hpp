@@ -28,7 +28,7 @@ struct UnaryFunction {
   InPlace in_place = InPlace::none;
   bool result_tells = false;  ///< PyTorch saves the input, but the gradient needs no more of it
                               ///< than the result says: relu6's is 0 at 0 and at 6
-  std::int64_t flops = 1;  ///< an element
+  std::int64_t flops = 1;     ///< an element
   AutocastClass autocast = AutocastClass::as_is;
   std::vector<AttributeSpec> attributes = {};
   /// What PyTorch's backward makes and drops on the way where it is written in operators: tensors

@@ -24,8 +24,8 @@ enum class Direction : std::uint8_t { h2d, d2h };
 [[nodiscard]] Direction direction_of(const Plan& plan, const Transfer& transfer);
 /// Of the machine's memory of this kind; none: it has none.
 [[nodiscard]] const std::vector<Residence>& residences_in(const Plan& plan, MemoryKind kind);
-/// In the GPU's memory; or the host's, pinned ones first, with one row of addresses: pageable memory
-/// begins where the pinned arena ends.
+/// In the GPU's memory; or the host's, pinned ones first, with one row of addresses: pageable
+/// memory begins where the pinned arena ends.
 [[nodiscard]] std::vector<Residence> residences_on(const Plan& plan, Device side);
 
 }  // namespace stowage

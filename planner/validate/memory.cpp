@@ -197,12 +197,14 @@ Check check_budget(const Plan& plan) {
 
 std::vector<Check> check_memory(const Plan& plan) {
   const std::vector<Block> on_gpu = gpu_blocks(plan);
-  return {check_arena(plan, "GPU arena", on_gpu, plan.totals.arena),
-          check_arena(plan, "host arena", host_blocks(plan, MemoryKind::pinned),
-                      plan.totals.host_peak),
-          check_arena(plan, "pageable arena", host_blocks(plan, MemoryKind::pageable),
-                      plan.totals.pageable_peak),
-          check_peak(plan, on_gpu), check_bound(plan, on_gpu), check_budget(plan)};
+  return {
+      check_arena(plan, "GPU arena", on_gpu, plan.totals.arena),
+      check_arena(plan, "host arena", host_blocks(plan, MemoryKind::pinned), plan.totals.host_peak),
+      check_arena(plan, "pageable arena", host_blocks(plan, MemoryKind::pageable),
+                  plan.totals.pageable_peak),
+      check_peak(plan, on_gpu),
+      check_bound(plan, on_gpu),
+      check_budget(plan)};
 }
 
 }  // namespace stowage

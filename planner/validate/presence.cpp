@@ -87,12 +87,12 @@ class Walk {
   const StepGraph& graph_;
   const std::int32_t steps_;
   const std::array<std::vector<Residence>, 2> all_;  // by side
-  std::array<Agenda<Residence>, 2> residences_;  // by side
-  std::array<Agenda<Transfer>, 2> transfers_;    // by direction
-  std::array<std::vector<Copy>, 2> copies_;      // by side, storage
-  std::array<std::vector<Flight>, 2> flights_;   // by direction, storage
-  std::vector<std::int64_t> newest_;             // by storage
-  std::vector<bool> outlives_step_;              // by storage: what one step leaves to the next
+  std::array<Agenda<Residence>, 2> residences_;      // by side
+  std::array<Agenda<Transfer>, 2> transfers_;        // by direction
+  std::array<std::vector<Copy>, 2> copies_;          // by side, storage
+  std::array<std::vector<Flight>, 2> flights_;       // by direction, storage
+  std::vector<std::int64_t> newest_;                 // by storage
+  std::vector<bool> outlives_step_;                  // by storage: what one step leaves to the next
   std::int64_t reads_ = 0, writes_ = 0, temporaries_ = 0, kept_ = 0;
   Violations inputs_, outputs_, temporary_, placed_, current_, steady_;
 };
@@ -101,7 +101,8 @@ Walk::Walk(const Plan& plan)
     : plan_(plan),
       graph_(*plan.step.graph),
       steps_(static_cast<std::int32_t>(plan.nodes.size())),
-      all_{residences_on(plan, static_cast<Device>(0)), residences_on(plan, static_cast<Device>(1))},
+      all_{residences_on(plan, static_cast<Device>(0)),
+           residences_on(plan, static_cast<Device>(1))},
       residences_{Agenda<Residence>(plan.nodes.size() + 1),
                   Agenda<Residence>(plan.nodes.size() + 1)},
       transfers_{Agenda<Transfer>(plan.nodes.size() + 1), Agenda<Transfer>(plan.nodes.size() + 1)} {
@@ -154,9 +155,8 @@ void Walk::find_unpinned() {
   }
   for (const Transfer& transfer : plan_.transfers) {
     if (!pageable[transfer.storage.index()]) continue;
-    placed_.note([&] {
-      return fmt::format("{} has its other end in pageable memory", what(transfer));
-    });
+    placed_.note(
+        [&] { return fmt::format("{} has its other end in pageable memory", what(transfer)); });
   }
   for (std::size_t i = 0; i < pageable.size(); ++i) {
     if (!pageable[i] || !pinned[i]) continue;

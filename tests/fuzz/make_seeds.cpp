@@ -11,8 +11,8 @@
 #include "estimator/model/load_model.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "gpu_probe/cudnn/answer_file.hpp"
-#include "planner/propose/proposals.hpp"
 #include "planner/plan/plan_file.hpp"
+#include "planner/propose/proposals.hpp"
 
 namespace stowage {
 namespace {

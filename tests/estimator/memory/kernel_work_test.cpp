@@ -105,7 +105,8 @@ TEST_CASE("TF32: convolutions by default, matrix products not") {
   settings.convolutions.tf32 = false;
   found = works(every_kind, settings);
   CHECK(found["plain.forward"].starts_with("convolution fp32"));
-  CHECK(works(every_kind, settings, Precision::fp64)["plain.forward"].starts_with("convolution fp64"));
+  CHECK(works(every_kind, settings, Precision::fp64)["plain.forward"].starts_with(
+      "convolution fp64"));
   CHECK(works(every_kind, settings, Precision::bf16)["fc.forward"].starts_with("product bf16"));
 }
 

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -255,5 +256,10 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: dnn_partitioning FOLDER [NAME...]\n");
     return 2;
   }
-  return stowage::compare(argv[1], {argv + 2, argv + argc});
+  try {
+    return stowage::compare(argv[1], {argv + 2, argv + argc});
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
+  }
 }

@@ -257,6 +257,7 @@ int main(int argc, char** argv) {
   summarise("plan's gap of the cost", column(&Row::plan_gap_of_cost));
   if (with_step) {
     std::vector<double> gaps;
+    gaps.reserve(rows.size());
     for (const Row& row : rows) gaps.push_back(row.step_gap.value_or(0));
     summarise("step gap", gaps);
     summarise("step over the best rule", column(&Row::over_best_rule));

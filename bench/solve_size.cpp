@@ -106,8 +106,9 @@ ResidencyProblem transformer(int operations) {
   std::int32_t flowing = step.item(value, false);
   for (int i = 0; i < 8 * layers; ++i) {
     // A little more at each map, so that few are worth the same.
-    const Linear linear{step.item(weight + 4096 * (i % 64), true), flowing,
-                        step.item(value + 512 * (i % 32), false), step.item(value, false)};
+    const Linear linear{step.item(weight + std::int64_t{4096} * (i % 64), true), flowing,
+                        step.item(value + std::int64_t{512} * (i % 32), false),
+                        step.item(value, false)};
     step.operation(Pin::gpu, {linear.weight, linear.input}, {linear.output}, flops);
     step.operation(Pin::gpu, {linear.output}, {linear.between}, 0);
     flowing = linear.between;

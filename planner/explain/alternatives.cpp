@@ -15,8 +15,7 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 // touch, and the steps of all that. What other operations cost does not change.
 class Part {
  public:
-  Part(const PlannedProblem& planned, const Selection& selection)
-      : planned_(planned), items_(selection.items) {
+  Part(const PlannedProblem& planned, const Selection& selection) : items_(selection.items) {
     std::vector<std::int32_t> steps = selection.operations;
     for (const std::int32_t operation : selection.operations) {
       const auto& touched = planned.items_at[at(operation)];
@@ -167,7 +166,6 @@ class Part {
     }
   }
 
-  const PlannedProblem& planned_;
   std::vector<std::int32_t> items_, steps_;  // of the whole problem, ascending
   ResidencyProblem problem_;
   Placement placement_;

@@ -110,6 +110,24 @@ TEST_CASE("numbers keep to their range") {
             .find("'host_state_bytes' must be an integer from 0") != std::string::npos);
 }
 
+TEST_CASE("recomputed values are rows of a name and perhaps a node, in order") {
+  const auto with_rows = [](const std::string& rows) {
+    return mistakes_with("\"micro_batches\": 3,",
+                         "\"micro_batches\": 3, \"recomputed\": " + rows + ",");
+  };
+  for (const std::string rows : {"3", "{}", "[3]", "[[]]", "[[3]]", "[[\"\"]]", "[[null]]",
+                                 "[[\"a\", 3]]", "[[\"a\", \"b\", \"c\"]]"}) {
+    CAPTURE(rows);
+    CHECK(with_rows(rows).starts_with("s.json:"));
+  }
+  for (const char* const rows :
+       {"[[\"a\"], [\"a\"]]", "[[\"b\"], [\"a\"]]", "[[\"a\", \"n\"], [\"a\", \"m\"]]"}) {
+    CAPTURE(rows);
+    CHECK(with_rows(rows).find("recomputed values are in ascending order, each once") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("a step that repeats too often is refused before it is built") {
   std::string text = changed(small_step(), "\"micro_batches\": 3", "\"micro_batches\": 1000000");
   text = changed(text, "\"times\": 2", "\"times\": 999999");

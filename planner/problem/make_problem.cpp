@@ -20,6 +20,9 @@ bool is_placed(const Storage& storage) {
 Pin pin_of(const KernelNode& node, NodeId id, const ProblemOptions& options) {
   const Pin asked = options.pins == nullptr ? Pin::free : options.pins->of(id);
   if (asked != Pin::free) return asked;
+  if (options.devices != nullptr) {
+    return (*options.devices)[id.index()] == Device::gpu ? Pin::gpu : Pin::cpu;
+  }
   if (options.all_on_gpu) return Pin::gpu;
   if (node.phase == Phase::update) return options.updates_on_gpu ? Pin::gpu : Pin::free;
   return options.compute_on_gpu ? Pin::gpu : Pin::free;

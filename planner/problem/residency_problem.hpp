@@ -131,6 +131,7 @@ struct ProblemOptions {
   bool all_on_gpu = false;         ///< pin updates too (the min-pcie proposal)
   bool updates_on_gpu = false;     ///< pin updates alone
   const StepPins* pins = nullptr;  ///< the user's, which go before all of these; null: none
+  const std::vector<Device>* devices = nullptr;  ///< by operation, pinned there; null: none is
   // What stays on the GPU in every gap between two operations that are pinned there.
   bool keep_activations = false;  ///< what forward and backward make, and inputs
   bool keep_weights = false;      ///< parameters, their copies and buffers

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/propose/settle_operators.hpp"
 
 namespace stowage {
 namespace {
@@ -44,6 +47,26 @@ Pinned pinned_by(const PlanRequest& request) {
   return request.levers.optimizer ? Pinned::computation : Pinned::all_nodes;
 }
 
+/// Whether something has to stay on the GPU between kernels that may be elsewhere.
+bool keeps_beside_moving_kernels(const PlanRequest& request) {
+  const Levers& levers = request.levers;
+  return (operators_may_move(request) || levers.optimizer) &&
+         !(levers.activations && levers.weights && levers.optimizer);
+}
+
+/// Where the budget is below the floor, solving `placed` will say so.
+void settle(const Planning& planning, ProblemOptions options, StepCase& of) {
+  const auto settled = [&](const std::vector<Device>& device) {
+    options.devices = &device;
+    return make_problem(of.step, planning.rates, options);
+  };
+  auto operators = settle_operators(of.placed, settled, planning.solve_options());
+  if (!operators) return;
+  ResidencyProblem problem = settled(operators->device);
+  of.open = OpenProblem{std::exchange(of.placed, std::move(problem)),
+                        operators->cost_lower_bound_seconds, operators->all_gpu_cost_seconds};
+}
+
 }  // namespace
 
 Planning::Planning(const PlanRequest& planned, WorkspaceSource& source, const ProposalOptions& how)
@@ -78,6 +101,7 @@ Result<StepCase> make_case(const Planning& planning, std::shared_ptr<const StepG
   result.pinned = pinned_by(request);
   ProblemOptions options = problem_options(request, result.pins);
   result.placed = make_problem(result.step, planning.rates, options);
+  if (keeps_beside_moving_kernels(request)) settle(planning, options, result);
   options.all_on_gpu = true;
   result.on_gpu = make_problem(result.step, planning.rates, options);
   return result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/workspace/workspace_source.hpp"
@@ -25,11 +26,19 @@ struct Planning {
   [[nodiscard]] SolveOptions solve_options() const;
 };
 
+/// What bounds the plans of a step whose operators have been settled (settle_operators.hpp).
+struct OpenProblem {
+  ResidencyProblem problem;
+  double cost_lower_bound_seconds = 0;
+  double all_gpu_cost_seconds = 0;
+};
+
 struct StepCase {
   SizedStep step;
   StepPins pins;                    ///< the user's
   Pinned pinned;                    ///< what the levers keep on the GPU beyond these
   ResidencyProblem placed;          ///< as the levers allow
+  std::optional<OpenProblem> open;  ///< where the operators of `placed` are settled
   ResidencyProblem on_gpu;          ///< every operation on the GPU, as min-pcie has it
   double all_gpu_step_seconds = 0;  ///< as if the GPU had room for everything; 0: not assembled yet
 };

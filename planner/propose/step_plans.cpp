@@ -103,11 +103,12 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort 
   if (effort != Effort::full) options.branches = false;
   auto fitted = plan_within(of.step, of.placed, of.placed, options);
   if (!fitted) return tl::unexpected(fitted.error());
+  const ResidencyProblem& bounded = of.open ? of.open->problem : of.placed;
   LaneBalance balance =
-      balance_lanes(of.placed, fitted->solution.placement,
+      balance_lanes(bounded, fitted->solution.placement,
                     {.budget = planning.request.budget, .stop = planning.options.cancelled});
   balance.step_lower_bound_seconds =
-      std::max(balance.step_lower_bound_seconds, split_bound(of.placed, planning.request.budget));
+      std::max(balance.step_lower_bound_seconds, split_bound(bounded, planning.request.budget));
   const StepTarget target{balance, of.all_gpu_step_seconds,
                           variations_at(effort, of.step.graph->nodes.size())};
   *fitted = shorten_step(of.step, of.placed, options, target, *std::move(fitted));
@@ -120,10 +121,13 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort 
   plan.pinned = of.pinned;
   PlanTotals& totals = plan.totals;
   totals.cost_seconds = evaluate(of.placed, fitted->placement).cost_seconds;
+  const Solution& solution = fitted->solution;
   totals.cost_lower_bound_seconds =
-      std::min(totals.cost_seconds, fitted->solution.cost_lower_bound_seconds);
-  totals.all_gpu_cost_seconds = fitted->solution.all_gpu_cost_seconds;
-  totals.proved_optimal = fitted->at_budget && fitted->solution.proved_optimal;
+      std::min(totals.cost_seconds,
+               of.open ? of.open->cost_lower_bound_seconds : solution.cost_lower_bound_seconds);
+  totals.all_gpu_cost_seconds =
+      of.open ? of.open->all_gpu_cost_seconds : solution.all_gpu_cost_seconds;
+  totals.proved_optimal = !of.open && fitted->at_budget && solution.proved_optimal;
   totals.step_lower_bound_seconds = std::min(totals.step_seconds, balance.step_lower_bound_seconds);
   return plan;
 }

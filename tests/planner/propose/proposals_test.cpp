@@ -101,6 +101,38 @@ void check_plan(const Plan& plan, Bytes budget) {
   CHECK(write_plan(*read) == write_plan(plan));
 }
 
+bool is_kept(StorageClass storage_class, const Levers& levers) {
+  switch (storage_class) {
+    case StorageClass::parameter:
+    case StorageClass::buffer:
+      return !levers.weights;
+    case StorageClass::optimizer_state:
+    case StorageClass::gradient:
+      return !levers.optimizer;
+    default:
+      return !levers.activations;
+  }
+}
+
+/// Storages that only nodes on the GPU use are copied at most once: an input, up.
+void check_that_what_is_kept_stays(const Plan& plan, const Levers& levers) {
+  const StepGraph& graph = *plan.step.graph;
+  std::vector<bool> used_by_cpu(graph.storages.size(), false);
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (plan.nodes[i].processor != cpu_processor) continue;
+    for (const TensorView& view : graph.nodes[i].reads) used_by_cpu[view.storage.index()] = true;
+    for (const TensorView& view : graph.nodes[i].writes) used_by_cpu[view.storage.index()] = true;
+  }
+  std::vector<int> copies(graph.storages.size(), 0);
+  for (const Transfer& transfer : plan.transfers) ++copies[transfer.storage.index()];
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const Storage& storage = graph.storages[i];
+    if (used_by_cpu[i] || !is_kept(storage.storage_class, levers)) continue;
+    CAPTURE(storage.name);
+    CHECK(copies[i] <= (storage.persistence == Persistence::from_host ? 1 : 0));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a batch that divides into too many micro-batches only is answered at once") {
@@ -152,6 +184,31 @@ TEST_CASE("within a budget every proposal passes the validator") {
     CHECK(whole_batch(parts) == WholeBatch(16));
     CHECK((parts.totals.h2d == whole->front().totals.h2d) == (percent > 60));
   }
+}
+
+TEST_CASE("no plan moves what the levers keep, whichever they are") {
+  auto workspaces = rule_workspace_source(8.6);
+  const Bytes arena = least_all_gpu_peak(request_for(1_GiB), *workspaces);
+  int planned = 0;
+  for (unsigned set = 1; set < 16; ++set) {
+    PlanRequest request = request_for(Bytes(arena.count() / 100 * 75));
+    request.levers = {.operators = (set & 1U) != 0,
+                      .activations = (set & 2U) != 0,
+                      .optimizer = (set & 4U) != 0,
+                      .weights = (set & 8U) != 0,
+                      .recompute = false};
+    const std::string levers = to_string(request.levers);
+    CAPTURE(levers);
+    const auto plans = make_plans(request, *workspaces);
+    if (!plans) continue;
+    for (const Plan& plan : *plans) {
+      check_plan(plan, request.budget);
+      ++planned;
+      check_that_what_is_kept_stays(plan, request.levers);
+    }
+  }
+  // Without activations or operators nothing helps here but micro-batches.
+  CHECK(planned > 20);
 }
 
 TEST_CASE("a budget below every floor is refused with the operation that breaks it") {

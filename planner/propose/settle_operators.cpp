@@ -1,0 +1,144 @@
+#include "planner/propose/settle_operators.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace stowage {
+namespace {
+
+constexpr int most_rounds = 20;
+constexpr int patient_rounds = 12;  // before more is taken away than is missing
+constexpr int most_trials = 24;
+
+using Settled = std::function<ResidencyProblem(const std::vector<Device>&)>;
+
+/// The least that the limits have to give way by: what steps need beyond the budget.
+std::vector<Bytes> excess_over(const std::vector<Bytes>& needed, Bytes budget) {
+  std::vector<Bytes> excess;
+  excess.reserve(needed.size());
+  for (const Bytes bytes : needed) excess.push_back(std::max(Bytes(), bytes - budget));
+  return excess;
+}
+
+/// Less by `factor` times the excess, but not below the floors.
+std::vector<Bytes> lowered(std::vector<Bytes> limits, const std::vector<Bytes>& excess,
+                           const std::vector<Bytes>& floors, std::int64_t factor) {
+  for (std::size_t t = 0; t < limits.size(); ++t) {
+    const bool all = excess[t].count() > limits[t].count() / factor;
+    const Bytes less = all ? limits[t] : Bytes(excess[t].count() * factor);
+    limits[t] = std::max(limits[t] - less, std::min(limits[t], floors[t]));
+  }
+  return limits;
+}
+
+/// Half-open, of operations one after the other.
+struct Run {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+/// The longest first.
+std::vector<Run> runs_on_the_cpu(const std::vector<Operation>& operations,
+                                 const std::vector<Device>& device) {
+  std::vector<Run> runs;
+  for (std::size_t t = 0; t < device.size(); ++t) {
+    if (device[t] == Device::gpu || operations[t].pin != Pin::free) continue;
+    if (runs.empty() || runs.back().end != t) runs.push_back({t, t});
+    runs.back().end = t + 1;
+  }
+  std::ranges::stable_sort(runs, std::ranges::greater(),
+                           [](const Run& run) { return run.end - run.begin; });
+  return runs;
+}
+
+class Settling {
+ public:
+  Settling(const ResidencyProblem& open, const Settled& settled, const SolveOptions& options)
+      : open_(open), settled_(settled), options_(options) {
+    options_.branches = false;
+  }
+
+  std::optional<SettledOperators> devices() {
+    if (!ask_the_open_problem()) return std::nullopt;
+    if (best_.device.empty()) {
+      std::vector<Device> device;
+      device.reserve(open_.operations.size());
+      for (const Operation& operation : open_.operations) {
+        device.push_back(operation.pin == Pin::gpu ? Device::gpu : Device::cpu);
+      }
+      take_if_better(device);
+      if (best_.device.empty()) best_.device = std::move(device);
+    }
+    bring_back();
+    return std::move(best_);
+  }
+
+ private:
+  bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
+
+  /// False: the budget is below the floor.
+  bool ask_the_open_problem() {
+    SolveOptions round = options_;
+    round.limits.assign(open_.operations.size(), options_.budget);
+    const std::vector<Bytes> floors = memory_floors(open_);
+    std::int64_t factor = 1;
+    for (int rounds = 0; rounds < most_rounds; ++rounds) {
+      const auto solution = solve(open_, round);
+      if (!solution) return false;
+      if (rounds == 0) {
+        best_.cost_lower_bound_seconds = solution->cost_lower_bound_seconds;
+        best_.all_gpu_cost_seconds = solution->all_gpu_cost_seconds;
+      }
+      const std::vector<Device>& device = solution->placement.device;
+      const std::vector<Bytes> needed = memory_floors(settled_(device));
+      if (std::ranges::all_of(needed, [&](Bytes bytes) { return bytes <= options_.budget; })) {
+        take_if_better(device);
+        return true;
+      }
+      if (is_cancelled()) return true;
+      if (rounds >= patient_rounds) factor *= 2;
+      round.limits =
+          lowered(std::move(round.limits), excess_over(needed, options_.budget), floors, factor);
+    }
+    return true;
+  }
+
+  bool take_if_better(const std::vector<Device>& device) {
+    const auto solution = solve(settled_(device), options_);
+    if (!solution || solution->evaluation.cost_seconds >= least_) return false;
+    least_ = solution->evaluation.cost_seconds;
+    best_.device = device;
+    return true;
+  }
+
+  /// Runs of operations, and halves of those that do not fit or do not pay, back to the GPU.
+  void bring_back() {
+    std::vector<Run> runs = runs_on_the_cpu(open_.operations, best_.device);
+    for (std::size_t i = 0; i < runs.size() && i < most_trials && !is_cancelled(); ++i) {
+      std::vector<Device> device = best_.device;
+      for (std::size_t t = runs[i].begin; t < runs[i].end; ++t) device[t] = Device::gpu;
+      if (take_if_better(device) || runs[i].end - runs[i].begin < 2) continue;
+      const std::size_t middle = runs[i].begin + (runs[i].end - runs[i].begin) / 2;
+      const Run first{runs[i].begin, middle}, second{middle, runs[i].end};
+      runs.insert(runs.end(), {first, second});
+    }
+  }
+
+  const ResidencyProblem& open_;
+  const Settled& settled_;
+  SolveOptions options_;
+  SettledOperators best_;
+  double least_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+std::optional<SettledOperators> settle_operators(const ResidencyProblem& open,
+                                                 const Settled& settled,
+                                                 const SolveOptions& options) {
+  return Settling(open, settled, options).devices();
+}
+
+}  // namespace stowage

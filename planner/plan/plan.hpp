@@ -56,6 +56,7 @@
 #include "estimator/step/step_graph.hpp"
 #include "planner/plan/machine.hpp"
 #include "planner/problem/host.hpp"
+#include "planner/problem/levers.hpp"
 #include "planner/problem/step_pins.hpp"
 
 namespace stowage {
@@ -130,6 +131,7 @@ enum class Pinned : std::uint8_t {
 struct Plan {
   std::string name;  ///< a label for readers: "cheapest", "min-pcie", "micro-batch-4"
   Pinned pinned = Pinned::nothing;
+  Levers levers;  ///< what it may move; its bounds are of plans that move no more
   StepPins pins;  ///< what its user pinned, and what has no GPU kernel
   PlanInputs inputs;
   /// What the step's file says beside the graph: parameters, layers. Its graph is that of `step`.

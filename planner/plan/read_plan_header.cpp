@@ -231,6 +231,18 @@ bool check_version(const YamlNode& root, Mistakes& mistakes) {
   return true;
 }
 
+void read_levers(const YamlNode& node, Mistakes& mistakes, Levers& levers) {
+  const auto read = node.is_scalar() ? parse_levers(node.text) : Result<Levers>(Levers{});
+  if (node.is_scalar() && read) {
+    levers = *read;
+    return;
+  }
+  mistakes.error(node.mark,
+                 read ? fmt::format("'placement' must be a text, not {}", describe(node))
+                      : read.error().front().message,
+                 read ? "" : read.error().front().hint);
+}
+
 }  // namespace
 
 Result<PlanHeader> read_plan_header(SourceTextPtr source) {
@@ -246,6 +258,9 @@ Result<PlanHeader> read_plan_header(SourceTextPtr source) {
     section.text("name", plan.name);
     section.choice("pinned", std::array{Pinned::nothing, Pinned::computation, Pinned::all_nodes},
                    plan.pinned);
+    if (const YamlNode* placement = section.find("placement", Presence::optional)) {
+      read_levers(*placement, mistakes, plan.levers);
+    }
     if (const YamlNode* inputs = section.find("inputs")) read_inputs(*inputs, mistakes, header);
     if (const YamlNode* machine = section.find("machine")) {
       MachineReader(mistakes, plan.machine).read(*machine);

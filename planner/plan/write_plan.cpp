@@ -18,6 +18,7 @@ class Writer {
     out_.line("stowage_plan: 2");
     out_.text("name", plan_.name);
     out_.line("pinned: {}", to_string(plan_.pinned));
+    if (!(plan_.levers == Levers{})) out_.text("placement", to_string(plan_.levers));
     out_.section("inputs", [&] { inputs(); });
     out_.section("machine", [&] { machine(); });
     out_.section("totals", [&] { total_fields(out_, plan_.totals); });

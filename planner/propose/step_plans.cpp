@@ -61,6 +61,7 @@ void describe(const Planning& planning, const StepCase& of, Plan& plan) {
   in.available = request.available;
   in.budget = request.budget;
   plan.machine = gpu_and_host(planning.rates);
+  plan.levers = request.levers;
   plan.pins = of.pins;
   plan.pins.notes.clear();
   plan.document = planning.document;

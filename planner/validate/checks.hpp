@@ -48,6 +48,8 @@ struct Violations {
 [[nodiscard]] Check check_devices(const Plan& plan);
 /// The nodes and storages of Plan::pins are where they are pinned to.
 [[nodiscard]] Check check_pins(const Plan& plan);
+/// What Plan::levers do not move stays where it is.
+[[nodiscard]] Check check_levers(const Plan& plan);
 /// The walk: "inputs present", "outputs placed", "temporaries placed", "transfers placed",
 /// "copies current", "steady state".
 [[nodiscard]] std::vector<Check> check_presence(const Plan& plan);

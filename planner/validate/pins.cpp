@@ -8,91 +8,11 @@
 
 #include "planner/plan/two_sides.hpp"
 #include "planner/validate/checks.hpp"
+#include "planner/validate/stays.hpp"
 
 namespace stowage {
 
 namespace {
-
-struct Use {
-  std::int32_t step = 0;
-  bool reads = false;
-};
-
-// Nodes that read or write each storage, in order, one entry a node.
-std::vector<std::vector<Use>> uses_of(const Plan& plan) {
-  std::vector<std::vector<Use>> uses(plan.step.graph->storages.size());
-  const auto use = [&](StorageId storage, std::int32_t step, bool reads) {
-    std::vector<Use>& of = uses[storage.index()];
-    if (of.empty() || of.back().step != step) of.push_back({step, false});
-    of.back().reads = of.back().reads || reads;
-  };
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const KernelNode& node = plan.step.graph->nodes[i];
-    const auto step = static_cast<std::int32_t>(i);
-    for (const TensorView& view : node.reads) use(view.storage, step, true);
-    for (const TensorView& view : node.writes) use(view.storage, step, false);
-  }
-  return uses;
-}
-
-// Where on the GPU each storage lies, stretch by stretch.
-class Stays {
- public:
-  explicit Stays(const Plan& plan)
-      : steps_(static_cast<std::int32_t>(plan.nodes.size())),
-        ranges_(plan.step.graph->storages.size()),
-        arrives_at_start_(plan.step.graph->storages.size(), false) {
-    for (const Residence& residence : residences_on(plan, Device::gpu)) {
-      ranges_[residence.storage.index()].push_back(residence.steps);
-    }
-    for (const Transfer& transfer : plan.transfers) {
-      if (transfer.begin > 0 || direction_of(plan, transfer) != Direction::h2d) continue;
-      arrives_at_start_[transfer.storage.index()] = true;
-    }
-  }
-
-  /// One stretch from one node to a later one.
-  [[nodiscard]] bool joins(StorageId storage, std::int32_t from, std::int32_t to) const {
-    return any(storage,
-               [&](StepRange range) { return range.contains(from) && range.contains(to); });
-  }
-  /// One stretch from a node over the step's end to a node of the next step.
-  [[nodiscard]] bool joins_over_the_end(StorageId storage, std::int32_t from,
-                                        std::int32_t to) const {
-    return !arrives_at_start_[storage.index()] && any(storage, [&](StepRange range) {
-      return range.contains(from) && range.end == steps_;
-    }) && any(storage, [&](StepRange range) { return range.contains(to) && range.begin == 0; });
-  }
-
- private:
-  template <typename Condition>
-  [[nodiscard]] bool any(StorageId storage, const Condition& condition) const {
-    return std::ranges::any_of(ranges_[storage.index()], condition);
-  }
-
-  std::int32_t steps_;
-  std::vector<std::vector<StepRange>> ranges_;  // by storage
-  std::vector<bool> arrives_at_start_;
-};
-
-/// Whether what one step leaves in the storage is read by the next.
-bool goes_round(const Storage& storage, const std::vector<Use>& uses) {
-  return storage.persistence == Persistence::persistent &&
-         (storage.carries_over || uses.front().reads);
-}
-
-/// From each of these uses to the next, round the step's end too where the value goes round.
-template <typename Visit>
-void visit_gaps(const Stays& stays, StorageId storage, const std::vector<Use>& uses, bool round,
-                const Visit& visit) {
-  for (std::size_t i = 1; i < uses.size(); ++i) {
-    visit(uses[i - 1].step, uses[i].step, uses[i].reads,
-          stays.joins(storage, uses[i - 1].step, uses[i].step));
-  }
-  if (!round || uses.empty()) return;
-  const std::int32_t last = uses.back().step, first = uses.front().step;
-  visit(last, first, true, stays.joins_over_the_end(storage, last, first));
-}
 
 void check_storage(const Plan& plan, const Stays& stays, StorageId storage, Pin pin,
                    const std::vector<Use>& uses, Violations& wrong) {

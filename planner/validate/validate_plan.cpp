@@ -14,16 +14,19 @@ namespace stowage {
 
 namespace {
 
-constexpr std::array<std::string_view, 25> check_names{
-    "structure",         "step hash",      "description hash",
-    "engines",           "devices",        "pins",
-    "inputs present",    "outputs placed", "temporaries placed",
-    "transfers placed",  "copies current", "steady state",
-    "GPU arena",         "host arena",     "pageable arena",
-    "GPU peak",          "arena bound",    "budget",
-    "transferred bytes", "transfer bound", "cost",
-    "cost bound",        "step time",      "step bound",
-    "workspaces"};
+constexpr std::array<std::string_view, 26> check_names{"structure",        "step hash",
+                                                       "description hash", "engines",
+                                                       "devices",          "pins",
+                                                       "placement",        "inputs present",
+                                                       "outputs placed",   "temporaries placed",
+                                                       "transfers placed", "copies current",
+                                                       "steady state",     "GPU arena",
+                                                       "host arena",       "pageable arena",
+                                                       "GPU peak",         "arena bound",
+                                                       "budget",           "transferred bytes",
+                                                       "transfer bound",   "cost",
+                                                       "cost bound",       "step time",
+                                                       "step bound",       "workspaces"};
 
 void append(std::vector<Check>& checks, std::vector<Check> more) {
   checks.insert(checks.end(), std::make_move_iterator(more.begin()),
@@ -76,6 +79,7 @@ std::vector<Check> check_plan(const Plan& plan) {
   checks.push_back(check_engines(plan));
   checks.push_back(check_devices(plan));
   checks.push_back(check_pins(plan));
+  checks.push_back(check_levers(plan));
   append(checks, check_presence(plan));
   append(checks, check_memory(plan));
   append(checks, check_totals(plan));

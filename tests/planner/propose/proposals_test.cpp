@@ -211,6 +211,28 @@ TEST_CASE("no plan moves what the levers keep, whichever they are") {
   CHECK(planned > 20);
 }
 
+TEST_CASE("a plan that moves more than it says is refused") {
+  auto workspaces = rule_workspace_source(8.6);
+  const Bytes arena = least_all_gpu_peak(request_for(1_GiB), *workspaces);
+  auto plans = make_plans(request_for(Bytes(arena.count() / 100 * 75)), *workspaces);
+  REQUIRE(plans.has_value());
+  Plan plan = *named(*plans, "min-pcie");
+  plan.levers.activations = false;
+  const PlanValidation validation = validate_plan(plan, *workspaces);
+  for (const Check& check : validation.checks) {
+    CAPTURE(check.name);
+    CHECK(check.passed == (check.name != "placement"));
+  }
+  plan = plans->front();
+  const auto update = std::ranges::find(plan.step.graph->nodes, Phase::update, &KernelNode::phase);
+  plan.nodes[static_cast<std::size_t>(update - plan.step.graph->nodes.begin())].processor =
+      cpu_processor;
+  plan.levers.optimizer = false;
+  const PlanValidation other = validate_plan(plan, *workspaces);
+  CHECK(std::ranges::any_of(
+      other.checks, [](const Check& check) { return check.name == "placement" && !check.passed; }));
+}
+
 TEST_CASE("a budget below every floor is refused with the operation that breaks it") {
   auto workspaces = rule_workspace_source(8.6);
   const auto plans = make_plans(request_for(4_KiB), *workspaces);

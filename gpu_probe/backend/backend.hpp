@@ -2,7 +2,7 @@
 // "GPU" being an arena of the planned size) and `cuda` (cuDNN, cuBLAS, two copy streams).
 //
 // A backend owns the two arenas and runs single kernels and copies; the executor (executor.hpp)
-// owns the order. Lanes: compute, h2d and d2h; a Ticket names a point of a lane.
+// owns the order. Lanes: compute, the CPU's, h2d and d2h; a Ticket names a point of a lane.
 #pragma once
 
 #include <cstddef>
@@ -82,12 +82,15 @@ class Backend {
   [[nodiscard]] virtual std::byte* gpu_base() = 0;   ///< a device address on cuda
   [[nodiscard]] virtual std::byte* host_base() = 0;  ///< pinned on cuda
 
-  /// Queues the kernel on the compute lane. Errors name the kernel and the library's own words.
+  /// Queues a kernel of the GPU on the compute lane; one of the CPU on the CPU's, behind those that
+  /// are there and all that the compute lane has to do and to wait for so far. What the call points
+  /// to is copied. Errors name the kernel and the library's own words; those of a kernel of the CPU
+  /// may come with a later call.
   [[nodiscard]] virtual Result<Ticket> run(const KernelCall& call) = 0;
   /// Queues a copy on its lane after `after` (all of them).
   [[nodiscard]] virtual Result<Ticket> copy(Direction direction, std::byte* gpu, std::byte* host,
                                             Bytes bytes, std::span<const Ticket> after) = 0;
-  /// The compute lane goes on only when these are done.
+  /// The compute lane goes on only when these are done: copies, and kernels of the CPU.
   [[nodiscard]] virtual Result<void> compute_waits_for(std::span<const Ticket> tickets) = 0;
   /// Returns when all that was queued is done.
   [[nodiscard]] virtual Result<void> synchronize() = 0;

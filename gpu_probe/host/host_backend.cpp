@@ -12,6 +12,7 @@
 
 #include "gpu_probe/host/guarded_memory.hpp"
 #include "gpu_probe/host/host_kernels.hpp"
+#include "gpu_probe/host/kernel_lane.hpp"
 
 namespace stowage {
 namespace {
@@ -29,6 +30,7 @@ class HostBackend final : public Backend {
     auto gpu = GuardedMemory::of(gpu_arena), host = GuardedMemory::of(host_arena);
     if (!gpu) return tl::unexpected(gpu.error());
     if (!host) return tl::unexpected(host.error());
+    cpu_.reset();  // whatever runs there uses the old arenas
     gpu_ = std::move(*gpu);
     host_ = std::move(*host);
     lanes_ = {};
@@ -44,6 +46,11 @@ class HostBackend final : public Backend {
       std::memset(call.workspace, scribble, size(call.workspace_bytes));
     }
     const Ticket ticket = next_ticket();
+    if (call.device == Device::cpu) {
+      if (cpu_ == nullptr) cpu_ = std::make_unique<KernelLane>([this] { return now(); });
+      cpu_->push(ticket, call);
+      return ticket;
+    }
     const double begin = now();
     if (const auto done = run_host_kernel(call); !done) return tl::unexpected(done.error());
     span(ticket) = TimeSpan{begin, now()};
@@ -59,20 +66,26 @@ class HostBackend final : public Backend {
                                        .from = upload ? host : gpu,
                                        .bytes = bytes,
                                        .after = {after.begin(), after.end()}});
-    if (!(upload ? timing_.late_uploads : timing_.late_downloads)) finish(ticket);
+    if (upload ? timing_.late_uploads : timing_.late_downloads) return ticket;
+    if (auto done = finish(ticket); !done) return tl::unexpected(std::move(done.error()));
     return ticket;
   }
 
   [[nodiscard]] Result<void> compute_waits_for(std::span<const Ticket> tickets) override {
-    for (const Ticket ticket : tickets) finish(ticket);
+    for (const Ticket ticket : tickets) {
+      if (auto done = finish(ticket); !done) return done;
+    }
     return {};
   }
 
   [[nodiscard]] Result<void> synchronize() override {
     for (Lane& lane : lanes_) {
-      while (!lane.waiting.empty()) finish(lane.waiting.back().ticket);
+      while (!lane.waiting.empty()) {
+        if (auto done = finish(lane.waiting.back().ticket); !done) return done;
+      }
     }
-    return {};
+    if (cpu_ == nullptr) return {};
+    return note(cpu_->wait_for_all());
   }
 
   [[nodiscard]] CopyCount copied(Direction direction) const override {
@@ -129,8 +142,16 @@ class HostBackend final : public Backend {
 
   Lane& lane(Direction direction) { return lanes_[static_cast<std::size_t>(direction)]; }
 
-  /// Runs the copy, if it still waits: after those before it on its lane and what it waits for.
-  void finish(Ticket ticket) {
+  Result<void> note(Result<std::vector<KernelLane::Finished>> finished) {
+    if (!finished) return tl::unexpected(std::move(finished.error()));
+    for (const KernelLane::Finished& kernel : *finished) span(kernel.ticket) = kernel.span;
+    return {};
+  }
+
+  /// Waits for a kernel of the CPU's lane. Runs the copy, if it still waits: after those before it
+  /// on its lane and what it waits for.
+  Result<void> finish(Ticket ticket) {
+    if (cpu_ != nullptr && cpu_->has(ticket)) return note(cpu_->wait_for(ticket));
     for (Lane& lane : lanes_) {
       const auto has_it = [&] {
         return std::any_of(lane.waiting.begin(), lane.waiting.end(),
@@ -139,7 +160,9 @@ class HostBackend final : public Backend {
       while (has_it()) {
         const Copy copy = std::move(lane.waiting.front());
         lane.waiting.pop_front();
-        for (const Ticket earlier : copy.after) finish(earlier);
+        for (const Ticket earlier : copy.after) {
+          if (auto done = finish(earlier); !done) return done;
+        }
         const double begin = now();
         std::memcpy(copy.to, copy.from, size(copy.bytes));
         span(copy.ticket) = TimeSpan{begin, now()};
@@ -147,6 +170,7 @@ class HostBackend final : public Backend {
         lane.count.bytes += copy.bytes;
       }
     }
+    return {};
   }
 
   GuardedMemory gpu_, host_;
@@ -154,6 +178,7 @@ class HostBackend final : public Backend {
   CopyTiming timing_;
   Clock::time_point start_;
   std::vector<std::optional<TimeSpan>> spans_;  // by Ticket; none: it has not run
+  std::unique_ptr<KernelLane> cpu_;             // the last member: its thread uses the arenas
 };
 
 }  // namespace

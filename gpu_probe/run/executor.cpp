@@ -22,6 +22,7 @@ constexpr std::byte canary{0xA5};
 struct Boundary {
   std::vector<std::size_t> gpu_begins, gpu_ends, host_begins, host_ends;
   std::vector<std::size_t> upload_begins, upload_ends, download_begins, download_ends;
+  std::vector<NodeId> cpu_begins, cpu_ends;  // nodes
 };
 
 std::vector<Boundary> boundaries_of(const Plan& plan) {
@@ -44,6 +45,12 @@ std::vector<Boundary> boundaries_of(const Plan& plan) {
     const bool upload = direction_of(plan, t) == Direction::h2d;
     (upload ? at(t.begin).upload_begins : at(t.begin).download_begins).push_back(i);
     (upload ? at(t.end).upload_ends : at(t.end).download_ends).push_back(i);
+  }
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (device_of(plan, plan.nodes[i]) == Device::gpu) continue;
+    const StepRange window = window_of(plan, NodeId::of(i));
+    at(window.begin).cpu_begins.push_back(NodeId::of(i));
+    at(window.end).cpu_ends.push_back(NodeId::of(i));
   }
   return boundaries;
 }
@@ -72,6 +79,7 @@ class Executor {
   void check_bounds();
   void at_boundary(std::int32_t step);
   void run_node(NodeId id);
+  void await_node(NodeId id);
   void begin_residence(Device side, std::size_t index);
   void end_residence(Device side, std::size_t index, std::int32_t step);
   void begin_transfer(std::size_t index);
@@ -124,7 +132,8 @@ class Executor {
   std::size_t book_read_ = 0;          // violations of the book that execution_ has
   std::vector<Ticket> tickets_;        // by transfer
   std::vector<Ticket> node_tickets_;   // by NodeId
-  std::vector<Ticket> compute_;        // of the last node on the backend's lane; at most one
+  std::vector<Ticket> compute_;        // of the last node on the GPU's lane; at most one
+  std::vector<Ticket> awaited_node_;   // the last of the CPU's that has ended; at most one
   std::vector<Ticket> last_download_;  // the last that has ended; at most one
   Diagnostics failure_;                // of the backend; none: it did all that it was asked
   Execution execution_;
@@ -268,6 +277,7 @@ void Executor::begin_transfer(std::size_t index) {
   std::byte* const gpu = address(Device::gpu, t.storage, who);
   std::byte* const host = address(Device::cpu, t.storage, who);
   std::vector<Ticket> after = compute_;
+  after.insert(after.end(), awaited_node_.begin(), awaited_node_.end());
   const Direction direction = direction_of(plan_, t);
   if (direction == Direction::h2d) {
     after.insert(after.end(), last_download_.begin(), last_download_.end());
@@ -289,6 +299,7 @@ void Executor::end_transfers(const std::vector<std::size_t>& indices) {
 void Executor::at_boundary(std::int32_t step) {
   const Boundary& b = boundaries_[static_cast<std::size_t>(step)];
   const bool last = static_cast<std::size_t>(step) == graph_.nodes.size();
+  for (const NodeId node : b.cpu_ends) await_node(node);
   if (!last) {
     for (const std::size_t i : b.host_ends) end_residence(Device::cpu, i, step);
     for (const std::size_t i : b.host_begins) begin_residence(Device::cpu, i);
@@ -306,6 +317,18 @@ void Executor::at_boundary(std::int32_t step) {
   }
   for (const std::size_t i : b.upload_begins) begin_transfer(i);
   end_transfers(b.upload_ends);
+  for (const NodeId node : b.cpu_begins) run_node(node);
+}
+
+void Executor::await_node(NodeId id) {
+  const std::string who = fmt::format("node '{}'", graph_.node(id).name);
+  const Ticket ticket = node_tickets_[id.index()];
+  const std::vector<Ticket> tickets{ticket};
+  if (ticket.id >= 0) need(backend_.compute_waits_for(tickets), who);
+  if (awaited_node_.empty() || awaited_node_.front().id < ticket.id) awaited_node_ = tickets;
+  book_.finish_node(id);
+  if (places_.canary > Bytes(0)) check_canaries(who);
+  if (!options_.clean) capture(id.value);
 }
 
 void Executor::run_node(NodeId id) {
@@ -333,15 +356,14 @@ void Executor::run_node(NodeId id) {
     call.workspace_bytes = planned.workspace;
     touched(Device::gpu, call.workspace, planned.workspace);
   }
-  execution_.gpu_peak = std::max(execution_.gpu_peak, book_.live_on_gpu(id));
   node_tickets_[id.index()] = need(backend_.run(call), who);
-  compute_ = {node_tickets_[id.index()]};
+  if (side == Device::gpu) compute_ = {node_tickets_[id.index()]};
   book_.end_node(id);
   const Device other = side == Device::gpu ? Device::cpu : Device::gpu;
   for (const StorageId storage : book_.made_stale(side, id)) {
     poison_place(other, address(other, storage, who), storage);
   }
-  if (places_.canary > Bytes(0)) check_canaries(who);
+  if (side == Device::gpu && places_.canary > Bytes(0)) check_canaries(who);
 }
 
 void Executor::check_canaries(const std::string& when) {
@@ -424,7 +446,10 @@ Result<Execution> Executor::run() {
     const auto steps = static_cast<std::int32_t>(graph_.nodes.size());
     for (std::int32_t step = 0; step < steps; ++step) {
       at_boundary(step);
-      run_node(NodeId{step});
+      const NodeId id{step};
+      execution_.gpu_peak = std::max(execution_.gpu_peak, book_.live_on_gpu(id));
+      if (device_of(plan_, plan_.nodes[id.index()]) == Device::cpu) continue;
+      run_node(id);
       if (!options_.clean) capture(step);
     }
     at_boundary(steps);

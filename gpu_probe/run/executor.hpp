@@ -1,9 +1,10 @@
 // The executor: runs a plan's step, node by node and copy by copy, on a backend.
 //
-// At boundary t, between the end of node t - 1 and the start of node t: residences on the host
-// change; downloads that begin at t are issued; the compute lane waits for the downloads that end
-// at t; residences on the GPU change; uploads that begin at t are issued; the compute lane waits
-// for the uploads that end at t. Then node t runs.
+// At boundary t, between steps t - 1 and t: the compute lane waits for the CPU's nodes whose
+// windows end at t; residences on the host change; downloads that begin at t are issued; the
+// compute lane waits for the downloads that end at t; residences on the GPU change; uploads that
+// begin at t are issued; the compute lane waits for the uploads that end at t; the CPU's nodes
+// whose windows begin at t are issued. Then node t runs, if it is the GPU's.
 //
 // Whatever is not there is NaN (0xFF bytes): both arenas to begin with, a place when its residence
 // ends, a copy that a write on the other side makes stale, temporaries and workspaces before their

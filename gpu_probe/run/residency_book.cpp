@@ -118,6 +118,11 @@ void ResidencyBook::end_residence(Device device, std::size_t index, std::int32_t
   Side& s = side(device);
   auto& copy = s.copies[ended.storage.index()];
   if (!copy || copy->residence != index) return;  // it never began: said then
+  for (const Hold& held : holds_) {
+    if (held.storage != ended.storage || device != Device::cpu) continue;
+    violation(fmt::format("the place of '{}' on the host ends at step {} while node '{}' uses it",
+                          name(ended.storage), step, graph_.node(held.node).name));
+  }
   if (const Flight* f = flight(ended.storage)) {
     violation(fmt::format("the place of '{}' on the {} ends at step {} while {} is under way",
                           name(ended.storage), side_name(device), step,
@@ -149,6 +154,11 @@ void ResidencyBook::begin_transfer(std::size_t index) {
   if (const Flight* f = flight(t.storage)) {
     violation(fmt::format("{} begins while {} is under way", transfer_text(index),
                           transfer_text(f->transfer)));
+  }
+  for (const Hold& held : holds_) {
+    if (held.storage != t.storage || (!held.writes && source == Device::cpu)) continue;
+    violation(fmt::format("{} begins while node '{}' {} it on the host", transfer_text(index),
+                          graph_.node(held.node).name, held.writes ? "writes" : "reads"));
   }
   flights_.push_back({index, from->version});
   side(other_side(source)).copies[t.storage.index()]->version = no_value;
@@ -201,8 +211,33 @@ void ResidencyBook::check_workspace(NodeId id) {
   }
 }
 
+void ResidencyBook::check_holds(NodeId id, StorageId storage, bool writes) {
+  const bool on_cpu = device_of(plan_, plan_.nodes[id.index()]) == Device::cpu;
+  for (const Hold& held : holds_) {
+    if (held.storage != storage || (!held.writes && !writes)) continue;
+    if (on_cpu && held.node < id) continue;  // it waits behind that one
+    violation(fmt::format("node '{}' {} '{}' at step {} while node '{}' {} it on the CPU",
+                          graph_.node(id).name, writes ? "writes" : "reads", name(storage),
+                          id.value, graph_.node(held.node).name, held.writes ? "writes" : "reads"));
+  }
+}
+
+/// On the CPU alone: the GPU's nodes are over before anything else is looked at.
+void ResidencyBook::hold(NodeId id) {
+  const KernelNode& node = graph_.node(id);
+  for (const StorageId storage : storages_read(node)) holds_.push_back({id, storage, false});
+  for (const StorageId storage : storages_written(node)) holds_.push_back({id, storage, true});
+  for (const StorageId storage : node.temporaries) holds_.push_back({id, storage, true});
+}
+
+void ResidencyBook::finish_node(NodeId id) {
+  std::erase_if(holds_, [&](const Hold& held) { return held.node == id; });
+}
+
 void ResidencyBook::begin_node(NodeId id) {
   const KernelNode& node = graph_.node(id);
+  for (const StorageId storage : storages_read(node)) check_holds(id, storage, false);
+  for (const StorageId storage : storages_written(node)) check_holds(id, storage, true);
   for (const StorageId storage : storages_read(node)) check_read(node, id, storage);
   for (const StorageId storage : node.temporaries) check_place(node, id, storage, "works in");
   for (const StorageId storage : storages_written(node)) {
@@ -222,6 +257,7 @@ void ResidencyBook::end_node(NodeId id) {
     ++newest_[storage.index()];
     if (copy) copy->version = newest_[storage.index()];
   }
+  if (device == Device::cpu) hold(id);
 }
 
 std::vector<StorageId> ResidencyBook::made_stale(Device written_on, NodeId node) const {

@@ -33,8 +33,11 @@ class ResidencyBook {
   void end_residence(Device side, std::size_t residence, std::int32_t step);
   void begin_transfer(std::size_t transfer);
   void end_transfer(std::size_t transfer);
+  // A node of the CPU begins and ends, for the book, when it is issued; until it has finished, what
+  // it reads may not be written, and what it writes not be touched, but by those behind it.
   void begin_node(NodeId node);
   void end_node(NodeId node);
+  void finish_node(NodeId node);
   void end_step();
 
   /// The residence that holds the storage now.
@@ -82,6 +85,8 @@ class ResidencyBook {
   void check_read(const KernelNode& node, NodeId id, StorageId storage);
   void check_place(const KernelNode& node, NodeId id, StorageId storage, const char* what);
   void check_end(Device device, StorageId storage);
+  void check_holds(NodeId id, StorageId storage, bool writes);
+  void hold(NodeId id);
   [[nodiscard]] const Flight* flight(StorageId storage) const;
   void violation(std::string text);
 
@@ -90,6 +95,12 @@ class ResidencyBook {
   std::array<Side, 2> sides_;  // by Device
   std::vector<int> newest_;    // by StorageId
   std::vector<Flight> flights_;
+  struct Hold {
+    NodeId node;
+    StorageId storage;
+    bool writes = false;
+  };
+  std::vector<Hold> holds_;  // of the CPU's nodes that have been issued and not awaited
   std::vector<std::string> violations_;
 };
 

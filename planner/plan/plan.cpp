@@ -35,6 +35,11 @@ WholeBatch whole_batch(const Plan& plan) {
   return whole_batch_of(plan.step.batch, plan.step.graph->settings.micro_batches);
 }
 
+StepRange window_of(const Plan& plan, NodeId node) {
+  const StepRange& window = plan.nodes[node.index()].window;
+  return window.empty() ? StepRange::single(node.value) : window;
+}
+
 WorkspaceOrigin workspace_origin(const Plan& plan) {
   WorkspaceOrigin origin = WorkspaceOrigin::none;
   for (const PlannedNode& node : plan.nodes) {

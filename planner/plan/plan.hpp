@@ -8,15 +8,26 @@
 // Meaning, which the executor, the lane simulation and the validator all keep to. It is defined for
 // one GPU and its host (two_sides.hpp); an upload goes to the GPU's memory, a download comes from
 // it:
-//   - Nodes run one after the other in the sequence's order, those on the CPU too.
-//   - Boundary t lies between the end of node t - 1 and the start of node t. At it, in this order:
-//     the downloads with `end` == t have finished; uploads with `begin` == t may start; the uploads
-//     with `end` == t have finished.
-//   - A transfer may start when every node before `begin` has finished and, for an upload, every
-//     download whose `end` <= this `begin` has finished too; it has finished before node `end`
-//     starts. begin <= end <= number of nodes: begin == end is a copy that nothing hides (an input
-//     that node 0 reads is uploaded with begin == end == 0), end == number of nodes is one that is
-//     done when the step is.
+//   - The GPU's nodes run one after the other in the sequence's order: node i in step i.
+//   - The CPU's nodes run beside them, one after the other. Each has a window [begin, end) of steps
+//     that its own step lies in: it is issued at boundary `begin`, and awaited at boundary `end`.
+//     They run in the order of their `begin`s, those of one boundary in the sequence's order. A
+//     window of its own step alone is a node that the GPU waits for.
+//   - Boundary t lies between steps t - 1 and t. At it, in this order: the CPU's nodes with `end`
+//     == t have finished; downloads with `begin` == t may start; the downloads with `end` == t have
+//     finished; uploads with `begin` == t may start; the uploads with `end` == t have finished; the
+//     CPU's nodes with `begin` == t may start, and so may node t if it is the GPU's.
+//   - What starts at boundary t waits for all that has finished there: the GPU's nodes before t,
+//   the
+//     CPU's whose `end` <= t and, for a node, every copy whose `end` <= t, for an upload every
+//     download whose `end` <= t. A transfer has begin <= end <= number of nodes: begin == end is a
+//     copy that nothing hides (an input that node 0 reads is uploaded with begin == end == 0), end
+//     == number of nodes is one that is done when the step is.
+//   - The numbers are those of the sequence. Of two nodes that touch a storage, one of which writes
+//     it, the later one starts when the earlier one has finished: where both are the CPU's the
+//     earlier one is issued first, else the window of the one has no step in common with that of
+//     the other (a GPU's node: its step). From a window's begin to its end no download carries what
+//     the node reads or writes, and no upload what it writes.
 //   - Uploads keep their order among themselves, downloads likewise, and along each of the two
 //     lists `begin` never decreases.
 //   - A residence [begin, end), begin < end, holds its bytes of the arena from boundary `begin` to
@@ -24,7 +35,8 @@
 //     residence, at that residence's `begin`, and ends in it or at its end; a download lies within
 //     [begin, end] of its own. On the host a residence from which an upload reads lasts past the
 //     upload: to at least min(end + 1, number of nodes), since a download that begins at the
-//     upload's `end` waits for no upload.
+//     upload's `end` waits for no upload. What a node on the CPU reads, writes and works in has
+//     residences there through its window.
 //   - A storage's value comes to be on the GPU by a GPU node's write or by an upload, on the host
 //   by
 //     a CPU node's write or by a download; a write on one side makes the other side's copy stale.
@@ -33,8 +45,8 @@
 //     residence [0, steps), or two: [0, a) and [b, steps)) and is valid there, with the newest
 //     version, when the step ends. The same goes for the host's side. Inputs are on the host,
 //     valid, from the start of their host residence, which is 0, and need not be there at the end.
-//   - A node's temporaries have a residence of that one step on the node's side; its workspace, on
-//     the GPU only, has workspace_offset for that step.
+//   - A node's temporaries have a residence on the node's side, of that one step or of its window;
+//     its workspace, on the GPU only, has workspace_offset for that step.
 //   - The host's side is pinned and pageable memory together. A storage that any transfer of the
 //     plan carries has its residences there in pinned memory, any other in either, but not in both.
 #pragma once
@@ -81,6 +93,8 @@ struct PlannedNode {
   std::string engine;  ///< "" : the kernel has no choice
   Bytes workspace;
   Bytes workspace_offset;  ///< in the GPU arena; where workspace > 0
+  /// When it runs, on the CPU: issued at boundary `begin`, awaited at `end`; empty: its own step.
+  StepRange window = {};
 };
 
 struct Residence {
@@ -157,6 +171,8 @@ struct Plan {
 
 /// The batch of the whole step: all micro-batches together.
 [[nodiscard]] WholeBatch whole_batch(const Plan& plan);
+/// The steps that a node runs in: a window of the CPU's, or its own step.
+[[nodiscard]] StepRange window_of(const Plan& plan, NodeId node);
 /// Who named the nodes' engines.
 [[nodiscard]] WorkspaceOrigin workspace_origin(const Plan& plan);
 

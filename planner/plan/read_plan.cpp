@@ -27,9 +27,16 @@ struct Row {
   std::string_view text;  ///< without its indentation
 };
 
-enum Table { nodes_table, residences_table, transfers_table, pins_table, table_count };
-constexpr std::array<std::string_view, table_count> table_names{"nodes", "residences", "transfers",
-                                                                "pins"};
+enum Table {
+  nodes_table,
+  windows_table,
+  residences_table,
+  transfers_table,
+  pins_table,
+  table_count
+};
+constexpr std::array<std::string_view, table_count> table_names{"nodes", "windows", "residences",
+                                                                "transfers", "pins"};
 constexpr int indentation = 2;
 
 class TableReader {
@@ -48,6 +55,7 @@ class TableReader {
       plan_.nodes.assign(plan_.step.graph->nodes.size(), {.processor = ProcessorId{0}});
       plan_.residences.assign(plan_.machine.memories.size(), {});
       for (const Row& row : rows_[nodes_table]) node(row);
+      for (const Row& row : rows_[windows_table]) window(row);
       for (const Row& row : rows_[residences_table]) residence(row);
       for (const Row& row : rows_[transfers_table]) transfer(row);
       read_pins();
@@ -100,11 +108,12 @@ class TableReader {
         seen[i] = true;
       }
       if (current < 0) {
-        error(line, 1, row.size(), "expected a table: nodes, residences, transfers or pins");
+        error(line, 1, row.size(),
+              "expected a table: nodes, windows, residences, transfers or pins");
       }
     }
     for (std::size_t i = 0; i < table_count; ++i) {
-      const bool wanted = i != pins_table || !plan_.pins.reasons.empty();
+      const bool wanted = i == pins_table ? !plan_.pins.reasons.empty() : i != windows_table;
       if (wanted && !seen[i]) {
         error(line, 1, 1, fmt::format("the plan lacks the table '{}'", table_names[i]));
       }
@@ -191,6 +200,34 @@ class TableReader {
     plan_.nodes[found->second.index()] = std::move(node);
   }
 
+  void window(const Row& row) {
+    Cells cells(*this, row);
+    const std::int32_t begin = boundary(cells, "the begin");
+    const std::int32_t end = boundary(cells, "the end");
+    const std::string_view name = cells.rest("the node's name");
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end()) {
+      return cells.refuse(name, fmt::format("the step has no node '{}'", name));
+    }
+    const NodeId node = found->second;
+    const StepRange range{begin, end};
+    if (!range.contains(node.value)) {
+      return cells.refuse(name,
+                          fmt::format("a window from {} to {} does not contain step {} of its "
+                                      "node",
+                                      begin, end, node.value));
+    }
+    PlannedNode& planned = plan_.nodes[node.index()];
+    if (plan_.machine.processor(planned.processor).kind != ProcessorKind::cpu) {
+      return cells.refuse(name, fmt::format("node '{}' is not on the CPU", name));
+    }
+    if (node <= last_window_) {
+      return cells.refuse(name, fmt::format("node '{}' is there twice or out of order", name));
+    }
+    last_window_ = node;
+    if (cells.good() && range != StepRange::single(node.value)) planned.window = range;
+  }
+
   StorageId storage_named(Cells& cells) {
     const std::string_view name = cells.rest("the storage's name");
     const auto found = storages_.find(name);
@@ -266,7 +303,7 @@ class TableReader {
   Diagnostics errors_;
   std::array<std::vector<Row>, table_count> rows_;
   std::int64_t steps_;
-  NodeId last_node_;
+  NodeId last_node_, last_window_;
   // By name, looked up and never walked.
   std::unordered_map<std::string_view, StorageId> storages_;
   std::unordered_map<std::string_view, NodeId> nodes_;

@@ -61,6 +61,14 @@ Device device_of(const Plan& plan, const PlannedNode& node) {
                                                                            : Device::cpu;
 }
 
+std::vector<StepRange> cpu_windows(const Plan& plan) {
+  std::vector<StepRange> windows(plan.nodes.size());
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    if (device_of(plan, plan.nodes[i]) == Device::cpu) windows[i] = window_of(plan, NodeId::of(i));
+  }
+  return windows;
+}
+
 Direction direction_of(const Plan& plan, const Transfer& transfer) {
   const MemoryId to = plan.machine.link(transfer.link).to;
   return plan.machine.memory(to).kind == MemoryKind::device ? Direction::h2d : Direction::d2h;

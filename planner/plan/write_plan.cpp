@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "estimator/document/step_document.hpp"
 #include "planner/plan/plan_fields.hpp"
 #include "planner/plan/plan_file.hpp"
@@ -34,6 +36,7 @@ class Writer {
     if (!plan_.inputs.model_text.empty()) out_.literal("model", plan_.inputs.model_text);
     out_.raw("---\n");
     nodes();
+    windows();
     residences();
     transfers();
     if (!plan_.pins.empty()) pins();
@@ -152,6 +155,24 @@ class Writer {
       out_.line("  {} {} {} {}{}{}", machine_.processor(node.processor).name,
                 node.workspace.count(), node.workspace_offset.count(), name, has_bar ? " | " : "",
                 node.engine);
+    }
+  }
+
+  /// Of nodes that do not run in their own step alone.
+  void windows() {
+    const auto runs_beside = [&](std::size_t i) {
+      const StepRange& window = plan_.nodes[i].window;
+      return !window.empty() && window != StepRange::single(static_cast<std::int32_t>(i));
+    };
+    bool any = false;
+    for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
+      if (!runs_beside(i)) continue;
+      if (!std::exchange(any, true)) {
+        out_.line("windows: |");
+        out_.line("  # begin end node");
+      }
+      const StepRange& window = plan_.nodes[i].window;
+      out_.line("  {} {} {}", window.begin, window.end, plan_.step.graph->nodes[i].name);
     }
   }
 

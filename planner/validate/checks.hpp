@@ -51,7 +51,7 @@ struct Violations {
 /// What Plan::levers do not move stays where it is.
 [[nodiscard]] Check check_levers(const Plan& plan);
 /// The walk: "inputs present", "outputs placed", "temporaries placed", "transfers placed",
-/// "copies current", "steady state".
+/// "copies current", "CPU windows", "steady state".
 [[nodiscard]] std::vector<Check> check_presence(const Plan& plan);
 /// "GPU arena", "host arena", "GPU peak", "arena bound", "budget".
 [[nodiscard]] std::vector<Check> check_memory(const Plan& plan);

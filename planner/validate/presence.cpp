@@ -1,9 +1,12 @@
 // The walk: from boundary to boundary and from node to node, with what each side holds of each
 // storage at the time. plan.hpp says what happens at a boundary, and in which order:
 //
-//   boundary t:  downloads of t begin, downloads until t end, GPU residences change, uploads of t
-//                begin, uploads until t end; host residences change first
-//   node t:      reads need the newest version on the node's side, writes make the next one
+//   boundary t:  the CPU's nodes until t end, host residences change, downloads of t begin,
+//                downloads until t end, GPU residences change, uploads of t begin, uploads until t
+//                end, the CPU's nodes of t begin
+//   node:        reads need the newest version on the node's side, writes make the next one. On the
+//                CPU both count as done when it begins; what it touches is then its own until it
+//                ends (running_nodes.hpp)
 //
 // A copy in flight is worth nothing at its destination until it ends, and its storage may not be
 // written meanwhile on either side.
@@ -16,6 +19,7 @@
 
 #include "planner/plan/two_sides.hpp"
 #include "planner/validate/checks.hpp"
+#include "planner/validate/running_nodes.hpp"
 
 namespace stowage {
 
@@ -65,6 +69,7 @@ class Walk {
   void start();
   void pass_boundary(std::int32_t t);
   void run_node(std::int32_t t);
+  void check_held(std::int32_t t, StorageId storage, bool temporary);
   void finish();
 
   void claim_what_is_there(std::size_t side);
@@ -86,13 +91,15 @@ class Walk {
   const Plan& plan_;
   const StepGraph& graph_;
   const std::int32_t steps_;
-  const std::array<std::vector<Residence>, 2> all_;  // by side
-  std::array<Agenda<Residence>, 2> residences_;      // by side
-  std::array<Agenda<Transfer>, 2> transfers_;        // by direction
-  std::array<std::vector<Copy>, 2> copies_;          // by side, storage
-  std::array<std::vector<Flight>, 2> flights_;       // by direction, storage
-  std::vector<std::int64_t> newest_;                 // by storage
-  std::vector<bool> outlives_step_;                  // by storage: what one step leaves to the next
+  const std::array<std::vector<Residence>, 2> all_;          // by side
+  std::array<Agenda<Residence>, 2> residences_;              // by side
+  std::array<Agenda<Transfer>, 2> transfers_;                // by direction
+  std::vector<std::vector<std::int32_t>> issued_, awaited_;  // the CPU's nodes, by boundary
+  RunningNodes running_;
+  std::array<std::vector<Copy>, 2> copies_;     // by side, storage
+  std::array<std::vector<Flight>, 2> flights_;  // by direction, storage
+  std::vector<std::int64_t> newest_;            // by storage
+  std::vector<bool> outlives_step_;             // by storage: what one step leaves to the next
   std::int64_t reads_ = 0, writes_ = 0, temporaries_ = 0, kept_ = 0;
   Violations inputs_, outputs_, temporary_, placed_, current_, steady_;
 };
@@ -105,12 +112,21 @@ Walk::Walk(const Plan& plan)
            residences_on(plan, static_cast<Device>(1))},
       residences_{Agenda<Residence>(plan.nodes.size() + 1),
                   Agenda<Residence>(plan.nodes.size() + 1)},
-      transfers_{Agenda<Transfer>(plan.nodes.size() + 1), Agenda<Transfer>(plan.nodes.size() + 1)} {
+      transfers_{Agenda<Transfer>(plan.nodes.size() + 1), Agenda<Transfer>(plan.nodes.size() + 1)},
+      issued_(plan.nodes.size() + 1),
+      awaited_(plan.nodes.size() + 1),
+      running_(plan) {
   for (const std::size_t side : {gpu, cpu}) {
     for (const Residence& r : all_[side]) residences_[side].add(r, r.steps.begin, r.steps.end);
   }
   for (const Transfer& t : plan.transfers) {
     transfers_[direction_index(plan, t)].add(t, t.begin, t.end);
+  }
+  for (std::int32_t t = 0; t < steps_; ++t) {
+    if (device_of(plan, plan.nodes[static_cast<std::size_t>(t)]) == Device::gpu) continue;
+    const StepRange window = window_of(plan, NodeId{t});
+    issued_[static_cast<std::size_t>(window.begin)].push_back(t);
+    awaited_[static_cast<std::size_t>(window.end)].push_back(t);
   }
   for (auto& side : copies_) side.resize(graph_.storages.size());
   for (auto& direction : flights_) direction.resize(graph_.storages.size());
@@ -124,6 +140,8 @@ std::vector<Check> Walk::run() {
   start();
   for (std::int32_t t = 0; t < steps_; ++t) {
     pass_boundary(t);
+    if (device_of(plan_, plan_.nodes[static_cast<std::size_t>(t)]) == Device::cpu) continue;
+    running_.run(t);
     run_node(t);
   }
   pass_boundary(steps_);
@@ -139,6 +157,7 @@ std::vector<Check> Walk::run() {
           verdict("copies current", current_,
                   fmt::format("{} copies carry the newest version, unwritten on the way",
                               plan_.transfers.size())),
+          running_.check(),
           verdict("steady state", steady_,
                   fmt::format("{} copies that are there at the start are there again at the end",
                               kept_))};
@@ -228,12 +247,17 @@ void Walk::change_residences(std::size_t side, std::size_t t) {
 
 void Walk::pass_boundary(std::int32_t t) {
   const auto at = static_cast<std::size_t>(t);
+  for (const std::int32_t node : awaited_[at]) running_.finish(node);
   if (t > 0) change_residences(cpu, at);
   for (const Transfer* d : transfers_[down].begins[at]) begin_download(*d);
   for (const Transfer* d : transfers_[down].ends[at]) arrive(*d);
   if (t > 0) change_residences(gpu, at);
   for (const Transfer* u : transfers_[up].begins[at]) begin_upload(*u);
   for (const Transfer* u : transfers_[up].ends[at]) arrive(*u);
+  for (const std::int32_t node : issued_[at]) {
+    running_.issue(node);
+    run_node(node);
+  }
 }
 
 std::string Walk::what(const Transfer& transfer) const {
@@ -269,6 +293,7 @@ void Walk::begin_download(const Transfer& download) {
 }
 
 void Walk::depart(const Transfer& transfer, const Copy& from, Copy& to) {
+  running_.depart(transfer, what(transfer));
   Flight& flight = flights_[direction_index(plan_, transfer)][transfer.storage.index()];
   if (flight.transfer != nullptr) {
     placed_.note([&] { return what(transfer) + " begins during " + what(*flight.transfer); });
@@ -297,6 +322,11 @@ void Walk::run_node(std::int32_t t) {
   const KernelNode& node = graph_.nodes[at];
   const auto side = static_cast<std::size_t>(device_of(plan_, plan_.nodes[at]));
   for (const TensorView& view : node.reads) read(t, side, view.storage);
+  if (side == cpu) {
+    for (const TensorView& view : node.reads) check_held(t, view.storage, false);
+    for (const TensorView& view : node.writes) check_held(t, view.storage, false);
+    for (const StorageId temporary : node.temporaries) check_held(t, temporary, true);
+  }
   for (const StorageId temporary : node.temporaries) {
     ++temporaries_;
     if (copy(side, temporary).residence != nullptr) continue;
@@ -312,6 +342,18 @@ void Walk::run_node(std::int32_t t) {
     written.push_back(view.storage);
     write(t, side, view.storage);
   }
+}
+
+// What is not there at all is said elsewhere.
+void Walk::check_held(std::int32_t t, StorageId storage, bool temporary) {
+  const Residence* residence = copy(cpu, storage).residence;
+  const std::int32_t end = window_of(plan_, NodeId{t}).end;
+  if (residence == nullptr || residence->steps.end >= end) return;
+  (temporary ? temporary_ : outputs_).note([&] {
+    return fmt::format("{} may run until {}, but the host lets go of {} at {}",
+                       step_label(plan_, t), step_label(plan_, end), storage_label(plan_, storage),
+                       step_label(plan_, residence->steps.end));
+  });
 }
 
 void Walk::read(std::int32_t t, std::size_t side, StorageId storage) {

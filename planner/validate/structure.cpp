@@ -181,6 +181,21 @@ void check_sizes(const Plan& plan, Violations& wrong) {
   }
 }
 
+void check_windows(const Plan& plan, Violations& wrong) {
+  const auto steps = static_cast<std::int32_t>(plan.nodes.size());
+  for (std::int32_t t = 0; t < steps; ++t) {
+    const PlannedNode& node = plan.nodes[static_cast<std::size_t>(t)];
+    if (node.window == StepRange{}) continue;
+    const auto [begin, end] = node.window;
+    const bool on_cpu = plan.machine.processor(node.processor).kind == ProcessorKind::cpu;
+    if (on_cpu && begin >= 0 && end <= steps && node.window.contains(t)) continue;
+    wrong.note([&, begin = begin, end = end] {
+      return fmt::format("'{}', step {} on the {}, runs in the window [{}, {})",
+                         plan.kernel(NodeId{t}).name, t, on_cpu ? "CPU" : "GPU", begin, end);
+    });
+  }
+}
+
 bool names_a_storage(const Plan& plan, StorageId storage) {
   return storage.valid() && storage.index() < plan.step.graph->storages.size();
 }
@@ -265,6 +280,7 @@ Check check_structure(const Plan& plan) {
       residences += plan.residences[i].size();
     }
     check_transfers(plan, wrong);
+    check_windows(plan, wrong);
   }
   return verdict(
       "structure", wrong,

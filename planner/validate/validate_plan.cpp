@@ -14,19 +14,37 @@ namespace stowage {
 
 namespace {
 
-constexpr std::array<std::string_view, 26> check_names{"structure",        "step hash",
-                                                       "description hash", "engines",
-                                                       "devices",          "pins",
-                                                       "placement",        "inputs present",
-                                                       "outputs placed",   "temporaries placed",
-                                                       "transfers placed", "copies current",
-                                                       "steady state",     "GPU arena",
-                                                       "host arena",       "pageable arena",
-                                                       "GPU peak",         "arena bound",
-                                                       "budget",           "transferred bytes",
-                                                       "transfer bound",   "cost",
-                                                       "cost bound",       "step time",
-                                                       "step bound",       "workspaces"};
+// clang-format off
+constexpr auto check_names = std::to_array<std::string_view>({
+    "structure",
+    "step hash",
+    "description hash",
+    "engines",
+    "devices",
+    "pins",
+    "placement",
+    "inputs present",
+    "outputs placed",
+    "temporaries placed",
+    "transfers placed",
+    "copies current",
+    "CPU windows",
+    "steady state",
+    "GPU arena",
+    "host arena",
+    "pageable arena",
+    "GPU peak",
+    "arena bound",
+    "budget",
+    "transferred bytes",
+    "transfer bound",
+    "cost",
+    "cost bound",
+    "step time",
+    "step bound",
+    "workspaces",
+});
+// clang-format on
 
 void append(std::vector<Check>& checks, std::vector<Check> more) {
   checks.insert(checks.end(), std::make_move_iterator(more.begin()),

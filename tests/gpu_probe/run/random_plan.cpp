@@ -36,6 +36,7 @@ class PlanMaker {
 
   Plan make() {
     for (std::size_t i = 0; i < graph_.storages.size(); ++i) place(StorageId::of(i));
+    for (std::int32_t i = 0; i < steps_; ++i) widen(i);
     std::stable_sort(plan_.transfers.begin(), plan_.transfers.end(),
                      [](const Transfer& a, const Transfer& b) { return a.begin < b.begin; });
     for (auto& residences : plan_.residences) {
@@ -161,6 +162,50 @@ class PlanMaker {
       i = last + 1;
     }
     if (host_begin < host_end) plan_.in(pinned_memory).push_back({id, {host_begin, host_end}, {}});
+  }
+
+  [[nodiscard]] bool touches(std::int32_t node, StorageId id, bool* writes) const {
+    for (const Use& use : uses_of(id)) {
+      if (use.step != node) continue;
+      *writes = use.writes;
+      return true;
+    }
+    return false;
+  }
+
+  /// Draws a window for a node on the CPU, from what the nodes and copies around it leave, and
+  /// keeps what it touches on the host through it.
+  void widen(std::int32_t node) {
+    PlannedNode& planned = plan_.nodes[static_cast<std::size_t>(node)];
+    if (planned.processor == gpu_processor || !chance(shares_.windows)) return;
+    StepRange widest{0, steps_};
+    const KernelNode& kernel = graph_.nodes[static_cast<std::size_t>(node)];
+    for (std::size_t s = 0; s < graph_.storages.size(); ++s) {
+      const StorageId id = StorageId::of(s);
+      bool writes = false;
+      if (!touches(node, id, &writes)) continue;
+      writes = writes || std::ranges::find(kernel.temporaries, id) != kernel.temporaries.end();
+      for (const Use& use : uses_of(id)) {
+        if (use.step == node || (!writes && !use.writes)) continue;
+        if (use.step > node && on_gpu(use)) widest.end = std::min(widest.end, use.step);
+        if (use.step > node) continue;
+        const StepRange earlier = window_of(plan_, NodeId{use.step});
+        widest.begin = std::max(widest.begin, on_gpu(use) ? use.step + 1 : earlier.begin);
+      }
+      for (const Transfer& transfer : plan_.transfers) {
+        if (transfer.storage != id) continue;
+        if (!writes && transfer.link == upload_link) continue;
+        if (transfer.end <= node) widest.begin = std::max(widest.begin, transfer.end);
+        if (transfer.begin > node) widest.end = std::min(widest.end, transfer.begin);
+      }
+    }
+    planned.window = {between(widest.begin, node), between(node + 1, widest.end)};
+    for (Residence& residence : plan_.in(pinned_memory)) {
+      bool writes = false;
+      if (!touches(node, residence.storage, &writes)) continue;
+      residence.steps.begin = std::min(residence.steps.begin, planned.window.begin);
+      residence.steps.end = std::max(residence.steps.end, planned.window.end);
+    }
   }
 
   void pack() {

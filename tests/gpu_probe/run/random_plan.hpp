@@ -16,6 +16,7 @@ struct PlanShares {
   double visiting = 0.7;    ///< of the storages: live on the host and visit the GPU
   double on_cpu = 0.15;     ///< of the nodes
   double workspaces = 0.3;  ///< of the nodes on the GPU
+  double windows = 0.8;     ///< of the nodes on the CPU: run beside the GPU's where they may
 };
 
 [[nodiscard]] Plan random_plan(const StepGraph& graph, std::int64_t batch, std::uint64_t seed,

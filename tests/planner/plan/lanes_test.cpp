@@ -83,3 +83,53 @@ TEST_CASE("an upload waits for the downloads that end where it begins") {
     CHECK(simulate_lanes(nodes, later, copies).transfers[1].begin == 2);
   }
 }
+
+TEST_CASE("the CPU's nodes run beside the GPU's, from where they are issued to where awaited") {
+  // Steps 0 to 3 on the GPU, 4 on the CPU.
+  const std::vector<double> nodes = {1, 1, 1, 1, 2.5};
+  const auto step = [&](StepRange window) {
+    const std::vector<StepRange> windows = {{}, {}, {}, {}, window};
+    return simulate_lanes(nodes, {}, {}, windows);
+  };
+  CHECK(step({4, 5}).step_seconds == 6.5);
+  CHECK(step({2, 5}).step_seconds == 4.5);
+  const LaneTimeline early = step({1, 5});
+  CHECK(early.step_seconds == 4);
+  CHECK(early.nodes[4].begin == 1);
+  CHECK(early.nodes[4].end == 3.5);
+  CHECK(early.arrivals == std::vector<double>{0, 1, 2, 3, 4, 4});
+  CHECK(early.compute_seconds == 6.5);
+  CHECK(early.stall_seconds == 0);
+}
+
+TEST_CASE("who comes after the boundary where a node of the CPU is awaited waits for it") {
+  // The CPU's is step 1.
+  const std::vector<double> nodes = {1, 4, 1, 1}, copies = {1};
+  const auto step = [&](StepRange window, const Transfer& transfer) {
+    const std::vector<StepRange> windows = {{}, window, {}, {}};
+    const std::vector<Transfer> transfers = {transfer};
+    return simulate_lanes(nodes, transfers, copies, windows);
+  };
+  SUBCASE("nodes") {
+    CHECK(step({1, 3}, up(0, 4)).nodes[2].begin == 1);
+    CHECK(step({1, 3}, up(0, 4)).nodes[3].begin == 5);
+  }
+  SUBCASE("and copies of either direction") {
+    CHECK(step({1, 3}, up(2, 4)).transfers[0].begin == 1);
+    CHECK(step({1, 3}, up(3, 4)).transfers[0].begin == 5);
+    CHECK(step({1, 3}, down(3, 4)).transfers[0].begin == 5);
+  }
+  SUBCASE("and it waits for the copies that end where it is issued") {
+    CHECK(step({1, 4}, down(1, 1)).nodes[1].begin == 2);
+    CHECK(step({1, 4}, up(0, 2)).nodes[1].begin == 1);
+  }
+}
+
+TEST_CASE("the CPU's nodes run in the order of issue, not of the sequence") {
+  const std::vector<double> nodes = {1, 1, 2, 3};
+  const std::vector<StepRange> windows = {{}, {}, {2, 4}, {1, 4}};
+  const LaneTimeline timeline = simulate_lanes(nodes, {}, {}, windows);
+  CHECK(timeline.nodes[3].begin == 1);
+  CHECK(timeline.nodes[2].begin == 4);
+  CHECK(timeline.step_seconds == 6);
+}

@@ -148,6 +148,37 @@ TEST_CASE("a plan reads back as it was written") {
   CHECK(plan->remarks == made.remarks);
 }
 
+TEST_CASE("windows of the CPU's nodes come back, those of one step alone are not written") {
+  Plan made = small_plan();
+  const auto steps = static_cast<std::int32_t>(made.nodes.size());
+  made.nodes.back().window = {steps - 1, steps};
+  CHECK(write_plan(made).find("windows") == std::string::npos);
+  made.nodes.back().window = {steps - 2, steps};
+  const std::string text = write_plan(made);
+  const std::string row =
+      fmt::format("  {} {} {}\n", steps - 2, steps, made.step.graph->nodes.back().name);
+  const std::string table = "windows: |\n  # begin end node\n" + row;
+  CHECK(text.find(table + "residences: |\n") != text.npos);
+  const auto plan = read_plan(source_of(text));
+  REQUIRE(plan.has_value());
+  CHECK(plan->nodes.back().window == StepRange{steps - 2, steps});
+  CHECK(plan->nodes.front().window.empty());
+  CHECK(write_plan(*plan) == text);
+
+  const auto error_with = [&](const std::string& changed) {
+    return error_of(replaced(text, table, "windows: |\n" + changed));
+  };
+  CHECK(error_with(row + row).find("is there twice or out of order") != text.npos);
+  CHECK(error_with("  0 1 nothing\n").find("the step has no node 'nothing'") != text.npos);
+  CHECK(error_with(fmt::format("  0 {} x\n", steps + 1))
+            .find(fmt::format("the end must be from 0 to {}", steps)) != text.npos);
+  CHECK(error_with(fmt::format("  0 1 {}\n", made.step.graph->nodes.back().name))
+            .find(fmt::format("a window from 0 to 1 does not contain step {} of its node",
+                              steps - 1)) != text.npos);
+  CHECK(error_with(fmt::format("  0 2 {}\n", made.step.graph->nodes.front().name))
+            .find("is not on the CPU") != text.npos);
+}
+
 TEST_CASE("card and host come back in every field") {
   const std::string text = write_plan(small_plan());
   const auto plan = read_plan(source_of(text));

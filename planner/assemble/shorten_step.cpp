@@ -16,7 +16,7 @@ namespace {
 // are assembled in all, and placements are not assembled for a shorter step alone where that is not
 // two whole steps.
 constexpr std::size_t most_assembled_nodes = 40'000;
-constexpr double short_enough = 1.01;  // times what cannot be undercut
+constexpr double short_enough = 1.01;  // times the bound, or the step without a limit on memory
 
 /// What is solved instead of the problem itself.
 struct Variation {
@@ -33,8 +33,8 @@ constexpr Variation variations[] = {
 /// No lane quite for nothing: of two placements with the same busiest lane, the cheaper one.
 LaneWeights with_all_lanes(const LaneWeights& weights) {
   constexpr double share = 0.1;
-  const auto mixed = [](double weight) { return (1 - share) * weight + share / 3; };
-  return {mixed(weights.compute), mixed(weights.upload), mixed(weights.download)};
+  const auto mixed = [](double weight) { return (1 - share) * weight + share / 4; };
+  return {mixed(weights.gpu), mixed(weights.cpu), mixed(weights.upload), mixed(weights.download)};
 }
 
 class Shortening {

@@ -238,8 +238,9 @@ Evaluation evaluate(const ResidencyProblem& problem, const Placement& placement)
   for (std::size_t t = 0; t < problem.operations.size(); ++t) {
     const Operation& operation = problem.operations[t];
     const auto engine = static_cast<std::size_t>(placement.engine[t]);
-    result.compute_seconds += placement.device[t] == Device::gpu ? operation.engines[engine].seconds
-                                                                 : operation.cpu_seconds;
+    const bool on_gpu = placement.device[t] == Device::gpu;
+    result.compute_seconds += on_gpu ? operation.engines[engine].seconds : operation.cpu_seconds;
+    if (!on_gpu) result.cpu_seconds += operation.cpu_seconds;
   }
   for (std::size_t index = 0; index < problem.items.size(); ++index) {
     const Item& item = problem.items[index];
@@ -260,8 +261,8 @@ Evaluation evaluate(const ResidencyProblem& problem, const Placement& placement)
 
 ResidencyProblem weighted(ResidencyProblem problem, const LaneWeights& weights) {
   for (Operation& operation : problem.operations) {
-    operation.cpu_seconds *= weights.compute;
-    for (EngineCost& engine : operation.engines) engine.seconds *= weights.compute;
+    operation.cpu_seconds *= weights.cpu;
+    for (EngineCost& engine : operation.engines) engine.seconds *= weights.gpu;
   }
   for (Item& item : problem.items) {
     item.h2d_seconds *= weights.upload;

@@ -99,7 +99,8 @@ struct Evaluation {
   bool consistent = false;    ///< the definition's implications and the pins hold
   std::string inconsistency;  ///< the first that does not
   double cost_seconds = 0;
-  double compute_seconds = 0;
+  double compute_seconds = 0;  ///< on both devices
+  double cpu_seconds = 0;      ///< of these, on the CPU
   double upload_seconds = 0;
   double download_seconds = 0;
   Bytes h2d_bytes, d2h_bytes;
@@ -116,10 +117,10 @@ struct Evaluation {
 /// The definition, naively. O(touches + steps). Precondition: the problem is well formed.
 [[nodiscard]] Evaluation evaluate(const ResidencyProblem& problem, const Placement& placement);
 
-/// What a second of each lane counts. Nodes run one after the other, so that the GPU's and the
-/// CPU's are one lane; uploads and downloads each have their own beside it.
+/// What a second of each lane counts: each does one thing after the other, beside the others.
 struct LaneWeights {
-  double compute = 1;
+  double gpu = 1;
+  double cpu = 1;
   double upload = 1;
   double download = 1;
 };

@@ -10,12 +10,14 @@
 namespace stowage {
 namespace {
 
-constexpr std::size_t lanes = 3;
-using Lanes = std::array<double, lanes>;  // compute, uploads, downloads
-constexpr double rounding = 1e-12;        // of the products of weights and times
+constexpr std::size_t lanes = 4;
+using Lanes = std::array<double, lanes>;  // GPU, CPU, uploads, downloads
+constexpr std::size_t cpu_lane = 1;
+constexpr double rounding = 1e-12;  // of the products of weights and times
 
 Lanes lanes_of(const Evaluation& evaluation) {
-  return {evaluation.compute_seconds, evaluation.upload_seconds, evaluation.download_seconds};
+  return {evaluation.compute_seconds - evaluation.cpu_seconds, evaluation.cpu_seconds,
+          evaluation.upload_seconds, evaluation.download_seconds};
 }
 
 struct Column {
@@ -52,8 +54,14 @@ class BalanceSearch {
 
   LaneBalance run() {
     // One lane alone is a bound as well, and the first columns are the placements that spare it.
-    Multipliers best{{1.0 / lanes, 1.0 / lanes, 1.0 / lanes}, {}};
+    Multipliers best{weights_of(result_.weights), {}};
+    if (may_use_cpu()) {
+      // The GPU's lane alone says nothing where all may run on the CPU.
+      const Multipliers compute{{0.5, 0.5, 0, 0}, {}};
+      if (cut_at(compute)) best = compute;
+    }
     for (std::size_t k = 0; k < lanes && may_go_on(); ++k) {
+      if (k == cpu_lane && !may_use_cpu()) continue;
       Multipliers one;
       one.weight[k] = 1;
       if (cut_at(one)) best = one;
@@ -76,11 +84,20 @@ class BalanceSearch {
     return result_.cuts == 0 || !options_.stop || !options_.stop();
   }
 
+  static Lanes weights_of(const LaneWeights& weights) {
+    return {weights.gpu, weights.cpu, weights.upload, weights.download};
+  }
+  /// Else the CPU's lane is empty in every placement, and no bound by itself.
+  [[nodiscard]] bool may_use_cpu() const {
+    return std::ranges::any_of(
+        problem_.operations, [](const Operation& operation) { return operation.pin != Pin::gpu; });
+  }
+
   void add(const Evaluation& evaluation) { columns_.push_back(column_from(evaluation)); }
 
   /// Adds the placement that is cheapest at these; whether its bound is the best so far.
   bool cut_at(const Multipliers& at) {
-    model_.weights = {at.weight[0], at.weight[1], at.weight[2]};
+    model_.weights = {at.weight[0], at.weight[1], at.weight[2], at.weight[3]};
     const PricedCut cut = cheapest_placement(model_, free_, prices_of(at));
     ++result_.cuts;
     add(evaluate(problem_, cut.least));

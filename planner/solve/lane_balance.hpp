@@ -1,7 +1,8 @@
 // The busiest lane: how little it can have to do, and which placements share the work best.
 //
-// What a user waits for is a step with copies beside compute. A lane (compute, uploads, downloads)
-// does one thing after the other, so no step is shorter than what its busiest lane has to do. For
+// What a user waits for is a step with copies and the CPU beside the GPU. A lane (the GPU's
+// operations, the CPU's, uploads, downloads) does one thing after the other, so no step is shorter
+// than what its busiest lane has to do, whatever runs beside what. For
 // weights w >= 0 that add up to 1 and prices p >= 0,
 //
 //   L(w, p) = min over placements of [ sum of w_k * seconds of lane k + sum of p(t) * memory(t) ]
@@ -28,8 +29,8 @@ struct BalanceOptions {
 
 struct LaneBalance {
   double step_lower_bound_seconds = 0;  ///< no placement within the budget has a shorter step
-  LaneWeights weights{1.0 / 3, 1.0 / 3,
-                      1.0 / 3};  ///< at which the bound was found; they add up to 1
+  /// At which the bound was found; they add up to 1.
+  LaneWeights weights{1.0 / 4, 1.0 / 4, 1.0 / 4, 1.0 / 4};
   int cuts = 0;
 };
 

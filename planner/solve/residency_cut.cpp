@@ -86,7 +86,8 @@ class CutBuilder {
   Capacity scaled(double seconds, double weight) const {
     return static_cast<Capacity>(std::floor(std::ldexp(seconds * weight, model_.unit_exponent)));
   }
-  Capacity computing(double seconds) const { return scaled(seconds, model_.weights.compute); }
+  Capacity on_gpu(double seconds) const { return scaled(seconds, model_.weights.gpu); }
+  Capacity on_cpu(double seconds) const { return scaled(seconds, model_.weights.cpu); }
   Capacity uploading(const Item& item) const {
     return scaled(item.h2d_seconds, model_.weights.upload);
   }
@@ -149,7 +150,7 @@ class CutBuilder {
 
   Wide engine_price(std::size_t t, const EngineCost& engine) const {
     const Operation& operation = problem_.operations[t];
-    return computing(engine.seconds) + memory_price(price_[t], engine.workspace) +
+    return on_gpu(engine.seconds) + memory_price(price_[t], engine.workspace) +
            memory_price(price_[t], operation.temporaries);
   }
 
@@ -171,7 +172,7 @@ class CutBuilder {
     Handle device = pin == Pin::gpu ? on_source : on_sink;
     if (pin == Pin::free) device = network_.flow.add_node();
     device_.push_back(device);
-    network_.arc(on_source, device, computing(operation.cpu_seconds));
+    network_.arc(on_source, device, on_cpu(operation.cpu_seconds));
     if (device == on_source)
       network_.constant += gpu;
     else

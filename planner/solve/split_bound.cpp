@@ -1,6 +1,7 @@
 #include "planner/solve/split_bound.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <vector>
 
@@ -12,7 +13,9 @@ namespace {
 
 constexpr std::size_t most_splits = 48;
 constexpr double split_rounding = 1e-9;  // of sums of seconds
-constexpr double side_weights[] = {0, 0.25, 0.5, 0.75, 1};
+constexpr std::array<double, 5> side_weights{0, 0.25, 0.5, 0.75, 1};
+// Of the CPU's lane against the rest: it is slow, so that a little of it goes a long way.
+constexpr std::array<double, 7> cpu_weights{0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5};
 
 /// What leaving an item away during the node costs each lane.
 struct Absence {
@@ -25,25 +28,42 @@ class SplitBound {
       : problem_(problem),
         steps_(static_cast<std::int32_t>(problem.operations.size())),
         budget_(static_cast<double>(budget.count())) {
-    before_.push_back(0);
-    for (const Operation& operation : problem.operations) {
-      before_.push_back(before_.back() + least_seconds(operation));
+    cpu_choices_ = std::ranges::any_of(problem.operations,
+                                       [](const Operation& o) { return o.pin != Pin::gpu; })
+                       ? cpu_weights.size()
+                       : 1;
+    for (std::size_t c = 0; c < cpu_choices_; ++c) {
+      for (std::size_t s = 0; s < side_weights.size(); ++s) {
+        before_[c][s] = sums((1 - cpu_weights[c]) * (1 - side_weights[s]), cpu_weights[c]);
+      }
     }
   }
 
   double best() {
-    double bound = before_.back();
+    double bound = 0;
+    for (std::size_t c = 0; c < cpu_choices_; ++c) bound = std::max(bound, before_[c][0].back());
     for (const std::int32_t node : splits()) bound = std::max(bound, at(node));
     return bound * (1 - split_rounding);
   }
 
  private:
-  static double least_seconds(const Operation& operation) {
-    double seconds = operation.cpu_seconds;
-    if (operation.pin == Pin::cpu) return seconds;
-    if (operation.pin == Pin::gpu) seconds = operation.engines.front().seconds;
+  static double gpu_seconds(const Operation& operation) {
+    double seconds = operation.engines.front().seconds;
     for (const EngineCost& engine : operation.engines) seconds = std::min(seconds, engine.seconds);
     return seconds;
+  }
+
+  /// By boundary: the least that the operations before it take, a second on the GPU and one on the
+  /// CPU counted by their weights.
+  [[nodiscard]] std::vector<double> sums(double gpu, double cpu) const {
+    std::vector<double> sums{0};
+    for (const Operation& operation : problem_.operations) {
+      const double there = gpu * gpu_seconds(operation), here = cpu * operation.cpu_seconds;
+      sums.push_back(sums.back() + (operation.pin == Pin::gpu   ? there
+                                    : operation.pin == Pin::cpu ? here
+                                                                : std::min(there, here)));
+    }
+    return sums;
   }
 
   [[nodiscard]] bool on_gpu(const Touch& touch) const {
@@ -90,15 +110,18 @@ class SplitBound {
     double excess = kept - budget_;
     for (const Absence& absence : away_) excess += absence.bytes;
     const auto t = static_cast<std::size_t>(node);
-    const double earlier = before_[t], own = before_[t + 1] - before_[t],
-                 later = before_.back() - before_[t + 1];
-    double best = before_.back();
+    double best = 0;
     if (excess <= 0) return best;
-    for (const double down : side_weights) {
-      for (const double up : side_weights) {
+    const double own = gpu_seconds(operation);
+    for (std::size_t down = 0; down < side_weights.size(); ++down) {
+      for (std::size_t up = 0; up < side_weights.size(); ++up) {
         if (down + up == 0) continue;
-        const double copies = least_copies(excess, down, up);
-        best = std::max(best, (1 - down) * earlier + own + (1 - up) * later + copies);
+        const double beside = own + least_copies(excess, side_weights[down], side_weights[up]);
+        for (std::size_t c = 0; c < cpu_choices_; ++c) {
+          const std::vector<double>& later = before_[c][up];
+          best = std::max(best, before_[c][down][t] + (later.back() - later[t + 1]) +
+                                    (1 - cpu_weights[c]) * beside);
+        }
       }
     }
     return best;
@@ -154,8 +177,10 @@ class SplitBound {
   const ResidencyProblem& problem_;
   std::int32_t steps_;
   double budget_;
-  std::vector<double> before_;  // by boundary: the least that nodes before it take
-  std::vector<Absence> away_;   // of the node at hand
+  std::size_t cpu_choices_ = 1;  // so many of cpu_weights
+  // sums() by weights of the CPU's lane and of a side's copies.
+  std::array<std::array<std::vector<double>, side_weights.size()>, cpu_weights.size()> before_;
+  std::vector<Absence> away_;  // of the node at hand
 };
 
 }  // namespace

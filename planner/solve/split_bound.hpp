@@ -4,12 +4,22 @@
 // uploaded after b ends, if it is read there again. The lanes work side by side, but these
 // downloads and uploads do not: so
 //
-//   step >= max(compute before b, downloads) + seconds of b + max(compute after b, uploads)
+//   step >= max(GPU's nodes before b, downloads) + seconds of b + max(GPU's nodes after b, uploads)
 //
 // for whichever items are away during b, and enough of them have to be for the rest to fit. Which
 // are away is a knapsack with two costs; its relaxation, with weights between the two lanes of each
 // side, is solved by ratio, and any weights give a bound. It holds for copies that are under way
 // during b, too: they take memory then, and count as not away.
+//
+// The CPU's nodes run beside the GPU's, from before b until after it if they like: only those of
+// the GPU are serial with b. But all of the CPU's nodes are serial among themselves, so that for a
+// weight c between 0 and 1
+//
+//   step >= (1 - c) * (the right side above) + c * seconds of all of the CPU's nodes
+//
+// With weights d and u for the copies of the two sides, a node before b that may run on either
+// costs at least min((1 - c) (1 - d) * seconds on the GPU, c * seconds on the CPU), one after b the
+// same with u. Each node is counted by itself, whichever items are away, so the sum is a bound.
 //
 // The busiest lane's bound (lane_balance.hpp) lets all downloads and uploads overlap; this one does
 // not, and is up to twice as high where the link is what a step waits for.

@@ -79,8 +79,8 @@ TEST_CASE("no placement within the budget has a busiest lane below the bound") {
     const LaneBalance balance =
         balance_lanes(problem, fitting, {.budget = budget, .close_enough = 1e-4});
     CHECK(balance.step_lower_bound_seconds <= least * (1 + 1e-9));
-    CHECK(balance.weights.compute + balance.weights.upload + balance.weights.download ==
-          doctest::Approx(1));
+    const LaneWeights& weights = balance.weights;
+    CHECK(weights.gpu + weights.cpu + weights.upload + weights.download == doctest::Approx(1));
     tight += balance.step_lower_bound_seconds > 0.999 * least ? 1 : 0;
     const auto cheapest = solve(problem, {.budget = budget});
     REQUIRE(cheapest.has_value());
@@ -104,8 +104,8 @@ TEST_CASE(
     REQUIRE(at_weights.has_value());
     CHECK(balance.step_lower_bound_seconds <=
           at_weights->evaluation.cost_seconds * (1 + 1e-9) + 1e-12);
-    for (const LaneWeights& one :
-         {LaneWeights{1, 0, 0}, LaneWeights{0, 1, 0}, LaneWeights{0, 0, 1}}) {
+    for (const LaneWeights& one : {LaneWeights{1, 0, 0, 0}, LaneWeights{0, 1, 0, 0},
+                                   LaneWeights{0, 0, 1, 0}, LaneWeights{0, 0, 0, 1}}) {
       const auto unlimited = cheapest_placement(
           [&] {
             CutModel model =

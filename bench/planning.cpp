@@ -58,6 +58,7 @@ struct Row {
   double seconds = 0;
   int solves = 0;
   // Of the plan with the shortest step.
+  double step_seconds = 0;
   std::optional<double> step_gap;
   double over_best_rule = 0;  // its step over the shortest of any rule's, less 1; 0: no rule fits
   std::string best_rule;
@@ -111,6 +112,7 @@ Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspace
   const auto plan = cheapest_plan(planning, *of);
   if (!plan) return tl::unexpected(plan.error());
   row.step_search_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  row.step_seconds = plan->totals.step_seconds;
   row.step_gap = plan->totals.step_gap();
   double best = 0;
   for (const SwapPolicy policy : swap_policies) {
@@ -228,18 +230,19 @@ int main(int argc, char** argv) {
   }
   std::vector<Row> rows;
   std::vector<std::string> without;
-  fmt::print("{:>8} {:>8} {:>8} {:>7} {:>7} {:>8} {:>9} {:>7}  scenario\n", "solver", "packing",
-             "plan", "solves", "s", "step gap", "over rule", "s");
+  fmt::print("{:>8} {:>8} {:>8} {:>7} {:>7} {:>9} {:>8} {:>9} {:>7}  scenario\n", "solver",
+             "packing", "plan", "solves", "s", "step ms", "step gap", "over rule", "s");
   for (const Scenario& scenario : scenarios) {
     const auto row = measured(scenario, with_step);
     if (!row) {
       without.push_back(scenario.name() + ": " + row.error().front().message);
       continue;
     }
-    fmt::print("{:7.2f}% {:7.2f}% {:7.2f}% {:>7} {:7.2f} {:7.2f}% {:8.2f}% {:7.2f}  {} {}\n",
-               100 * row->solver_gap, 100 * row->packing_loss, 100 * row->plan_gap, row->solves,
-               row->seconds, 100 * row->step_gap.value_or(0), 100 * row->over_best_rule,
-               row->step_search_seconds, row->name, row->best_rule);
+    fmt::print(
+        "{:7.2f}% {:7.2f}% {:7.2f}% {:>7} {:7.2f} {:9.3f} {:7.2f}% {:8.2f}% {:7.2f}  {} {}\n",
+        100 * row->solver_gap, 100 * row->packing_loss, 100 * row->plan_gap, row->solves,
+        row->seconds, 1e3 * row->step_seconds, 100 * row->step_gap.value_or(0),
+        100 * row->over_best_rule, row->step_search_seconds, row->name, row->best_rule);
     std::fflush(stdout);
     rows.push_back(*row);
   }

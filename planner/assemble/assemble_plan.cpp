@@ -8,7 +8,9 @@
 #include "estimator/arena/arena.hpp"
 #include "estimator/base/live_sum.hpp"
 #include "planner/assemble/item_moves.hpp"
+#include "planner/assemble/lane_schedule.hpp"
 #include "planner/assemble/schedule_copies.hpp"
+#include "planner/plan/two_sides.hpp"
 
 namespace stowage {
 namespace {
@@ -71,7 +73,8 @@ class Assembly {
     add_transfers();
     const PlanSeconds seconds = plan_seconds(problem_, placement_, plan_);
     plan_.totals.step_seconds =
-        simulate_lanes(seconds.nodes, plan_.transfers, seconds.transfers).step_seconds;
+        simulate_lanes(seconds.nodes, plan_.transfers, seconds.transfers, cpu_windows(plan_))
+            .step_seconds;
     return std::move(plan_);
   }
 
@@ -115,7 +118,7 @@ class Assembly {
     for (const std::int64_t part : {std::int64_t{0}, options_.budget.count() / 64}) {
       CopyRoom less = room;
       less.limit = options_.budget - Bytes(part);
-      schedule_ = schedule_copies(problem_, moves_, seconds, std::move(less));
+      schedule_ = schedule_lanes(problem_, placement_, moves_, seconds, std::move(less));
       claims = claim_gpu();
       packing = pack(claims, options_.budget);
       if (packing.peak <= options_.budget) break;
@@ -128,13 +131,18 @@ class Assembly {
       // A sum above the budget packs nowhere: no effort would help.
       packing = pack(claims, options_.budget,
                      live_peak(claims) > options_.budget ? 0 : options_.last_effort);
-      schedule_ = schedule_copies(problem_, moves_, seconds, room_by_places(room, claims, packing));
+      schedule_ = schedule_lanes(problem_, placement_, moves_, seconds,
+                                 room_by_places(room, claims, packing));
       claims = claim_gpu();
       packing.lower_bound = live_peak(claims);
     }
     plan_.in(gpu_memory) = residences(claims, packing);
     for (const auto& [request, node] : claims.workspaces) {
       plan_.nodes[at(node)].workspace_offset = packing.offsets[at(request)];
+    }
+    for (std::int32_t t = 0; t < steps_; ++t) {
+      const StepRange& window = schedule_.windows[at(t)];
+      if (window != StepRange::single(t)) plan_.nodes[at(t)].window = window;
     }
     plan_.totals.arena = packing.peak;
     plan_.totals.arena_lower_bound = packing.lower_bound;
@@ -191,7 +199,9 @@ class Assembly {
     for (std::int32_t t = 0; t < steps_; ++t) {
       if (placement_.device[at(t)] != device) continue;
       for (const StorageId id : temporaries(t)) {
-        claims.residence(claims.request(step_.bytes(id)), id, StepRange::single(t));
+        const StepRange steps =
+            device == Device::gpu ? StepRange::single(t) : schedule_.windows[at(t)];
+        claims.residence(claims.request(step_.bytes(id)), id, steps);
       }
     }
   }
@@ -219,7 +229,12 @@ class Assembly {
   /// From what fills the copy to its last reader; an upload may still read while a download that
   /// begins at its end writes, hence one step more.
   [[nodiscard]] StepRange host_range(const HostCopy& copy) const {
-    StepRange range{copy.begin, copy.read_until};
+    StepRange range{copy.begin, 0};
+    for (const std::int32_t user : copy.users) {
+      range.end = std::max(range.end, schedule_.windows[at(user)].end);
+    }
+    const bool is_made_here = !copy.at_start && copy.download < 0;
+    if (is_made_here) range.begin = schedule_.windows[at(copy.begin)].begin;
     if (copy.download >= 0) {
       const CopySpan& download = schedule_.downloads[at(copy.download)];
       range.begin = std::min(download.begin, steps_ - 1);
@@ -308,19 +323,11 @@ class Assembly {
   }
 
   void add_transfers() {
-    const auto add = [&](std::int32_t stay, LinkId link, const CopySpan& span) {
-      const std::int32_t item = moves_.stays[at(stay)].item;
-      (link == upload_link ? plan_.totals.h2d : plan_.totals.d2h) += bytes_of(item);
-      plan_.transfers.push_back({storage_of(item), link, span.begin, span.end});
-    };
-    for (const std::int32_t i : schedule_.download_order) {
-      add(moves_.downloads[at(i)].stay, download_link, schedule_.downloads[at(i)]);
+    plan_.transfers = copies_of(problem_, moves_, schedule_).transfers;
+    for (const Transfer& transfer : plan_.transfers) {
+      const bool up = transfer.link == upload_link;
+      (up ? plan_.totals.h2d : plan_.totals.d2h) += step_.bytes(transfer.storage);
     }
-    for (const std::int32_t i : schedule_.upload_order) {
-      add(moves_.uploads[at(i)].stay, upload_link, schedule_.uploads[at(i)]);
-    }
-    std::stable_sort(plan_.transfers.begin(), plan_.transfers.end(),
-                     [](const Transfer& a, const Transfer& b) { return a.begin < b.begin; });
   }
 
   const SizedStep& step_;

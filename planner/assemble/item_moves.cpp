@@ -90,7 +90,7 @@ class OneItem {
       }
     } else if (on_cpu(static_cast<std::size_t>(version))) {
       copy.begin = item_.touches[static_cast<std::size_t>(version)].step;
-      copy.read_until = copy.begin + 1;
+      copy.users.push_back(copy.begin);
     }
     moves_.copies.push_back(std::move(copy));
     copy_[slot] = static_cast<std::int32_t>(moves_.copies.size()) - 1;
@@ -117,7 +117,7 @@ class OneItem {
       }
       if (touch.reads && on_cpu(i)) {
         HostCopy& copy = moves_.copies[static_cast<std::size_t>(copy_of(version))];
-        copy.read_until = touch.step + 1;
+        copy.users.push_back(touch.step);
         need = std::min(need, touch.step);
       }
       if (touch.writes) {

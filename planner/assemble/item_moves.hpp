@@ -34,12 +34,12 @@ struct Upload {
   std::int32_t previous_stay = -1;  ///< of the same item in this step; -1: none
 };
 
-/// One version of an item on the host, from what fills it to its last reader.
+/// One version of an item on the host: what fills it and who reads it.
 struct HostCopy {
   std::int32_t item = 0;
-  std::int32_t begin = 0;       ///< 0, or the CPU node that writes it; with a download: its begin
-  std::int32_t download = -1;   ///< which fills it; -1: none
-  std::int32_t read_until = 0;  ///< boundary after its last reader on the CPU; 0: none
+  std::int32_t begin = 0;      ///< 0, or the CPU node that writes it; with a download: its begin
+  std::int32_t download = -1;  ///< which fills it; -1: none
+  std::vector<std::int32_t> users;    ///< nodes on the CPU that write or read it
   std::vector<std::int32_t> uploads;  ///< that read it
   bool at_start = false;              ///< valid when the step starts
   bool to_next = false;               ///< wanted by the next step

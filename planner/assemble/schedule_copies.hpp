@@ -23,6 +23,8 @@ struct CopySchedule {
   std::vector<std::int32_t> download_order;  ///< begin never decreases
   std::vector<std::int32_t> upload_order;    ///< likewise
   std::vector<StepRange> stays;              ///< by stay, longer where copies are in flight
+  /// By node: when the CPU's run, empty for the GPU's (lane_schedule.hpp fills it).
+  std::vector<StepRange> windows = {};
 };
 
 /// Bytes [begin, end) of the arena.

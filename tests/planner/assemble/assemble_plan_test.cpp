@@ -42,7 +42,7 @@ class Playback {
     for (int round = 0; round < 2 && error_.empty(); ++round) {
       for (std::int32_t t = 0; t <= steps_ && error_.empty(); ++t) {
         boundary(t);
-        if (t < steps_) node(t);
+        if (t < steps_ && placement_.device[at(t)] == Device::gpu) node(t);
       }
       step_end();
     }
@@ -70,9 +70,21 @@ class Playback {
     return covers(all, item, 0) && !filled;
   }
 
+  /// Of the CPU's nodes under way, one that does with an item what nobody may do beside another.
+  void check_running(std::size_t item, bool writes, std::int32_t but_before) {
+    for (const std::int32_t other : running_) {
+      if (other < but_before) continue;
+      for (const Touch& touch : problem_.items[item].touches) {
+        if (touch.step != other || (!touch.writes && !writes)) continue;
+        fail(fmt::format("{} is touched while op{} uses it", problem_.items[item].name, other));
+      }
+    }
+  }
+
   void begin_copy(std::size_t k, std::int32_t t) {
     const Transfer& transfer = plan_.transfers[k];
     const std::size_t item = transfer.storage.index();
+    check_running(item, transfer.link == download_link, 0);
     const auto& source = transfer.link == upload_link ? host_ : gpu_;
     if (source[item] != newest_[item]) {
       fail(fmt::format("{} copied at {} from nothing", problem_.items[item].name, t));
@@ -95,6 +107,7 @@ class Playback {
   }
 
   void boundary(std::int32_t t) {
+    std::erase_if(running_, [&](std::int32_t i) { return window(i).end == t; });
     // What no residence covers is gone; a copy that ends here still had its place until here.
     for (const bool upload : {false, true}) {
       for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
@@ -109,10 +122,26 @@ class Playback {
       if (!covers(plan_.in(gpu_memory), i, t)) gpu_[at(i)].reset();
       if (!covers(on_host_, i, t)) host_[at(i)].reset();
     }
+    for (std::int32_t i = 0; i < steps_; ++i) {
+      if (placement_.device[at(i)] == Device::cpu && window(i).begin == t) node(i);
+    }
   }
+
+  [[nodiscard]] StepRange window(std::int32_t i) const { return window_of(plan_, NodeId{i}); }
 
   void node(std::int32_t t) {
     const bool cpu = placement_.device[at(t)] == Device::cpu;
+    for (std::size_t i = 0; i < problem_.items.size(); ++i) {
+      for (const Touch& touch : problem_.items[i].touches) {
+        if (touch.step != t) continue;
+        check_running(i, touch.writes, cpu ? t : 0);
+        for (std::int32_t s = window(t).begin; cpu && s < window(t).end; ++s) {
+          if (covers(on_host_, static_cast<std::int32_t>(i), s)) continue;
+          fail(fmt::format("op{} has no place for {} all through", t, problem_.items[i].name));
+        }
+      }
+    }
+    if (cpu) running_.push_back(t);
     for (std::size_t i = 0; i < problem_.items.size(); ++i) {
       for (const Touch& touch : problem_.items[i].touches) {
         if (touch.step != t) continue;
@@ -159,6 +188,7 @@ class Playback {
   std::vector<std::optional<int>> gpu_, host_;
   std::vector<std::optional<int>> in_flight_;
   std::vector<Residence> on_host_;
+  std::vector<std::int32_t> running_;  // the CPU's nodes that have been issued and not awaited
   std::string error_;
 };
 

@@ -18,8 +18,7 @@
 //     finished; uploads with `begin` == t may start; the uploads with `end` == t have finished; the
 //     CPU's nodes with `begin` == t may start, and so may node t if it is the GPU's.
 //   - What starts at boundary t waits for all that has finished there: the GPU's nodes before t,
-//   the
-//     CPU's whose `end` <= t and, for a node, every copy whose `end` <= t, for an upload every
+//     the CPU's whose `end` <= t and, for a node, every copy whose `end` <= t, for an upload every
 //     download whose `end` <= t. A transfer has begin <= end <= number of nodes: begin == end is a
 //     copy that nothing hides (an input that node 0 reads is uploaded with begin == end == 0), end
 //     == number of nodes is one that is done when the step is.

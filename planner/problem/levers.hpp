@@ -2,14 +2,13 @@
 //
 //   operators    forward, loss and backward may run on the CPU (TensorFlow's placement)
 //   activations  what forward and backward make may leave the GPU and come back (vDNN)
-//   optimizer    updates may run on the CPU, with their state there (ZeRO-Offload); the state and
-//   the
+//   optimizer    updates may run on the CPU, with their state there (ZeRO-Offload); state and
 //                gradients may leave the GPU
 //   weights      parameters and buffers may leave the GPU between their uses (streaming)
 //   recompute    values of the forward pass may be made again in backward
 //
-// What a lever that is off would move, stays on the GPU from its first use there to its last. Where
-// an operation beside a gap may run on the CPU, its items cross all the same: they have to.
+// What a lever that is off would move, stays on the GPU from one use there to the next. Beside an
+// operation on the CPU its items cross all the same: they have to.
 #pragma once
 
 #include <string>

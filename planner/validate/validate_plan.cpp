@@ -14,7 +14,6 @@ namespace stowage {
 
 namespace {
 
-// clang-format off
 constexpr auto check_names = std::to_array<std::string_view>({
     "structure",
     "step hash",
@@ -44,7 +43,6 @@ constexpr auto check_names = std::to_array<std::string_view>({
     "step bound",
     "workspaces",
 });
-// clang-format on
 
 void append(std::vector<Check>& checks, std::vector<Check> more) {
   checks.insert(checks.end(), std::make_move_iterator(more.begin()),

@@ -19,7 +19,11 @@ cmake --build build-fuzz --target fuzz_seeds "${targets[@]/#/fuzz_}"
 seeds() {
   case $1 in
     description) cp -n configs/models/*.yaml tests/bad/*.yaml "$2" ;;
-    plan | answers) build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2" ;;
+    plan)
+      build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2"
+      cp -n tests/plans/plan-*/*.yaml "$2"
+      ;;
+    answers) build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2" ;;
     step) cp -n tests/plans/step-*/*.json "$2" ;;
     machine) cp -n configs/gpus/*.yaml configs/hosts/*.yaml "$2" ;;
     *) [[ ! -d tests/fuzz/$1 ]] || cp -n "tests/fuzz/$1"/* "$2" ;;

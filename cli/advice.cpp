@@ -43,8 +43,9 @@ std::string advice(const TypedWords& typed, std::string_view command,
       continue;
     }
     const auto given = typed.options.find(std::string(name));
-    const bool repeated =
-        given != typed.options.end() && is_repeated(option) && !contains(changes.drop, name);
+    const bool repeated = given != typed.options.end() &&
+                          (is_repeated(option) || contains(changes.repeat, name)) &&
+                          !contains(changes.drop, name);
     if (!repeated) continue;
     for (const std::string& value : given->second) line += option_text(option, value);
   }

@@ -18,11 +18,13 @@ struct TypedWords {
 struct AdviceChanges {
   std::map<std::string, std::string> set = {};  ///< options that get another value; "" of a flag
   std::vector<std::string> drop = {};           ///< options that are left out
+  std::vector<std::string> repeat = {};         ///< options that are kept though they are about
+                                                ///< the answer
 };
 
 /// "stowage plan net.yaml --gpu rtx3090 --batch 64", quoted for a shell. Of the options those
 /// about the model, the step and the card that `command` takes too, in the order of the command's
-/// table; then what `changes` sets.
+/// table, with what `changes` sets or keeps.
 [[nodiscard]] std::string advice(const TypedWords& typed, std::string_view command,
                                  const AdviceChanges& changes = {});
 

@@ -126,11 +126,13 @@ const std::vector<CommandSpec>& all_commands() {
        .run = answered<read_lower_request, run_lower>},
       {.name = "plan",
        .summary = "where everything goes, so that it fits",
-       .details = "Makes plans of the step within the card's memory or the budget: what stays on "
-                  "the GPU, what crosses to the host and back, when, and at which addresses. Each "
-                  "is shown with the proven bound on what any plan could reach, and has passed the "
-                  "validator. With -o the chosen one is written. Exit code 1: no plan keeps within "
-                  "the budget; the operation that breaks it is named.",
+       .details =
+           "Makes plans of the step within the card's memory or the budget: what stays on "
+           "the GPU, what crosses to the host and back, when, and at which addresses. Each "
+           "is shown with the proven bound on what any plan could reach, and has passed the "
+           "validator. With -o the chosen one is written. Exit code 1: no plan keeps within "
+           "the budget, or the host cannot hold it; the operation that breaks it is named, and "
+           "the least memory that would do.",
        .positionals = {model_or_step_positional},
        .options = {"batch",
                    "gpu",
@@ -150,6 +152,7 @@ const std::vector<CommandSpec>& all_commands() {
                    "mode",
                    "optimizer",
                    "host",
+                   "host-memory",
                    "format",
                    "seq",
                    "time-limit",

@@ -9,8 +9,8 @@
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/cure_options.hpp"
 #include "cli/frontier_file.hpp"
+#include "cli/no_plan.hpp"
 #include "cli/output_file.hpp"
 #include "cli/placement_report.hpp"
 #include "cli/plan_report.hpp"
@@ -26,6 +26,7 @@
 #include "gpu_probe/cudnn/workspace_source.hpp"
 #include "gpu_probe/device/this_host.hpp"
 #include "planner/plan/plan_file.hpp"
+#include "planner/propose/fit_host.hpp"
 #include "planner/propose/proposals.hpp"
 
 namespace stowage {
@@ -34,6 +35,7 @@ namespace {
 
 struct PreparedPlan {
   PlanRequest request;
+  ArenaOfTotal arena_of;  ///< of the requested card
   Diagnostics notes;
 
   void note(std::string text) {
@@ -73,18 +75,11 @@ Result<void> check_budget(const PlanningRequest& asked, const PlanRequest& reque
 }
 
 // The arena's share of the card, and of that the budget.
-Result<void> set_budget(const PlanningRequest& asked, const RequestedStep& step,
+Result<void> set_budget(const PlanningRequest& asked, const ArenaOfTotal& arena_of,
                         PlanRequest& request) {
   if (asked.card) {
-    CheckSettings arena = step.settings;
-    arena.runtime = Runtime::stowage;
-    request.available = allocator_limit(*request.document.graph, request.card, arena);
-    if (request.available <= Bytes()) {
-      return failure(
-          fmt::format("{} has nothing left for an arena: {} of CUDA total, less the "
-                      "context, what is in use and memory that must stay free",
-                      request.card.name, format_bytes(request.card.cuda_total)));
-    }
+    request.available = arena_of(request.card.cuda_total);
+    if (request.available <= Bytes()) return {};  // no_arena() says so
   }
   if (asked.budget_share) return {};  // known once the step is sized
   request.budget = asked.budget.value_or(request.available);
@@ -102,11 +97,39 @@ Result<void> set_share_of_budget(const PlanningRequest& asked, WorkspaceSource& 
   return check_budget(asked, request);
 }
 
-Result<Host> requested_host(const std::string& file) {
+Result<Host> described_host(const std::string& file) {
   if (file.empty()) return this_host();
   auto source = read_source(file, FileKind::host);
   if (!source) return tl::unexpected(std::move(source.error()));
   return load_host(std::move(*source));
+}
+
+Result<Host> requested_host(const PlanningRequest& asked) {
+  auto host = described_host(asked.host);
+  if (host && asked.host_memory) {
+    if (*asked.host_memory <= Bytes()) {
+      return failure(command_line_error("--host-memory 0 leaves no host"));
+    }
+    host->memory = *asked.host_memory;
+    host->pinned_limit = Bytes(host->memory.count() / 2);
+  }
+  return host;
+}
+
+ArenaOfTotal arena_of_total(const RequestedStep& step, const PlanRequest& request) {
+  CheckSettings arena = step.settings;
+  arena.runtime = Runtime::stowage;
+  return [graph = request.document.graph, card = request.card, arena](Bytes total) mutable {
+    card.cuda_total = total;
+    return allocator_limit(*graph, card, arena);
+  };
+}
+
+/// Why there is no plan on a card that has no room for an arena.
+Diagnostic no_arena(const Card& card) {
+  return {.message = fmt::format("{} has nothing left for an arena: {} of CUDA total, less the "
+                                 "context, what is in use and memory that must stay free",
+                                 card.name, format_bytes(card.cuda_total))};
 }
 
 Result<RequestedCard> planned_card(const PlanningRequest& asked) {
@@ -169,7 +192,7 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
                                   ? std::string("one")
                                   : grouped_digits(step->document.graph->settings.micro_batches)));
   }
-  auto host = requested_host(asked.host);
+  auto host = requested_host(asked);
   if (!host) return tl::unexpected(std::move(host.error()));
   const auto batch = planned_batch(asked, step->document);
   if (!batch) return tl::unexpected(batch.error());
@@ -194,7 +217,8 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
     request.description = step->model->source;
     request.model_options = step->model->options;
   }
-  if (auto budget = set_budget(asked, *step, request); !budget) {
+  prepared.arena_of = arena_of_total(*step, request);
+  if (auto budget = set_budget(asked, prepared.arena_of, request); !budget) {
     return tl::unexpected(budget.error());
   }
   return prepared;
@@ -213,18 +237,24 @@ Result<Diagnostics> check_step(const PlanRequest& request) {
   });
 }
 
-Answer no_plan(const PreparedPlan& prepared, const Diagnostics& why) {
+Answer no_plan(const PlanningRequest& asked, const PreparedPlan& prepared, const Diagnostics& why,
+               WorkspaceSource& workspaces) {
   Answer answer;
   answer.exit_code = ExitCode::clean_no;
+  answer.report = no_plan_report(prepared.request, why);
   answer.report.notes = prepared.notes;
-  answer.report.json = {{"plans", Json::Array{}},
-                        {"budget_bytes", prepared.request.budget},
-                        {"culprit", why.front().message}};
-  answer.report.say(fmt::format("no plan keeps within {}", format_bytes(prepared.request.budget)),
-                    Tone::bad);
-  answer.report.say("  " + why.front().message);
-  if (!why.front().hint.empty()) answer.report.say("  " + in_options(why.front().hint));
+  add_least_memory(asked, prepared.request, prepared.arena_of, workspaces, answer.report);
   return answer;
+}
+
+/// Where there are plans and none is taken by itself: memory of the host's that one of them needs,
+/// else of the GPU's.
+void add_what_would_do(const PlanningRequest& asked, const PreparedPlan& prepared,
+                       const std::vector<Plan>& plans, WorkspaceSource& workspaces,
+                       Report& report) {
+  const auto least = least_host_memory(plans);
+  if (least) return add_least_host_memory(asked, *least, report);
+  add_least_memory(asked, prepared.request, prepared.arena_of, workspaces, report);
 }
 
 Answer interrupted_early(const PreparedPlan& prepared) {
@@ -331,6 +361,10 @@ Result<Answer> run_planning(const PlanningRequest& request) {
   }
 
   CudnnWorkspaceSource workspaces(prepared->request.card, answer_folder(request.step.keep_answers));
+  if (request.card && prepared->request.available <= Bytes()) {
+    prepared->request.budget = Bytes();
+    return no_plan(request, *prepared, {no_arena(prepared->request.card)}, workspaces);
+  }
   if (request.budget_share) {
     if (auto set = set_share_of_budget(request, workspaces, prepared->request); !set) {
       return tl::unexpected(set.error());
@@ -347,7 +381,7 @@ Result<Answer> run_planning(const PlanningRequest& request) {
                                  .has_plan = has_plan});
   progress.now("checking the plans");
   if (!plans && interrupted()) return interrupted_early(*prepared);
-  if (!plans) return no_plan(*prepared, plans.error());
+  if (!plans) return no_plan(request, *prepared, plans.error(), workspaces);
   const auto chosen = chosen_plan(request, prepared->request.host, *plans);
   if (!chosen) return tl::unexpected(chosen.error());
 
@@ -380,6 +414,7 @@ Result<Answer> run_planning(const PlanningRequest& request) {
       return tl::unexpected(std::move(told.error()));
     }
   }
+  if (!*chosen) add_what_would_do(request, *prepared, *plans, workspaces, answer.report);
   if (exit_code == ExitCode::clean_no) return answer;
   const std::string text = write_plan((*plans)[**chosen]);
   if (to_stdout) answer.report.raw = text;

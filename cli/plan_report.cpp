@@ -111,10 +111,14 @@ std::string_view to_string(Proof proof) {
   return "not_run";
 }
 
+bool changes_training(const Plan& plan) {
+  return std::ranges::any_of(plan.remarks, [](const std::string& remark) {
+    return remark.starts_with("changes the training");
+  });
+}
+
 std::string why_not_taken(const Plan& plan, const Host& host) {
-  for (const std::string& remark : plan.remarks) {
-    if (remark.starts_with("changes the training")) return "it changes the training";
-  }
+  if (changes_training(plan)) return "it changes the training";
   if (host.pinned_limit > Bytes() && plan.totals.host_peak > host.pinned_limit) {
     return "it needs more pinned memory than the host allows";
   }

@@ -22,8 +22,10 @@ struct PlanProof {
   Proof cuda = Proof::not_run;
 };
 
-/// Why the plan is not taken unless it is asked for: it changes the training (its own remarks say
-/// so), or wants more pinned memory than the host allows. "" where nothing speaks against it.
+/// Its own remarks say so.
+[[nodiscard]] bool changes_training(const Plan& plan);
+/// Why the plan is not taken unless it is asked for: it changes the training, or wants more memory
+/// than the host allows. "" where nothing speaks against it.
 [[nodiscard]] std::string why_not_taken(const Plan& plan, const Host& host);
 
 /// The proposals side by side; `chosen` is the one that is written, none where none may be

@@ -261,6 +261,7 @@ Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
                           .budget = arguments.size("budget"),
                           .budget_share = arguments.share("budget"),
                           .host = text_or_empty(arguments, "host"),
+                          .host_memory = arguments.size("host-memory"),
                           .choice = text_or_empty(arguments, "choose"),
                           .levers = *levers,
                           .frontier = text_or_empty(arguments, "frontier"),

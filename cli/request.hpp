@@ -115,6 +115,7 @@ struct PlanningRequest {
   std::optional<Bytes> budget;
   std::optional<double> budget_share;  ///< of the least arena with everything on the GPU
   std::string host;                    ///< a file; empty: this machine
+  std::optional<Bytes> host_memory;    ///< in place of the host's own; half of it may be pinned
   std::string choice;                  ///< a proposal's name; empty: the best that changes nothing
   Levers levers;
   std::string frontier;     ///< a file; empty: none

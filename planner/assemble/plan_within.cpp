@@ -7,12 +7,12 @@
 
 #include "estimator/arena/arena.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/solve/placement_search.hpp"
 
 namespace stowage {
 namespace {
 
 constexpr std::size_t most_others = 2;  // of the solver's placements, where its best does not pack
-constexpr int packing_effort = 20;      // of the best placement
 // Nothing ends a packing once it has begun: in a large plan it is kept short, so that Ctrl-C is
 // too.
 constexpr std::size_t most_nodes_packed_long = 2'000;
@@ -87,9 +87,10 @@ class Fitting {
     const Placement cheapest = solution->placement;
     const bool is_large = step_.graph->nodes.size() > most_nodes_packed_long;
     const bool is_quick = !options_.branches;
-    if (!pack(*solution, is_large || is_quick ? later_effort : packing_effort)) {
+    if (!pack(*solution, is_large || is_quick ? later_effort : last_packing_effort)) {
       lower_until_it_packs(is_quick ? 0 : halvings);
     }
+    if (!has_plan_) try_to_pack(nothing_resident(objective_), last_packing_effort);
     if (!has_plan_) {
       return failure(fmt::format(
           "the smallest arena found is {}, the budget {}: offsets in {}-byte granules need more "

@@ -15,11 +15,15 @@ struct FittedPlan {
   int solves = 1;          ///< how often the problem was solved
 };
 
+/// Of packings that decide whether there is a plan.
+inline constexpr int last_packing_effort = 20;
+
 /// `objective` is what is solved, `timing` the same operations and items with the seconds that the
 /// copies are placed by. Where the arena is larger than the budget though packed with effort, the
 /// steps at which blocks reach beyond it are allowed that much less and the problem is solved
-/// again; where that does not help in a few rounds, all steps are. Without `branches` less is
-/// tried, and nothing once there is a plan. Errors: solve's; the arena stays above the budget.
+/// again; where that does not help in a few rounds, all steps are, and at last the least that any
+/// placement keeps is packed. Without `branches` less is tried, and nothing once there is a plan.
+/// Errors: solve's; the arena stays above the budget.
 [[nodiscard]] Result<FittedPlan> plan_within(const SizedStep& step,
                                              const ResidencyProblem& objective,
                                              const ResidencyProblem& timing,

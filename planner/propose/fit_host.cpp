@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "planner/assemble/assemble_plan.hpp"
@@ -40,9 +41,14 @@ bool host_holds(const Host& host, const PlanTotals& totals) {
   return !pins_too_much(host, totals) && !is_too_large(host, totals);
 }
 
+Bytes host_memory_for(const PlanTotals& totals) {
+  return std::max(2 * totals.host_peak, totals.host_peak + totals.pageable_peak);
+}
+
 bool is_better(const Plan& plan, const Plan& than, const Host& host) {
   const auto rank = [&](const Plan& of) {
-    return std::pair(!host_holds(host, of.totals), of.totals.step_seconds);
+    const Bytes lacking = host_holds(host, of.totals) ? Bytes() : host_memory_for(of.totals);
+    return std::pair(lacking, of.totals.step_seconds);
   };
   return rank(plan) < rank(than);
 }
@@ -74,7 +80,10 @@ FittedPlan within_host(const Host& host, const SizedStep& step, const ResidencyP
     if (!solution) continue;
     Plan other = assemble_plan(step, problem, solution->placement, {.budget = options.budget});
     if (other.totals.arena > options.budget) continue;
-    if (!host_holds(host, other.totals)) continue;
+    if (!host_holds(host, other.totals) &&
+        host_memory_for(other.totals) >= host_memory_for(plan.plan.totals)) {
+      continue;
+    }
     plan.plan = std::move(other);
     plan.placement = solution->placement;
     plan.at_budget = false;

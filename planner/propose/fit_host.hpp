@@ -11,14 +11,17 @@ namespace stowage {
 
 /// Whether the plan's arenas on the host are within its limits; a limit of 0 is none.
 [[nodiscard]] bool host_holds(const Host& host, const PlanTotals& totals);
-/// What the host holds before what it does not, then the shorter step.
+/// How much memory a host has that holds the plan, half of which may be pinned.
+[[nodiscard]] Bytes host_memory_for(const PlanTotals& totals);
+/// What the host holds before what it does not. Of plans that it holds the one with the shorter
+/// step, of others the one that needs less of it.
 [[nodiscard]] bool is_better(const Plan& plan, const Plan& than, const Host& host);
 /// What the host lacks, in words; empty where it holds the plan.
 [[nodiscard]] std::vector<std::string> host_remarks(const Host& host, const PlanTotals& totals);
 
 /// `plan`, or, where the host does not hold it, the first found that it holds: what lasts beyond
 /// the step (parameters, state) is made dearer and dearer to move, so that it stays on the GPU or
-/// with the CPU's own work. Where none is found, `plan` as it is.
+/// with the CPU's own work. Where none is found, the one that needs least.
 [[nodiscard]] FittedPlan within_host(const Host& host, const SizedStep& step,
                                      const ResidencyProblem& problem, const SolveOptions& options,
                                      FittedPlan plan);

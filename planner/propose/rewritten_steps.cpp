@@ -54,20 +54,14 @@ Plan searched_on(const Planning& planning, Trial trial, Effort effort) {
   return std::move(trial.plan);
 }
 
-bool takes_batch_statistics(const StepGraph& step) {
-  return std::ranges::any_of(
-      step.nodes, [](const KernelNode& node) { return node.kernel == Kernel::batch_norm_forward; });
-}
-
 std::optional<Plan> plan_in_parts(const Planning& planning, StepCase& part, std::int64_t parts,
                                   std::int64_t whole_batch) {
   (void)assemble_all_gpu(planning, part);
   auto plan = cheapest_plan(planning, part, Effort::quick);
   if (!plan) return std::nullopt;
   const StepGraph& graph = *part.step.graph;
-  const bool trains = graph.settings.mode == Mode::train;
-  plan->name = fmt::format("{}-{}", trains ? "micro-batch" : "chunk", parts);
-  if (trains && takes_batch_statistics(graph)) {
+  plan->name = parts_name(graph, parts);
+  if (changes_training_in_parts(graph)) {
     plan->remarks.push_back(
         fmt::format("changes the training, so it is not recommended: batch_norm takes its "
                     "statistics from micro-batches of {} instead of {}",
@@ -123,20 +117,40 @@ std::optional<Plan> recompute_plan(const Planning& planning, const StepCase& who
   return plan;
 }
 
+bool changes_training_in_parts(const StepGraph& step) {
+  return step.settings.mode == Mode::train &&
+         std::ranges::any_of(step.nodes, [](const KernelNode& node) {
+           return node.kernel == Kernel::batch_norm_forward;
+         });
+}
+
+std::string parts_name(const StepGraph& step, std::int64_t parts) {
+  return fmt::format("{}-{}", step.settings.mode == Mode::train ? "micro-batch" : "chunk", parts);
+}
+
+std::vector<std::int64_t> part_counts(const Planning& planning, const StepCase& whole) {
+  const StepGraph& one = *whole.step.graph;
+  std::vector<std::int64_t> counts;
+  if (one.settings.micro_batches != 1 || planning.document.fixed_batch) return counts;
+  if (one.settings.early_updates || !one.settings.recomputed.empty()) return counts;
+  const WholeBatch& batch = planning.request.batch;
+  // Each part has a node at least.
+  const auto most_parts = std::min<std::int64_t>(batch.samples, most_nodes_in_parts);
+  for (std::int64_t parts = 2; parts <= most_parts; ++parts) {
+    if (nodes_with_micro_batches(one, parts) > most_nodes_in_parts) break;
+    if (micro_batch_of(batch, parts)) counts.push_back(parts);
+  }
+  return counts;
+}
+
 std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole) {
   const StepGraph& one = *whole.step.graph;
-  if (one.settings.micro_batches != 1 || planning.document.fixed_batch) return std::nullopt;
-  if (one.settings.early_updates || !one.settings.recomputed.empty()) return std::nullopt;
   const WholeBatch& batch = planning.request.batch;
   std::optional<Plan> best;
   std::optional<StepCase> of_best;
   int swapping = 0;
-  // Each part has a node at least.
-  const auto most_parts = std::min<std::int64_t>(batch.samples, most_nodes_in_parts);
-  for (std::int64_t parts = 2; parts <= most_parts; ++parts) {
+  for (const std::int64_t parts : part_counts(planning, whole)) {
     if (planning.is_cancelled()) break;
-    if (nodes_with_micro_batches(one, parts) > most_nodes_in_parts) break;
-    if (!micro_batch_of(batch, parts)) continue;
     auto rewritten = with_micro_batches(one, parts);
     if (!rewritten) break;
     auto part = make_case(planning, std::make_shared<const StepGraph>(*std::move(rewritten)));

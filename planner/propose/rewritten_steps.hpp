@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "planner/propose/step_plans.hpp"
@@ -20,6 +21,15 @@ namespace stowage {
 [[nodiscard]] std::optional<Plan> recompute_plan(const Planning& planning, const StepCase& whole,
                                                  Effort effort = Effort::full);
 
+/// Whether micro-batches of the step train otherwise than all of the batch at once: batch_norm
+/// takes its statistics from each.
+[[nodiscard]] bool changes_training_in_parts(const StepGraph& step);
+/// "micro-batch-4", of an inference "chunk-4".
+[[nodiscard]] std::string parts_name(const StepGraph& step, std::int64_t parts);
+/// The numbers of parts that the batch can be planned in, ascending; empty: the step has
+/// micro-batches already, or one batch only.
+[[nodiscard]] std::vector<std::int64_t> part_counts(const Planning& planning,
+                                                    const StepCase& whole);
 /// The batch in parts: micro-batches of a step that trains, chunks of an inference. The shortest
 /// step among the fewest parts that need no swapping and a few that swap. None: the step has
 /// micro-batches already or one batch only, or no number of parts has a plan.

@@ -348,8 +348,7 @@ void PlacementSearch::improve() {
   }
 }
 
-Placement nothing_resident(const CutModel& model) {
-  const ResidencyProblem& problem = *model.problem;
+Placement nothing_resident(const ResidencyProblem& problem) {
   Placement placement;
   for (const Operation& operation : problem.operations) {
     const bool gpu = operation.pin == Pin::gpu;
@@ -381,7 +380,7 @@ Placement nothing_resident(const CutModel& model) {
 Placement filled_in_order(const CutModel& model, const PlacementIndex& index,
                           const std::function<bool()>& stop) {
   constexpr std::size_t polled_every = 256;
-  PlacementState state(model, index, nothing_resident(model));
+  PlacementState state(model, index, nothing_resident(*model.problem));
   for (std::int32_t v = 0; v < std::ssize(model.problem->operations); ++v) {
     if (model.problem->operations[at(v)].pin != Pin::free) continue;
     if (at(v) % polled_every == 0 && stop()) return state.placement();

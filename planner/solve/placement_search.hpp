@@ -81,6 +81,9 @@ class PlacementSearch {
                                         const std::function<bool()>& stop);
 /// Nothing resident but what is pinned so, every free operation on the CPU: the least memory at
 /// every step.
-[[nodiscard]] Placement nothing_resident(const CutModel& model);
+[[nodiscard]] Placement nothing_resident(const ResidencyProblem& problem);
+[[nodiscard]] inline Placement nothing_resident(const CutModel& model) {
+  return nothing_resident(*model.problem);
+}
 
 }  // namespace stowage

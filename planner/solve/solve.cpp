@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/solve/below_floor.hpp"
 #include "planner/solve/branch_and_bound.hpp"
 #include "planner/solve/lagrangian.hpp"
 #include "planner/solve/placement_search.hpp"
@@ -26,51 +27,6 @@ constexpr int root_cuts = 60;
 constexpr int branch_cuts = 100;       // at least; more where a cut is small
 constexpr double branch_effort = 4e5;  // storages and operations, over all cuts
 constexpr std::size_t improved_starts = 3;
-
-std::string share(const std::string& name, Bytes bytes) {
-  return fmt::format("{} takes {}", name, format_bytes(bytes));
-}
-
-// Names the operation that alone exceeds the budget, and what it needs, largest first.
-tl::unexpected<Diagnostics> below_floor(const ResidencyProblem& problem, Bytes budget,
-                                        const Floor& floor) {
-  const Operation& operation = problem.operations[static_cast<std::size_t>(floor.step)];
-  std::vector<std::pair<Bytes, std::string>> parts;
-  for (const Item& item : problem.items) {
-    for (const Touch& touch : item.touches) {
-      if (touch.step == floor.step) parts.emplace_back(item.bytes, fmt::format("'{}'", item.name));
-    }
-  }
-  Bytes workspace = operation.engines.front().workspace;
-  for (const EngineCost& engine : operation.engines) {
-    workspace = std::min(workspace, engine.workspace);
-  }
-  if (workspace > Bytes()) parts.emplace_back(workspace, "its least workspace");
-  if (operation.temporaries > Bytes()) {
-    parts.emplace_back(operation.temporaries, "what it uses for itself");
-  }
-  Bytes named;
-  for (const auto& part : parts) named += part.first;
-  if (floor.bytes > named) {
-    parts.emplace_back(floor.bytes - named, "what else is pinned to stay on the GPU");
-  }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  Diagnostic diagnostic;
-  diagnostic.message =
-      fmt::format("a budget of {} is below the {} that '{}' alone needs on the GPU",
-                  format_bytes(budget), format_bytes(floor.bytes), operation.name);
-  constexpr std::size_t shown = 8;
-  for (std::size_t i = 0; i < std::min(parts.size(), shown); ++i) {
-    diagnostic.notes.push_back(
-        {.severity = Severity::note, .message = share(parts[i].second, parts[i].first)});
-  }
-  if (parts.size() > shown) {
-    diagnostic.notes.push_back(
-        {.severity = Severity::note, .message = fmt::format("and {} more", parts.size() - shown)});
-  }
-  return failure(std::move(diagnostic));
-}
 
 std::vector<Bytes> limits_of(const ResidencyProblem& problem, const SolveOptions& options) {
   std::vector<Bytes> limits(problem.operations.size(), options.budget);
@@ -257,7 +213,7 @@ Result<Solution> solve(const ResidencyProblem& problem, const SolveOptions& opti
   std::string wrong = ill_formed(problem);
   if (!wrong.empty()) return failure(std::move(wrong));
   const Floor floor = memory_floor(problem);
-  if (floor.bytes > options.budget) return below_floor(problem, options.budget, floor);
+  if (floor.bytes > options.budget) return failure(below_floor(problem, options.budget, floor));
   return Solver(problem, options).run();
 }
 

@@ -188,7 +188,9 @@ TEST_CASE("pins that leave no room are a no that says what stays") {
       testing::small_request(512_KiB, {"class:activation=gpu", "class:optimizer_state=gpu"}),
       *workspaces, {.time_limit_seconds = 5});
   REQUIRE_FALSE(plans.has_value());
-  CHECK(plans.error().front().message.find("alone needs on the GPU") != std::string::npos);
+  const std::string why = render(plans.error());
+  CHECK(why.find(" are kept there beside it") != std::string::npos);
+  CHECK(why.find(", which is kept on the GPU, takes ") != std::string::npos);
 }
 
 }  // namespace stowage

@@ -6,22 +6,17 @@
 #include <optional>
 
 #include "planner/solve/memory_row.hpp"
+#include "planner/solve/search_tree.hpp"
 #include "planner/solve/tighten.hpp"
 
 namespace stowage {
 
 namespace {
 
-// One decision: a gap is kept or dropped, or (gap < 0) an operation takes a device.
-struct Decision {
-  std::int32_t index = 0;  // of the item, of the operation
-  std::int32_t gap = -1;
-  bool on_gpu = false;
-};
-
 struct Branch {
   double bound = 0;
-  int order = 0;  // ties go to the older
+  std::size_t place = 0;  // in the tree
+  int order = 0;          // ties go to the older
   Multipliers prices;
   std::vector<const MemoryRow*> rows;  // those that the prices are of
   std::vector<Decision> decisions;
@@ -37,7 +32,8 @@ class Search {
         root_(root),
         problem_(*model.problem),
         columns_(columns),
-        options_(options) {}
+        options_(options),
+        tree_(model) {}
 
   BranchResult run(Dual dual) {
     Branch root;
@@ -45,6 +41,8 @@ class Search {
     root.bound = dual.bound_seconds;
     root.prices = dual.prices;
     root.next = next_decision(dual, root_);
+    tree_.set_prices(root.place, {root.prices, root.rows});
+    tree_.add_rows(root.place, root.rows, {});
     result_.bound_seconds = root.bound;
     open_.push_back(std::move(root));
     while (true) {
@@ -55,16 +53,18 @@ class Search {
           });
       if (best == open_.end()) {
         result_.bound_seconds = options_.upper_bound();
-        return result_;
+        break;
       }
       result_.bound_seconds = std::max(result_.bound_seconds, best->bound);
       if (!best->next || options_.enough(result_.bound_seconds) || spent()) {
-        return result_;
+        break;
       }
       const Branch branch = std::move(*best);
       open_.erase(best);
       for (const bool on_gpu : {true, false}) descend(branch, on_gpu);
     }
+    result_.tree = tree_.exported();
+    return std::move(result_);
   }
 
  private:
@@ -79,6 +79,7 @@ class Search {
     child.order = ++branches_;
     child.decisions.push_back(*parent.next);
     child.decisions.back().on_gpu = on_gpu;
+    child.place = tree_.add_child(parent.place, *parent.next, on_gpu);
     Restrictions restrictions = root_;
     for (const Decision& decision : child.decisions) {
       const auto index = static_cast<std::size_t>(decision.index);
@@ -94,6 +95,11 @@ class Search {
     if (dual.contradictory) return;
     strengthen(restrictions, dual, child.rows, most_branch_rounds);
     child.bound = std::max(parent.bound, dual.bound_seconds);
+    // The parent's prices prove the parent's bound here, too.
+    const bool is_raised = dual.bound_seconds >= parent.bound;
+    tree_.set_prices(child.place, is_raised ? PricedRows{dual.prices, child.rows}
+                                            : PricedRows{parent.prices, parent.rows});
+    tree_.add_rows(child.place, child.rows, parent.rows);
     if (child.bound >= options_.upper_bound()) return;
     child.prices = dual.prices;
     child.next = next_decision(dual, restrictions);
@@ -275,6 +281,7 @@ class Search {
   std::deque<MemoryRow> pool_;  // of all branches: their addresses stay
   std::vector<Branch> open_;
   int branches_ = 0;
+  SearchTree tree_;
   BranchResult result_;
 };
 

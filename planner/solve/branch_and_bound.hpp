@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "planner/certificate/certificate.hpp"
 #include "planner/solve/lagrangian.hpp"
 #include "planner/solve/placement_index.hpp"
 
@@ -28,6 +29,7 @@ struct BranchOptions {
 struct BranchResult {
   double bound_seconds = 0;  ///< no placement within the limits costs less
   int cuts = 0;
+  BranchTree tree;  ///< the branches, with the prices that prove the bound
 };
 
 /// `root` is the dual of the root's restrictions and `columns` what it found. Best bound first;

@@ -86,10 +86,14 @@ MemoryRow rounded(const Knapsack& knapsack, const std::vector<bool>& kept, std::
     return i * r + std::min(r, bytes - i * g);
   };
   row.limit = -(k + 1) * r;
+  row.source.divisor = g;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     MemoryTerm term = knapsack.candidates[i].term;
     term.weight = kept[i] ? round(term.weight) : -round(-term.weight);
-    if (kept[i]) row.limit += term.weight;
+    if (kept[i]) {
+      row.limit += term.weight;
+      row.source.counted.push_back(term.item);
+    }
     if (term.weight > 0) row.terms.push_back(term);
   }
   if (row.limit < 0) row.terms.clear();  // nothing fits at all: tighten() says so
@@ -179,6 +183,7 @@ std::vector<MemoryRow> rounded_rows(const CutModel& model, const PlacementIndex&
     for (const std::int64_t g : divisors(knapsack)) {
       MemoryRow row = rounded(knapsack, kept, g);
       const double excess = excess_for_length(row, share, knapsack);
+      row.source.step = step;
       const bool known = std::any_of(found.begin(), found.end(), [&](const Found& other) {
         return std::abs(other.excess - excess) <= 1e-9 * excess;
       });

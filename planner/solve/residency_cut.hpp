@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "estimator/base/bytes.hpp"
+#include "planner/certificate/certificate.hpp"
 #include "planner/problem/residency_problem.hpp"
 #include "planner/problem/versions.hpp"
 #include "planner/solve/min_cut.hpp"
@@ -36,6 +37,7 @@ struct MemoryTerm {
 struct MemoryRow {
   std::vector<MemoryTerm> terms;
   std::int64_t limit = 0;
+  RoundedLimit source = {};  ///< what it was rounded from
 };
 /// A price of a row's unit, like a byte's in StepPrice. The row must outlive it.
 struct RowPrice {

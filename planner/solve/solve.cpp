@@ -14,6 +14,7 @@
 #include "planner/solve/branch_and_bound.hpp"
 #include "planner/solve/lagrangian.hpp"
 #include "planner/solve/placement_search.hpp"
+#include "planner/solve/search_tree.hpp"
 #include "planner/solve/tighten.hpp"
 
 namespace stowage {
@@ -61,6 +62,7 @@ class Solver {
     solution_.cuts = 1;
     solution_.all_gpu_cost_seconds = unlimited.value_seconds;
     solution_.cost_lower_bound_seconds = unlimited.bound_seconds;
+    solution_.proof = single_leaf({});
     offer(unlimited.least, {}, 0);
     offer(filled_in_order(model_, index_, stop_), {}, 0);
     if (!enough(solution_.cost_lower_bound_seconds)) bound_and_search();
@@ -99,8 +101,10 @@ class Solver {
     return static_cast<double>(problem_.operations.size() + problem_.items.size());
   }
 
-  void raise_bound(double bound) {
-    solution_.cost_lower_bound_seconds = std::max(solution_.cost_lower_bound_seconds, bound);
+  void raise_bound(double bound, BranchTree proof) {
+    if (bound <= solution_.cost_lower_bound_seconds) return;
+    solution_.cost_lower_bound_seconds = bound;
+    solution_.proof = std::move(proof);
   }
 
   // A placement becomes the answer if it is consistent, fits and is cheaper: nobody is trusted.
@@ -159,7 +163,7 @@ class Solver {
                       {solution_.evaluation.cost_seconds, tolerance, root_cuts, stop_});
     solution_.cuts += dual.cuts;
     solution_.active_steps = static_cast<int>(dual.prices.steps.size());
-    raise_bound(dual.bound_seconds);
+    raise_bound(dual.bound_seconds, single_leaf(in_seconds(model_, dual.prices.steps)));
     search_from(columns, dual);
     if (!options_.branches || enough(solution_.cost_lower_bound_seconds) || stop_()) return;
 
@@ -173,10 +177,9 @@ class Solver {
     };
     branch.enough = [this](double bound) { return enough(bound); };
     branch.stop = stop_;
-    const BranchResult result =
-        branch_and_bound(model_, index_, restrictions, dual, columns, branch);
+    BranchResult result = branch_and_bound(model_, index_, restrictions, dual, columns, branch);
     solution_.cuts += result.cuts;
-    raise_bound(result.bound_seconds);
+    raise_bound(result.bound_seconds, std::move(result.tree));
   }
 
   // Every placement of the dual is repaired and filled; moves then go on from the best.

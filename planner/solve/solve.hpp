@@ -11,6 +11,7 @@
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
+#include "planner/certificate/certificate.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
@@ -33,6 +34,7 @@ struct Solution {
   /// Others that were found, the cheapest first and none the same: where this one does not pack.
   std::vector<Placement> others;
   double cost_lower_bound_seconds = 0;  ///< no placement within the budget costs less
+  BranchTree proof;                     ///< of that bound
   double all_gpu_cost_seconds = 0;      ///< the cut's cost with an unlimited budget
   bool proved_optimal = false;
   int cuts = 0;

@@ -1,0 +1,80 @@
+#include "planner/bounds/beside_bound.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace stowage {
+
+namespace {
+
+// What may be away during the node: what it frees, and what its copies cost, weighted.
+struct AwayItem {
+  double bytes = 0;
+  double cost = 0;
+};
+
+double least_seconds(const BoundNode& node) {
+  if (node.side == Side::away) return node.cpu_cost;
+  const double gpu = std::ranges::min_element(node.engines, {}, &BoundEngine::cost)->cost;
+  return node.side == Side::gpu ? gpu : std::min(gpu, node.cpu_cost);
+}
+
+// Whether the GPU made in this step what is there before a touch.
+bool is_made_on_gpu(const BoundProblem& problem, const BoundItem& item, std::size_t touch) {
+  while (touch-- > 0) {
+    if (!item.touches[touch].writes) continue;
+    return problem.nodes[static_cast<std::size_t>(item.touches[touch].step)].side == Side::gpu;
+  }
+  return false;
+}
+
+}  // namespace
+
+double beside_bound(const BoundProblem& problem, std::int32_t node, double downloads,
+                    double uploads) {
+  const auto at = static_cast<std::size_t>(node);
+  double seconds = 0;
+  for (std::size_t t = 0; t < problem.nodes.size(); ++t) {
+    const double share = t < at ? 1 - downloads : t > at ? 1 - uploads : 1;
+    seconds += share * least_seconds(problem.nodes[t]);
+  }
+  const auto on_gpu = [&](const BoundTouch& touch) {
+    return problem.nodes[static_cast<std::size_t>(touch.step)].side == Side::gpu;
+  };
+  double excess = static_cast<double>(problem.nodes[at].least_scratch() - problem.limit);
+  std::vector<AwayItem> away;
+  for (const BoundItem& item : problem.items) {
+    const auto next = std::ranges::lower_bound(item.touches, node, {}, &BoundTouch::step);
+    const auto bytes = static_cast<double>(item.bytes);
+    if (next != item.touches.end() && next->step == node) {
+      excess += bytes;
+      continue;
+    }
+    const auto after = static_cast<std::size_t>(next - item.touches.begin());
+    const bool over_the_end = after == 0 || after == item.touches.size();
+    if (over_the_end && !item.goes_round) continue;
+    const std::size_t gap = (after == 0 ? item.touches.size() : after) - 1;
+    const BoundTouch& from = item.touches[gap];
+    const BoundTouch& to = item.touches[item.after(gap)];
+    const bool kept = item.gaps[gap] == Side::gpu;
+    if (!kept && (item.gaps[gap] == Side::away || !to.reads || !on_gpu(from) || !on_gpu(to))) {
+      continue;
+    }
+    excess += bytes;
+    if (kept) continue;
+    const double down = is_made_on_gpu(problem, item, after) ? item.download : 0;
+    const double up = after < item.touches.size() ? item.upload : 0;
+    away.push_back({bytes, downloads * down + uploads * up});
+  }
+  std::ranges::sort(away, [](const AwayItem& a, const AwayItem& b) {
+    return a.cost * b.bytes < b.cost * a.bytes;
+  });
+  for (const AwayItem& item : away) {
+    if (excess <= 0) break;
+    if (item.bytes > 0) seconds += std::min(1.0, excess / item.bytes) * item.cost;
+    excess -= item.bytes;
+  }
+  return seconds;
+}
+
+}  // namespace stowage

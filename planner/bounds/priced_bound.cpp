@@ -1,0 +1,311 @@
+#include "planner/bounds/priced_bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stowage {
+
+namespace {
+
+__extension__ typedef __int128 Amount;
+constexpr int price_bits = 60;     // of the sum of all prices
+constexpr int capacity_bits = 60;  // of the sum of all capacities
+
+double as_double(Amount amount) { return static_cast<double>(amount); }
+
+struct RawEngine {
+  double cost = 0;
+  Amount memory = 0;
+};
+
+// An arc before its capacity has a unit: a cost, and bytes times prices. A node on the GPU takes
+// the cheapest of its engines as well.
+struct RawArc {
+  CutNetwork::Node from = CutNetwork::source;
+  CutNetwork::Node to = CutNetwork::sink;
+  double cost = 0;
+  Amount memory = 0;
+  std::vector<RawEngine> engines = {};
+};
+
+/// Prices as whole numbers of 2^-exponent, rounded down: any prices give a bound, these as well.
+struct WholePrices {
+  int exponent = 0;
+  std::vector<std::int64_t> before;  // by step: the sum of the earlier steps' prices
+  std::vector<std::int64_t> limits;  // by rounded limit
+
+  WholePrices(std::size_t steps, const std::vector<MemoryPrice>& prices,
+              const std::vector<PricedLimit>& priced_limits) {
+    double sum = 0;
+    for (const MemoryPrice& p : prices) sum += p.price;
+    for (const PricedLimit& p : priced_limits) sum += p.price;
+    if (sum > 0) exponent = price_bits - static_cast<int>(std::ceil(std::log2(sum))) - 1;
+    before.assign(steps + 1, 0);
+    for (const MemoryPrice& p : prices) {
+      before[static_cast<std::size_t>(p.step) + 1] += whole(p.price);
+    }
+    for (std::size_t t = 1; t < before.size(); ++t) before[t] += before[t - 1];
+    for (const PricedLimit& p : priced_limits) limits.push_back(whole(p.price));
+  }
+
+  [[nodiscard]] std::int64_t whole(double price) const {
+    return static_cast<std::int64_t>(std::floor(std::ldexp(price, exponent)));
+  }
+  [[nodiscard]] std::int64_t of(std::int32_t begin, std::int32_t end) const {
+    return begin < end
+               ? before[static_cast<std::size_t>(end)] - before[static_cast<std::size_t>(begin)]
+               : 0;
+  }
+};
+
+class NetworkBuilder {
+ public:
+  NetworkBuilder(const BoundProblem& problem, const FixedSides& sides,
+                 const std::vector<MemoryPrice>& prices, const std::vector<PricedLimit>& limits)
+      : problem_(problem),
+        sides_(sides),
+        limits_(limits),
+        steps_(static_cast<std::int32_t>(problem.nodes.size())),
+        prices_(problem.nodes.size(), prices, limits) {
+    surcharge_limits();
+    for (std::size_t t = 0; t < problem.nodes.size(); ++t) add_node(t);
+    for (std::size_t i = 0; i < problem.items.size(); ++i) add_item(i);
+  }
+
+  PricedNetwork run() && {
+    choose_exponent();
+    for (const RawArc& arc : raw_) {
+      const Amount capacity = capacity_of(arc);
+      if (arc.from == CutNetwork::source && arc.to == CutNetwork::sink) {
+        result_.constant += capacity;
+      } else {
+        result_.network.add_arc(arc.from, arc.to,
+                                static_cast<std::int64_t>(std::min<Amount>(capacity, dearest_)));
+      }
+    }
+    // What the limits are worth, rounded up.
+    Amount worth = Amount{prices_.before.back()} * problem_.limit;
+    for (std::size_t l = 0; l < limits_.size(); ++l) {
+      worth += Amount{prices_.limits[l]} * limits_[l].limit->limit;
+    }
+    result_.constant -= -in_units(-worth);
+    return std::move(result_);
+  }
+
+ private:
+  using Node = CutNetwork::Node;
+  static constexpr Node source = CutNetwork::source, sink = CutNetwork::sink;
+
+  static Node terminal_of(Side side) { return side == Side::gpu ? source : sink; }
+
+  Node node_or_terminal(Side side) {
+    return side == Side::open ? result_.network.add_node() : terminal_of(side);
+  }
+
+  void implies(Node first, Node second) {  // whatever has the first on the GPU has the second there
+    if (first == source && second == sink) {
+      // Contradictory: through a node of its own, so that the network says so.
+      const Node between = result_.network.add_node();
+      result_.network.add_arc(source, between, CutNetwork::infinite);
+      result_.network.add_arc(between, sink, CutNetwork::infinite);
+      return;
+    }
+    result_.network.add_arc(first, second, CutNetwork::infinite);
+  }
+
+  void pays(Node from, Node to, double cost, Amount memory = 0) {
+    if (from == to || from == sink || to == source) return;
+    if (cost > 0 || memory > 0) raw_.push_back({from, to, cost, memory, {}});
+  }
+
+  void surcharge_limits() {
+    surcharge_.resize(problem_.items.size());
+    for (std::size_t l = 0; l < limits_.size(); ++l) {
+      for (const WeightedPlace& place : limits_[l].limit->places) {
+        surcharge_[place.item].push_back(
+            {place.in_gap, place.index, Amount{prices_.limits[l]} * place.weight});
+      }
+    }
+  }
+  [[nodiscard]] Amount surcharge(std::size_t item, std::size_t index, bool in_gap) const {
+    Amount sum = 0;
+    for (const Surcharge& each : surcharge_[item]) {
+      if (each.index == index && each.in_gap == in_gap) sum += each.amount;
+    }
+    return sum;
+  }
+
+  void add_node(std::size_t t) {
+    const BoundNode& node = problem_.nodes[t];
+    const Node x = node_or_terminal(sides_.nodes[t]);
+    nodes_.push_back(x);
+    pays(source, x, node.cpu_cost);
+    if (x == sink) return;
+    const auto step = static_cast<std::int32_t>(t);
+    const std::int64_t price = prices_.of(step, step + 1);
+    RawArc arc{x, sink, 0, Amount{price} * node.temporaries};
+    for (const BoundEngine& engine : node.engines) {
+      arc.engines.push_back({engine.cost, Amount{price} * engine.workspace});
+    }
+    raw_.push_back(std::move(arc));
+  }
+
+  void add_item(std::size_t index) {
+    const BoundItem& item = problem_.items[index];
+    std::vector<Node> present, stays;
+    for (std::size_t i = 0; i < item.touches.size(); ++i) {
+      const BoundTouch& touch = item.touches[i];
+      const Node x = nodes_[static_cast<std::size_t>(touch.step)];
+      // A copy may be beside a reader on the CPU; what the CPU writes is not on the GPU.
+      const bool beside = !touch.writes && x != source && may_pass(item, i);
+      const Node u = beside ? result_.network.add_node() : x;
+      if (u != x) implies(x, u);
+      pays(
+          u, sink, 0,
+          Amount{prices_.of(touch.step, touch.step + 1)} * item.bytes + surcharge(index, i, false));
+      present.push_back(u);
+    }
+    for (std::size_t gap = 0; gap < item.gaps.size(); ++gap) {
+      const Node r = node_or_terminal(sides_.gaps[index][gap]);
+      implies(r, present[gap]);
+      implies(r, present[item.after(gap)]);
+      Amount price = 0;
+      each_range_inside(item, gap, steps_, [&](std::int32_t begin, std::int32_t end) {
+        price += prices_.of(begin, end);
+      });
+      pays(r, sink, 0, price * item.bytes + surcharge(index, gap, true));
+      stays.push_back(r);
+    }
+    add_fetches(item, present, stays);
+    add_versions(item, stays);
+  }
+
+  // Whether a copy beside a reader on the CPU can be of use, or is pinned: it came through a gap and
+  // goes on through one to be read. Without it any placement costs no more and takes no more room.
+  static bool may_pass(const BoundItem& item, std::size_t touch) {
+    const std::ptrdiff_t before = item.before(touch);
+    const bool goes_on = touch < item.gaps.size();
+    if (before >= 0 && item.gaps[static_cast<std::size_t>(before)] == Side::gpu) return true;
+    if (goes_on && item.gaps[touch] == Side::gpu) return true;
+    return before >= 0 && goes_on && item.touches[item.after(touch)].reads;
+  }
+
+  // A copy that is read and did not stay is fetched.
+  void add_fetches(const BoundItem& item, const std::vector<Node>& present,
+                   const std::vector<Node>& stays) {
+    for (std::size_t i = 0; i < item.touches.size(); ++i) {
+      if (!item.touches[i].reads) continue;
+      const std::ptrdiff_t gap = item.before(i);
+      pays(present[i], gap < 0 ? sink : stays[static_cast<std::size_t>(gap)], item.upload);
+    }
+  }
+
+  // Each version that the GPU writes gets a host copy unless all its readers are on the GPU and it
+  // stays there until the last of them. Reads before the first write are of a version that is on
+  // the host, or, round the step's end, of the last one.
+  void add_versions(const BoundItem& item, const std::vector<Node>& stays) {
+    const std::size_t count = item.touches.size();
+    for (std::size_t producer = 0; producer < count; ++producer) {
+      if (!item.touches[producer].writes) continue;
+      std::vector<std::size_t> readers;
+      for (std::size_t i = producer + 1; i < producer + 1 + count; ++i) {
+        if (i >= count && !item.goes_round) break;
+        if (item.touches[i % count].reads) readers.push_back(i % count);
+        if (item.touches[i % count].writes) break;
+      }
+      if (readers.empty()) continue;
+      const Node x = nodes_[static_cast<std::size_t>(item.touches[producer].step)];
+      if (x == sink) continue;
+      const Node z = result_.network.add_node();
+      pays(x, z, item.download);
+      for (const std::size_t reader : readers) {
+        implies(z, nodes_[static_cast<std::size_t>(item.touches[reader].step)]);
+        const std::ptrdiff_t gap = item.before(reader);
+        if (gap >= 0) implies(z, stays[static_cast<std::size_t>(gap)]);
+      }
+    }
+  }
+
+  // The finest unit in which all capacities sum to less than 2^capacity_bits. Memory terms above
+  // all costs together are lowered to those: lower capacities give a lower cut.
+  void choose_exponent() {
+    const auto dearest_engine = [](const RawArc& arc, auto member) {
+      double most = 0;
+      for (const RawEngine& engine : arc.engines) {
+        most = std::max(most, static_cast<double>(engine.*member));
+      }
+      return most;
+    };
+    double costs = 0;
+    for (const RawArc& arc : raw_) costs += arc.cost + dearest_engine(arc, &RawEngine::cost);
+    double sum = 0;
+    for (const RawArc& arc : raw_) {
+      if (arc.from == source && arc.to == sink) continue;
+      const double memory = as_double(arc.memory) + dearest_engine(arc, &RawEngine::memory);
+      sum += arc.cost + dearest_engine(arc, &RawEngine::cost) +
+             std::min(std::ldexp(memory, -prices_.exponent), costs);
+    }
+    const double all = std::max({sum, costs, 1e-300});
+    result_.exponent = capacity_bits - static_cast<int>(std::ceil(std::log2(all))) - 1;
+    if (prices_.before.back() > 0 || !limits_.empty()) {
+      result_.exponent = std::min(result_.exponent, prices_.exponent);
+    }
+    dearest_ = static_cast<std::int64_t>(std::floor(std::ldexp(costs, result_.exponent))) + 1;
+  }
+
+  // Bytes times prices, in units, rounded down.
+  [[nodiscard]] Amount in_units(Amount memory) const {
+    const int shift = prices_.exponent - result_.exponent;
+    return shift > 126 ? (memory < 0 ? Amount{-1} : Amount{0}) : memory >> std::max(shift, 0);
+  }
+
+  [[nodiscard]] Amount capacity_of(const RawArc& arc) const {
+    const auto units = [&](double cost, Amount memory) {
+      return static_cast<Amount>(std::floor(std::ldexp(cost, result_.exponent))) + in_units(memory);
+    };
+    if (arc.engines.empty()) return units(arc.cost, arc.memory);
+    const auto on_it = [&](const RawEngine& engine) {
+      return units(arc.cost + engine.cost, arc.memory + engine.memory);
+    };
+    return on_it(*std::ranges::min_element(arc.engines, {}, on_it));
+  }
+
+  const BoundProblem& problem_;
+  const FixedSides& sides_;
+  const std::vector<PricedLimit>& limits_;
+  std::int32_t steps_;
+  WholePrices prices_;
+  struct Surcharge {
+    bool in_gap = false;
+    std::size_t index = 0;
+    Amount amount = 0;
+  };
+  std::vector<std::vector<Surcharge>> surcharge_;  // by item
+  std::vector<Node> nodes_;                        // by step
+  std::vector<RawArc> raw_;
+  std::int64_t dearest_ = 0;
+  PricedNetwork result_;
+};
+
+}  // namespace
+
+PricedNetwork priced_network(const BoundProblem& problem, const FixedSides& sides,
+                             const std::vector<MemoryPrice>& prices,
+                             const std::vector<PricedLimit>& limits) {
+  return NetworkBuilder(problem, sides, prices, limits).run();
+}
+
+std::optional<double> priced_bound(const BoundProblem& problem, const FixedSides& sides,
+                                   const std::vector<MemoryPrice>& prices,
+                                   const std::vector<PricedLimit>& limits, std::int64_t& work) {
+  const PricedNetwork priced = priced_network(problem, sides, prices, limits);
+  const std::optional<CutValue> cut = least_cut(priced.network, work);
+  if (!cut) return std::nullopt;
+  if (cut->infinite) return no_placement;
+  const Amount value = priced.constant + cut->value;
+  double below = as_double(value);
+  if (static_cast<Amount>(below) > value) below = std::nextafter(below, -no_placement);
+  return std::ldexp(below, -priced.exponent);
+}
+
+}  // namespace stowage

@@ -65,6 +65,7 @@
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/step_graph.hpp"
+#include "planner/certificate/certificate.hpp"
 #include "planner/plan/machine.hpp"
 #include "planner/problem/host.hpp"
 #include "planner/problem/levers.hpp"
@@ -156,6 +157,7 @@ struct Plan {
   std::vector<std::vector<Residence>> residences{3};
   std::vector<Transfer> transfers;  ///< ordered by begin; those of a link in issue order
   PlanTotals totals;
+  std::optional<Certificate> certificate;  ///< what proves its bounds; none: they are believed
   std::vector<std::string> remarks;  ///< what its reader should know: "changes the training ..."
 
   [[nodiscard]] std::vector<Residence>& in(MemoryId memory) { return residences[memory.index()]; }

@@ -11,21 +11,20 @@
 
 #include "estimator/base/quantity.hpp"
 #include "estimator/document/step_document.hpp"
+#include "planner/plan/certificate_table.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/plan/plan_header.hpp"
 #include "planner/plan/section.hpp"
+#include "planner/plan/table_row.hpp"
 
 namespace stowage {
 namespace {
 
 constexpr std::size_t largest_plan = std::size_t{64} << 20;
-constexpr std::size_t most_errors = 20;
 constexpr std::int64_t most_steps = std::numeric_limits<std::int32_t>::max() - 1;
 
-struct Row {
-  int line = 0;
-  std::string_view text;  ///< without its indentation
-};
+using Row = TableRow;
+using Cells = TableCells;
 
 enum Table {
   nodes_table,
@@ -33,11 +32,12 @@ enum Table {
   residences_table,
   transfers_table,
   pins_table,
+  certificate_table,
   table_count
 };
-constexpr std::array<std::string_view, table_count> table_names{"nodes", "windows", "residences",
-                                                                "transfers", "pins"};
-constexpr int indentation = 2;
+constexpr std::array<std::string_view, table_count> table_names{
+    "nodes", "windows", "residences", "transfers", "pins", "certificate"};
+constexpr int indentation = table_indentation;
 
 class TableReader {
  public:
@@ -45,12 +45,13 @@ class TableReader {
   TableReader(SourceTextPtr source, Plan plan)
       : source_(std::move(source)),
         plan_(std::move(plan)),
+        mistakes_(source_),
         steps_(static_cast<std::int64_t>(plan_.step.graph->nodes.size())) {}
 
   /// Reads the text's bytes [begin, end), which start on line `first_line`.
   Result<Plan> run(std::size_t begin, std::size_t end, int first_line) {
     collect_rows(begin, end, first_line);
-    if (errors_.empty()) {
+    if (mistakes_.none()) {
       number_names();
       plan_.nodes.assign(plan_.step.graph->nodes.size(), {.processor = ProcessorId{0}});
       plan_.residences.assign(plan_.machine.memories.size(), {});
@@ -59,8 +60,12 @@ class TableReader {
       for (const Row& row : rows_[residences_table]) residence(row);
       for (const Row& row : rows_[transfers_table]) transfer(row);
       read_pins();
+      if (has_certificate_) {
+        plan_.certificate =
+            read_certificate(rows_[certificate_table], *plan_.step.graph, mistakes_);
+      }
     }
-    if (!errors_.empty()) return tl::unexpected(std::move(errors_));
+    if (!mistakes_.none()) return tl::unexpected(std::move(mistakes_).taken());
     return std::move(plan_);
   }
 
@@ -76,10 +81,7 @@ class TableReader {
   }
 
   void error(int line, int column, std::size_t length, std::string message) {
-    if (errors_.size() >= most_errors) return;
-    const int shown =
-        static_cast<int>(std::min<std::size_t>(std::max<std::size_t>(length, 1), 200));
-    errors_.push_back({.message = std::move(message), .span = {source_, line, column, shown}});
+    mistakes_.add(line, column, length, std::move(message));
   }
 
   void collect_rows(std::size_t begin, std::size_t text_end, int line) {
@@ -109,64 +111,18 @@ class TableReader {
       }
       if (current < 0) {
         error(line, 1, row.size(),
-              "expected a table: nodes, windows, residences, transfers or pins");
+              "expected a table: nodes, windows, residences, transfers, pins or certificate");
       }
     }
+    has_certificate_ = seen[certificate_table];
     for (std::size_t i = 0; i < table_count; ++i) {
-      const bool wanted = i == pins_table ? !plan_.pins.reasons.empty() : i != windows_table;
-      if (wanted && !seen[i]) {
+      const bool optional = i == windows_table || i == certificate_table ||
+                            (i == pins_table && plan_.pins.reasons.empty());
+      if (!optional && !seen[i]) {
         error(line, 1, 1, fmt::format("the plan lacks the table '{}'", table_names[i]));
       }
     }
   }
-
-  /// Cells of one row, from left to right. After the first mistake the row yields nothing more.
-  class Cells {
-   public:
-    Cells(TableReader& reader, const Row& row) : reader_(reader), row_(row) {}
-
-    [[nodiscard]] bool good() const { return good_; }
-
-    std::string_view word() {
-      const std::size_t end = std::min(row_.text.find(' ', at_), row_.text.size());
-      begin_ = at_;
-      at_ = std::min(end + 1, row_.text.size());
-      return row_.text.substr(begin_, end - begin_);
-    }
-
-    std::int64_t number(std::string_view what, std::int64_t least, std::int64_t most) {
-      const std::string_view text = word();
-      const auto value = parse_number<std::int64_t>(text);
-      if (!value) {
-        refuse(text, fmt::format("{} must be an integer, not '{}'", what, text));
-      } else if (*value < least || *value > most) {
-        refuse(text, fmt::format("{} must be from {} to {}", what, least, most));
-      }
-      return value.value_or(0);
-    }
-
-    std::string_view rest(std::string_view what) {
-      begin_ = at_;
-      const std::string_view text = row_.text.substr(at_);
-      if (text.empty()) refuse(text, fmt::format("{} is missing", what));
-      at_ = row_.text.size();
-      return text;
-    }
-
-    /// About the cell read last.
-    void refuse(std::string_view cell, std::string message) {
-      if (!good_) return;
-      good_ = false;
-      reader_.error(row_.line, static_cast<int>(begin_) + indentation + 1, cell.size(),
-                    std::move(message));
-    }
-
-   private:
-    TableReader& reader_;
-    const Row& row_;
-    std::size_t begin_ = 0, at_ = 0;
-    bool good_ = true;
-  };
 
   /// The row of a table of the head with this name; its kind stands in the message.
   template <typename Id, typename Rows>
@@ -180,7 +136,7 @@ class TableReader {
   }
 
   void node(const Row& row) {
-    Cells cells(*this, row);
+    Cells cells(mistakes_, row);
     PlannedNode node;
     node.processor = named<ProcessorId>(cells, "processor", plan_.machine.processors);
     node.workspace = Bytes(cells.number("the workspace", 0, most_plan_bytes));
@@ -201,7 +157,7 @@ class TableReader {
   }
 
   void window(const Row& row) {
-    Cells cells(*this, row);
+    Cells cells(mistakes_, row);
     const std::int32_t begin = boundary(cells, "the begin");
     const std::int32_t end = boundary(cells, "the end");
     const std::string_view name = cells.rest("the node's name");
@@ -241,7 +197,7 @@ class TableReader {
   }
 
   void residence(const Row& row) {
-    Cells cells(*this, row);
+    Cells cells(mistakes_, row);
     const auto memory = named<MemoryId>(cells, "memory", plan_.machine.memories);
     const std::int32_t begin = boundary(cells, "the begin");
     const std::int32_t end = boundary(cells, "the end");
@@ -252,7 +208,7 @@ class TableReader {
   }
 
   void transfer(const Row& row) {
-    Cells cells(*this, row);
+    Cells cells(mistakes_, row);
     const auto link = named<LinkId>(cells, "link", plan_.machine.links);
     const std::int32_t begin = boundary(cells, "the begin");
     const std::int32_t end = boundary(cells, "the end");
@@ -269,7 +225,7 @@ class TableReader {
   }
 
   void pin(const Row& row) {
-    Cells cells(*this, row);
+    Cells cells(mistakes_, row);
     const std::string_view device = cells.word();
     if (device != "cpu" && device != "gpu") {
       return cells.refuse(device, fmt::format("a pin is to cpu or gpu, not '{}'", device));
@@ -300,8 +256,9 @@ class TableReader {
 
   SourceTextPtr source_;
   Plan plan_;
-  Diagnostics errors_;
+  TableMistakes mistakes_;
   std::array<std::vector<Row>, table_count> rows_;
+  bool has_certificate_ = false;
   std::int64_t steps_;
   NodeId last_node_, last_window_;
   // By name, looked up and never walked.

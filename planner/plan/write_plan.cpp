@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "estimator/document/step_document.hpp"
+#include "planner/plan/certificate_table.hpp"
 #include "planner/plan/plan_fields.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/plan/section_writer.hpp"
@@ -40,6 +41,9 @@ class Writer {
     residences();
     transfers();
     if (!plan_.pins.empty()) pins();
+    if (plan_.certificate) {
+      out_.raw(write_certificate(*plan_.certificate, *plan_.step.graph));
+    }
     out_.raw("---\n");
     StepDocument document = plan_.document;
     document.graph = plan_.step.graph;

@@ -1,0 +1,24 @@
+// The words of a bound's scope, in a plan's file and in messages.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "planner/certificate/certificate.hpp"
+
+namespace stowage {
+
+struct ScopeWord {
+  std::string_view word;
+  bool BoundScope::*flag;
+};
+
+inline constexpr std::array<ScopeWord, 5> scope_words{{
+    {"computation", &BoundScope::compute_on_gpu},
+    {"updates", &BoundScope::updates_on_gpu},
+    {"activations", &BoundScope::keep_activations},
+    {"weights", &BoundScope::keep_weights},
+    {"state", &BoundScope::keep_state},
+}};
+
+}  // namespace stowage

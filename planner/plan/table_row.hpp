@@ -1,0 +1,60 @@
+// Rows of a plan's tables, read cell by cell, and the mistakes in them with their places.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "estimator/base/diagnostic.hpp"
+
+namespace stowage {
+
+inline constexpr int table_indentation = 2;
+
+struct TableRow {
+  int line = 0;
+  std::string_view text;  ///< without its indentation
+};
+
+/// The first twenty mistakes.
+class TableMistakes {
+ public:
+  explicit TableMistakes(SourceTextPtr source) : source_(std::move(source)) {}
+
+  void add(int line, int column, std::size_t length, std::string message);
+  /// About a whole row.
+  void add(const TableRow& row, std::string message);
+  [[nodiscard]] bool none() const { return found_.empty(); }
+  [[nodiscard]] Diagnostics taken() && { return std::move(found_); }
+
+ private:
+  SourceTextPtr source_;
+  Diagnostics found_;
+};
+
+/// Cells of one row, from left to right. After the first mistake the row yields nothing more.
+class TableCells {
+ public:
+  TableCells(TableMistakes& mistakes, const TableRow& row) : mistakes_(mistakes), row_(row) {}
+
+  [[nodiscard]] bool good() const { return good_; }
+  [[nodiscard]] bool at_end() const { return at_ >= row_.text.size(); }
+
+  std::string_view word();
+  std::int64_t number(std::string_view what, std::int64_t least, std::int64_t most);
+  /// Finite, from `least` on.
+  double real(std::string_view what, double least);
+  std::string_view rest(std::string_view what);
+  /// Reports what stands behind the last cell.
+  void end();
+  /// About the cell read last.
+  void refuse(std::string_view cell, std::string message);
+
+ private:
+  TableMistakes& mistakes_;
+  const TableRow& row_;
+  std::size_t begin_ = 0, at_ = 0;
+  bool good_ = true;
+};
+
+}  // namespace stowage

@@ -13,10 +13,13 @@ struct AwayItem {
   double cost = 0;
 };
 
-double least_seconds(const BoundNode& node) {
-  if (node.side == Side::away) return node.cpu_cost;
-  const double gpu = std::ranges::min_element(node.engines, {}, &BoundEngine::cost)->cost;
-  return node.side == Side::gpu ? gpu : std::min(gpu, node.cpu_cost);
+// Of the cheaper side, where it may be on either.
+double least_seconds(const BoundNode& node, double gpu_weight, double cpu_weight) {
+  const double cpu = cpu_weight * node.cpu_cost;
+  if (node.side == Side::away) return cpu;
+  const double gpu =
+      gpu_weight * std::ranges::min_element(node.engines, {}, &BoundEngine::cost)->cost;
+  return node.side == Side::gpu ? gpu : std::min(gpu, cpu);
 }
 
 // Whether the GPU made in this step what is there before a touch.
@@ -31,12 +34,12 @@ bool is_made_on_gpu(const BoundProblem& problem, const BoundItem& item, std::siz
 }  // namespace
 
 double beside_bound(const BoundProblem& problem, std::int32_t node, double downloads,
-                    double uploads) {
+                    double uploads, double cpu) {
   const auto at = static_cast<std::size_t>(node);
   double seconds = 0;
   for (std::size_t t = 0; t < problem.nodes.size(); ++t) {
     const double share = t < at ? 1 - downloads : t > at ? 1 - uploads : 1;
-    seconds += share * least_seconds(problem.nodes[t]);
+    seconds += least_seconds(problem.nodes[t], (1 - cpu) * share, cpu);
   }
   const auto on_gpu = [&](const BoundTouch& touch) {
     return problem.nodes[static_cast<std::size_t>(touch.step)].side == Side::gpu;
@@ -71,7 +74,7 @@ double beside_bound(const BoundProblem& problem, std::int32_t node, double downl
   });
   for (const AwayItem& item : away) {
     if (excess <= 0) break;
-    if (item.bytes > 0) seconds += std::min(1.0, excess / item.bytes) * item.cost;
+    if (item.bytes > 0) seconds += (1 - cpu) * std::min(1.0, excess / item.bytes) * item.cost;
     excess -= item.bytes;
   }
   return seconds;

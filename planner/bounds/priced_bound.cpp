@@ -180,8 +180,9 @@ class NetworkBuilder {
     add_versions(item, stays);
   }
 
-  // Whether a copy beside a reader on the CPU can be of use, or is pinned: it came through a gap and
-  // goes on through one to be read. Without it any placement costs no more and takes no more room.
+  // Whether a copy beside a reader on the CPU can be of use, or is pinned: it came through a gap
+  // and goes on through one to be read. Without it any placement costs no more and takes no more
+  // room.
   static bool may_pass(const BoundItem& item, std::size_t touch) {
     const std::ptrdiff_t before = item.before(touch);
     const bool goes_on = touch < item.gaps.size();

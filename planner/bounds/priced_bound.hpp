@@ -3,9 +3,9 @@
 //
 // The network is built from the table of arcs in docs/planner.md ("Without a budget: one minimum
 // cut"), with a node for every touch and every gap. Placements that keep a copy beside a reader on
-// the CPU for nothing are left out: each costs at least as much as the same without that copy. Every capacity is rounded down and what the
-// limits are worth is rounded up, so that the result is below the bound of the same prices, never
-// above.
+// the CPU for nothing are left out: each costs at least as much as the same without that copy.
+// Every capacity is rounded down and what the limits are worth is rounded up, so that the result is
+// below the bound of the same prices, never above.
 #pragma once
 
 #include <cstdint>

@@ -104,6 +104,7 @@ struct SplitProof {
   std::int32_t node = 0;
   double downloads = 0;  ///< before the node: the weight of downloads against that of compute
   double uploads = 0;    ///< after it
+  double cpu = 0;        ///< the weight of the CPU's lane against all the rest
   bool operator==(const SplitProof&) const = default;
 };
 

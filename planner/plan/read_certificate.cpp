@@ -150,6 +150,7 @@ class CertificateReader {
     if (!begins_step(cells)) return;
     split->downloads = cells.real("the weight", 0);
     split->uploads = cells.real("the weight", 0);
+    split->cpu = cells.real("the weight", 0);
     split->node = named(cells, "node", nodes_);
   }
 

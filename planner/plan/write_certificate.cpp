@@ -29,7 +29,7 @@ class CertificateWriter {
     }
     if (const auto* split = std::get_if<SplitProof>(&certificate.step)) {
       bound("split", split->scope);
-      row("  beside {} {} {}", split->downloads, split->uploads, node(split->node));
+      row("  beside {} {} {} {}", split->downloads, split->uploads, split->cpu, node(split->node));
     }
     return fmt::to_string(out_);
   }

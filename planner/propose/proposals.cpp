@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/propose/certify.hpp"
 #include "planner/propose/fit_host.hpp"
 #include "planner/propose/rewritten_steps.hpp"
 #include "planner/propose/step_plans.hpp"
@@ -27,10 +28,12 @@ Plan faster(const Plan& cheapest, const Plan& other, const Host& host) {
 /// turned out to move fewer. The bound on bytes is that of the solve which minimised them.
 Plan fewer_bytes(Plan fewest, const Plan& cheapest) {
   if (computes_on_cpu(cheapest) || pcie_bytes(cheapest) >= pcie_bytes(fewest)) return fewest;
+  if (may_drop_updated(cheapest.certificate->cost->scope)) return fewest;
   Plan plan = cheapest;
   plan.name = fewest.name;
   plan.pinned = fewest.pinned;
   plan.totals.pcie_lower_bound = fewest.totals.pcie_lower_bound;
+  plan.certificate->transfers = fewest.certificate->transfers;
   return plan;
 }
 
@@ -103,7 +106,7 @@ Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource
   if (options.has_plan && memory_floor(whole->placed).bytes <= asked.budget) options.has_plan();
   auto cheapest = cheapest_plan(planning, *whole);
   if (cheapest && planning.is_cancelled()) {
-    cheapest->totals.pcie_lower_bound = trivial_pcie_bound(*whole, *cheapest);
+    set_trivial_pcie_bound(planning, *whole, *cheapest);
     return std::vector{*std::move(cheapest)};
   }
   std::vector<Plan> plans;

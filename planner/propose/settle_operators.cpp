@@ -90,6 +90,7 @@ class Settling {
       if (rounds == 0) {
         best_.cost_lower_bound_seconds = solution->cost_lower_bound_seconds;
         best_.all_gpu_cost_seconds = solution->all_gpu_cost_seconds;
+        best_.proof = solution->proof;
       }
       const std::vector<Device>& device = solution->placement.device;
       const std::vector<Bytes> needed = memory_floors(settled_(device));

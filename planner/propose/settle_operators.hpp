@@ -20,6 +20,7 @@ struct SettledOperators {
   std::vector<Device> device;           ///< by operation
   double cost_lower_bound_seconds = 0;  ///< of any devices
   double all_gpu_cost_seconds = 0;
+  BranchTree proof;  ///< of the bound
 };
 
 /// `open` lets all gaps go that lie beside an operation that may be on the CPU; `settled` is the

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/propose/certify.hpp"
 #include "planner/propose/settle_operators.hpp"
 
 namespace stowage {
@@ -63,8 +64,9 @@ void settle(const Planning& planning, ProblemOptions options, StepCase& of) {
   auto operators = settle_operators(of.placed, settled, planning.solve_options());
   if (!operators) return;
   ResidencyProblem problem = settled(operators->device);
-  of.open = OpenProblem{std::exchange(of.placed, std::move(problem)),
-                        operators->cost_lower_bound_seconds, operators->all_gpu_cost_seconds};
+  of.open =
+      OpenProblem{std::exchange(of.placed, std::move(problem)), operators->cost_lower_bound_seconds,
+                  operators->all_gpu_cost_seconds, std::move(operators->proof)};
 }
 
 }  // namespace
@@ -101,6 +103,7 @@ Result<StepCase> make_case(const Planning& planning, std::shared_ptr<const StepG
   result.pinned = pinned_by(request);
   ProblemOptions options = problem_options(request, result.pins);
   result.placed = make_problem(result.step, planning.rates, options);
+  result.scope = scope_of(options);
   if (keeps_beside_moving_kernels(request)) settle(planning, options, result);
   options.all_on_gpu = true;
   result.on_gpu = make_problem(result.step, planning.rates, options);
@@ -115,12 +118,12 @@ Plan assemble_all_gpu(const Planning& planning, StepCase& of) {
   return plan;
 }
 
-ResidencyProblem byte_problem(const Planning& planning, const StepCase& of, bool on_gpu_alone) {
+ByteProblem byte_problem(const Planning& planning, const StepCase& of, bool on_gpu_alone) {
   ProblemOptions options = problem_options(planning.request, of.pins);
   // With operations where they like, everything on the CPU would move nothing.
   options.compute_on_gpu = true;
   options.all_on_gpu = on_gpu_alone;
-  return make_problem(of.step, byte_rates(), options);
+  return {make_problem(of.step, byte_rates(), options), scope_of(options)};
 }
 
 }  // namespace stowage

@@ -6,6 +6,7 @@
 
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/workspace/workspace_source.hpp"
+#include "planner/certificate/certificate.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/problem/residency_problem.hpp"
 #include "planner/propose/plan_request.hpp"
@@ -31,6 +32,7 @@ struct OpenProblem {
   ResidencyProblem problem;
   double cost_lower_bound_seconds = 0;
   double all_gpu_cost_seconds = 0;
+  BranchTree proof;  ///< of the bound
 };
 
 struct StepCase {
@@ -39,7 +41,8 @@ struct StepCase {
   Pinned pinned;                    ///< what the levers keep on the GPU beyond these
   ResidencyProblem placed;          ///< as the levers allow
   std::optional<OpenProblem> open;  ///< where the operators of `placed` are settled
-  ResidencyProblem on_gpu;          ///< every operation on the GPU, as min-pcie has it
+  BoundScope scope;         ///< what its bounds' problem keeps on the GPU beside the user's pins
+  ResidencyProblem on_gpu;  ///< every operation on the GPU, as min-pcie has it
   double all_gpu_step_seconds = 0;  ///< as if the GPU had room for everything; 0: not assembled yet
 };
 
@@ -53,7 +56,11 @@ struct StepCase {
 
 /// The problem of bytes over PCIe: one second a billion bytes and nothing else.
 inline constexpr double problem_bytes_a_second = 1e9;
-[[nodiscard]] ResidencyProblem byte_problem(const Planning& planning, const StepCase& of,
-                                            bool on_gpu_alone);
+struct ByteProblem {
+  ResidencyProblem problem;
+  BoundScope scope;
+};
+[[nodiscard]] ByteProblem byte_problem(const Planning& planning, const StepCase& of,
+                                       bool on_gpu_alone);
 
 }  // namespace stowage

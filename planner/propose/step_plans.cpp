@@ -8,7 +8,9 @@
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"
 #include "planner/assemble/shorten_step.hpp"
+#include "planner/propose/certify.hpp"
 #include "planner/propose/fit_host.hpp"
+#include "planner/solve/search_tree.hpp"
 #include "planner/solve/split_bound.hpp"
 
 namespace stowage {
@@ -18,6 +20,18 @@ Bytes bytes_of_bound(double seconds) {
   // Any plan moves whole bytes, so the bound may be rounded up, but for the division's error.
   return Bytes(
       static_cast<std::int64_t>(std::ceil(std::max(0.0, seconds * problem_bytes_a_second - 0.01))));
+}
+
+/// In whole bytes; its proof is of billions of them.
+ByteBound byte_bound(const BoundScope& scope, Solution solution) {
+  for (BranchNode& node : solution.proof) {
+    auto* leaf = std::get_if<BranchLeaf>(&node.content);
+    if (leaf == nullptr) continue;
+    for (MemoryPrice& p : leaf->steps) p.price *= problem_bytes_a_second;
+    for (LimitPrice& p : leaf->limits) p.price *= problem_bytes_a_second;
+  }
+  return {bytes_of_bound(solution.cost_lower_bound_seconds),
+          TreeProof{scope, std::move(solution.proof)}};
 }
 
 /// The inputs of all micro-batches, which every plan that computes on the GPU uploads.
@@ -35,13 +49,23 @@ bool chooses_the_cpu(const Plan& plan, const StepPins& pins) {
   return false;
 }
 
-/// No plan within the budget that computes on the GPU (updates too, or where they like) moves fewer
-/// bytes.
-Bytes pcie_bound(const Planning& planning, const StepCase& of, bool on_gpu_alone) {
+ByteBound pcie_bound(const Planning& planning, const StepCase& of, bool on_gpu_alone) {
   SolveOptions options = planning.solve_options();
   options.branches = of.step.graph->nodes.size() < 1'000;
-  const auto solution = solve(byte_problem(planning, of, on_gpu_alone), options);
-  return solution ? bytes_of_bound(solution->cost_lower_bound_seconds) : Bytes();
+  const ByteProblem bytes = byte_problem(planning, of, on_gpu_alone);
+  auto solution = solve(bytes.problem, options);
+  return solution ? byte_bound(bytes.scope, *std::move(solution)) : ByteBound{};
+}
+
+/// Of all plans that compute on the GPU: no prices are needed to see that inputs are uploaded.
+ByteBound input_bound(const Planning& planning, const StepCase& of) {
+  return {input_bytes(of.step),
+          TreeProof{byte_problem(planning, of, false).scope, single_leaf({})}};
+}
+
+void set_byte_bound(Plan& plan, const ByteBound& bound) {
+  plan.totals.pcie_lower_bound = std::min(pcie_bytes(plan), bound.bytes);
+  plan.certificate->transfers = bound.proof;
 }
 
 /// All but the totals that a search has to know.
@@ -77,6 +101,7 @@ void take_bounds(const Plan& cheapest, Plan& plan) {
       std::min(totals.cost_seconds, cheapest.totals.cost_lower_bound_seconds);
   totals.all_gpu_cost_seconds = cheapest.totals.all_gpu_cost_seconds;
   totals.step_lower_bound_seconds = cheapest.totals.step_lower_bound_seconds;
+  plan.certificate = cheapest.certificate;
 }
 
 std::size_t variations_at(Effort effort, std::size_t nodes) {
@@ -95,8 +120,8 @@ bool computes_on_cpu(const Plan& plan) {
                      [](const PlannedNode& node) { return node.processor == cpu_processor; });
 }
 
-Bytes trivial_pcie_bound(const StepCase& of, const Plan& plan) {
-  return computes_on_cpu(plan) ? Bytes() : std::min(pcie_bytes(plan), input_bytes(of.step));
+void set_trivial_pcie_bound(const Planning& planning, const StepCase& of, Plan& plan) {
+  set_byte_bound(plan, computes_on_cpu(plan) ? ByteBound{} : input_bound(planning, of));
 }
 
 Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort effort) {
@@ -108,8 +133,9 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort 
   LaneBalance balance =
       balance_lanes(bounded, fitted->solution.placement,
                     {.budget = planning.request.budget, .stop = planning.options.cancelled});
-  balance.step_lower_bound_seconds =
-      std::max(balance.step_lower_bound_seconds, split_bound(bounded, planning.request.budget));
+  StepBound step_bound =
+      larger_bound(of.scope, balance, split_bound(bounded, planning.request.budget));
+  balance.step_lower_bound_seconds = step_bound.seconds;
   const StepTarget target{balance, of.all_gpu_step_seconds,
                           variations_at(effort, of.step.graph->nodes.size())};
   *fitted = shorten_step(of.step, of.placed, options, target, *std::move(fitted));
@@ -122,31 +148,35 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort 
   plan.pinned = of.pinned;
   PlanTotals& totals = plan.totals;
   totals.cost_seconds = evaluate(of.placed, fitted->placement).cost_seconds;
-  const Solution& solution = fitted->solution;
+  Solution& solution = fitted->solution;
   totals.cost_lower_bound_seconds =
       std::min(totals.cost_seconds,
                of.open ? of.open->cost_lower_bound_seconds : solution.cost_lower_bound_seconds);
   totals.all_gpu_cost_seconds =
       of.open ? of.open->all_gpu_cost_seconds : solution.all_gpu_cost_seconds;
   totals.proved_optimal = !of.open && fitted->at_budget && solution.proved_optimal;
-  totals.step_lower_bound_seconds = std::min(totals.step_seconds, balance.step_lower_bound_seconds);
+  totals.step_lower_bound_seconds = std::min(totals.step_seconds, step_bound.seconds);
+  plan.certificate =
+      Certificate{.workspaces = least_workspaces(of.step),
+                  .cost = TreeProof{of.scope, of.open ? of.open->proof : std::move(solution.proof)},
+                  .transfers = std::nullopt,
+                  .step = std::move(step_bound.proof)};
   return plan;
 }
 
 Result<FewestBytes> min_pcie_plan(const Planning& planning, const StepCase& of,
                                   const Plan& cheapest) {
-  auto fitted =
-      plan_within(of.step, byte_problem(planning, of, true), of.on_gpu, planning.solve_options());
+  const ByteProblem bytes = byte_problem(planning, of, true);
+  auto fitted = plan_within(of.step, bytes.problem, of.on_gpu, planning.solve_options());
   if (!fitted) return tl::unexpected(fitted.error());
-  FewestBytes fewest{std::move(fitted->plan), {}};
-  fewest.bound = bytes_of_bound(fitted->solution.cost_lower_bound_seconds);
+  FewestBytes fewest{std::move(fitted->plan), byte_bound(bytes.scope, std::move(fitted->solution))};
   Plan& plan = fewest.plan;
   describe(planning, of, plan);
   plan.name = "min-pcie";
   plan.pinned = Pinned::all_nodes;
   plan.totals.cost_seconds = evaluate(of.on_gpu, fitted->placement).cost_seconds;
   take_bounds(cheapest, plan);
-  plan.totals.pcie_lower_bound = std::min(pcie_bytes(plan), fewest.bound);
+  set_byte_bound(plan, fewest.bound);
   plan.totals.proved_optimal = plan.totals.pcie_lower_bound == pcie_bytes(plan);
   return fewest;
 }
@@ -159,25 +189,22 @@ Plan all_gpu_plan(const Planning& planning, const StepCase& of, Plan all_gpu,
   PlanTotals& totals = all_gpu.totals;
   totals.cost_seconds =
       evaluate(of.on_gpu, all_gpu_placement(of.on_gpu, planning.request.budget)).cost_seconds;
-  // The inputs, which any plan uploads; with pins perhaps more.
-  const Bytes moved = pcie_bytes(all_gpu);
-  totals.pcie_lower_bound =
-      of.pins.empty() ? moved : std::min(moved, pcie_bound(planning, of, true));
-  totals.proved_optimal = totals.pcie_lower_bound == moved;
   take_bounds(cheapest, all_gpu);
+  // The inputs, which any plan uploads; with pins perhaps more.
+  set_byte_bound(all_gpu,
+                 of.pins.empty() ? input_bound(planning, of) : pcie_bound(planning, of, true));
+  totals.proved_optimal = totals.pcie_lower_bound == pcie_bytes(all_gpu);
   return all_gpu;
 }
 
 void set_pcie_bound(const Planning& planning, const StepCase& of, Plan& plan,
-                    std::optional<Bytes> on_gpu_bound) {
-  const bool updates_are_free = chooses_the_cpu(plan, of.pins);
+                    const std::optional<ByteBound>& on_gpu_bound) {
+  const bool updates_are_free = chooses_the_cpu(plan, of.pins) || may_drop_updated(of.scope);
   if (!computes_on_cpu(plan) && pcie_bytes(plan) == input_bytes(of.step)) {
-    plan.totals.pcie_lower_bound = pcie_bytes(plan);  // any plan uploads the inputs
-    return;
+    return set_byte_bound(plan, input_bound(planning, of));
   }
   const bool known = on_gpu_bound.has_value() && !updates_are_free;
-  plan.totals.pcie_lower_bound = std::min(
-      pcie_bytes(plan), known ? *on_gpu_bound : pcie_bound(planning, of, !updates_are_free));
+  set_byte_bound(plan, known ? *on_gpu_bound : pcie_bound(planning, of, !updates_are_free));
 }
 
 }  // namespace stowage

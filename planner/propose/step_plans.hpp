@@ -17,8 +17,8 @@ enum class Effort : std::uint8_t {
 
 [[nodiscard]] Bytes pcie_bytes(const Plan& plan);
 [[nodiscard]] bool computes_on_cpu(const Plan& plan);
-/// What needs no search to be known: whoever computes on the GPU alone uploads the inputs.
-[[nodiscard]] Bytes trivial_pcie_bound(const StepCase& of, const Plan& plan);
+/// Sets what needs no search to be known: whoever computes on the GPU alone uploads the inputs.
+void set_trivial_pcie_bound(const Planning& planning, const StepCase& of, Plan& plan);
 
 /// The plan of least cost, made to have a short simulated step; complete but for its bound on
 /// bytes. Precondition: assemble_all_gpu has noted the step without a limit. Errors: the budget is
@@ -26,10 +26,16 @@ enum class Effort : std::uint8_t {
 [[nodiscard]] Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of,
                                          Effort effort = Effort::full);
 
+/// No plan that computes on the GPU (updates too, or where they like) moves less, and why.
+struct ByteBound {
+  Bytes bytes;
+  std::optional<TreeProof> proof = {};  ///< none: the bound is 0
+};
+
 /// Everything computed on the GPU, fewest bytes; with the bounds of seconds that `cheapest` has.
 struct FewestBytes {
   Plan plan;
-  Bytes bound;  ///< no plan that computes on the GPU alone moves less
+  ByteBound bound;
 };
 [[nodiscard]] Result<FewestBytes> min_pcie_plan(const Planning& planning, const StepCase& of,
                                                 const Plan& cheapest);
@@ -40,6 +46,6 @@ struct FewestBytes {
 
 /// `on_gpu_bound`, if known, is of plans that compute on the GPU alone; else it is solved for.
 void set_pcie_bound(const Planning& planning, const StepCase& of, Plan& plan,
-                    std::optional<Bytes> on_gpu_bound = std::nullopt);
+                    const std::optional<ByteBound>& on_gpu_bound = std::nullopt);
 
 }  // namespace stowage

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "planner/solve/residency_cut.hpp"
+#include "planner/solve/search_tree.hpp"
 #include "planner/solve/small_lp.hpp"
 
 namespace stowage {
@@ -98,7 +99,8 @@ class BalanceSearch {
   /// Adds the placement that is cheapest at these; whether its bound is the best so far.
   bool cut_at(const Multipliers& at) {
     model_.weights = {at.weight[0], at.weight[1], at.weight[2], at.weight[3]};
-    const PricedCut cut = cheapest_placement(model_, free_, prices_of(at));
+    const Prices prices = prices_of(at);
+    const PricedCut cut = cheapest_placement(model_, free_, prices);
     ++result_.cuts;
     add(evaluate(problem_, cut.least));
     activate_worst(columns_.back().memory, 0);
@@ -110,6 +112,7 @@ class BalanceSearch {
     if (bound <= result_.step_lower_bound_seconds) return false;
     result_.step_lower_bound_seconds = bound;
     result_.weights = model_.weights;
+    result_.prices = in_seconds(model_, prices);
     return true;
   }
 

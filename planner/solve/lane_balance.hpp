@@ -16,6 +16,7 @@
 #include <functional>
 #include <vector>
 
+#include "planner/certificate/certificate.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
@@ -31,6 +32,7 @@ struct LaneBalance {
   double step_lower_bound_seconds = 0;  ///< no placement within the budget has a shorter step
   /// At which the bound was found; they add up to 1.
   LaneWeights weights{1.0 / 4, 1.0 / 4, 1.0 / 4, 1.0 / 4};
+  std::vector<MemoryPrice> prices;  ///< likewise
   int cuts = 0;
 };
 

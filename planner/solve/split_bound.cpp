@@ -22,9 +22,9 @@ struct Absence {
   double bytes = 0, download = 0, upload = 0;
 };
 
-class SplitBound {
+class SplitSearch {
  public:
-  SplitBound(const ResidencyProblem& problem, Bytes budget)
+  SplitSearch(const ResidencyProblem& problem, Bytes budget)
       : problem_(problem),
         steps_(static_cast<std::int32_t>(problem.operations.size())),
         budget_(static_cast<double>(budget.count())) {
@@ -39,14 +39,20 @@ class SplitBound {
     }
   }
 
-  double best() {
-    double bound = 0;
-    for (std::size_t c = 0; c < cpu_choices_; ++c) bound = std::max(bound, before_[c][0].back());
-    for (const std::int32_t node : splits()) bound = std::max(bound, at(node));
-    return bound * (1 - split_rounding);
+  SplitBound best() {
+    for (std::size_t c = 0; c < cpu_choices_; ++c) {
+      take({.seconds = before_[c][0].back(), .cpu = cpu_weights[c]});
+    }
+    for (const std::int32_t node : splits()) look_beside(node);
+    best_.seconds *= 1 - split_rounding;
+    return best_;
   }
 
  private:
+  void take(const SplitBound& bound) {
+    if (bound.seconds > best_.seconds) best_ = bound;
+  }
+
   static double gpu_seconds(const Operation& operation) {
     double seconds = operation.engines.front().seconds;
     for (const EngineCost& engine : operation.engines) seconds = std::min(seconds, engine.seconds);
@@ -97,7 +103,7 @@ class SplitBound {
   }
 
   /// The bound by what is away during a node that is pinned to the GPU.
-  double at(std::int32_t node) {
+  void look_beside(std::int32_t node) {
     away_.clear();
     double kept = 0;  // bytes that are there whatever is chosen
     for (const Item& item : problem_.items) kept += look_at(item, node);
@@ -110,8 +116,7 @@ class SplitBound {
     double excess = kept - budget_;
     for (const Absence& absence : away_) excess += absence.bytes;
     const auto t = static_cast<std::size_t>(node);
-    double best = 0;
-    if (excess <= 0) return best;
+    if (excess <= 0) return;
     const double own = gpu_seconds(operation);
     for (std::size_t down = 0; down < side_weights.size(); ++down) {
       for (std::size_t up = 0; up < side_weights.size(); ++up) {
@@ -119,12 +124,15 @@ class SplitBound {
         const double beside = own + least_copies(excess, side_weights[down], side_weights[up]);
         for (std::size_t c = 0; c < cpu_choices_; ++c) {
           const std::vector<double>& later = before_[c][up];
-          best = std::max(best, before_[c][down][t] + (later.back() - later[t + 1]) +
-                                    (1 - cpu_weights[c]) * beside);
+          take({.seconds = before_[c][down][t] + (later.back() - later[t + 1]) +
+                           (1 - cpu_weights[c]) * beside,
+                .node = node,
+                .downloads = side_weights[down],
+                .uploads = side_weights[up],
+                .cpu = cpu_weights[c]});
         }
       }
     }
-    return best;
   }
 
   /// Bytes that have to be there; what may be away goes to away_.
@@ -181,12 +189,13 @@ class SplitBound {
   // sums() by weights of the CPU's lane and of a side's copies.
   std::array<std::array<std::vector<double>, side_weights.size()>, cpu_weights.size()> before_;
   std::vector<Absence> away_;  // of the node at hand
+  SplitBound best_;
 };
 
 }  // namespace
 
-double split_bound(const ResidencyProblem& problem, Bytes budget) {
-  return SplitBound(problem, budget).best();
+SplitBound split_bound(const ResidencyProblem& problem, Bytes budget) {
+  return SplitSearch(problem, budget).best();
 }
 
 }  // namespace stowage

@@ -29,9 +29,18 @@
 
 namespace stowage {
 
-/// Seconds: no plan within the budget has a shorter step. Items of which an operation beside the
-/// gap may run on the CPU count as away for nothing. Looks at a few dozen nodes, those with the
-/// most to keep among them; O(touches + nodes looked at * items * log(items)).
-[[nodiscard]] double split_bound(const ResidencyProblem& problem, Bytes budget);
+struct SplitBound {
+  double seconds = 0;  ///< no plan within the budget has a shorter step
+  std::int32_t node =
+      -1;                ///< the node that gives it; -1: all that has to be computed takes so long
+  double downloads = 0;  ///< the weights of copies before and after the node, 0 to 1
+  double uploads = 0;
+  double cpu = 0;  ///< the weight of the CPU's lane, 0 to 1
+};
+
+/// Items of which an operation beside the gap may run on the CPU count as away for nothing. Looks
+/// at a few dozen nodes, those with the most to keep among them; O(touches + nodes looked at *
+/// items * log(items)).
+[[nodiscard]] SplitBound split_bound(const ResidencyProblem& problem, Bytes budget);
 
 }  // namespace stowage

@@ -34,7 +34,7 @@ ResidencyProblem there_and_back(int layers, double copy_seconds) {
 }  // namespace
 
 TEST_CASE("with room for all the bound is the compute, and nothing else") {
-  CHECK(split_bound(there_and_back(8, 10), 8_MiB) == doctest::Approx(16));
+  CHECK(split_bound(there_and_back(8, 10), 8_MiB).seconds == doctest::Approx(16));
 }
 
 TEST_CASE("downloads come before what uploads come after") {
@@ -42,7 +42,7 @@ TEST_CASE("downloads come before what uploads come after") {
   // Four downloads of 10 s have to be over before, four uploads follow: 40 s on either side, and
   // the node between. The busiest lane alone would say 40.
   ResidencyProblem problem = there_and_back(8, 10);
-  const double bound = split_bound(problem, 4_MiB);
+  const double bound = split_bound(problem, 4_MiB).seconds;
   CHECK(bound == doctest::Approx(81).epsilon(1e-6));
   // A step that reaches it, but for the first node and the last, beside which nothing can be
   // copied.
@@ -55,7 +55,7 @@ TEST_CASE("downloads come before what uploads come after") {
 }
 
 TEST_CASE("where compute hides the copies the bound is the compute") {
-  CHECK(split_bound(there_and_back(8, 0.5), 4_MiB) == doctest::Approx(16));
+  CHECK(split_bound(there_and_back(8, 0.5), 4_MiB).seconds == doctest::Approx(16));
 }
 
 TEST_CASE("no plan of random problems within a budget has a step below the bound") {
@@ -69,7 +69,7 @@ TEST_CASE("no plan of random problems within a budget has a step below the bound
       for (Operation& operation : problem.operations) operation.pin = Pin::gpu;
     }
     const Bytes budget = memory_floor(problem).bytes + Bytes(below(random, 6) << 20);
-    const double bound = split_bound(problem, budget);
+    const double bound = split_bound(problem, budget).seconds;
     const SizedStep step = step_of(problem);
     const auto least = nothing_resident(
         make_cut_model(problem, std::vector<Bytes>(problem.operations.size(), budget)));

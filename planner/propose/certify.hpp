@@ -1,0 +1,33 @@
+// What a plan's certificate is made of: the scope of its bounds, and what the solvers proved.
+#pragma once
+
+#include <vector>
+
+#include "estimator/memory/sized_step.hpp"
+#include "planner/certificate/certificate.hpp"
+#include "planner/problem/residency_problem.hpp"
+#include "planner/solve/lane_balance.hpp"
+#include "planner/solve/split_bound.hpp"
+
+namespace stowage {
+
+/// What make_problem pins to the GPU with these options, beside the user's pins.
+[[nodiscard]] BoundScope scope_of(const ProblemOptions& options);
+
+/// Whether plans of this scope may let weights go behind an update on the GPU, though the scope
+/// keeps weights: an update that may run on the CPU keeps nothing. A bound of plans that update on
+/// the GPU is none of theirs.
+[[nodiscard]] bool may_drop_updated(const BoundScope& scope);
+
+/// Of every node with a choice of engines whose least workspace is not 0.
+[[nodiscard]] std::vector<NodeWorkspace> least_workspaces(const SizedStep& step);
+
+/// The larger of two bounds on the step, and its proof.
+struct StepBound {
+  double seconds = 0;
+  std::variant<std::monostate, LaneProof, SplitProof> proof;
+};
+[[nodiscard]] StepBound larger_bound(const BoundScope& scope, const LaneBalance& lanes,
+                                     const SplitBound& split);
+
+}  // namespace stowage

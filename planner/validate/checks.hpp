@@ -58,6 +58,10 @@ struct Violations {
 /// "transferred bytes", "transfer bound", "cost", "cost bound", "step time".
 [[nodiscard]] std::vector<Check> check_totals(const Plan& plan);
 
+/// "least workspaces", "cost certificate", "transfer certificate", "step certificate": the bounds,
+/// proved again from the certificate; where it fails its first check no other.
+[[nodiscard]] std::vector<Check> check_certificate(const Plan& plan);
+
 /// All checks but check_workspaces, in order; after a failed check_structure no other.
 [[nodiscard]] std::vector<Check> check_plan(const Plan& plan);
 

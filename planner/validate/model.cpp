@@ -78,6 +78,30 @@ bool answers_as(std::string_view asked, const Engines& engines) {
                      [&](const Engine& engine) { return asked_of(engine.name) == asked; });
 }
 
+// By node: what the certificate says that its engines take at least.
+std::vector<Bytes> certified_workspaces(const Plan& plan) {
+  std::vector<Bytes> least(plan.nodes.size());
+  if (!plan.certificate) return least;
+  for (const NodeWorkspace& each : plan.certificate->workspaces) {
+    const auto at = static_cast<std::size_t>(each.node);
+    if (each.node >= 0 && at < least.size()) least[at] = each.least;
+  }
+  return least;
+}
+
+void check_certified(const Plan& plan, std::size_t node, Bytes least, const Engines& answers,
+                     Violations& wrong) {
+  for (const Engine& engine : answers) {
+    if (engine.workspace >= least) continue;
+    wrong.note([&] {
+      return fmt::format(
+          "the certificate has '{}' take {} bytes at least, its engine '{}' takes {}",
+          plan.step.graph->nodes[node].name, least.count(), engine.name, engine.workspace.count());
+    });
+    return;
+  }
+}
+
 }  // namespace
 
 Check check_step_hash(const Plan& plan) {
@@ -131,8 +155,12 @@ Check check_workspaces(const Plan& plan, const std::vector<Engines>& answers) {
   const std::string_view asked = versions_in(answers).first;
   Violations wrong;
   std::int64_t compared = 0, not_compared = 0;
+  const std::vector<Bytes> certified = certified_workspaces(plan);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlannedNode& node = plan.nodes[i];
+    if (planned == asked || answers_as(asked_of(node.engine), answers[i])) {
+      check_certified(plan, i, certified[i], answers[i], wrong);
+    }
     if (node.engine.empty()) continue;
     // Another version of cuDNN, or none, has other engines; what is no cuDNN's can be compared.
     if (planned != asked && !answers_as(asked_of(node.engine), answers[i])) {

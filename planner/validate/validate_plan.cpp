@@ -41,6 +41,10 @@ constexpr auto check_names = std::to_array<std::string_view>({
     "cost bound",
     "step time",
     "step bound",
+    "least workspaces",
+    "cost certificate",
+    "transfer certificate",
+    "step certificate",
     "workspaces",
 });
 
@@ -99,6 +103,7 @@ std::vector<Check> check_plan(const Plan& plan) {
   append(checks, check_presence(plan));
   append(checks, check_memory(plan));
   append(checks, check_totals(plan));
+  append(checks, check_certificate(plan));
   return checks;
 }
 

@@ -1,6 +1,7 @@
 // The validator: trusts nobody. It walks the plan's own step with sets of bytes and recounts
 // everything from the definition in plan.hpp. It lowers nothing, and shares no code with the
-// planner beyond plan.hpp's types. What it does not recompute are the bounds.
+// planner beyond plan.hpp's types. Bounds are proved again from the plan's certificate, if it has
+// one.
 #pragma once
 
 #include <string>

@@ -47,13 +47,14 @@ TEST_CASE("beside bound: what has to be away is downloaded before and uploaded a
   CHECK(beside_bound(problem, 2, 0, 0, 0) == 5);
   CHECK(beside_bound(problem, 2, 1, 1, 0) == 1 + 10 + 30);
   CHECK(beside_bound(problem, 2, 1, 0, 0) == 1 + 10 + 2);
-  // A node that may be on the CPU, where it takes 16 s, counts there for an eighth of that.
+  // A node that may be on the CPU, where it takes 16 s, counts by the cheaper side; what it reads
+  // is away for nothing.
   problem.nodes.back().cpu_cost = 16;
   problem.nodes.back().side = Side::open;
-  CHECK(beside_bound(problem, 2, 1, 0, 0.125) == 0.875 * (1 + 10 + 2));
-  CHECK(beside_bound(problem, 2, 1, 0, 0.03125) == 0.96875 * (1 + 10 + 1) + 0.5);
+  CHECK(beside_bound(problem, 2, 1, 0, 0.125) == 0.875 * (1 + 2));
+  CHECK(beside_bound(problem, 2, 1, 0, 0.03125) == 0.96875 * (1 + 1) + 0.5);
   problem.nodes.back().side = Side::away;
-  CHECK(beside_bound(problem, 2, 1, 0, 0.125) == 0.875 * (1 + 10 + 1) + 2);
+  CHECK(beside_bound(problem, 2, 1, 0, 0.125) == 0.875 * (1 + 1) + 2);
   problem.nodes.back().side = Side::gpu;
   problem.limit = 1 << 19;
   CHECK(beside_bound(problem, 2, 1, 1, 0) == 1 + 1.5 * (10 + 30));

@@ -45,7 +45,7 @@ Outcome outcome(const Plan& plan, WorkspaceSource& source) {
     if (found.first.empty()) found.first = check.name + ": " + check.detail;
   }
   CHECK(validation.passed() == (found.failed == 0));
-  CHECK(validation.checks.size() == 27);
+  CHECK(validation.checks.size() == 31);
   return found;
 }
 
@@ -306,7 +306,7 @@ TEST_CASE("whatever a plan holds, the validator answers") {
     Mutation mutate(seed);
     for (unsigned i = 0; i <= seed % 4; ++i) mutate(plan);
     const PlanValidation validation = validate_plan(plan, source);
-    REQUIRE(validation.checks.size() == 27);
+    REQUIRE(validation.checks.size() == 31);
     if (!validation.passed()) ++caught;
   }
   MESSAGE(plans << " plans with one to four fields overwritten: " << caught << " refused");

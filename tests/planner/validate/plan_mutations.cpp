@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -159,11 +160,13 @@ class Mutator {
       return;
     }
     if (line.starts_with("  #")) {
+      if (table_ == "certificate") return;  // each kind of row has its own columns
       std::istringstream names(line.substr(4));
       columns_.clear();
       for (std::string name; names >> name && name != "|";) columns_.push_back(name);
       return;
     }
+    if (table_ == "certificate") return certificate_row(i);
     std::size_t begin = 2;
     for (std::size_t column = 0; column < columns_.size(); ++column) {
       const bool last = column + 1 == columns_.size();
@@ -179,13 +182,67 @@ class Mutator {
     } else if (table_ == "nodes") {
       replace(i, table_ + ".engine added", line + " | rule");
     }
-    remove(i, table_ + " row removed");
-    repeat(i, table_ + " row twice");
+    move_row(i, table_);
+  }
+
+  void move_row(std::size_t i, const std::string& kind) {
+    remove(i, kind + " row removed");
+    repeat(i, kind + " row twice");
     if (lines_[i + 1].starts_with("  ")) {
       std::vector<std::string> lines = lines_;
       std::swap(lines[i], lines[i + 1]);
-      emit(table_ + " rows swapped", line + " <-> " + lines_[i + 1], lines);
+      emit(kind + " rows swapped", lines_[i] + " <-> " + lines_[i + 1], lines);
     }
+  }
+
+  /// "price 12 3.5e-10": what kind of row it is, and its cells.
+  void certificate_row(std::size_t i) {
+    static const std::map<std::string, std::vector<std::string>> columns{
+        {"workspace", {"bytes", "node"}},
+        {"bound", {"kind", "scope", "scope", "scope", "scope", "scope"}},
+        {"weights", {"gpu", "cpu", "uploads", "downloads"}},
+        {"beside", {"downloads", "uploads", "node"}},
+        {"round", {"step", "divisor", "storages"}},
+        {"gap", {"after", "storage"}},
+        {"node", {"node"}},
+        {"leaf", {}},
+        {"price", {"step", "price"}},
+        {"limit", {"number", "price"}}};
+    const std::string& line = lines_[i];
+    std::istringstream words(line);
+    std::string kind, value;
+    words >> kind;
+    const std::string path = "certificate." + kind;
+    std::size_t begin = 2 + kind.size() + 1;
+    for (const std::string& column : columns.at(kind)) {
+      if (begin >= line.size()) break;
+      const bool last = column == "node" || column == "storage";
+      const std::size_t end = last ? line.size() : std::min(line.find(' ', begin), line.size());
+      value = line.substr(begin, end - begin);
+      const auto put = [&](const std::string& how, const std::string& changed) {
+        replace(i, path + "." + column + " " + how,
+                line.substr(0, begin) + changed + line.substr(end));
+      };
+      if (column == "scope") put("removed", "");
+      if (column == "storages") {
+        put("none", "-");
+        put("but the first", value.substr(std::min(value.find(',') + 1, value.size() - 1)));
+      }
+      if (column == "price") {
+        put("less by a tenth", fmt::format("{}", 0.9 * std::stod(value)));
+        put("more by a tenth", fmt::format("{}", 1.1 * std::stod(value)));
+      }
+      for (const auto& [how, changed] : changes_of(value)) put(how, changed);
+      begin = end + 1;
+    }
+    if (kind == "bound") {
+      for (const char* word : {"computation", "updates", "activations", "weights", "state"}) {
+        if (line.find(word) == line.npos) {
+          replace(i, path + " of " + word + " as well", line + " " + word);
+        }
+      }
+    }
+    move_row(i, path);
   }
 
   void cell(std::size_t i, std::size_t begin, std::size_t end, const std::string& column) {

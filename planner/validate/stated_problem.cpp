@@ -1,0 +1,218 @@
+#include "planner/validate/stated_problem.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "planner/plan/two_sides.hpp"
+#include "planner/validate/checks.hpp"
+#include "planner/validate/node_seconds.hpp"
+#include "planner/validate/stays.hpp"
+
+namespace stowage {
+
+namespace {
+
+Side side_pinned(Pin pin) {
+  switch (pin) {
+    case Pin::gpu:
+      return Side::gpu;
+    case Pin::cpu:
+      return Side::away;
+    case Pin::free:
+      break;
+  }
+  return Side::open;
+}
+
+// By the scope, where nobody pinned the node itself.
+Side node_side(const Plan& plan, std::size_t node, const BoundScope& scope) {
+  const Pin pin = plan.pins.of(NodeId::of(node));
+  if (pin != Pin::free) return side_pinned(pin);
+  const bool updates = plan.step.graph->nodes[node].phase == Phase::update;
+  return (updates ? scope.updates_on_gpu : scope.compute_on_gpu) ? Side::gpu : Side::open;
+}
+
+bool is_kept_class(StorageClass storage_class, const BoundScope& scope) {
+  switch (storage_class) {
+    case StorageClass::parameter:
+    case StorageClass::parameter_copy:
+    case StorageClass::buffer:
+      return scope.keep_weights;
+    case StorageClass::optimizer_state:
+    case StorageClass::gradient:
+      return scope.keep_state;
+    default:
+      return scope.keep_activations;
+  }
+}
+
+double copy_cost(const Plan& plan, StorageId storage, bool up, const CostRule& rule) {
+  const double bytes = static_cast<double>(plan.bytes(storage).count());
+  if (rule.bytes) return bytes;
+  double seconds = 0;
+  for (const Link& link : plan.machine.links) {
+    const bool leads_up = plan.machine.memory(link.to).kind == MemoryKind::device;
+    if (leads_up == up) seconds = link.latency + seconds_at(bytes, link.bandwidth);
+  }
+  return seconds * (up ? rule.uploads : rule.downloads);
+}
+
+class Statement {
+ public:
+  Statement(const Plan& plan, const BoundScope& scope, const CostRule& rule)
+      : plan_(plan), scope_(scope), rule_(rule) {}
+
+  BoundProblem run() && {
+    problem_.limit = plan_.inputs.budget.count();
+    for (std::size_t i = 0; i < plan_.nodes.size(); ++i) add_node(i);
+    for (const NodeWorkspace& each : plan_.certificate->workspaces) {
+      problem_.nodes[static_cast<std::size_t>(each.node)].engines.front().workspace =
+          each.least.count();
+    }
+    collect_touches();
+    for (std::size_t i = 0; i < touches_.size(); ++i) {
+      if (!touches_[i].empty()) add_item(StorageId::of(i));
+    }
+    return std::move(problem_);
+  }
+
+ private:
+  void add_node(std::size_t index) {
+    BoundNode node;
+    double on_gpu = 0;
+    for (const Processor& processor : plan_.machine.processors) {
+      if (rule_.bytes) continue;
+      const double seconds = node_seconds(plan_, index, processor);
+      if (processor.kind == ProcessorKind::gpu) {
+        on_gpu = rule_.gpu * seconds;
+      } else {
+        node.cpu_cost = rule_.cpu * seconds;
+      }
+    }
+    node.engines = {{on_gpu, 0}};
+    for (const StorageId temporary : plan_.step.graph->nodes[index].temporaries) {
+      node.temporaries += plan_.bytes(temporary).count();
+    }
+    node.side = node_side(plan_, index, scope_);
+    problem_.nodes.push_back(std::move(node));
+  }
+
+  // Temporaries and workspaces belong to their node.
+  [[nodiscard]] bool is_placed(StorageId storage) const {
+    const StorageClass of = plan_.storage(storage).storage_class;
+    return of != StorageClass::temporary && of != StorageClass::workspace;
+  }
+
+  void collect_touches() {
+    touches_.resize(plan_.step.graph->storages.size());
+    const auto touch = [&](StorageId storage, std::int32_t step) -> BoundTouch& {
+      std::vector<BoundTouch>& of = touches_[storage.index()];
+      if (of.empty() || of.back().step != step) of.push_back({.step = step});
+      return of.back();
+    };
+    for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
+      const KernelNode& node = plan_.step.graph->nodes[i];
+      const auto step = static_cast<std::int32_t>(i);
+      for (const TensorView& view : node.reads) {
+        if (is_placed(view.storage)) touch(view.storage, step).reads = true;
+      }
+      for (const TensorView& view : node.writes) {
+        if (is_placed(view.storage)) touch(view.storage, step).writes = true;
+      }
+    }
+  }
+
+  void add_item(StorageId id) {
+    const Storage& storage = plan_.storage(id);
+    BoundItem item;
+    item.number = id.value;
+    item.bytes = plan_.bytes(id).count();
+    item.touches = std::move(touches_[id.index()]);
+    const bool written = std::ranges::any_of(item.touches, &BoundTouch::writes);
+    // What lasts, unless each step makes it anew, is there in the next step; its value is wanted
+    // then, even where the first node only writes.
+    item.goes_round = storage.persistence == Persistence::persistent &&
+                      (!written || storage.carries_over || item.touches.front().reads);
+    if (item.goes_round) item.touches.front().reads = true;
+    item.host_at_start = item.goes_round ? !written : storage.persistence == Persistence::from_host;
+    item.upload = copy_cost(plan_, id, true, rule_);
+    item.download = copy_cost(plan_, id, false, rule_);
+    item.gaps.resize(item.touches.size() - (item.goes_round ? 0 : 1), Side::open);
+    const Pin pin = plan_.pins.of(id);
+    for (std::size_t gap = 0; gap < item.gaps.size(); ++gap) {
+      const BoundTouch& next = item.touches[item.after(gap)];
+      if (pin == Pin::cpu) item.gaps[gap] = Side::away;
+      if (pin == Pin::gpu && next.reads) item.gaps[gap] = Side::gpu;
+      if (item.gaps[gap] != Side::open || !next.reads) continue;
+      const bool between_pinned = is_on_gpu(item.touches[gap]) && is_on_gpu(next);
+      if (between_pinned && is_kept_class(storage.storage_class, scope_)) {
+        item.gaps[gap] = Side::gpu;
+      }
+    }
+    problem_.items.push_back(std::move(item));
+  }
+
+  [[nodiscard]] bool is_on_gpu(const BoundTouch& touch) const {
+    return problem_.nodes[static_cast<std::size_t>(touch.step)].side == Side::gpu;
+  }
+
+  const Plan& plan_;
+  const BoundScope& scope_;
+  const CostRule& rule_;
+  std::vector<std::vector<BoundTouch>> touches_;  // by storage
+  BoundProblem problem_;
+};
+
+}  // namespace
+
+BoundProblem stated_problem(const Plan& plan, const BoundScope& scope, const CostRule& rule) {
+  return Statement(plan, scope, rule).run();
+}
+
+std::string outside_scope(const Plan& plan, const BoundScope& scope) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (node_side(plan, i, scope) != Side::gpu) continue;
+    if (device_of(plan, plan.nodes[i]) == Device::gpu) continue;
+    return fmt::format("{} is on the CPU", step_label(plan, static_cast<std::int32_t>(i)));
+  }
+  if (!scope.keep_activations && !scope.keep_weights && !scope.keep_state) return {};
+  const BoundProblem problem = stated_problem(plan, scope, {.bytes = true});
+  const Stays stays(plan);
+  for (const BoundItem& item : problem.items) {
+    const StorageId storage{item.number};
+    if (plan.pins.of(storage) != Pin::free) continue;  // held against the plan's pins elsewhere
+    for (std::size_t gap = 0; gap < item.gaps.size(); ++gap) {
+      if (item.gaps[gap] != Side::gpu) continue;
+      const std::int32_t from = item.touches[gap].step, to = item.touches[item.after(gap)].step;
+      const bool kept = gap + 1 < item.touches.size() ? stays.joins(storage, from, to)
+                                                      : stays.joins_over_the_end(storage, from, to);
+      if (kept) continue;
+      return fmt::format("{} is not kept from {} to {}", storage_label(plan, storage),
+                         step_label(plan, from), step_label(plan, to));
+    }
+  }
+  return {};
+}
+
+std::string scope_in_words(const BoundScope& scope) {
+  std::vector<std::string_view> on_gpu, kept;
+  if (scope.compute_on_gpu) on_gpu.emplace_back("compute");
+  if (scope.updates_on_gpu) on_gpu.emplace_back("update");
+  if (scope.keep_activations) kept.emplace_back("activations");
+  if (scope.keep_weights) kept.emplace_back("weights");
+  if (scope.keep_state) kept.emplace_back("state");
+  if (on_gpu.empty() && kept.empty()) return "plans with these pins";
+  std::string words = "plans with these pins that";
+  if (!on_gpu.empty()) words += fmt::format(" {} on the GPU", fmt::join(on_gpu, " and "));
+  if (!kept.empty()) {
+    words +=
+        fmt::format("{} keep {} there", on_gpu.empty() ? "" : " and", fmt::join(kept, " and "));
+  }
+  return words;
+}
+
+}  // namespace stowage

@@ -99,7 +99,7 @@ TEST_CASE("certificate: it reads back as it was written") {
   Answer answer = read(text);
   CHECK(answer.mistakes == "");
   CHECK(answer.certificate == certificate);
-  certificate.step = SplitProof{{.updates_on_gpu = true}, 2, 0.25, 0.75};
+  certificate.step = SplitProof{{.updates_on_gpu = true}, 2, 0.25, 0.75, 0.125};
   answer = read(write_certificate(certificate, small_step()));
   CHECK(answer.mistakes == "");
   CHECK(answer.certificate == certificate);

@@ -192,7 +192,7 @@ TEST_CASE("prices, fixings and weights that are changed prove less") {
         })) == "step certificate: node 1000000 need not run on the GPU\n");
   CHECK(failed_proofs(changed(plan, [](Certificate& certificate) {
           certificate.step = SplitProof{.scope = {.compute_on_gpu = true}, .downloads = 7};
-        })) == "step certificate: its two sides have no weights from 0 to 1\n");
+        })) == "step certificate: its two sides and the CPU have no weights from 0 to 1\n");
 }
 
 TEST_CASE("a bound by what is away during a node is proved again") {

@@ -201,7 +201,7 @@ class Mutator {
         {"workspace", {"bytes", "node"}},
         {"bound", {"kind", "scope", "scope", "scope", "scope", "scope"}},
         {"weights", {"gpu", "cpu", "uploads", "downloads"}},
-        {"beside", {"downloads", "uploads", "node"}},
+        {"beside", {"downloads", "uploads", "cpu", "node"}},
         {"round", {"step", "divisor", "storages"}},
         {"gap", {"after", "storage"}},
         {"node", {"node"}},

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
 
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/copy_windows.hpp"
+#include "planner/assemble/mixed_placement.hpp"
 #include "planner/assemble/swap_policies.hpp"
 
 namespace stowage {
@@ -16,7 +19,8 @@ namespace {
 // are assembled in all, and placements are not assembled for a shorter step alone where that is not
 // two whole steps.
 constexpr std::size_t most_assembled_nodes = 40'000;
-constexpr double short_enough = 1.01;  // times the bound, or the step without a limit on memory
+constexpr std::int64_t mixed_filled = 62;  // of 64 parts of the budget, of two that are mixed
+constexpr double short_enough = 1.01;      // times the bound, or the step without a limit on memory
 
 /// What is solved instead of the problem itself.
 struct Variation {
@@ -60,6 +64,7 @@ class Shortening {
       if (is_short() || is_over()) break;
       attempt(variation);
     }
+    if (target_.most_variations >= all_variations && !is_short() && !is_over()) attempt_mixtures();
     return std::move(best_);
   }
 
@@ -95,6 +100,43 @@ class Shortening {
     windowed.problem = weighted(std::move(windowed.problem), weights);
     const auto solution = solve(windowed.problem, options);
     if (solution) take(without_windows(problem_, windowed, solution->placement));
+  }
+
+  /// With less on the CPU and with more than the weights that balance the lanes would have.
+  [[nodiscard]] std::optional<Placement> with_cpu_at(double price) const {
+    SolveOptions options = options_;
+    options.branches = false;
+    options.most_others = 0;
+    // What is streamed needs room to come before it is wanted.
+    options.limits.assign(problem_.operations.size(),
+                          Bytes(options.budget.count() / 64 * mixed_filled));
+    options.time_limit_seconds = std::max(options_.time_limit_seconds - seconds(), 0.1);
+    LaneWeights weights = with_all_lanes(target_.balance.weights);
+    weights.cpu = std::min(1.0, weights.cpu * price);
+    auto solution = solve(weighted(problem_, weights), options);
+    if (!solution) return std::nullopt;
+    return std::move(solution->placement);
+  }
+
+  void attempt_mixtures() {
+    const auto few = with_cpu_at(1.25), many = with_cpu_at(0.8);
+    if (!few || !many || few->device == many->device) return;
+    constexpr int coarse = 32;
+    double best_share = 0, least = std::numeric_limits<double>::infinity();
+    for (double share = 0.05; share < 1; share += 0.05) {
+      const auto mixed = mixed_placement(problem_, *many, *few, {share, coarse});
+      if (!mixed) continue;
+      const double busiest = busiest_lane(evaluate(problem_, *mixed));
+      if (busiest >= least) continue;
+      least = busiest;
+      best_share = share;
+    }
+    for (const int parts : {16, 32, 64}) {
+      for (const double more : {0.0, -0.1, 0.1}) {
+        auto mixed = mixed_placement(problem_, *many, *few, {best_share + more, parts});
+        if (mixed) take(*std::move(mixed));
+      }
+    }
   }
 
   void take(Placement placement) {

@@ -2,7 +2,8 @@
 // the overhead gap of the solver's placement, of the plan that was made of it, and what packing
 // cost; and the step that people wait for: its gap to the bound, and how it stands against the
 // rules that people and papers swap by (planner/assemble/swap_policies.hpp) through the same
-// assembler.
+// assembler, and the recommended plan against checkpointing by segments of sqrt(n) layers
+// (planner/recompute/checkpoint_segments.hpp), where that fits the budget.
 //
 //   planning [--all] [--count N] [--seed N] [--additive] [MODEL...]
 //
@@ -28,7 +29,10 @@
 #include "planner/assemble/plan_within.hpp"
 #include "planner/assemble/swap_policies.hpp"
 #include "planner/problem/rates.hpp"
+#include "planner/propose/proposals.hpp"
+#include "planner/propose/rewritten_steps.hpp"
 #include "planner/propose/step_plans.hpp"
+#include "planner/recompute/checkpoint_segments.hpp"
 
 namespace {
 
@@ -63,6 +67,9 @@ struct Row {
   double over_best_rule = 0;  // its step over the shortest of any rule's, less 1; 0: no rule fits
   std::string best_rule;
   double step_search_seconds = 0;
+  /// The recommended plan's step over that of sqrt(n) checkpointing, less 1; none: the latter does
+  /// not keep within the budget, or nothing trains.
+  std::optional<double> over_checkpointing;
 };
 
 std::vector<std::string> shipped_models() {
@@ -102,6 +109,35 @@ Host usual_host() {
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 /// The step of the planner's plan, against its bound and against the rules'.
+/// The step of sqrt(n) checkpointing with all else on the GPU; none: it does not fit.
+std::optional<double> checkpointed_step(const Planning& planning) {
+  const StepGraph& graph = *planning.document.graph;
+  if (graph.settings.mode != Mode::train) return std::nullopt;
+  auto rewritten = with_checkpoints(graph, sqrt_segments(graph));
+  if (!rewritten) return std::nullopt;
+  auto of = make_case(planning, std::make_shared<const StepGraph>(*std::move(rewritten)));
+  if (!of) return std::nullopt;
+  const Bytes budget = planning.request.budget;
+  const Plan plan = assemble_plan(of->step, of->on_gpu, all_gpu_placement(of->on_gpu, budget),
+                                  {.budget = budget, .last_effort = 20});
+  if (plan.totals.arena > budget) return std::nullopt;
+  return plan.totals.step_seconds;
+}
+
+/// The shortest step of the plans that leave the training as it is.
+double recommended_step(const PlanRequest& request, WorkspaceSource& workspaces,
+                        const ProposalOptions& options, double cheapest) {
+  const auto plans = make_plans(request, workspaces, options);
+  if (!plans) return cheapest;
+  double best = cheapest;
+  for (const Plan& plan : *plans) {
+    const StepGraph& graph = *plan.step.graph;
+    if (graph.settings.micro_batches > 1 && changes_training_in_parts(graph)) continue;
+    best = std::min(best, plan.totals.step_seconds);
+  }
+  return best;
+}
+
 Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspaces, Row& row) {
   const ProposalOptions options{.time_limit_seconds = 5};
   const Planning planning(request, workspaces, options);
@@ -126,6 +162,12 @@ Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspace
     row.best_rule = to_string(policy);
   }
   if (best > 0) row.over_best_rule = plan->totals.step_seconds / best - 1;
+  if (const auto checkpointed = checkpointed_step(planning)) {
+    double step = plan->totals.step_seconds;
+    // The recommended plan is no slower than this one.
+    if (step > *checkpointed) step = recommended_step(request, workspaces, options, step);
+    row.over_checkpointing = step / *checkpointed - 1;
+  }
   return {};
 }
 
@@ -230,19 +272,22 @@ int main(int argc, char** argv) {
   }
   std::vector<Row> rows;
   std::vector<std::string> without;
-  fmt::print("{:>8} {:>8} {:>8} {:>7} {:>7} {:>9} {:>8} {:>9} {:>7}  scenario\n", "solver",
-             "packing", "plan", "solves", "s", "step ms", "step gap", "over rule", "s");
+  fmt::print("{:>8} {:>8} {:>8} {:>7} {:>7} {:>9} {:>8} {:>9} {:>7} {:>9}  scenario\n", "solver",
+             "packing", "plan", "solves", "s", "step ms", "step gap", "over rule", "s", "sqrt(n)");
   for (const Scenario& scenario : scenarios) {
     const auto row = measured(scenario, with_step);
     if (!row) {
       without.push_back(scenario.name() + ": " + row.error().front().message);
       continue;
     }
+    const std::string over_checkpointing =
+        row->over_checkpointing ? fmt::format("{:.2f}%", 100 * *row->over_checkpointing) : "-";
     fmt::print(
-        "{:7.2f}% {:7.2f}% {:7.2f}% {:>7} {:7.2f} {:9.3f} {:7.2f}% {:8.2f}% {:7.2f}  {} {}\n",
+        "{:7.2f}% {:7.2f}% {:7.2f}% {:>7} {:7.2f} {:9.3f} {:7.2f}% {:8.2f}% {:7.2f} {:>9}  {} {}\n",
         100 * row->solver_gap, 100 * row->packing_loss, 100 * row->plan_gap, row->solves,
         row->seconds, 1e3 * row->step_seconds, 100 * row->step_gap.value_or(0),
-        100 * row->over_best_rule, row->step_search_seconds, row->name, row->best_rule);
+        100 * row->over_best_rule, row->step_search_seconds, over_checkpointing, row->name,
+        row->best_rule);
     std::fflush(stdout);
     rows.push_back(*row);
   }
@@ -264,6 +309,12 @@ int main(int argc, char** argv) {
     for (const Row& row : rows) gaps.push_back(row.step_gap.value_or(0));
     summarise("step gap", gaps);
     summarise("step over the best rule", column(&Row::over_best_rule));
+    std::vector<double> checkpointing;
+    for (const Row& row : rows) {
+      if (row.over_checkpointing) checkpointing.push_back(*row.over_checkpointing);
+    }
+    fmt::print("sqrt(n) checkpointing fits in {}:\n", checkpointing.size());
+    summarise("step over sqrt(n)", checkpointing);
     const std::vector<double> seconds = column(&Row::step_search_seconds);
     fmt::print("{:<24} median {:6.2f}  90th percentile {:6.2f}  worst {:6.2f} s\n", "search",
                quantile(seconds, 0.5), quantile(seconds, 0.9), quantile(seconds, 1));

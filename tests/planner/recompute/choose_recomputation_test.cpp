@@ -4,12 +4,15 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 
 #include "estimator/rewrite/recompute.hpp"
+#include "planner/recompute/checkpoint_segments.hpp"
 #include "planner/recompute/recompute_search.hpp"
 #include "planner/recompute/segments.hpp"
 #include "tests/planner/recompute/recomputed_steps.hpp"
@@ -128,6 +131,30 @@ TEST_CASE("segments are made again and their boundaries are kept") {
   CHECK(chosen > 0);
   CHECK(chosen < std::ssize(model.groups()));
   CHECK_FALSE(choice[model.groups().size() - 1]);
+}
+
+TEST_CASE("segments of sqrt(n) layers are regions that checkpoints take, the last layers in none") {
+  for (const char* name : {"resnet18", "gpt2", "mobilenet_v2", "unet"}) {
+    CAPTURE(name);
+    const auto shared = lowered(shipped(name), {});
+    const StepGraph& graph = *shared;
+    const auto regions = sqrt_segments(graph);
+    std::set<OperatorId> layers, inside;
+    for (const KernelNode& node : graph.nodes) {
+      if (node.phase == Phase::forward && node.op.valid()) layers.insert(node.op);
+    }
+    for (const CheckpointRegion& region : regions) {
+      inside.insert(region.operators.begin(), region.operators.end());
+    }
+    const double root = std::sqrt(static_cast<double>(layers.size()));
+    CHECK(regions.size() > 1);
+    CHECK(static_cast<double>(regions.size()) <= std::ceil(root));
+    CHECK(inside.size() < layers.size());
+    const auto step = with_checkpoints(graph, regions);
+    REQUIRE_MESSAGE(step.has_value(), render(step.error()));
+    CHECK(plain_figures(sized(std::make_shared<const StepGraph>(*step), 4)).peak <
+          plain_figures(sized(shared, 4)).peak);
+  }
 }
 
 TEST_CASE("points keep to their limits, and recompute less from one to the next") {

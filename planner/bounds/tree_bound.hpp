@@ -12,8 +12,8 @@ namespace stowage {
 
 /// So much may be spent on one bound: nodes of the tree times the problem's size, and looks at arcs
 /// over all its cuts.
-inline constexpr std::size_t most_tree_work = 100'000'000;
-inline constexpr std::int64_t most_cut_work = 1'000'000'000;
+inline constexpr std::size_t most_tree_work = 200'000'000;
+inline constexpr std::int64_t most_cut_work = 4'000'000'000;
 
 struct FixedChoice {
   Fixing fixing;

@@ -12,8 +12,10 @@ BoundScope scope_of(const ProblemOptions& options) {
           .keep_state = options.keep_state};
 }
 
-bool may_drop_updated(const BoundScope& scope) {
-  return !scope.updates_on_gpu && (scope.keep_weights || scope.keep_state);
+bool keeps_as_if_pinned(const BoundScope& scope) {
+  const bool keeps_of_updates = scope.keep_weights || scope.keep_state;
+  if (!scope.keep_activations && !keeps_of_updates) return true;
+  return scope.compute_on_gpu && (scope.updates_on_gpu || !keeps_of_updates);
 }
 
 std::vector<NodeWorkspace> least_workspaces(const SizedStep& step) {

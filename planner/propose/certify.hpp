@@ -14,10 +14,10 @@ namespace stowage {
 /// What make_problem pins to the GPU with these options, beside the user's pins.
 [[nodiscard]] BoundScope scope_of(const ProblemOptions& options);
 
-/// Whether plans of this scope may let weights go behind an update on the GPU, though the scope
-/// keeps weights: an update that may run on the CPU keeps nothing. A bound of plans that update on
-/// the GPU is none of theirs.
-[[nodiscard]] bool may_drop_updated(const BoundScope& scope);
+/// Whether plans of this scope keep all that plans with every node pinned to the GPU keep. Others
+/// may let go what lies between nodes that only happen to run there, so that a bound of the pinned
+/// ones is none of theirs.
+[[nodiscard]] bool keeps_as_if_pinned(const BoundScope& scope);
 
 /// Of every node with a choice of engines whose least workspace is not 0.
 [[nodiscard]] std::vector<NodeWorkspace> least_workspaces(const SizedStep& step);

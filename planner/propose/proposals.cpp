@@ -28,7 +28,7 @@ Plan faster(const Plan& cheapest, const Plan& other, const Host& host) {
 /// turned out to move fewer. The bound on bytes is that of the solve which minimised them.
 Plan fewer_bytes(Plan fewest, const Plan& cheapest) {
   if (computes_on_cpu(cheapest) || pcie_bytes(cheapest) >= pcie_bytes(fewest)) return fewest;
-  if (may_drop_updated(cheapest.certificate->cost->scope)) return fewest;
+  if (!keeps_as_if_pinned(cheapest.certificate->cost->scope)) return fewest;
   Plan plan = cheapest;
   plan.name = fewest.name;
   plan.pinned = fewest.pinned;

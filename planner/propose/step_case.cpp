@@ -118,11 +118,12 @@ Plan assemble_all_gpu(const Planning& planning, StepCase& of) {
   return plan;
 }
 
-ByteProblem byte_problem(const Planning& planning, const StepCase& of, bool on_gpu_alone) {
+ByteProblem byte_problem(const Planning& planning, const StepCase& of, const ByteOptions& how) {
   ProblemOptions options = problem_options(planning.request, of.pins);
   // With operations where they like, everything on the CPU would move nothing.
   options.compute_on_gpu = true;
-  options.all_on_gpu = on_gpu_alone;
+  options.all_on_gpu = how.updates_on_gpu;
+  if (!how.kept) options.keep_activations = options.keep_weights = options.keep_state = false;
   return {make_problem(of.step, byte_rates(), options), scope_of(options)};
 }
 

@@ -60,7 +60,12 @@ struct ByteProblem {
   ResidencyProblem problem;
   BoundScope scope;
 };
+/// Forward and backward are on the GPU in any case.
+struct ByteOptions {
+  bool updates_on_gpu = false;  ///< else as the levers allow
+  bool kept = true;             ///< what the levers keep on the GPU between such nodes stays there
+};
 [[nodiscard]] ByteProblem byte_problem(const Planning& planning, const StepCase& of,
-                                       bool on_gpu_alone);
+                                       const ByteOptions& options);
 
 }  // namespace stowage

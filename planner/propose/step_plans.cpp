@@ -52,7 +52,8 @@ bool chooses_the_cpu(const Plan& plan, const StepPins& pins) {
 ByteBound pcie_bound(const Planning& planning, const StepCase& of, bool on_gpu_alone) {
   SolveOptions options = planning.solve_options();
   options.branches = of.step.graph->nodes.size() < 1'000;
-  const ByteProblem bytes = byte_problem(planning, of, on_gpu_alone);
+  const ByteProblem bytes =
+      byte_problem(planning, of, {.updates_on_gpu = on_gpu_alone, .kept = of.scope.compute_on_gpu});
   auto solution = solve(bytes.problem, options);
   return solution ? byte_bound(bytes.scope, *std::move(solution)) : ByteBound{};
 }
@@ -60,7 +61,8 @@ ByteBound pcie_bound(const Planning& planning, const StepCase& of, bool on_gpu_a
 /// Of all plans that compute on the GPU: no prices are needed to see that inputs are uploaded.
 ByteBound input_bound(const Planning& planning, const StepCase& of) {
   return {input_bytes(of.step),
-          TreeProof{byte_problem(planning, of, false).scope, single_leaf({})}};
+          TreeProof{byte_problem(planning, of, {.kept = of.scope.compute_on_gpu}).scope,
+                    single_leaf({})}};
 }
 
 void set_byte_bound(Plan& plan, const ByteBound& bound) {
@@ -166,7 +168,7 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort 
 
 Result<FewestBytes> min_pcie_plan(const Planning& planning, const StepCase& of,
                                   const Plan& cheapest) {
-  const ByteProblem bytes = byte_problem(planning, of, true);
+  const ByteProblem bytes = byte_problem(planning, of, {.updates_on_gpu = true});
   auto fitted = plan_within(of.step, bytes.problem, of.on_gpu, planning.solve_options());
   if (!fitted) return tl::unexpected(fitted.error());
   FewestBytes fewest{std::move(fitted->plan), byte_bound(bytes.scope, std::move(fitted->solution))};
@@ -199,7 +201,7 @@ Plan all_gpu_plan(const Planning& planning, const StepCase& of, Plan all_gpu,
 
 void set_pcie_bound(const Planning& planning, const StepCase& of, Plan& plan,
                     const std::optional<ByteBound>& on_gpu_bound) {
-  const bool updates_are_free = chooses_the_cpu(plan, of.pins) || may_drop_updated(of.scope);
+  const bool updates_are_free = chooses_the_cpu(plan, of.pins) || !keeps_as_if_pinned(of.scope);
   if (!computes_on_cpu(plan) && pcie_bytes(plan) == input_bytes(of.step)) {
     return set_byte_bound(plan, input_bound(planning, of));
   }

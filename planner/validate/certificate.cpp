@@ -51,6 +51,14 @@ std::string leaf_in_words(const Plan& plan, const TreeBound& bound) {
   return bound.fixed.empty() ? text : text + ")";
 }
 
+// Why the leaves prove nothing; "": they do.
+std::string no_bound(const TreeBound& bound) {
+  if (bound.problem.empty() && std::isinf(bound.least)) {
+    return "by its certificate no plan is within the budget, not even this one";
+  }
+  return bound.problem;
+}
+
 // Of a claim in seconds.
 Check compare_seconds(std::string_view name, std::string_view field, double claimed, double proved,
                       const std::string& by, const BoundScope& scope) {
@@ -118,7 +126,7 @@ Check check_cost(const Plan& plan) {
   const BoundProblem problem = stated_problem(plan, proof->scope, {});
   if (std::string why = uncountable(problem); !why.empty()) return failed(name, why);
   const TreeBound bound = tree_bound(problem, proof->tree);
-  if (!bound.problem.empty()) return failed(name, bound.problem);
+  if (std::string why = no_bound(bound); !why.empty()) return failed(name, why);
   return compare_seconds(name, "cost_lower_bound_seconds", claimed, bound.least,
                          leaf_in_words(plan, bound), proof->scope);
 }
@@ -150,7 +158,7 @@ Check check_transfers(const Plan& plan) {
   const BoundProblem problem = stated_problem(plan, proof->scope, {.bytes = true});
   if (std::string why = uncountable(problem); !why.empty()) return failed(name, why);
   const TreeBound bound = tree_bound(problem, proof->tree);
-  if (!bound.problem.empty()) return failed(name, bound.problem);
+  if (std::string why = no_bound(bound); !why.empty()) return failed(name, why);
   // Whole bytes are moved, so that a bound may be rounded up.
   const double proved = std::ceil(bound.least * (1 + byte_rounding) - byte_slack);
   if (proved < static_cast<double>(claimed)) {
@@ -179,7 +187,7 @@ Check check_lanes(const Plan& plan, const LaneProof& lanes, std::string_view nam
   if (std::string why = uncountable(problem); !why.empty()) return failed(name, why);
   const TreeBound bound =
       tree_bound(problem, {{{}, BranchLeaf{.steps = lanes.prices, .limits = {}}}});
-  if (!bound.problem.empty()) return failed(name, bound.problem);
+  if (std::string why = no_bound(bound); !why.empty()) return failed(name, why);
   return compare_seconds(name, "step_lower_bound_seconds", claimed, bound.least / sum,
                          "the weighted lanes", lanes.scope);
 }

@@ -142,7 +142,8 @@ TEST_CASE("no plan of random problems is below a bound, or longer than with a wa
     const auto at_weights =
         solve(weighted(problem, balance.weights), {.budget = budget, .branches = false});
     REQUIRE(at_weights.has_value());
-    const double bound = std::max(balance.step_lower_bound_seconds, split_bound(problem, budget));
+    const double bound =
+        std::max(balance.step_lower_bound_seconds, split_bound(problem, budget).seconds);
     for (const Placement& placement : {solution->placement, at_weights->placement}) {
       const Plan plan = assemble_plan(step, problem, placement, {.budget = budget});
       if (plan.totals.arena > budget) continue;

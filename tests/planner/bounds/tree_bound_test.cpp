@@ -2,6 +2,7 @@
 #include "planner/bounds/tree_bound.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -225,9 +226,12 @@ TEST_CASE("bounds: what a hostile tree holds is refused") {
   BranchTree deep(10'000, divided);
   deep.resize(20'001, nothing);
   CHECK(problem_of(deep) == "");
-  BranchTree wide(most_tree_work / stated.size() / 2 + 1, divided);
-  wide.resize(2 * wide.size() + 1, nothing);
-  CHECK(problem_of(wide).ends_with("branches of so large a step are too many to be checked"));
+  BoundProblem large = stated;
+  large.nodes.resize(2'000'000, large.nodes.front());
+  deep.resize(most_tree_work / large.size() / 2 + 1, divided);
+  deep.resize(2 * deep.size() + 1, nothing);
+  CHECK(tree_bound(large, deep).problem ==
+        fmt::format("{} branches of so large a step are too many to be checked", deep.size()));
 }
 
 TEST_CASE("bounds: sizes and times that cannot be added up are found") {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <random>
 #include <string>
 #include <variant>
 
@@ -125,6 +126,13 @@ TEST_CASE("certificates of all kinds of plans prove their bounds, read back from
     CAPTURE(to_string(levers));
     for (const Plan& plan : plans_within(Bytes(2'300'000), levers)) look_at(plan);
   }
+  // Operations that may run on the CPU keep nothing, and those that run on the GPU all the same let
+  // go what a plan with compute pinned there would keep.
+  for (const Bytes budget : {Bytes(2'600'000), 32_MiB}) {
+    for (const Plan& plan : plans_within(budget, {.activations = false, .optimizer = false})) {
+      look_at(plan);
+    }
+  }
   for (const Bytes budget : {Bytes(2'000'000), 32_MiB}) {
     for (const Plan& plan : plans_within(budget, {.operators = false}, slow_link)) look_at(plan);
   }
@@ -229,6 +237,57 @@ TEST_CASE("a bound of other plans than this one is none") {
           certificate.cost->scope.keep_activations = true;
           certificate.cost->scope.keep_state = true;
         })).find(" is not kept from ") != std::string::npos);
+}
+
+TEST_CASE("where nothing fits, nothing is proved") {
+  Plan plan = plan_named("min-pcie");
+  plan.inputs.budget = 1_KiB;
+  const std::string failed = failed_proofs(plan);
+  for (const char* name : {"cost", "transfer"}) {
+    CHECK(failed.find(std::string(name) + " certificate: by its certificate no plan is within the "
+                                          "budget, not even this one\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("whatever a certificate holds, it is read or refused, and checked") {
+  const std::vector<KeptFile> kept = kept_plans();
+  const auto certified = std::ranges::find_if(
+      kept, [](const KeptFile& file) { return file.path == "plan-2/mlp-certificate.yaml"; });
+  REQUIRE(certified != kept.end());
+  const std::size_t begin = certified->text.find("\ncertificate: |\n") + 17;
+  const auto length = static_cast<std::int64_t>(certified->text.find("\n---\n", begin) - begin);
+  std::mt19937 random(12);
+  const auto below = [&](std::int64_t bound) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(bound));
+  };
+  constexpr std::string_view alphabet = "0123456789-,.e \n#leafgpround";
+  int checked = 0;
+  for (int round = 0; round < 1500; ++round) {
+    std::string text = certified->text;
+    for (std::int64_t edits = 1 + below(3); edits > 0; --edits) {
+      const auto at = begin + static_cast<std::size_t>(below(length - 40));
+      const auto letter = alphabet[static_cast<std::size_t>(below(std::ssize(alphabet)))];
+      switch (below(3)) {
+        case 0:
+          text[at] = letter;
+          break;
+        case 1:
+          text.insert(at, text.substr(begin + static_cast<std::size_t>(below(length - 40)), 20));
+          break;
+        default:
+          text.erase(at, 1 + static_cast<std::size_t>(below(6)));
+      }
+    }
+    const auto plan = read_plan(std::make_shared<const SourceText>(SourceText{"p", text}));
+    if (!plan) {
+      CHECK(!plan.error().empty());
+      continue;
+    }
+    ++checked;
+    CHECK(!check_certificate(*plan).empty());
+  }
+  MESSAGE(checked << " of 1500 were read");
+  CHECK(checked > 50);
 }
 
 TEST_CASE("least workspaces are those of nodes that have a choice, and no more than they take") {

@@ -76,6 +76,7 @@ Problem check_lists(const StepGraph& graph, const std::vector<Parameter>& parame
 }
 
 Problem check_order(const StepGraph& graph) {
+  if (!graph.settings.order.empty()) return std::nullopt;  // an order of its own
   int micro_batch = 0;
   for (const KernelNode& node : graph.nodes) {
     if (node.phase == Phase::update) continue;

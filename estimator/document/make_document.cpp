@@ -41,6 +41,7 @@ std::shared_ptr<const StepGraph> evaluation_of(const ModelGraph& model, Lowering
   lowering.mode = Mode::inference;
   lowering.micro_batches = 1;
   lowering.recomputed.clear();
+  lowering.order.clear();
   auto graph = lower_step(model, lowering);
   return graph ? std::make_shared<const StepGraph>(*std::move(graph)) : nullptr;
 }

@@ -182,7 +182,7 @@ KernelNode repeated(const KernelNode& written, const MicroBatchLoop& loop, int r
 std::optional<FoundLoop> find_loop(const StepGraph& graph) {
   constexpr std::size_t from = 1;  // the first micro-batch makes what the later ones add to
   const auto micro_batches = static_cast<std::size_t>(graph.settings.micro_batches);
-  if (micro_batches < from + 2) return std::nullopt;
+  if (micro_batches < from + 2 || !graph.settings.order.empty()) return std::nullopt;
   const auto nodes = alike_from(node_begins(graph), from);
   const auto storages = alike_from(storage_begins(graph), from);
   if (!nodes || !storages) return std::nullopt;

@@ -75,6 +75,20 @@ std::vector<RecomputedValue> recomputed_values_of(const JsonValue& list) {
   return values;
 }
 
+std::vector<NodeRun> order_of(const JsonValue& list) {
+  expect(list, Kind::array, "'order'");
+  std::vector<NodeRun> runs;
+  for (auto at = list.begin(); !(at == list.end()); ++at) {
+    Row row(*at, "a run of nodes");
+    NodeRun run{.first = name_of(row.next("first node"), "a node's name")};
+    const auto last = row.next_if_any();
+    run.last = last ? name_of(*last, "a node's name") : run.first;
+    row.finish();
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
 LoweringSettings settings_of(const JsonValue& value) {
   Members members(value, "'settings'");
   constexpr int most_copies = 1000;  // of inputs: augmented, prefetched
@@ -114,6 +128,7 @@ LoweringSettings settings_of(const JsonValue& value) {
   if (const auto recomputed = members.find("recomputed")) {
     settings.recomputed = recomputed_values_of(*recomputed);
   }
+  if (const auto order = members.find("order")) settings.order = order_of(*order);
   members.finish();
   return settings;
 }
@@ -124,6 +139,7 @@ LoweringSettings of_evaluation(LoweringSettings settings) {
   settings.micro_batches = 1;
   settings.early_updates = false;
   settings.recomputed.clear();
+  settings.order.clear();
   return settings;
 }
 

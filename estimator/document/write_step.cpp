@@ -377,6 +377,15 @@ void put_settings(Text& text, const LoweringSettings& settings) {
     });
   }
   if (settings.early_updates) put(text, ",\n\"early_updates\": true");
+  if (!settings.order.empty()) {
+    put(text, ",\n\"order\": ");
+    put_list(text, settings.order.size(), [&](std::size_t i) {
+      const NodeRun& run = settings.order[i];
+      put(text, "\n[{}", quoted(run.first));
+      if (run.last != run.first) put(text, ",{}", quoted(run.last));
+      put(text, "]");
+    });
+  }
   put(text, "}}");
 }
 

@@ -3,6 +3,7 @@
 #include "estimator/rewrite/checkpoints.hpp"
 #include "estimator/rewrite/early_updates.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
+#include "estimator/rewrite/node_order.hpp"
 #include "estimator/rewrite/recompute.hpp"
 #include "estimator/step/lower.hpp"
 
@@ -29,6 +30,7 @@ Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& se
   one.micro_batches = 1;
   one.early_updates = false;
   one.recomputed.clear();
+  one.order.clear();
   return lower(model, one)
       .and_then([&](StepGraph&& step) {
         return with_checkpoints(std::move(step), checkpoint_regions(model));
@@ -42,7 +44,8 @@ Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& se
       .and_then([&](StepGraph&& step) -> Result<StepGraph> {
         if (!settings.early_updates) return std::move(step);
         return with_early_updates(std::move(step));
-      });
+      })
+      .and_then([&](StepGraph&& step) { return with_order(std::move(step), settings.order); });
 }
 
 }  // namespace stowage

@@ -9,8 +9,8 @@
 namespace stowage {
 
 /// lower(), with_checkpoints() for the model's checkpointed regions, with_micro_batches(),
-/// with_recomputation() and, where the settings say so, with_early_updates(); with the errors of
-/// all.
+/// with_recomputation(), where the settings say so with_early_updates(), and with_order(); with the
+/// errors of all.
 [[nodiscard]] Result<StepGraph> lower_step(const ModelGraph& model,
                                            const LoweringSettings& settings);
 

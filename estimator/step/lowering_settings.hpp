@@ -34,6 +34,13 @@ struct RecomputedValue {
   auto operator<=>(const RecomputedValue&) const = default;
 };
 
+/// Nodes in a row of the order in which a step was lowered, by the names of the first and the last
+/// (rewrite/node_order.hpp).
+struct NodeRun {
+  std::string first, last;
+  auto operator<=>(const NodeRun&) const = default;
+};
+
 struct LoweringSettings {
   KernelSet kernels = KernelSet::stowage;
   Mode mode = Mode::train;
@@ -48,6 +55,7 @@ struct LoweringSettings {
   ConvolutionSettings convolutions = {};
   DataParallel parallel = {};  ///< sizes what one of the GPUs keeps; the kernels are the same
   std::vector<RecomputedValue> recomputed = {};  ///< ascending, each once
+  std::vector<NodeRun> order = {};  ///< in which all of these run; empty: as they are lowered
   bool operator==(const LoweringSettings&) const = default;
 };
 

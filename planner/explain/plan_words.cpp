@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "estimator/rewrite/segments.hpp"
 #include "planner/plan/two_sides.hpp"
 
 namespace stowage {
@@ -106,6 +107,10 @@ std::string plan_in_words(const Plan& plan) {
   if (settings.micro_batches > 1) {
     parts.push_back(
         fmt::format("takes the batch in {} parts of {}", settings.micro_batches, plan.step.batch));
+    if (const int segments = segment_count(*plan.step.graph); segments > 1) {
+      parts.back() += fmt::format(
+          ", all of them through one of {} segments of the network before the next", segments);
+    }
   }
   say_crossings(plan, parts);
   say_cpu(plan, parts);

@@ -32,9 +32,10 @@ PlanTotals least_totals(const StepCase& of) {
   return plan.totals;
 }
 
-class Search {
+class LeastBudgetSearch {
  public:
-  Search(const Planning& planning, const StepCase& whole) : planning_(planning), whole_(whole) {}
+  LeastBudgetSearch(const Planning& planning, const StepCase& whole)
+      : planning_(planning), whole_(whole) {}
 
   std::optional<LeastBudget> run() && {
     offer(least_totals(whole_), "cheapest");
@@ -111,7 +112,7 @@ Result<std::optional<LeastBudget>> least_budget(const PlanRequest& request,
   const Planning planning(request, workspaces, options);
   const auto whole = make_case(planning, planning.document.graph);
   if (!whole) return tl::unexpected(whole.error());
-  return Search(planning, *whole).run();
+  return LeastBudgetSearch(planning, *whole).run();
 }
 
 }  // namespace stowage

@@ -9,6 +9,7 @@
 #include "planner/propose/certify.hpp"
 #include "planner/propose/fit_host.hpp"
 #include "planner/propose/rewritten_steps.hpp"
+#include "planner/propose/segment_plans.hpp"
 #include "planner/propose/step_plans.hpp"
 
 namespace stowage {
@@ -53,6 +54,8 @@ void add_rewritten(const Planning& planning, const StepCase& whole, std::vector<
   }
   if (planning.is_cancelled()) return;
   if (auto parts = parts_plan(planning, whole)) plans.push_back(*std::move(parts));
+  if (planning.is_cancelled()) return;
+  add_if_better(segments_plan(planning, whole), planning.request.host, plans);
 }
 
 /// The plans of the step as it is.

@@ -11,6 +11,8 @@
 // and, of a step that has one micro-batch and was not recorded at one batch only:
 //   micro-batch-K   the batch in K parts with gradients added up
 //   chunk-K         the same for an inference
+//   segments-S-chunk-K  all chunks through one segment of the network before the next, where that
+//                   is shorter still
 #pragma once
 
 #include <vector>

@@ -10,6 +10,7 @@
 #include "estimator/rewrite/recompute.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/propose/fit_host.hpp"
+#include "planner/propose/trials.hpp"
 #include "planner/recompute/choose_recomputation.hpp"
 
 namespace stowage {
@@ -22,37 +23,6 @@ constexpr int most_swapping_trials = 4;
 constexpr const char* early_remark =
     "early updates give the same numbers; PyTorch's way to them is an optimizer's step in "
     "register_post_accumulate_grad_hook";
-
-Result<StepCase> case_of(const Planning& planning, StepGraph graph) {
-  auto of = make_case(planning, std::make_shared<const StepGraph>(std::move(graph)));
-  if (of) (void)assemble_all_gpu(planning, *of);
-  return of;
-}
-
-/// A plan of the step, which is kept with its case for a longer search where it is the shortest.
-struct Trial {
-  StepCase of;
-  Plan plan;
-};
-void try_step(const Planning& planning, StepGraph graph, std::optional<Trial>& best) {
-  auto of = case_of(planning, std::move(graph));
-  if (!of) return;
-  auto plan = cheapest_plan(planning, *of, Effort::look);
-  if (!plan || (best && !is_better(*plan, best->plan, planning.request.host))) return;
-  best.emplace(Trial{*std::move(of), *std::move(plan)});
-}
-
-/// The trial's plan, or a shorter one that a longer search finds.
-Plan searched_on(const Planning& planning, Trial trial, Effort effort) {
-  if (!planning.is_cancelled()) {
-    auto plan = cheapest_plan(planning, trial.of, effort);
-    if (plan && is_better(*plan, trial.plan, planning.request.host)) {
-      trial.plan = *std::move(plan);
-    }
-  }
-  if (effort == Effort::full) set_pcie_bound(planning, trial.of, trial.plan);
-  return std::move(trial.plan);
-}
 
 std::optional<Plan> plan_in_parts(const Planning& planning, StepCase& part, std::int64_t parts,
                                   std::int64_t whole_batch) {

@@ -8,8 +8,11 @@
 #include <string>
 
 #include "estimator/rewrite/early_updates.hpp"
+#include "estimator/rewrite/node_order.hpp"
 #include "estimator/rewrite/recompute.hpp"
 #include "estimator/rewrite/rerun_groups.hpp"
+#include "estimator/rewrite/segments.hpp"
+#include "estimator/step/node_dependences.hpp"
 #include "gpu_probe/run/resident_step.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 
@@ -76,6 +79,26 @@ StepGraph with_values_made_again(const StepGraph& graph, std::mt19937* half = nu
   return *std::move(step);
 }
 
+/// An order in which every node comes behind those that it depends on.
+std::vector<std::int32_t> any_order(const StepGraph& graph, std::mt19937& random) {
+  const auto before = node_dependences(graph);
+  std::vector<bool> done(before.size(), false);
+  std::vector<std::int32_t> order;
+  while (order.size() < before.size()) {
+    std::vector<std::int32_t> ready;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (!done[i] && std::ranges::all_of(before[i], [&](std::int32_t needed) {
+            return done[static_cast<std::size_t>(needed)];
+          })) {
+        ready.push_back(static_cast<std::int32_t>(i));
+      }
+    }
+    order.push_back(ready[random() % ready.size()]);
+    done[static_cast<std::size_t>(order.back())] = true;
+  }
+  return order;
+}
+
 int recomputed_nodes(const StepGraph& graph) {
   return static_cast<int>(std::count_if(
       graph.nodes.begin(), graph.nodes.end(),
@@ -127,6 +150,43 @@ TEST_CASE("recomputed values are those that were let go: no result changes") {
         const auto early = with_early_updates(half);
         REQUIRE(early.has_value());
         CHECK(results_by_name(*early) == plain);
+      }
+    }
+  }
+}
+
+TEST_CASE("segments of an inference compute what its chunks do, and those what the batch does") {
+  for (const char* text : {small_gpt2, small_resnet, small_unet, small_cnn, mlp}) {
+    const LoweringSettings whole{.mode = Mode::inference};
+    LoweringSettings chunked = whole;
+    chunked.micro_batches = 4;
+    const StepGraph plain = step_of(text, whole), chunks = step_of(text, chunked);
+    CAPTURE(plain.model);
+    const auto length = static_cast<std::int32_t>(plain.nodes.size());
+    const auto segments = with_segments(chunks, {length / 3, length / 2});
+    REQUIRE_MESSAGE(segments.has_value(), render(segments.error()));
+    CHECK(segment_count(*segments) == 3);
+    const auto in_chunks = run_resident_step(chunks, 4);
+    const auto in_segments = run_resident_step(*segments, 4);
+    REQUIRE(in_chunks.has_value());
+    REQUIRE(in_segments.has_value());
+    CHECK(*in_segments == *in_chunks);
+    CHECK(in_segments->contains(segments->output.storage));
+  }
+}
+
+TEST_CASE("a step in any order that keeps its dependences computes the same") {
+  std::mt19937 random(3);
+  for (const int micro_batches : {1, 2}) {
+    for (const char* text : {small_gpt2, small_resnet, small_unet, small_cnn, mlp}) {
+      const StepGraph graph =
+          step_of(text, text == small_gpt2 ? adamw(micro_batches) : sgd_momentum(micro_batches));
+      CAPTURE(graph.model);
+      const auto plain = results_by_name(graph);
+      for (int trial = 0; trial < 3; ++trial) {
+        const auto moved = with_order(graph, runs_of_order(graph, any_order(graph, random)));
+        REQUIRE_MESSAGE(moved.has_value(), render(moved.error()));
+        CHECK(results_by_name(*moved) == plain);
       }
     }
   }

@@ -32,8 +32,7 @@ std::vector<std::vector<std::int32_t>> node_dependences(const StepGraph& step) {
       foreign = at;
     }
     std::ranges::sort(mine);
-    const auto repeated = std::ranges::unique(mine);
-    mine.erase(repeated.begin(), repeated.end());
+    mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
     std::erase(mine, at);  // what it reads and writes itself
   }
   return before;

@@ -46,6 +46,7 @@ std::vector<std::size_t> issue_order(const Plan& plan) {
   }
   std::sort(issued.begin(), issued.end());
   std::vector<std::size_t> order;
+  order.reserve(issued.size());
   for (const auto& [boundary, node] : issued) order.push_back(node);
   return order;
 }

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <vector>
 
 #include "cli/step_report.hpp"
+#include "estimator/order/any_order.hpp"
 #include "gpu_probe/host/host_backend.hpp"
 #include "planner/explain/plan_words.hpp"
 
@@ -97,6 +100,23 @@ std::string scope(const PlanRequest& request) {
                             make_rates(request.card, request.host).d2h_bandwidth / 1e9);
 }
 
+/// For runtimes that run branches in any order: what the first plan's step takes at most.
+void say_any_order(const Plan& plan, Report& out) {
+  const OrderProblem problem = order_problem(plan.step);
+  const auto worst = any_order_peak(problem);
+  if (!worst) return;
+  std::vector<std::int32_t> given(plan.nodes.size());
+  std::iota(given.begin(), given.end(), 0);
+  const Bytes here = peak_of_order(problem, given);
+  out.json.emplace_back("any_order", Json::Object{{"plan", plan.name},
+                                                  {"peak_bytes", here},
+                                                  {"worst_peak_bytes_at_most", *worst}});
+  out.say(
+      fmt::format("  With everything on the GPU the kernels of '{}' take {} in their order, and "
+                  "at most {} in any that their data allow.",
+                  plan.name, format_bytes(here), format_bytes(*worst)));
+}
+
 }  // namespace
 
 std::string_view to_string(Proof proof) {
@@ -165,6 +185,7 @@ Answer plan_answer(const PlanRequest& request, const std::vector<Plan>& plans,
       out.say(fmt::format("  {}: {}", plan.name, remark));
     }
   }
+  say_any_order(plans.front(), out);
   if (!chosen) {
     out.say("");
     for (const Plan& plan : plans) {

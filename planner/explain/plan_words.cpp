@@ -122,6 +122,9 @@ std::string plan_in_words(const Plan& plan) {
   if (settings.early_updates) {
     parts.emplace_back("updates each parameter as soon as its gradient is whole");
   }
+  if (!settings.order.empty() && settings.micro_batches == 1) {
+    parts.emplace_back("runs its kernels in an order with a lower peak");
+  }
   if (parts.empty()) return "keeps everything on the GPU";
   return fmt::format("{}", fmt::join(parts, "; "));
 }

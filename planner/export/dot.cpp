@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "estimator/model/operator_row.hpp"
+#include "estimator/step/node_dependences.hpp"
 #include "planner/plan/two_sides.hpp"
 
 namespace stowage {
@@ -62,6 +63,7 @@ struct PlanWriter {
   const Plan& plan;
   std::vector<std::int32_t> writer;  // by storage: the node that wrote it last, -1: found there
   std::vector<bool> drawn;           // by storage: has a node of its own
+  std::vector<std::vector<std::int32_t>> before;  // by node: on which it depends
   std::string out;
 
   void draw_found(StorageId storage) {
@@ -92,6 +94,16 @@ struct PlanWriter {
                        quoted(plan.storage(storage).name));
   }
 
+  // What a runtime has to be told that knows only who reads what: in a step with an order of its
+  // own each node comes behind the one before it.
+  void draw_order(std::int32_t step) {
+    if (plan.step.graph->settings.order.empty() || step == 0) return;
+    if (std::ranges::binary_search(before[static_cast<std::size_t>(step)], step - 1)) return;
+    out += fmt::format(
+        "  n{} -> n{} [style=dashed, color=gray, constraint=false, tooltip=\"control\"];\n",
+        step - 1, step);
+  }
+
   void draw_node(std::int32_t step) {
     const KernelNode& node = plan.kernel(NodeId{step});
     const Device device = device_of(plan, plan.nodes[static_cast<std::size_t>(step)]);
@@ -100,6 +112,7 @@ struct PlanWriter {
     out += fmt::format("  n{} [label={}, fillcolor=\"{}\"];\n", step, quoted(label),
                        fill_of(device, node.phase));
     for (const TensorView& view : node.reads) draw_read(view.storage, step);
+    draw_order(step);
     for (const TensorView& view : node.writes) writer[view.storage.index()] = step;
   }
 };
@@ -140,6 +153,7 @@ Result<std::string> export_dot(const Plan& plan) {
   PlanWriter drawing{.plan = plan,
                      .writer = std::vector<std::int32_t>(storages, -1),
                      .drawn = std::vector<bool>(storages),
+                     .before = node_dependences(*plan.step.graph),
                      .out = opening(fmt::format("{} {}", plan.inputs.model_name, plan.name))};
   for (std::size_t step = 0; step < plan.nodes.size(); ++step) {
     drawing.draw_node(static_cast<std::int32_t>(step));

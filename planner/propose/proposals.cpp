@@ -8,6 +8,7 @@
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/propose/certify.hpp"
 #include "planner/propose/fit_host.hpp"
+#include "planner/propose/order_plan.hpp"
 #include "planner/propose/rewritten_steps.hpp"
 #include "planner/propose/segment_plans.hpp"
 #include "planner/propose/step_plans.hpp"
@@ -49,6 +50,8 @@ void add_rewritten(const Planning& planning, const StepCase& whole, std::vector<
   const bool trains = whole.step.graph->settings.mode == Mode::train;
   if (trains && !planning.is_cancelled())
     add_if_better(early_updates_plan(planning, whole), planning.request.host, plans);
+  if (!planning.is_cancelled())
+    add_if_better(order_plan(planning, whole), planning.request.host, plans);
   if (trains && planning.request.levers.recompute && !planning.is_cancelled()) {
     add_if_better(recompute_plan(planning, whole), planning.request.host, plans);
   }

@@ -7,6 +7,7 @@
 // and, if all-gpu does not fit, where its step is shorter than those so far (or the host holds it,
 // and none of those):
 //   early-updates   each parameter updated right after its gradient
+//   order           the nodes in another order, whose peak is lower
 //   recompute       values of the forward pass made again in backward, the rest swapped
 // and, of a step that has one micro-batch and was not recorded at one batch only:
 //   micro-batch-K   the batch in K parts with gradients added up

@@ -1,0 +1,30 @@
+// The nodes of a window of an order, in the order with the lowest peak within it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "estimator/order/order_problem.hpp"
+
+namespace stowage {
+
+inline constexpr std::size_t largest_window = 64;
+
+/// By node, the items that it touches.
+[[nodiscard]] std::vector<std::vector<std::int32_t>> items_of_nodes(const OrderProblem& problem);
+
+struct WindowOrder {
+  std::vector<std::int32_t> nodes;
+  Bytes peak;  ///< live bytes at the window's places
+};
+
+/// Of `order`'s places [begin, begin + count), count at most largest_window, all orders that keep
+/// the dependences; at each level at most `most_sets` sets of nodes that have run are kept. Empty
+/// nodes: none was found whose peak is below `below`.
+[[nodiscard]] WindowOrder order_window(const OrderProblem& problem,
+                                       const std::vector<std::vector<std::int32_t>>& items_of,
+                                       std::span<const std::int32_t> order, std::size_t begin,
+                                       std::size_t count, std::size_t most_sets, Bytes below);
+
+}  // namespace stowage

@@ -1,0 +1,97 @@
+// The step in an order with a lower peak.
+#include "planner/propose/order_plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include "estimator/order/order_problem.hpp"
+#include "planner/explain/plan_words.hpp"
+#include "planner/export/dot.hpp"
+#include "planner/plan/plan_file.hpp"
+#include "planner/propose/proposals.hpp"
+#include "planner/validate/validate_plan.hpp"
+#include "tests/support/pinned_plans.hpp"
+
+namespace stowage {
+namespace {
+
+// Branches that are wide inside: 16 MiB each at a batch of 1,024, all of them at once as given.
+std::string wide_branches(bool trains) {
+  std::string text = "model: branching\ninputs:\n  x: {shape: [batch, 8]}\n";
+  if (trains) text += "  y: {shape: [batch, 8]}\n";
+  text += "layers:\n";
+  for (int i = 0; i < 3; ++i) {
+    text += "  - linear: {name: wide" + std::to_string(i) + ", from: x, features: 4096}\n";
+  }
+  for (int i = 0; i < 3; ++i) {
+    const std::string n = std::to_string(i);
+    text += "  - linear: {name: narrow" + n + ", from: wide" + n + ", features: 8}\n";
+  }
+  text += "  - add: {name: two, from: [narrow0, narrow1]}\n";
+  text += "  - add: {name: three, from: [two, narrow2]}\n";
+  return trains ? text + "loss:\n  mse: {from: [three, y]}\n" : text;
+}
+
+PlanRequest branching_request(Bytes budget, bool trains) {
+  PlanRequest request = testing::small_request(budget);
+  const ChosenStep step{
+      .lowering = {.mode = trains ? Mode::train : Mode::inference, .optimizer = {.name = "adam"}}};
+  request.document = make_document(testing::described(wide_branches(trains).c_str()), step,
+                                   Runtime::stowage, {}, step_alone)
+                         .value();
+  request.document.fixed_batch = true;  // no parts
+  request.document.batch = 1024;
+  request.batch = WholeBatch(1024);
+  request.levers.operators = false;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("a plan in another order is valid, shorter, and says what the order is worth") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto plans =
+      make_plans(branching_request(20_MiB, false), *workspaces, {.time_limit_seconds = 60});
+  REQUIRE(plans.has_value());
+  const Plan& plan = plans->back();
+  REQUIRE(plan.name == "order");
+  CHECK(plan.totals.step_seconds < plans->front().totals.step_seconds);
+  CHECK(plan.totals.arena <= 20_MiB);
+  CHECK(plan.remarks.front().starts_with("with everything on the GPU this order takes 16."));
+  CHECK(plan_in_words(plan).find("runs its kernels in an order with a lower peak") !=
+        std::string::npos);
+  for (const Check& check : validate_plan(plan, *workspaces).checks) {
+    CHECK_MESSAGE(check.passed, check.name << ": " << check.detail);
+  }
+  const auto read =
+      read_plan(std::make_shared<const SourceText>(SourceText{"p", write_plan(plan)}));
+  REQUIRE_MESSAGE(read.has_value(), render(read.error()));
+  CHECK(*read->step.graph == *plan.step.graph);
+  CHECK(read->step.graph->settings.order == plan.step.graph->settings.order);
+}
+
+TEST_CASE("control dependencies are drawn of a step with an order of its own alone") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto plans =
+      make_plans(branching_request(20_MiB, false), *workspaces, {.time_limit_seconds = 60});
+  REQUIRE(plans.has_value());
+  CHECK(export_dot(plans->back()).value().find("tooltip=\"control\"") != std::string::npos);
+  CHECK(export_dot(plans->front()).value().find("tooltip=\"control\"") == std::string::npos);
+}
+
+TEST_CASE("an order is no proposal where none takes less") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const ProposalOptions options{.time_limit_seconds = 60};
+  const auto has_order = [&](const PlanRequest& request) {
+    const Planning planning(request, *workspaces, options);
+    return order_plan(planning, make_case(planning, planning.document.graph).value()).has_value();
+  };
+  CHECK(has_order(branching_request(20_MiB, false)));
+  PlanRequest chain = testing::small_request(1_MiB);
+  const ChosenStep step{.lowering = {.mode = Mode::inference}};
+  chain.document = make_document(testing::described(testing::small_network), step, Runtime::stowage,
+                                 {}, step_alone)
+                       .value();
+  CHECK_FALSE(has_order(chain));
+}
+
+}  // namespace stowage

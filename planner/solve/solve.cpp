@@ -185,9 +185,16 @@ class Solver {
   // Every placement of the dual is repaired and filled; moves then go on from the best.
   void search_from(const std::vector<PlacementColumn>& columns, const Dual& dual) {
     std::vector<std::pair<double, PackedPlacement>> starts;
-    for (const PlacementColumn& column : columns) {
-      const auto found = offer(column.placement.unpacked(problem_), dual.prices.steps, 0);
+    const auto add = [&](const Placement& start) {
+      const auto found = offer(start, dual.prices.steps, 0);
       if (found) starts.emplace_back(evaluate(problem_, *found).cost_seconds, *found);
+    };
+    for (const Placement& start : options_.starts) {
+      add(start);
+      if (stop_()) return;
+    }
+    for (const PlacementColumn& column : columns) {
+      add(column.placement.unpacked(problem_));
       if (stop_()) return;
     }
     std::stable_sort(starts.begin(), starts.end(),

@@ -26,6 +26,8 @@ struct SolveOptions {
   std::function<bool()> cancelled = {};  ///< polled; SIGINT
   bool branches = true;                  ///< where the dual leaves a gap: takes most of the time
   std::size_t most_others = 0;           ///< how many of the next best to keep
+  /// Consistent placements to start from beside the solver's own; they need not fit.
+  std::vector<Placement> starts = {};
 };
 
 struct Solution {

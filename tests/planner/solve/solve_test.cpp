@@ -66,6 +66,22 @@ TEST_CASE("solve: stopped at any moment it has a plan within the budget, and a b
   CHECK(unfinished > 20);
 }
 
+TEST_CASE("solve: no plan is dearer than a start that fits") {
+  Random random(23);
+  for (int round = 0; round < 300; ++round) {
+    CAPTURE(round);
+    const ResidencyProblem problem = random_problem(random);
+    const Bytes budget = memory_floor(problem).bytes + Bytes(below(random, 6) << 20);
+    const Result<Solution> found = solve(problem, {.budget = budget, .target_gap = 0});
+    REQUIRE(found.has_value());
+    const Result<Solution> again =
+        solve(problem,
+              {.budget = budget, .target_gap = 0, .branches = false, .starts = {found->placement}});
+    REQUIRE(again.has_value());
+    CHECK(again->evaluation.cost_seconds <= found->evaluation.cost_seconds);
+  }
+}
+
 TEST_CASE("solve: a limit of a single step holds there, and the bound is one within it") {
   Random random(271828);
   int bound_by_it = 0;

@@ -60,9 +60,15 @@ class Assembly {
     assert(problem.storage_of.size() == problem.items.size());
   }
 
+  /// Of what the placement keeps, before copies are in flight.
+  [[nodiscard]] ArenaBound bound() {
+    for (const GpuStay& stay : moves_.stays) schedule_.stays.push_back(stay.steps);
+    return bound_arena(claim_gpu().requests, options_.budget);
+  }
+
   Plan run() {
     describe();
-    schedule_and_pack();
+    if (!schedule_and_pack()) return std::move(plan_);
     const HostClaims host = claim_host();
     const ArenaPacking pinned = pack(host.pinned, Bytes()), pageable = pack(host.pageable, Bytes());
     plan_.in(pinned_memory) = residences(host.pinned, pinned);
@@ -71,10 +77,7 @@ class Assembly {
     plan_.totals.pageable_peak = pageable.peak;
     plan_.totals.gpu_peak = gpu_peak();
     add_transfers();
-    const PlanSeconds seconds = plan_seconds(problem_, placement_, plan_);
-    plan_.totals.step_seconds =
-        simulate_lanes(seconds.nodes, plan_.transfers, seconds.transfers, cpu_windows(plan_))
-            .step_seconds;
+    plan_.totals.step_seconds = step_seconds();
     return std::move(plan_);
   }
 
@@ -106,31 +109,27 @@ class Assembly {
     }
   }
 
-  /// Copies placed by what is left of the budget, then packed. Where no packing of that is within
-  /// the budget, what the placement itself keeps is packed first, and copies take what is free at
-  /// their items' places.
-  void schedule_and_pack() {
+  /// What the placement keeps is packed first: where that is above the budget, no copies need to
+  /// be placed for `must_fit`. Then copies placed by what is left of the budget; where no packing
+  /// of that is within the budget, copies take what is free at their items' places. False:
+  /// unfinished.
+  bool schedule_and_pack() {
     const std::vector<double> seconds = node_seconds(problem_, placement_);
     const CopyRoom room = room_by_sums();
-    Claims claims;
-    ArenaPacking packing;
-    // What the sums allow may not pack: then with a little less.
-    for (const std::int64_t part : {std::int64_t{0}, options_.budget.count() / 64}) {
-      CopyRoom less = room;
-      less.limit = options_.budget - Bytes(part);
-      schedule_ = schedule_lanes(problem_, placement_, moves_, seconds, std::move(less));
-      claims = claim_gpu();
-      packing = pack(claims, options_.budget);
-      if (packing.peak <= options_.budget) break;
+    if (options_.longest_step < std::numeric_limits<double>::infinity() &&
+        simulated(seconds, room) >= options_.longest_step) {
+      plan_.totals.arena = unlimited_arena;
+      return false;
     }
-    if (packing.peak > options_.budget) {
-      for (std::size_t i = 0; i < moves_.stays.size(); ++i) {
-        schedule_.stays[i] = moves_.stays[i].steps;
-      }
-      claims = claim_gpu();
-      // A sum above the budget packs nowhere: no effort would help.
-      packing = pack(claims, options_.budget,
-                     live_peak(claims) > options_.budget ? 0 : options_.last_effort);
+    schedule_.stays.clear();
+    for (const GpuStay& stay : moves_.stays) schedule_.stays.push_back(stay.steps);
+    Claims claims = claim_gpu();
+    ArenaPacking packing;
+    if (!pack_kept(claims, packing) && options_.must_fit) {
+      plan_.totals.arena = packing.peak;
+      return false;
+    }
+    if (packing.peak > options_.budget || !schedule_by_sums(seconds, room, claims, packing)) {
       schedule_ = schedule_lanes(problem_, placement_, moves_, seconds,
                                  room_by_places(room, claims, packing));
       claims = claim_gpu();
@@ -140,12 +139,79 @@ class Assembly {
     for (const auto& [request, node] : claims.workspaces) {
       plan_.nodes[at(node)].workspace_offset = packing.offsets[at(request)];
     }
+    take_windows();
+    plan_.totals.arena = packing.peak;
+    plan_.totals.arena_lower_bound = packing.lower_bound;
+    return true;
+  }
+
+  void take_windows() {
     for (std::int32_t t = 0; t < steps_; ++t) {
       const StepRange& window = schedule_.windows[at(t)];
       if (window != StepRange::single(t)) plan_.nodes[at(t)].window = window;
     }
-    plan_.totals.arena = packing.peak;
-    plan_.totals.arena_lower_bound = packing.lower_bound;
+  }
+
+  /// The step with copies where the sums allow them, packed or not.
+  double simulated(const std::vector<double>& seconds, const CopyRoom& room) {
+    CopyRoom whole = room;
+    whole.limit = options_.budget;
+    schedule_ = schedule_lanes(problem_, placement_, moves_, seconds, std::move(whole));
+    add_transfers();
+    take_windows();
+    const double result = step_seconds();
+    plan_.transfers.clear();
+    for (PlannedNode& node : plan_.nodes) node.window = {};
+    plan_.totals = {};
+    return result;
+  }
+
+  [[nodiscard]] double step_seconds() const {
+    const PlanSeconds seconds = plan_seconds(problem_, placement_, plan_);
+    return simulate_lanes(seconds.nodes, plan_.transfers, seconds.transfers, cpu_windows(plan_))
+        .step_seconds;
+  }
+
+  /// Without copies in flight. What is known to fit in no arena within the budget is packed without
+  /// effort, or not at all where nobody wants it.
+  bool pack_kept(const Claims& claims, ArenaPacking& packing) const {
+    if (options_.budget == unlimited_arena) {
+      packing.peak = live_peak(claims);
+      return true;
+    }
+    const Bytes least = bound_arena(claims.requests, options_.budget).least_peak;
+    const bool may_fit = least <= options_.budget;
+    if (!may_fit && options_.must_fit) {
+      packing.peak = least;
+      return false;
+    }
+    packing = pack(claims, options_.budget, may_fit ? options_.last_effort : 0);
+    return packing.peak <= options_.budget;
+  }
+
+  /// Copies where the sums allow them, or a little less than that; what packs. False: neither does.
+  bool schedule_by_sums(const std::vector<double>& seconds, const CopyRoom& room, Claims& claims,
+                        ArenaPacking& packing) {
+    const bool is_limited = options_.budget != unlimited_arena;
+    for (const std::int64_t part : {std::int64_t{0}, options_.budget.count() / 64}) {
+      CopyRoom less = room;
+      less.limit = options_.budget - Bytes(part);
+      CopySchedule schedule =
+          schedule_lanes(problem_, placement_, moves_, seconds, std::move(less));
+      std::swap(schedule_, schedule);
+      Claims wanted = claim_gpu();
+      const Bytes enough = is_limited ? options_.budget : Bytes();
+      if (!is_limited || bound_arena(wanted.requests, enough).least_peak <= enough) {
+        ArenaPacking packed = pack(wanted, enough);
+        if (packed.peak <= options_.budget) {
+          packing = std::move(packed);
+          claims = std::move(wanted);
+          return true;
+        }
+      }
+      std::swap(schedule_, schedule);
+    }
+    return false;
   }
 
   [[nodiscard]] CopyRoom room_by_sums() const {
@@ -170,13 +236,10 @@ class Assembly {
                                         const ArenaPacking& packing) const {
     CopyRoom room;
     room.item_bytes = sums.item_bytes;
-    room.occupied.resize(at(steps_));
     for (std::size_t i = 0; i < claims.requests.size(); ++i) {
       const Bytes begin = packing.offsets[i];
       const ArenaSpan span{begin, begin + round_up(claims.requests[i].bytes, arena_alignment)};
-      for (const StepRange& live : claims.requests[i].live) {
-        for (std::int32_t t = live.begin; t < live.end; ++t) room.occupied[at(t)].push_back(span);
-      }
+      for (const StepRange& live : claims.requests[i].live) room.taken.push_back({span, live});
     }
     // claim_gpu claims the stays first, in their order.
     for (std::size_t i = 0; i < moves_.stays.size(); ++i) {
@@ -333,7 +396,7 @@ class Assembly {
   const SizedStep& step_;
   const ResidencyProblem& problem_;
   const Placement& placement_;
-  const AssemblyOptions& options_;
+  AssemblyOptions options_;
   std::int32_t steps_;
   ItemMoves moves_;
   CopySchedule schedule_;
@@ -385,6 +448,11 @@ void place_with_room(const Item& item, Placement& placement) {
 Plan assemble_plan(const SizedStep& step, const ResidencyProblem& problem,
                    const Placement& placement, const AssemblyOptions& options) {
   return Assembly(step, problem, placement, options).run();
+}
+
+ArenaBound bound_placement(const SizedStep& step, const ResidencyProblem& problem,
+                           const Placement& placement, Bytes budget) {
+  return Assembly(step, problem, placement, {.budget = budget}).bound();
 }
 
 Placement all_gpu_placement(const ResidencyProblem& problem, Bytes budget) {

@@ -2,8 +2,10 @@
 // offsets in the two arenas, and what that sums to.
 #pragma once
 
+#include <limits>
 #include <optional>
 
+#include "estimator/arena/arena.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "planner/plan/lanes.hpp"
 #include "planner/plan/plan.hpp"
@@ -19,6 +21,12 @@ struct AssemblyOptions {
   /// The same where nothing is left but to pack what the placement keeps: it decides whether the
   /// placement is a plan.
   int last_effort = 1;
+  /// A plan above the budget is not wanted: of one only totals.arena is filled in, with what is
+  /// known by then.
+  bool must_fit = false;
+  /// Nor is one with a step that is not shorter, as far as a simulation tells whose copies have all
+  /// the room that the sums allow: then nothing is packed, and totals.arena is unlimited_arena.
+  double longest_step = std::numeric_limits<double>::infinity();
 };
 
 /// The arena is larger than the budget only where what the placement itself keeps there is (in
@@ -28,6 +36,11 @@ struct AssemblyOptions {
 /// Preconditions: `problem` is make_problem's of `step`; evaluate() calls the placement consistent.
 [[nodiscard]] Plan assemble_plan(const SizedStep& step, const ResidencyProblem& problem,
                                  const Placement& placement, const AssemblyOptions& options);
+
+/// What is known of the arena of what the placement keeps, without packing it. Preconditions: as
+/// assemble_plan's.
+[[nodiscard]] ArenaBound bound_placement(const SizedStep& step, const ResidencyProblem& problem,
+                                         const Placement& placement, Bytes budget);
 
 /// The placement that keeps everything on the GPU that may be there: without pins to the CPU,
 /// fetches are the inputs' alone. Every operation that is not pinned to the CPU runs on the GPU

@@ -21,6 +21,9 @@ class Scheduler {
     result_.downloads.resize(moves.downloads.size());
     result_.uploads.resize(moves.uploads.size());
     for (const GpuStay& stay : moves.stays) result_.stays.push_back(stay.steps);
+    if (room_.stay_offset.empty()) return;
+    free_.resize(moves.stays.size());
+    in_flight_.resize(node_seconds.size());
   }
 
   CopySchedule run() {
@@ -55,13 +58,29 @@ class Scheduler {
       live += bytes;
       return true;
     }
-    const Bytes begin = room_.stay_offset[at(stay)], end = begin + bytes;
-    std::vector<ArenaSpan>& occupied = room_.occupied[at(step)];
-    for (const ArenaSpan& span : occupied) {
-      if (span.begin < end && begin < span.end) return false;
+    const ArenaSpan place{room_.stay_offset[at(stay)], room_.stay_offset[at(stay)] + bytes};
+    const StepRange& free = free_around(stay, place);
+    if (step < free.begin || step >= free.end) return false;
+    std::vector<ArenaSpan>& others = in_flight_[at(step)];
+    if (std::ranges::any_of(others, [&](const ArenaSpan& o) { return o.overlaps(place); })) {
+      return false;
     }
-    occupied.push_back({begin, end});
+    others.push_back(place);
     return true;
+  }
+
+  /// The steps around the stay for which nothing but copies in flight has its place.
+  const StepRange& free_around(std::int32_t stay, const ArenaSpan& place) {
+    StepRange& free = free_[at(stay)];
+    if (!free.empty()) return free;
+    const StepRange& own = moves_.stays[at(stay)].steps;
+    free = {0, static_cast<std::int32_t>(in_flight_.size())};
+    for (const TakenPlace& taken : room_.taken) {
+      if (!taken.span.overlaps(place)) continue;
+      if (taken.steps.end <= own.begin) free.begin = std::max(free.begin, taken.steps.end);
+      if (taken.steps.begin >= own.end) free.end = std::min(free.end, taken.steps.begin);
+    }
+    return free;
   }
 
   /// Must be off the GPU, or on the host, by this boundary.
@@ -157,7 +176,9 @@ class Scheduler {
   const ResidencyProblem& problem_;
   const ItemMoves& moves_;
   CopyRoom room_;
-  std::vector<double> start_;  // by boundary
+  std::vector<double> start_;                      // by boundary
+  std::vector<StepRange> free_;                    // by stay; empty: not looked for yet
+  std::vector<std::vector<ArenaSpan>> in_flight_;  // by step
   CopySchedule result_;
 };
 

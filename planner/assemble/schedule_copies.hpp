@@ -30,6 +30,15 @@ struct CopySchedule {
 /// Bytes [begin, end) of the arena.
 struct ArenaSpan {
   Bytes begin, end;
+  [[nodiscard]] bool overlaps(const ArenaSpan& other) const {
+    return begin < other.end && other.begin < end;
+  }
+};
+
+/// What is taken for some steps.
+struct TakenPlace {
+  ArenaSpan span;
+  StepRange steps;
 };
 
 /// What is left over for copies in flight. Either sums count, before there are offsets; or, once
@@ -39,10 +48,10 @@ struct CopyRoom {
   std::vector<Bytes> live;         ///< by step: everything of the placement, nothing in flight
   Bytes limit;                     ///< copies in flight may raise `live` to this
   std::vector<Bytes> stay_offset;  ///< by stay; empty: sums count
-  std::vector<std::vector<ArenaSpan>> occupied;  ///< by step; with stay_offset
+  std::vector<TakenPlace> taken;   ///< with stay_offset: of the stays themselves and all else
 };
 
-/// Deterministic. O(copies * (steps they are in flight + log)).
+/// Deterministic. O(copies * (steps they are in flight + log)); with places copies * places more.
 /// node_seconds: by step, on its device.
 [[nodiscard]] CopySchedule schedule_copies(const ResidencyProblem& problem, const ItemMoves& moves,
                                            std::span<const double> node_seconds, CopyRoom room);

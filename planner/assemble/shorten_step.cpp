@@ -49,7 +49,8 @@ class Shortening {
         problem_(problem),
         options_(options),
         target_(target),
-        best_(std::move(plan)) {}
+        best_(std::move(plan)),
+        seen_{best_.placement} {}
 
   FittedPlan run() && {
     if (left_ < 2) return std::move(best_);
@@ -146,7 +147,10 @@ class Shortening {
     if (least >= best_.plan.totals.step_seconds) return;
     seen_.push_back(placement);
     --left_;
-    Plan plan = assemble_plan(step_, problem_, placement, {.budget = options_.budget});
+    Plan plan = assemble_plan(step_, problem_, placement,
+                              {.budget = options_.budget,
+                               .must_fit = true,
+                               .longest_step = best_.plan.totals.step_seconds});
     if (plan.totals.arena > options_.budget) return;
     if (plan.totals.step_seconds >= best_.plan.totals.step_seconds) return;
     best_.plan = std::move(plan);

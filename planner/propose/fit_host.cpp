@@ -78,7 +78,8 @@ FittedPlan within_host(const Host& host, const SizedStep& step, const ResidencyP
                        Bytes(options.budget.count() / 64 * attempt.filled));
     const auto solution = solve(with_dearer_state(problem, attempt.dearer), less);
     if (!solution) continue;
-    Plan other = assemble_plan(step, problem, solution->placement, {.budget = options.budget});
+    Plan other = assemble_plan(step, problem, solution->placement,
+                               {.budget = options.budget, .must_fit = true});
     if (other.totals.arena > options.budget) continue;
     if (!host_holds(host, other.totals) &&
         host_memory_for(other.totals) >= host_memory_for(plan.plan.totals)) {

@@ -313,6 +313,42 @@ TEST_CASE("a swapped activation leaves as soon as it may and comes back in time"
   }
 }
 
+TEST_CASE("what is not wanted is left unfinished") {
+  ResidencyProblem problem = equal_operations(10);
+  problem.items = {{"x",
+                    1024_B,
+                    {{0, false, true}, {1, true, false}, {8, true, false}},
+                    false,
+                    false,
+                    2e-6,
+                    2e-6}};
+  const SizedStep step = step_of(problem);
+  Placement placement = all_gpu_placement(problem);
+  placement.resident[0] = {true, false};
+  const Plan whole = assemble_plan(step, problem, placement, {.budget = 1024_B});
+  REQUIRE(whole.totals.arena == 1024_B);
+
+  SUBCASE("an arena above the budget, where it must fit") {
+    const Plan plan = assemble_plan(step, problem, placement, {.budget = 768_B, .must_fit = true});
+    CHECK(plan.totals.arena == 1024_B);
+    CHECK(plan.in(gpu_memory).empty());
+  }
+  SUBCASE("a step that is no shorter") {
+    const double longest = whole.totals.step_seconds;
+    const Plan plan =
+        assemble_plan(step, problem, placement, {.budget = 1024_B, .longest_step = longest});
+    CHECK(plan.totals.arena == unlimited_arena);
+    CHECK(plan.transfers.empty());
+  }
+  SUBCASE("not a step that is shorter") {
+    const double longest = 1.01 * whole.totals.step_seconds;
+    const Plan plan = assemble_plan(step, problem, placement,
+                                    {.budget = 1024_B, .must_fit = true, .longest_step = longest});
+    CHECK(plan.totals.step_seconds == whole.totals.step_seconds);
+    CHECK(plan.transfers.size() == whole.transfers.size());
+  }
+}
+
 TEST_CASE("the playback of these tests notices a copy that is missing, late or without a place") {
   ResidencyProblem problem = equal_operations(6);
   problem.items = {{"x", 64_B, {{0, false, true}, {5, true, false}}, false, false, 1e-6, 1e-6}};

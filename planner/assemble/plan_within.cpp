@@ -4,91 +4,72 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <utility>
 
-#include "estimator/arena/arena.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/lower_limits.hpp"
 #include "planner/solve/placement_search.hpp"
 
 namespace stowage {
 namespace {
 
-constexpr std::size_t most_others = 2;  // of the solver's placements, where its best does not pack
-// Nothing ends a packing once it has begun: in a large plan it is kept short, so that Ctrl-C is
-// too.
-constexpr std::size_t most_nodes_packed_long = 2'000;
-constexpr int later_effort = 4;  // of those found within lower limits
-constexpr int local_rounds = 7;  // then all steps are allowed less
-constexpr int most_rounds = 12;
-constexpr int halvings = 3;             // back towards the limits that overflowed
+constexpr int packing_effort = 6;       // of the best placement
+constexpr int later_effort = 3;         // of those found within lower limits
 constexpr double close_enough = 0.005;  // of the overhead: no more is looked for
+constexpr int most_turns_down = 7;      // with limits of single steps; then all are allowed less
+constexpr int most_rounds = 8;          // with all steps allowed less
+constexpr int halvings = 3;             // back towards the limits that overflowed
 
-/// How far blocks of the plan's arena reach beyond the budget, at each step.
-std::vector<Bytes> overhang(const Plan& plan, Bytes budget) {
-  std::vector<Bytes> beyond(plan.nodes.size());
-  const auto add = [&](Bytes end, StepRange steps) {
-    if (end <= budget) return;
-    for (std::int32_t t = steps.begin; t < steps.end; ++t) {
-      Bytes& here = beyond[static_cast<std::size_t>(t)];
-      here = std::max(here, end - budget);
-    }
-  };
-  for (const Residence& residence : plan.in(gpu_memory)) {
-    const Bytes size = round_up(plan.step.bytes(residence.storage), arena_alignment);
-    add(residence.offset + size, residence.steps);
+/// How much is tried, by the size of the step: a solve with a packing takes from some 50 ms at a
+/// hundred nodes to half a second at ten thousand.
+struct FittingEffort {
+  std::size_t others;  // of the solver's placements, where its best does not pack
+  int solves;          // past which no cheaper plan is looked for
+  bool branches;       // in all of these solves, not in the last one alone
+};
+FittingEffort effort_for(std::size_t nodes, bool is_quick) {
+  if (is_quick) return {0, 0, false};
+  if (nodes < 1'000) return {4, 16, nodes < 400};
+  return {2, nodes < 3'000 ? 10 : 6, false};
+}
+
+/// Limits to solve within, or what was found within them.
+struct FittingNode {
+  double cost = 0;  // of the placement; where there is none yet that of what did not pack before
+  int number = 0;   // of two with the same cost the one made first
+  std::optional<Placement> placement;
+  StepLimits limits, above;  // above: those within which the placement before did not pack
+};
+using FittingNodePtr = std::shared_ptr<const FittingNode>;
+struct Dearer {
+  bool operator()(const FittingNodePtr& a, const FittingNodePtr& b) const {
+    return std::pair(a->cost, a->number) > std::pair(b->cost, b->number);
   }
-  for (std::size_t t = 0; t < plan.nodes.size(); ++t) {
-    const PlannedNode& node = plan.nodes[t];
-    const Bytes size = round_up(node.workspace, arena_alignment);
-    if (size > Bytes()) {
-      add(node.workspace_offset + size, StepRange::single(static_cast<std::int32_t>(t)));
-    }
-  }
-  return beyond;
-}
+};
 
-using Limits = std::vector<Bytes>;  // by step
-
-/// Where blocks overflowed: less by that, and twice as much at a step that has given before.
-Limits lowered(Limits limits, const Plan& plan, Bytes budget) {
-  const std::vector<Bytes> beyond = overhang(plan, budget);
-  for (std::size_t t = 0; t < limits.size(); ++t) {
-    if (beyond[t] == Bytes()) continue;
-    limits[t] = budget - std::max(round_up(beyond[t], arena_alignment), 2 * (budget - limits[t]));
-  }
-  return limits;
-}
-
-/// All steps by the excess, a sixty-fourth of the budget at least: what packing wastes need not
-/// shrink with the live sum.
-Limits lowered_everywhere(const Limits& limits, Bytes excess, Bytes budget) {
-  const Bytes given = budget - *std::ranges::min_element(limits);
-  return Limits(limits.size(),
-                budget - std::max({excess, Bytes(budget.count() / 64), given + excess}));
-}
-
-Limits halfway(const Limits& a, const Limits& b) {
-  Limits limits;
-  for (std::size_t t = 0; t < a.size(); ++t) limits.push_back(Bytes((a[t] + b[t]).count() / 2));
-  return limits;
-}
-
+/// What did not pack leads to lower limits in several ways (lower_limits.hpp). One after another is
+/// followed until there is a plan; then what is left is looked at, the cheapest first.
 class Fitting {
  public:
   Fitting(const SizedStep& step, const ResidencyProblem& objective, const ResidencyProblem& timing,
           const SolveOptions& options)
-      : step_(step), objective_(objective), timing_(timing), options_(options) {
-    options_.most_others = options.branches ? most_others : 0;
+      : step_(step),
+        objective_(objective),
+        timing_(timing),
+        options_(options),
+        effort_(effort_for(step.graph->nodes.size(), !options.branches)) {
+    options_.most_others = effort_.others;
   }
 
   Result<FittedPlan> run() && {
     auto solution = solve(objective_, options_);
     if (!solution) return tl::unexpected(solution.error());
     best_.solution = *solution;
-    const Placement cheapest = solution->placement;
-    const bool is_large = step_.graph->nodes.size() > most_nodes_packed_long;
-    const bool is_quick = !options_.branches;
-    if (!pack(*solution, is_large || is_quick ? later_effort : last_packing_effort)) {
-      lower_until_it_packs(is_quick ? 0 : halvings);
+    if (const auto overflow = try_to_pack(solution->placement, packing_effort)) {
+      fit(*solution, *overflow);
     }
     if (!has_plan_) try_to_pack(nothing_resident(objective_), last_packing_effort);
     if (!has_plan_) {
@@ -98,42 +79,175 @@ class Fitting {
           format_bytes(smallest_arena_), format_bytes(options_.budget), arena_alignment.count(),
           format_bytes(memory_floor(objective_).bytes)));
     }
-    best_.at_budget = best_.placement == cheapest;
+    best_.at_budget = best_.placement == solution->placement;
     best_.solves = solves_;
     best_.solution.others.clear();
     return std::move(best_);
   }
 
  private:
-  /// The cheapest of the solution's placements that packs, if it is cheaper than the plan so far.
-  /// False: the solution's own does not pack; `overflow_` is what became of it.
-  bool pack(const Solution& solution, int effort) {
-    if (try_to_pack(solution.placement, effort)) return true;
+  void fit(const Solution& solution, const Overflow& overflow) {
     for (const Placement& other : solution.others) {
-      if (is_cancelled() || out_of_time() || try_to_pack(other, 1)) break;
+      if (is_over() || !try_to_pack(other, 1)) break;
     }
-    return false;
+    const StepLimits whole(objective_.operations.size(), options_.budget);
+    if (!is_close()) go_down(whole, overflow);
+    if (!has_plan_) lower_everywhere(whole);
+    if (limits_of_plan_) search_above(*limits_of_plan_);
+    look_at_the_rest();
+    if (limits_of_plan_) branch_within(*limits_of_plan_);
   }
 
-  bool try_to_pack(const Placement& placement, int effort) {
-    const double cost = evaluate(objective_, placement).cost_seconds;
-    if (has_plan_ && cost >= cost_) return true;  // not wanted
-    if (std::ranges::find(overflowing_, placement) != overflowing_.end()) return false;
-    AssemblyOptions assembly{.budget = options_.budget, .last_effort = effort};
-    if (is_cancelled()) assembly.arena_effort = assembly.last_effort = 0;  // any plan will do
-    Plan plan = assemble_plan(step_, timing_, placement, assembly);
-    const Bytes arena = plan.totals.arena;
-    if (arena > options_.budget) {
-      if (overflowing_.empty() || arena < smallest_arena_) smallest_arena_ = arena;
-      overflowing_.push_back(placement);
-      overflow_ = std::move(plan);
-      return false;
+  /// One way out after another. The ways not taken are left for later.
+  void go_down(StepLimits limits, Overflow overflow) {
+    for (int turn = 0; turn < most_turns_down && !is_done(); ++turn) {
+      std::vector<StepLimits> ways = ways_out(limits, overflow, options_.budget);
+      if (ways.empty()) return;
+      // Of those out of a conflict none is known to be better; else the last but one gives what
+      // is missing wherever it is.
+      const bool in_conflict = overflow.beyond.empty();
+      std::vector<FittingNodePtr> solved;
+      for (std::size_t i = 0; i < ways.size(); ++i) {
+        const bool now = in_conflict || i + 2 == ways.size();
+        const FittingNodePtr node = make_node(std::move(ways[i]), limits);
+        if (!now) {
+          open_.push(node);
+        } else if (const FittingNodePtr found = solved_node(*node)) {
+          solved.push_back(found);
+        }
+      }
+      const FittingNodePtr best = best_way(solved);
+      for (const FittingNodePtr& node : solved) {
+        if (node != best) open_.push(node);
+      }
+      if (!best) return;
+      auto still = pack(*best);
+      if (!still) return;
+      limits = best->limits;
+      overflow = *std::move(still);
     }
-    best_.plan = std::move(plan);
-    best_.placement = placement;
-    cost_ = cost;
-    has_plan_ = true;
-    return true;
+  }
+
+  /// The cheapest of those without a conflict, of all if none is.
+  [[nodiscard]] FittingNodePtr best_way(const std::vector<FittingNodePtr>& solved) const {
+    FittingNodePtr best;
+    std::pair<bool, double> best_rank;
+    for (const FittingNodePtr& node : solved) {
+      const ArenaBound bound = bound_placement(step_, timing_, *node->placement, options_.budget);
+      const std::pair rank(bound.least_peak > options_.budget, node->cost);
+      if (best && best_rank <= rank) continue;
+      best = node;
+      best_rank = rank;
+    }
+    return best;
+  }
+
+  void lower_everywhere(StepLimits limits) {
+    for (int round = 0; !has_plan_ && round < most_rounds; ++round) {
+      limits = lowered_everywhere(limits, smallest_arena_ - options_.budget, options_.budget);
+      if (const FittingNodePtr found = solved_node(*make_node(limits, limits))) (void)pack(*found);
+    }
+  }
+
+  /// Cheapest first, as long as anything may be cheaper than the plan.
+  void look_at_the_rest() {
+    while (!open_.empty() && !is_done()) {
+      FittingNodePtr node = open_.top();
+      open_.pop();
+      if (node->cost >= cost_) return;
+      if (node->placement) {
+        leave_ways_out(*node, pack(*node));
+      } else if (solves_ < effort_.solves) {
+        node = solved_node(*node);
+        if (node) open_.push(node);
+      }
+    }
+  }
+
+  void leave_ways_out(const FittingNode& node, const std::optional<Overflow>& overflow) {
+    if (!overflow) return;
+    for (StepLimits& way : ways_out(node.limits, *overflow, options_.budget)) {
+      open_.push(make_node(std::move(way), node.limits, node.cost));
+    }
+  }
+
+  /// The limits that packed may be lower than they have to be.
+  void search_above(const FittingNode& packed) {
+    StepLimits limits = packed.limits, too_much = packed.above;
+    for (int i = 0; i < halvings && !is_done(); ++i) {
+      StepLimits middle = halfway(too_much, limits);
+      const FittingNodePtr found = solved_node(*make_node(middle, too_much));
+      const bool packs = found && !pack(*found);
+      (packs ? limits : too_much) = std::move(middle);
+    }
+  }
+
+  /// Within the limits that packed the solver may find more when it branches.
+  void branch_within(const FittingNode& packed) {
+    if (is_done() || !options_.branches) return;
+    const FittingNodePtr found = solved_node(*make_node(packed.limits, packed.above), true);
+    if (found) (void)pack(*found);
+  }
+
+  FittingNodePtr make_node(StepLimits limits, StepLimits above, double cost = 0) {
+    return std::make_shared<const FittingNode>(
+        FittingNode{cost, ++numbered_, std::nullopt, std::move(limits), std::move(above)});
+  }
+
+  /// Null: there is no solution.
+  FittingNodePtr solved_node(const FittingNode& node, bool branches = false) {
+    SolveOptions attempt = options_;
+    attempt.limits = node.limits;
+    attempt.branches = branches || effort_.branches;
+    attempt.most_others = 0;
+    attempt.starts = {best_.solution.placement};
+    if (has_plan_) attempt.starts.push_back(best_.placement);
+    attempt.time_limit_seconds =
+        std::max(options_.time_limit_seconds - seconds(), options_.time_limit_seconds / 10);
+    ++solves_;
+    auto solution = solve(objective_, attempt);
+    if (!solution) return nullptr;
+    FittingNode found = node;
+    found.cost = solution->evaluation.cost_seconds;
+    found.placement = std::move(solution->placement);
+    return std::make_shared<const FittingNode>(std::move(found));
+  }
+
+  /// Of a solved node. None: it packs, or is not wanted.
+  std::optional<Overflow> pack(const FittingNode& node) {
+    const double before = has_plan_ ? cost_ : node.cost + 1;
+    auto overflow = try_to_pack(*node.placement, later_effort);
+    if (has_plan_ && cost_ < before) limits_of_plan_ = node;
+    return overflow;
+  }
+
+  /// None: it packs, and is the plan unless there is a cheaper one.
+  std::optional<Overflow> try_to_pack(const Placement& placement, int effort) {
+    const Evaluation evaluation = evaluate(objective_, placement);
+    if (has_plan_ && evaluation.cost_seconds >= cost_) return std::nullopt;
+    for (const auto& [known, overflow] : overflows_) {
+      if (known == placement) return overflow;
+    }
+    Overflow overflow{.bound = bound_placement(step_, timing_, placement, options_.budget),
+                      .memory = evaluation.memory};
+    overflow.arena = overflow.bound.least_peak;
+    if (overflow.bound.held.front().empty()) {
+      AssemblyOptions assembly{.budget = options_.budget, .last_effort = effort};
+      if (is_cancelled()) assembly.arena_effort = assembly.last_effort = 0;  // any plan will do
+      Plan plan = assemble_plan(step_, timing_, placement, assembly);
+      overflow.arena = plan.totals.arena;
+      if (overflow.arena <= options_.budget) {
+        best_.plan = std::move(plan);
+        best_.placement = placement;
+        cost_ = evaluation.cost_seconds;
+        has_plan_ = true;
+        return std::nullopt;
+      }
+      overflow.beyond = overhang(plan, options_.budget);
+    }
+    if (overflows_.empty() || overflow.arena < smallest_arena_) smallest_arena_ = overflow.arena;
+    overflows_.emplace_back(placement, overflow);
+    return overflow;
   }
 
   /// The dearer of two placements is worth another look.
@@ -142,57 +256,29 @@ class Fitting {
     const double overhead = solved - best_.solution.all_gpu_cost_seconds;
     return has_plan_ && cost_ - solved <= std::max(close_enough * overhead, 1e-9 * solved);
   }
-
-  void lower_until_it_packs(int most_halvings) {
-    const Limits whole(objective_.operations.size(), options_.budget);
-    Limits too_much = whole, limits = whole;  // at the first the arena overflows
-    bool packs = false;
-    for (int round = 1; !packs && !is_close() && !out_of_time() && round <= most_rounds; ++round) {
-      too_much = limits;
-      const Bytes excess = overflow_.totals.arena - options_.budget;
-      const bool local = round <= local_rounds && !is_cancelled();
-      limits = local ? lowered(limits, overflow_, options_.budget)
-                     : lowered_everywhere(limits, excess, options_.budget);
-      packs = solve_within(limits);
-    }
-    for (int round = 0; packs && round < most_halvings && !is_close() && !out_of_time(); ++round) {
-      const Limits middle = halfway(too_much, limits);
-      (solve_within(middle) ? limits : too_much) = middle;
-    }
-  }
-
-  bool solve_within(const Limits& limits) {
-    SolveOptions attempt = options_;
-    attempt.limits = limits;
-    attempt.branches = false;  // its bound is of no use
-    attempt.most_others = 0;
-    attempt.time_limit_seconds =
-        std::max(options_.time_limit_seconds - seconds(), options_.time_limit_seconds / 10);
-    ++solves_;
-    const auto solution = solve(objective_, attempt);
-    return solution && pack(*solution, later_effort);
-  }
-
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
-  /// There is a plan, and a better one may not take longer.
-  [[nodiscard]] bool out_of_time() const {
-    return has_plan_ && (seconds() >= options_.time_limit_seconds || is_cancelled());
+  [[nodiscard]] bool is_over() const {
+    return is_cancelled() || seconds() >= options_.time_limit_seconds;
   }
+  /// Without a plan the search goes on.
+  [[nodiscard]] bool is_done() const { return has_plan_ && (is_close() || is_over()); }
   [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
 
   const SizedStep& step_;
   const ResidencyProblem& objective_;
   const ResidencyProblem& timing_;
   SolveOptions options_;
+  FittingEffort effort_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   FittedPlan best_;
   double cost_ = 0;
   bool has_plan_ = false;
-  int solves_ = 1;
-  std::vector<Placement> overflowing_;
-  Plan overflow_;  // the last of them
+  std::optional<FittingNode> limits_of_plan_;  // where the plan was found within lower limits
+  int solves_ = 1, numbered_ = 0;
+  std::priority_queue<FittingNodePtr, std::vector<FittingNodePtr>, Dearer> open_;
+  std::vector<std::pair<Placement, Overflow>> overflows_;
   Bytes smallest_arena_;
 };
 

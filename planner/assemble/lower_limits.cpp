@@ -1,0 +1,127 @@
+#include "planner/assemble/lower_limits.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stowage {
+namespace {
+
+constexpr std::size_t most_stretches = 3;  // lowered one at a time
+constexpr std::size_t same_stretch = 4;    // steps between two that belong together
+
+/// Below what the placement has there, so that it is not found again.
+Bytes lowered(Bytes limit, Bytes memory, Bytes less) {
+  return std::max(Bytes(), std::min(limit, memory) - round_up(less, arena_alignment));
+}
+
+std::vector<StepLimits> out_of_conflict(const StepLimits& limits, const ArenaBound& bound,
+                                        Bytes budget) {
+  std::vector<StepLimits> ways;
+  for (const std::vector<Bytes>& held : bound.held) {
+    StepLimits way = limits;
+    for (std::size_t t = 0; t < held.size(); ++t) {
+      if (held[t] > Bytes()) way[t] = std::min(way[t], std::max(Bytes(), budget - held[t]));
+    }
+    if (way != limits) ways.push_back(std::move(way));
+  }
+  return ways;
+}
+
+/// Steps in a row, nearly.
+using Stretch = std::vector<std::size_t>;
+
+/// Of the steps that have blocks beyond the budget those too full to give up the excess, the
+/// fullest stretches first.
+std::vector<Stretch> full_stretches(const Overflow& overflow, Bytes budget) {
+  const Bytes room = budget - (overflow.arena - budget);
+  std::vector<Stretch> stretches;
+  for (std::size_t t = 0; t < overflow.beyond.size(); ++t) {
+    if (overflow.beyond[t] == Bytes() || overflow.memory[t] <= room) continue;
+    if (stretches.empty() || t - stretches.back().back() > same_stretch) stretches.emplace_back();
+    stretches.back().push_back(t);
+  }
+  const auto fullest = [&](const Stretch& stretch) {
+    Bytes most;
+    for (const std::size_t t : stretch) most = std::max(most, overflow.memory[t]);
+    return most;
+  };
+  std::ranges::stable_sort(stretches, std::greater<>(), fullest);
+  return stretches;
+}
+
+/// What the limit leaves at the fullest step with blocks beyond the budget, where that is little
+/// (sizes are rounded up in the arena only): to lower limits by less would change nothing.
+Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, Bytes budget) {
+  const Bytes little(budget.count() / 256);
+  Bytes unused = little;
+  for (std::size_t t = 0; t < limits.size(); ++t) {
+    if (overflow.beyond[t] == Bytes()) continue;
+    unused = std::min(unused, std::max(Bytes(), limits[t] - overflow.memory[t]));
+  }
+  return unused < little ? unused : Bytes();
+}
+
+}  // namespace
+
+std::vector<Bytes> overhang(const Plan& plan, Bytes budget) {
+  std::vector<Bytes> beyond(plan.nodes.size());
+  const auto add = [&](Bytes end, StepRange steps) {
+    if (end <= budget) return;
+    for (std::int32_t t = steps.begin; t < steps.end; ++t) {
+      Bytes& here = beyond[static_cast<std::size_t>(t)];
+      here = std::max(here, end - budget);
+    }
+  };
+  for (const Residence& residence : plan.in(gpu_memory)) {
+    const Bytes size = round_up(plan.step.bytes(residence.storage), arena_alignment);
+    add(residence.offset + size, residence.steps);
+  }
+  for (std::size_t t = 0; t < plan.nodes.size(); ++t) {
+    const PlannedNode& node = plan.nodes[t];
+    const Bytes size = round_up(node.workspace, arena_alignment);
+    if (size > Bytes()) {
+      add(node.workspace_offset + size, StepRange::single(static_cast<std::int32_t>(t)));
+    }
+  }
+  return beyond;
+}
+
+std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overflow, Bytes budget) {
+  std::vector<StepLimits> ways = out_of_conflict(limits, overflow.bound, budget);
+  if (overflow.beyond.empty()) return ways;
+  std::vector<Stretch> stretches = full_stretches(overflow, budget);
+  const bool has_several = stretches.size() > 1;
+  if (stretches.size() > most_stretches) stretches.resize(most_stretches);
+  for (std::size_t i = 0; has_several && i < stretches.size(); ++i) {
+    StepLimits way = limits;
+    for (const std::size_t t : stretches[i]) {
+      way[t] = lowered(way[t], overflow.memory[t], overflow.arena - budget);
+    }
+    ways.push_back(std::move(way));
+  }
+  const Bytes unused = unused_at_fullest(limits, overflow, budget);
+  for (const std::int64_t part : {1, 2}) {
+    StepLimits way = limits;
+    for (std::size_t t = 0; t < way.size(); ++t) {
+      if (overflow.beyond[t] == Bytes()) continue;
+      const Bytes less(overflow.beyond[t].count() / part);
+      way[t] = lowered(way[t] - unused, way[t] - unused, less);
+    }
+    ways.push_back(std::move(way));
+  }
+  return ways;
+}
+
+StepLimits lowered_everywhere(const StepLimits& limits, Bytes excess, Bytes budget) {
+  const Bytes given = budget - *std::ranges::min_element(limits);
+  return StepLimits(limits.size(),
+                    budget - std::max({excess, Bytes(budget.count() / 64), given + excess}));
+}
+
+StepLimits halfway(const StepLimits& a, const StepLimits& b) {
+  StepLimits limits;
+  for (std::size_t t = 0; t < a.size(); ++t) limits.push_back(Bytes((a[t] + b[t]).count() / 2));
+  return limits;
+}
+
+}  // namespace stowage

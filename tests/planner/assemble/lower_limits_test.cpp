@@ -1,0 +1,54 @@
+#include "planner/assemble/lower_limits.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace stowage;
+
+namespace {
+
+constexpr Bytes budget(1'024 * 256);
+
+StepLimits whole(std::size_t steps) { return StepLimits(steps, budget); }
+
+}  // namespace
+
+TEST_CASE("a conflict is lowered at one of its three steps") {
+  Overflow overflow;
+  overflow.bound.held[0] = {0_B, 512_B, 0_B};
+  overflow.bound.held[2] = {0_B, 0_B, 1'024_B};
+  const auto ways = ways_out(whole(3), overflow, budget);
+  REQUIRE(ways.size() == 2);
+  CHECK(ways[0] == StepLimits{budget, budget - 512_B, budget});
+  CHECK(ways[1] == StepLimits{budget, budget, budget - 1'024_B});
+}
+
+TEST_CASE("a limit that is low enough already is no way out") {
+  Overflow overflow;
+  overflow.bound.held[0] = {512_B, 0_B};
+  CHECK(ways_out({budget - 512_B, budget}, overflow, budget).empty());
+}
+
+TEST_CASE("stretches that are too full give the excess one at a time, then all steps, then half") {
+  Overflow overflow;
+  overflow.arena = budget + 1'024_B;
+  overflow.beyond.assign(20, 512_B);
+  overflow.memory.assign(20, 0_B);
+  overflow.memory[2] = budget - 256_B;
+  overflow.memory[15] = budget;
+  const auto ways = ways_out(whole(20), overflow, budget);
+  REQUIRE(ways.size() == 4);
+  CHECK(ways[0][15] == budget - 1'024_B);  // the fullest first
+  CHECK(ways[0][2] == budget);
+  CHECK(ways[1][2] == budget - 1'280_B);  // below what it has
+  CHECK(ways[1][15] == budget);
+  CHECK(ways[2] == StepLimits(20, budget - 512_B));
+  CHECK(ways[3] == StepLimits(20, budget - 256_B));
+}
+
+TEST_CASE("limits of all steps fall by the excess, a sixty-fourth of the budget at least") {
+  CHECK(lowered_everywhere(whole(2), 256_B, budget) ==
+        StepLimits(2, budget - Bytes(budget.count() / 64)));
+  const Bytes half(budget.count() / 2);
+  CHECK(lowered_everywhere(whole(2), half, budget) == StepLimits(2, half));
+  CHECK(halfway(whole(1), {half}) == StepLimits{Bytes(budget.count() * 3 / 4)});
+}

@@ -40,6 +40,7 @@ std::optional<Affine> result_bytes(const ModelGraph& model) {
 std::shared_ptr<const StepGraph> evaluation_of(const ModelGraph& model, LoweringSettings lowering) {
   lowering.mode = Mode::inference;
   lowering.micro_batches = 1;
+  lowering.early_updates = false;
   lowering.recomputed.clear();
   lowering.order.clear();
   auto graph = lower_step(model, lowering);

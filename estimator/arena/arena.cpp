@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "estimator/arena/arena_search.hpp"
+#include "estimator/arena/place_conflict.hpp"
 #include "estimator/arena/sweep_packing.hpp"
 #include "estimator/base/live_sum.hpp"
 
@@ -52,29 +54,32 @@ struct Timeline {
   }
 };
 
-}  // namespace
-
-ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOptions& options) {
-  assert(options.alignment.count() > 0 && options.effort >= 0);
-  ArenaPacking packing;
-  packing.offsets.resize(requests.size());
-  const Timeline timeline(requests);
+/// The requests that have to be placed, and where the rest lies.
+struct PlacedFloor {
+  Timeline timeline;
   ArenaBlocks blocks;
-  blocks.steps = static_cast<std::int32_t>(timeline.starts.size());
-  std::vector<std::size_t> request_of;
-  Bytes floor, total;
+  std::vector<std::size_t> request_of;               // by block
+  std::vector<std::pair<std::size_t, Bytes>> below;  // (request, offset) of what is always there
+  Bytes floor;                                       // their sum
+};
+
+PlacedFloor make_blocks(std::span<const ArenaRequest> requests, Bytes alignment) {
+  PlacedFloor made{Timeline(requests), {}, {}, {}, {}};
+  ArenaBlocks& blocks = made.blocks;
+  blocks.steps = static_cast<std::int32_t>(made.timeline.starts.size());
+  Bytes total;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const Bytes size = round_up(requests[i].bytes, options.alignment);
-    std::vector<StepRange> live = timeline.compress(requests[i].live);
+    const Bytes size = round_up(requests[i].bytes, alignment);
+    std::vector<StepRange> live = made.timeline.compress(requests[i].live);
     if (size.count() == 0 || live.empty()) continue;
     total += size;  // no offset can exceed the total: one check for all the sums below
     // What is always there shares its place with nothing: to put it at the bottom costs nothing.
     if (live.front() == StepRange{0, blocks.steps}) {
-      packing.offsets[i] = floor;
-      floor += size;
+      made.below.emplace_back(i, made.floor);
+      made.floor += size;
       continue;
     }
-    request_of.push_back(i);
+    made.request_of.push_back(i);
     blocks.size.push_back(size.count());
     std::int64_t duration = 0;
     for (const StepRange& range : requests[i].live) duration += std::max(range.length(), 0);
@@ -82,17 +87,61 @@ ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOpt
     blocks.live.push_back(std::move(live));
   }
   blocks.lower_bound = peak(live_bytes(blocks)).bytes.count();
-  const std::int64_t enough = std::max<std::int64_t>(0, (options.enough - floor).count());
-  const BlockOffsets placed =
-      blocks.count() > search_limit
-          ? sweep_packing(blocks)
-          : search_packing(blocks, enough, options.effort * work_per_effort);
-  for (std::size_t k = 0; k < request_of.size(); ++k) {
-    packing.offsets[request_of[k]] = floor + Bytes(placed.offset[k]);
+  return made;
+}
+
+std::int64_t above(Bytes floor, Bytes peak) {
+  return std::max<std::int64_t>(0, (peak - floor).count());
+}
+
+}  // namespace
+
+ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOptions& options) {
+  assert(options.alignment.count() > 0 && options.effort >= 0);
+  PlacedFloor made = make_blocks(requests, options.alignment);
+  ArenaBlocks& blocks = made.blocks;
+  ArenaPacking packing;
+  packing.lower_bound = made.floor + Bytes(blocks.lower_bound);
+  BlockOffsets placed;
+  if (blocks.count() > search_limit) {
+    placed = sweep_packing(blocks);
+  } else {
+    if (options.effort > 0) {
+      blocks.lower_bound = find_conflict(blocks, blocks.lower_bound).least_peak;
+    }
+    placed =
+        search_packing(blocks, above(made.floor, options.enough), options.effort * work_per_effort);
   }
-  packing.peak = floor + Bytes(placed.peak);
-  packing.lower_bound = floor + Bytes(blocks.lower_bound);
+  packing.offsets.resize(requests.size());
+  for (const auto& [request, offset] : made.below) packing.offsets[request] = offset;
+  for (std::size_t k = 0; k < made.request_of.size(); ++k) {
+    packing.offsets[made.request_of[k]] = made.floor + Bytes(placed.offset[k]);
+  }
+  packing.peak = made.floor + Bytes(placed.peak);
   return packing;
+}
+
+ArenaBound bound_arena(std::span<const ArenaRequest> requests, Bytes peak, Bytes alignment) {
+  const PlacedFloor made = make_blocks(requests, alignment);
+  const PlaceConflict conflict = find_conflict(made.blocks, above(made.floor, peak));
+  ArenaBound bound{
+      made.floor + Bytes(made.blocks.lower_bound), made.floor + Bytes(conflict.least_peak), {}};
+  std::int32_t steps = 0;
+  for (const ArenaRequest& request : requests) {
+    if (!request.live.empty()) steps = std::max(steps, request.live.back().end);
+  }
+  const std::vector<std::int32_t>& starts = made.timeline.starts;
+  for (std::size_t i = 0; i < conflict.held.size(); ++i) {
+    if (conflict.held[i].empty()) continue;
+    bound.held[i].resize(static_cast<std::size_t>(steps));
+    for (std::size_t k = 0; k < starts.size(); ++k) {
+      const std::int32_t end = k + 1 < starts.size() ? starts[k + 1] : steps;
+      for (std::int32_t t = starts[k]; t < end; ++t) {
+        bound.held[i][static_cast<std::size_t>(t)] = Bytes(conflict.held[i][k]);
+      }
+    }
+  }
+  return bound;
 }
 
 }  // namespace stowage

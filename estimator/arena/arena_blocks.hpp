@@ -18,7 +18,7 @@ struct ArenaBlocks {
   std::vector<std::vector<StepRange>> live;  ///< by block: disjoint, ascending, in compressed steps
   std::vector<std::int64_t> duration;  ///< by block: steps that it is live, before compression
   std::int32_t steps = 0;
-  std::int64_t lower_bound = 0;  ///< the largest sum of live sizes
+  std::int64_t lower_bound = 0;  ///< of any peak: at least the largest sum of live sizes
 
   [[nodiscard]] std::size_t count() const { return size.size(); }
 };

@@ -31,12 +31,6 @@ class Capacities {
     return result.outcome;
   }
 
-  void dive(std::int64_t capacity, BlockOffsets& best) {
-    std::int64_t left = std::min(way_down(blocks_), work_);
-    PackingTree tree(blocks_, sections_, overlaps_, capacity, race_rankings.front());
-    if (tree.search(left) == TreeOutcome::found) best = tree.packing();
-  }
-
   [[nodiscard]] bool spent() const { return work_ <= 0; }
 
  private:
@@ -76,10 +70,6 @@ TreePacking search_trees(const ArenaBlocks& blocks, const BitTable& overlaps, st
                          std::int64_t work, BlockOffsets best) {
   Capacities capacities(blocks, overlaps, work);
   TreePacking result{std::move(best), blocks.lower_bound};
-  if (result.best.peak <= enough) {
-    capacities.dive(blocks.lower_bound, result.best);
-    return result;
-  }
   bool all_known = true;  // of the capacities tried: whether a packing is within them
   const auto attempt = [&](std::int64_t capacity, std::int64_t share) {
     const TreeOutcome outcome = capacities.attempt(capacity, share, result.best);
@@ -93,7 +83,8 @@ TreePacking search_trees(const ArenaBlocks& blocks, const BitTable& overlaps, st
     const std::int64_t share = work * (capacity == enough ? 3 : 1) / 10;
     if (attempt(capacity, share) == TreeOutcome::found) break;
   }
-  while (all_known && result.lowest < result.best.peak && !capacities.spent()) {
+  while (all_known && result.best.peak > enough && result.lowest < result.best.peak &&
+         !capacities.spent()) {
     attempt(result.lowest + (result.best.peak - 1 - result.lowest) / 2, work / 10);
   }
   return result;

@@ -31,8 +31,7 @@ struct TreePacking {
 /// Capacities from `enough` (at least the lower bound) upwards until one is met, they reach what is
 /// known already, or about `work` is spent: three tenths of it at the first, a tenth at each other,
 /// but not less than lets each ranking try once. Where all below it are known to be too small, the
-/// capacity that was met is then narrowed down. Where `best` is good enough from the start, only
-/// the lower bound is tried, for the price of one way down the tree.
+/// capacity that was met is then narrowed down.
 [[nodiscard]] TreePacking search_trees(const ArenaBlocks& blocks, const BitTable& overlaps,
                                        std::int64_t enough, std::int64_t work, BlockOffsets best);
 

@@ -5,10 +5,12 @@
 // assembler, and the recommended plan against checkpointing by segments of sqrt(n) layers
 // (planner/recompute/checkpoint_segments.hpp), where that fits the budget.
 //
-//   planning [--all] [--count N] [--seed N] [--additive] [MODEL...]
+//   planning [--all] [--count N] [--seed N] [--only ROW]... [--additive]
+//            [--time-limit SECONDS] [MODEL...]
 //
-// By default 200 of all combinations, chosen by a hash of their names. The problem has forward and
-// backward on the GPU and updates where they cost least. --additive leaves the step out.
+// By default 200 of all combinations, chosen by a hash of their names; --only takes rows by the
+// names that are printed ("vgg16 a100-40gb train fp32 80"). The problem has forward and backward on
+// the GPU and updates where they cost least. --additive leaves the step out.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -40,6 +42,7 @@ using namespace stowage;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t usual_count = 200;
+constexpr double usual_time_limit = 10;            // seconds, for the plan of least cost
 constexpr std::int64_t large_model = 300'000'000;  // parameters, past which one sample is planned
 
 struct Scenario {
@@ -172,7 +175,7 @@ Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspace
 }
 
 /// The row, or why there is none.
-Result<Row> measured(const Scenario& scenario, bool with_step) {
+Result<Row> measured(const Scenario& scenario, bool with_step, double time_limit) {
   const auto source = find_model(scenario.model, STOWAGE_SOURCE_DIR "/configs/models");
   if (!source) return tl::unexpected(source.error());
   ModelOptions options = source->options;
@@ -200,7 +203,8 @@ Result<Row> measured(const Scenario& scenario, bool with_step) {
       assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
   const Bytes budget(all.totals.arena_lower_bound.count() / 100 * scenario.percent);
   const auto start = Clock::now();
-  const auto fitted = plan_within(*step, problem, problem, {.budget = budget});
+  const auto fitted =
+      plan_within(*step, problem, problem, {.budget = budget, .time_limit_seconds = time_limit});
   if (!fitted) return tl::unexpected(fitted.error());
   Row row{.name = scenario.name(), .solves = fitted->solves};
   row.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -243,18 +247,23 @@ void summarise(const char* what, const std::vector<double>& values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> models;
+  std::vector<std::string> models, only;
   bool all = false, with_step = true;
   std::size_t count = usual_count;
   std::uint64_t seed = 1;
+  double time_limit = usual_time_limit;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--all") {
       all = true;
     } else if (word == "--additive") {
       with_step = false;
+    } else if (word == "--only" && i + 1 < argc) {
+      only.emplace_back(argv[++i]);
     } else if (word == "--count" && i + 1 < argc) {
       count = std::stoul(argv[++i]);
+    } else if (word == "--time-limit" && i + 1 < argc) {
+      time_limit = std::stod(argv[++i]);
     } else if (word == "--seed" && i + 1 < argc) {
       seed = std::stoull(argv[++i]);
     } else {
@@ -262,7 +271,11 @@ int main(int argc, char** argv) {
     }
   }
   std::vector<Scenario> scenarios = all_scenarios(models.empty() ? shipped_models() : models);
-  if (!all && scenarios.size() > count) {
+  if (!only.empty()) {
+    std::erase_if(scenarios, [&](const Scenario& s) {
+      return std::ranges::find(only, s.name()) == only.end();
+    });
+  } else if (!all && scenarios.size() > count) {
     const auto rank = [&](const Scenario& s) {
       return hash_text(fmt::format("{} {}", seed, s.name()));
     };
@@ -275,7 +288,7 @@ int main(int argc, char** argv) {
   fmt::print("{:>8} {:>8} {:>8} {:>7} {:>7} {:>9} {:>8} {:>9} {:>7} {:>9}  scenario\n", "solver",
              "packing", "plan", "solves", "s", "step ms", "step gap", "over rule", "s", "sqrt(n)");
   for (const Scenario& scenario : scenarios) {
-    const auto row = measured(scenario, with_step);
+    const auto row = measured(scenario, with_step, time_limit);
     if (!row) {
       without.push_back(scenario.name() + ": " + row.error().front().message);
       continue;

@@ -227,8 +227,30 @@ class NetworkBuilder {
     }
   }
 
-  // The finest unit in which all capacities sum to less than 2^capacity_bits. Memory terms above
-  // all costs together are lowered to those: lower capacities give a lower cut.
+  // Those that are on the GPU in every finite cut.
+  [[nodiscard]] std::vector<bool> forced_nodes() const {
+    const CutNetwork& network = result_.network;
+    std::vector<std::vector<Node>> implied(static_cast<std::size_t>(network.nodes()));
+    for (const CutNetwork::Arc& arc : network.arcs()) {
+      implied[static_cast<std::size_t>(arc.from)].push_back(arc.to);  // so far all are infinite
+    }
+    std::vector<bool> forced(implied.size(), false);
+    forced[static_cast<std::size_t>(source)] = true;
+    for (std::vector<Node> open{source}; !open.empty();) {
+      const auto at = static_cast<std::size_t>(open.back());
+      open.pop_back();
+      for (const Node next : implied[at]) {
+        if (forced[static_cast<std::size_t>(next)]) continue;
+        forced[static_cast<std::size_t>(next)] = true;
+        open.push_back(next);
+      }
+    }
+    return forced;
+  }
+
+  // The finest unit in which all capacities sum to less than 2^capacity_bits. The cut that has on
+  // the GPU only what has to be there pays at most all costs and the memory of that, so that no
+  // memory term counts for more.
   void choose_exponent() {
     const auto dearest_engine = [](const RawArc& arc, auto member) {
       double most = 0;
@@ -239,19 +261,27 @@ class NetworkBuilder {
     };
     double costs = 0;
     for (const RawArc& arc : raw_) costs += arc.cost + dearest_engine(arc, &RawEngine::cost);
+    const auto memory_of = [&](const RawArc& arc) {
+      return std::ldexp(as_double(arc.memory) + dearest_engine(arc, &RawEngine::memory),
+                        -prices_.exponent);
+    };
+    const std::vector<bool> forced = forced_nodes();
+    double dearest = costs;
+    for (const RawArc& arc : raw_) {
+      const bool is_constant = arc.from == source && arc.to == sink;
+      if (!is_constant && forced[static_cast<std::size_t>(arc.from)]) dearest += memory_of(arc);
+    }
     double sum = 0;
     for (const RawArc& arc : raw_) {
       if (arc.from == source && arc.to == sink) continue;
-      const double memory = as_double(arc.memory) + dearest_engine(arc, &RawEngine::memory);
-      sum += arc.cost + dearest_engine(arc, &RawEngine::cost) +
-             std::min(std::ldexp(memory, -prices_.exponent), costs);
+      sum += arc.cost + dearest_engine(arc, &RawEngine::cost) + std::min(memory_of(arc), dearest);
     }
-    const double all = std::max({sum, costs, 1e-300});
+    const double all = std::max({sum, dearest, 1e-300});
     result_.exponent = capacity_bits - static_cast<int>(std::ceil(std::log2(all))) - 1;
     if (prices_.before.back() > 0 || !limits_.empty()) {
       result_.exponent = std::min(result_.exponent, prices_.exponent);
     }
-    dearest_ = static_cast<std::int64_t>(std::floor(std::ldexp(costs, result_.exponent))) + 1;
+    dearest_ = static_cast<std::int64_t>(std::floor(std::ldexp(dearest, result_.exponent))) + 1;
   }
 
   // Bytes times prices, in units, rounded down.

@@ -19,6 +19,7 @@ struct Branch {
   int order = 0;          // ties go to the older
   Multipliers prices;
   std::vector<const MemoryRow*> rows;  // those that the prices are of
+  PricedRows proof;                    // of the bound, which may be that of a branch above
   std::vector<Decision> decisions;
   std::optional<Decision> next;  // none: nothing is in between
 };
@@ -41,7 +42,8 @@ class Search {
     root.bound = dual.bound_seconds;
     root.prices = dual.prices;
     root.next = next_decision(dual, root_);
-    tree_.set_prices(root.place, {root.prices, root.rows});
+    root.proof = {root.prices, root.rows};
+    tree_.set_prices(root.place, root.proof);
     tree_.add_rows(root.place, root.rows, {});
     result_.bound_seconds = root.bound;
     open_.push_back(std::move(root));
@@ -95,10 +97,9 @@ class Search {
     if (dual.contradictory) return;
     strengthen(restrictions, dual, child.rows, most_branch_rounds);
     child.bound = std::max(parent.bound, dual.bound_seconds);
-    // The parent's prices prove the parent's bound here, too.
-    const bool is_raised = dual.bound_seconds >= parent.bound;
-    tree_.set_prices(child.place, is_raised ? PricedRows{dual.prices, child.rows}
-                                            : PricedRows{parent.prices, parent.rows});
+    // What proves the parent's bound proves it here, too.
+    if (dual.bound_seconds >= parent.bound) child.proof = {dual.prices, child.rows};
+    tree_.set_prices(child.place, child.proof);
     tree_.add_rows(child.place, child.rows, parent.rows);
     if (child.bound >= options_.upper_bound()) return;
     child.prices = dual.prices;

@@ -234,6 +234,32 @@ TEST_CASE("bounds: what a hostile tree holds is refused") {
         fmt::format("{} branches of so large a step are too many to be checked", deep.size()));
 }
 
+TEST_CASE("bounds: what a branch keeps is paid in full, however dear") {
+  // One value, made on the GPU and kept there past a node that may be on the CPU, which it is
+  // priced at: much more than all costs together.
+  BoundProblem problem;
+  problem.nodes = {{.engines = {{1, 0}}, .side = Side::gpu},
+                   {.engines = {{1, 0}}, .cpu_cost = 2},
+                   {.engines = {{1, 0}}, .cpu_cost = 2}};
+  problem.items = {{.number = 0,
+                    .bytes = 100,
+                    .touches = {{0, false, true}, {1, true, false}, {2, true, false}},
+                    .upload = 1,
+                    .download = 1,
+                    .gaps = {Side::open, Side::open}}};
+  const BranchNode kept{{}, BranchLeaf{.steps = {{1, 10}}, .limits = {}}};
+  const BranchNode rest{{}, BranchLeaf{}};
+  // Kept it is 3 of compute and 100 bytes at 10 a byte, all of them within the limit.
+  problem.limit = 100;
+  CHECK(tree_bound(problem, {{{}, Fixing{0, 0}}, kept, rest}).least == doctest::Approx(3));
+  // Or 50 of them, if nobody asked whether that fits.
+  problem.limit = 50;
+  std::int64_t work = most_cut_work;
+  FixedSides sides = sides_of(problem);
+  sides.gaps[0][0] = Side::gpu;
+  CHECK(*priced_bound(problem, sides, {{1, 10}}, {}, work) == doctest::Approx(503));
+}
+
 TEST_CASE("bounds: sizes and times that cannot be added up are found") {
   BoundProblem stated = bound_problem_of(u_shape(3, 400'000'000), Bytes(600'000'000));
   CHECK(uncountable(stated) == "");

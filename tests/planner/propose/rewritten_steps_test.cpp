@@ -105,7 +105,7 @@ TEST_CASE("the batch of an inference is chunked without being asked") {
   CHECK(whole_batch(*plan) == WholeBatch(16));
   const auto all = make_plans(asked.request, *asked.workspaces, patient);
   REQUIRE(all.has_value());
-  CHECK(all->back().name.starts_with("chunk-"));
+  CHECK(std::ranges::any_of(*all, [](const Plan& one) { return one.name.starts_with("chunk-"); }));
 }
 
 TEST_CASE("state that the CPU updates takes pageable memory, and no pinned one") {

@@ -39,6 +39,7 @@ Result<StepGraph> with_segments(StepGraph step, const std::vector<std::int32_t>&
 }
 
 int segment_count(const StepGraph& step) {
+  if (step.settings.mode != Mode::inference) return 1;
   int segments = 0;
   bool within = false;
   for (const KernelNode& node : step.nodes) {

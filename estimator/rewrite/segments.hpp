@@ -24,7 +24,8 @@ namespace stowage {
 [[nodiscard]] Result<StepGraph> with_segments(StepGraph step,
                                               const std::vector<std::int32_t>& borders);
 
-/// Of a step in parts: in how many goes its first part runs; 1 where no other comes between.
+/// Of an inference in parts: in how many goes its first part runs; 1 where no other comes between,
+/// and of a training step.
 [[nodiscard]] int segment_count(const StepGraph& step);
 
 }  // namespace stowage

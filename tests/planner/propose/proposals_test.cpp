@@ -11,6 +11,7 @@
 #include "estimator/model/load_model.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/explain/plan_words.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/validate/validate_plan.hpp"
@@ -182,6 +183,8 @@ TEST_CASE("within a budget every proposal passes the validator") {
     // At 60 percent two parts swap a little, and are faster than the four that need not.
     CHECK(parts.step.graph->settings.micro_batches == 2);
     CHECK(whole_batch(parts) == WholeBatch(16));
+    CHECK(plan_in_words(parts).starts_with("takes the batch in 2 parts of 8"));
+    CHECK(plan_in_words(parts).find("segments") == std::string::npos);
     CHECK((parts.totals.h2d == whole->front().totals.h2d) == (percent > 60));
   }
 }

@@ -23,7 +23,7 @@ std::vector<BlockShape> shapes_of(const ArenaBlocks& blocks) {
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     BlockShape& shape = shapes[i];
     shape.size = static_cast<double>(blocks.size[i]);
-    shape.size_class = std::bit_width(static_cast<std::uint64_t>(blocks.size[i]));
+    shape.size_class = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(blocks.size[i])));
     shape.begin = blocks.live[i].front().begin;
     shape.returns = blocks.live[i].size() > 1;
     Bytes fullest;

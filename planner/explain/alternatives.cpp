@@ -237,6 +237,15 @@ AddedCost added_cost(const PlannedProblem& planned, const Selection& selection,
           after.d2h_bytes.count() - before.d2h_bytes.count()};
 }
 
+Bytes peak_with(const PlannedProblem& planned, const Selection& selection,
+                Alternative alternative) {
+  Placement placement = planned.placement;
+  Part part(planned, selection);
+  apply(selection, alternative, part);
+  part.write_into(placement);
+  return evaluate(planned.problem, placement).peak;
+}
+
 std::vector<AlternativeCost> alternative_costs(const PlannedProblem& planned,
                                                const Selection& selection) {
   std::vector<AlternativeCost> result;

@@ -38,6 +38,10 @@ struct AddedCost {
 [[nodiscard]] AddedCost added_cost(const PlannedProblem& planned, const Selection& selection,
                                    Alternative alternative);
 
+/// What the placement would then keep on the GPU at most. Linear in the problem.
+[[nodiscard]] Bytes peak_with(const PlannedProblem& planned, const Selection& selection,
+                              Alternative alternative);
+
 struct AlternativeCost {
   Alternative alternative = Alternative::as_planned;
   double cost_seconds = 0;

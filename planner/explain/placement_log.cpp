@@ -28,6 +28,13 @@ bool computes_on_gpu(const Plan& plan, NodeId node) {
          (plan.pinned == Pinned::computation && plan.kernel(node).phase != Phase::update);
 }
 
+/// Why something cheaper was not taken that needs more of the GPU's memory.
+PlacementCause without_room(const Plan& plan, const PlannedProblem& planned,
+                            const Selection& selection, Alternative alternative) {
+  const bool has_room = peak_with(planned, selection, alternative) <= plan.inputs.budget;
+  return has_room ? PlacementCause::undecided : PlacementCause::budget;
+}
+
 }  // namespace
 
 std::string_view to_string(PlacementCause cause) {
@@ -98,7 +105,7 @@ PlacementReason reason_of(const Plan& plan, const PlannedProblem& planned, NodeI
   const double added = added_cost(planned, alone, other).seconds;
   const std::string instead(to_string(other));
   if (added >= 0) return {PlacementCause::cheaper, "", added, instead};
-  if (!on_gpu) return {PlacementCause::budget, "", -added, instead};
+  if (!on_gpu) return {without_room(plan, planned, alone, other), "", -added, instead};
   if (computes_on_gpu(plan, node)) return {PlacementCause::computation, "", -added, instead};
   return {PlacementCause::undecided, "", -added, instead};
 }
@@ -125,7 +132,10 @@ PlacementReason reason_of(const Plan& plan, const PlannedProblem& planned, Stora
     }
     case StorageState::swapped: {
       const double kept = added_cost(planned, alone, Alternative::kept).seconds;
-      if (kept < 0) return {PlacementCause::budget, "", -kept, "kept on the GPU"};
+      if (kept < 0) {
+        const PlacementCause cause = without_room(plan, planned, alone, Alternative::kept);
+        return {cause, "", -kept, "kept on the GPU"};
+      }
       return {PlacementCause::cheaper, "", kept, "kept on the GPU"};
     }
   }

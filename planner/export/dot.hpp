@@ -3,8 +3,8 @@
 // Of a plan: one node a kernel, in its order, filled by device; one edge a use of a tensor, from
 // the kernel that wrote it last (or from the storage itself, where the step found it) to the one
 // that reads it. A black edge stayed where it was, a red one crosses the link, with its size; a
-// blue one is read on the host. Of a step with an order of its own, dashed grey edges are the control
-// dependencies that make a runtime keep to it.
+// blue one is read on the host. Of a step with an order of its own, dashed grey edges are the
+// control dependencies that make a runtime keep to it.
 #pragma once
 
 #include <string>

@@ -16,14 +16,18 @@
 namespace stowage {
 namespace {
 
+std::int64_t below(std::mt19937& random, std::uint32_t bound) {
+  return static_cast<std::int64_t>(random() % bound);
+}
+
 OrderProblem random_order_problem(std::mt19937& random, std::size_t nodes) {
   OrderProblem problem;
-  problem.always = Bytes(random() % 10);
+  problem.always = Bytes(below(random, 10));
   problem.before.resize(nodes);
   for (std::size_t i = 0; i < nodes; ++i) {
-    problem.scratch.emplace_back(random() % 4 == 0 ? random() % 20 : 0);
+    problem.scratch.emplace_back(below(random, 4) == 0 ? below(random, 20) : 0);
     // What it makes, and who reads that: readers come behind it.
-    OrderProblem::Item item{Bytes(1 + random() % 30), {static_cast<std::int32_t>(i)}};
+    OrderProblem::Item item{Bytes(1 + below(random, 30)), {static_cast<std::int32_t>(i)}};
     for (std::size_t reader = i + 1; reader < nodes; ++reader) {
       if (random() % 3 != 0) continue;
       item.touches.push_back(static_cast<std::int32_t>(reader));

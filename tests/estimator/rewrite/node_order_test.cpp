@@ -10,8 +10,8 @@
 #include "estimator/document/step_document.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
-#include "estimator/step/node_dependences.hpp"
 #include "estimator/rewrite/segments.hpp"
+#include "estimator/step/node_dependences.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {

@@ -6,7 +6,7 @@ using namespace stowage;
 
 namespace {
 
-constexpr Bytes budget(1'024 * 256);
+constexpr Bytes budget = 256_KiB;
 
 StepLimits whole(std::size_t steps) { return StepLimits(steps, budget); }
 

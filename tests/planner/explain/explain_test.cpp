@@ -109,10 +109,17 @@ TEST_CASE("the hand-made plan: reasons") {
   const auto of_storage = [&](std::string_view name) {
     return in_words(reason_of(made, of, storage(made, name)));
   };
+  // The GPU has room for neither; then for both.
+  made.inputs.budget = Bytes();
   CHECK(of_node("update.w2") == "budget: 7 s cheaper on the GPU, if there were room");
   CHECK(of_node("fc1.forward") ==
         "1.5 s cheaper on the CPU, which the search left, or gave up for a shorter step");
   CHECK(of_storage("y1") == "budget: 9 s cheaper kept on the GPU, if there were room");
+  made.inputs.budget = 1_MiB;
+  CHECK(of_node("update.w2") ==
+        "7 s cheaper on the GPU, which the search left, or gave up for a shorter step");
+  CHECK(of_storage("y1") ==
+        "9 s cheaper kept on the GPU, which the search left, or gave up for a shorter step");
   CHECK(of_storage("w1") == "cheaper by 2.5 s than swapped");
   CHECK(of_storage("x") == "the GPU wants it once");
   made.pinned = Pinned::computation;

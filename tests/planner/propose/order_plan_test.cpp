@@ -24,7 +24,8 @@ std::string wide_branches(bool trains) {
   }
   for (int i = 0; i < 3; ++i) {
     const std::string n = std::to_string(i);
-    text += "  - linear: {name: narrow" + n + ", from: wide" + n + ", features: 8}\n";
+    text.append("  - linear: {name: narrow").append(n).append(", from: wide").append(n);
+    text += ", features: 8}\n";
   }
   text += "  - add: {name: two, from: [narrow0, narrow1]}\n";
   text += "  - add: {name: three, from: [two, narrow2]}\n";

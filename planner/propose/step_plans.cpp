@@ -150,7 +150,7 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort 
   plan.pinned = of.pinned;
   PlanTotals& totals = plan.totals;
   totals.cost_seconds = evaluate(of.placed, fitted->placement).cost_seconds;
-  Solution& solution = fitted->solution;
+  const Solution& solution = fitted->solution;
   totals.cost_lower_bound_seconds =
       std::min(totals.cost_seconds,
                of.open ? of.open->cost_lower_bound_seconds : solution.cost_lower_bound_seconds);
@@ -160,7 +160,7 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort 
   totals.step_lower_bound_seconds = std::min(totals.step_seconds, step_bound.seconds);
   plan.certificate =
       Certificate{.workspaces = least_workspaces(of.step),
-                  .cost = TreeProof{of.scope, of.open ? of.open->proof : std::move(solution.proof)},
+                  .cost = TreeProof{of.scope, of.open ? of.open->proof : solution.proof},
                   .transfers = std::nullopt,
                   .step = std::move(step_bound.proof)};
   return plan;

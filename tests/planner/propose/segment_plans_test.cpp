@@ -57,7 +57,7 @@ TEST_CASE("borders leave no segment too many weights, and the fewest bytes cross
       costs.weights.emplace_back(random() % 5);
       costs.crossing.emplace_back(random() % 7);
     }
-    const Bytes limit(1 + random() % 12);
+    const Bytes limit(static_cast<std::int64_t>(1 + random() % 12));
     std::vector<Bytes> beside;
     for (std::size_t i = 0; i < count; ++i) beside.emplace_back(random() % 4);
     // Every set of borders.

@@ -220,7 +220,7 @@ class Mutator {
       const std::size_t end = last ? line.size() : std::min(line.find(' ', begin), line.size());
       value = line.substr(begin, end - begin);
       const auto put = [&](const std::string& how, const std::string& changed) {
-        replace(i, path + "." + column + " " + how,
+        replace(i, fmt::format("{}.{} {}", path, column, how),
                 line.substr(0, begin) + changed + line.substr(end));
       };
       if (column == "scope") put("removed", "");

@@ -29,6 +29,7 @@ bool says_none(const KernelNode& node) {
 
 std::vector<DataType> types_of_views(const std::vector<TensorView>& views) {
   std::vector<DataType> types;
+  types.reserve(views.size());
   for (const TensorView& view : views) types.push_back(view.type);
   return types;
 }

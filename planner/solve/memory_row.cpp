@@ -179,6 +179,7 @@ std::vector<MemoryRow> rounded_rows(const CutModel& model, const PlacementIndex&
   std::vector<Found> found;
   for (const double above : {0.0, 0.5, 1 - 1e-6}) {
     std::vector<bool> kept;
+    kept.reserve(share.size());
     for (const double part : share) kept.push_back(part > above);
     for (const std::int64_t g : divisors(knapsack)) {
       MemoryRow row = rounded(knapsack, kept, g);

@@ -14,14 +14,14 @@ PlacementState::PlacementState(const CutModel& model, const PlacementIndex& inde
   resident_.assign(gaps().size(), 0);
   for (std::size_t t = 0; t < operations; ++t) {
     const auto operation = static_cast<std::int32_t>(t);
-    gpu_[t] = start.device[t] == Device::gpu;
+    gpu_[t] = start.device[t] == Device::gpu ? 1 : 0;
     if (gpu_[t]) engine_[t] = start.engine[t];
     cost_ += operation_cost(operation);
   }
   for (std::size_t g = 0; g < gaps().size(); ++g) {
     const GapPlace& gap = gaps()[g];
     const bool wanted = start.resident[index(gap.item)][index(gap.gap)] || must_be_resident(gap);
-    resident_[g] = wanted && may_be_resident(gap);
+    resident_[g] = wanted && may_be_resident(gap) ? 1 : 0;
   }
   for (std::size_t i = 0; i < problem_.items.size(); ++i) {
     item_cost_.push_back(item_cost(static_cast<std::int32_t>(i)));
@@ -237,10 +237,12 @@ Placement PlacementState::placement() const {
   for (std::size_t i = 0; i < problem_.items.size(); ++i) {
     const auto item = static_cast<std::int32_t>(i);
     std::vector<bool> present_here;
+    present_here.reserve(problem_.items[i].touches.size());
     for (std::int32_t touch = 0; touch < std::ssize(problem_.items[i].touches); ++touch) {
       present_here.push_back(present(item, touch));
     }
     std::vector<bool> resident_here;
+    resident_here.reserve(problem_.items[i].touches.size());
     for (std::int32_t gap = 0; gap < gap_count(problem_.items[i]); ++gap) {
       resident_here.push_back(is_kept(item, gap));
     }

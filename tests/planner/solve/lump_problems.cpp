@@ -25,8 +25,10 @@ ResidencyProblem giant_embedding(const EmbeddingShape& shape) {
   step.operation("embed", Pin::free, {table, tokens}, {value[0]});
   for (int i = 0; i < shape.layers; ++i) {
     // Sizes differ, so that no two layers are worth the same.
-    weight.push_back(step.storage(numbered("w", i), Bytes(shape.weight + 40'000 * i), Life::state));
-    value.push_back(step.storage(numbered("y", i), Bytes(shape.activation + 90'000 * i)));
+    weight.push_back(step.storage(numbered("w", i), Bytes(shape.weight + std::int64_t{40'000} * i),
+                                  Life::state));
+    value.push_back(
+        step.storage(numbered("y", i), Bytes(shape.activation + std::int64_t{90'000} * i)));
     step.operation(numbered("forward", i), Pin::free, {value[value.size() - 2], weight.back()},
                    {value.back()}, flops);
   }
@@ -49,7 +51,9 @@ ResidencyProblem u_shape(int depth, std::int64_t bytes) {
   Rates rates = round_rates();
   rates.gpu_bandwidth = rates.cpu_bandwidth = 1e15;
   StepSketch step(rates);
-  const auto size = [&](int level, int extra) { return Bytes((bytes >> level) + 1000 * extra); };
+  const auto size = [&](int level, int extra) {
+    return Bytes((bytes >> level) + std::int64_t{1000} * extra);
+  };
   std::vector<std::int32_t> down, up;
   auto flowing = step.storage("input", Bytes(bytes), Life::input);
   for (int i = 0; i < depth; ++i) {

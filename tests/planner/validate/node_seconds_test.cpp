@@ -118,10 +118,10 @@ TEST_CASE("a plan whose seconds are those of its rates passes; changed rates are
        [](KernelRates& kernels) { kernels.kinds[3] = {.arithmetic = 0.1, .bandwidth = 0.1}; }},
       {"normalization", [](KernelRates& kernels) { kernels.kinds[5].bandwidth = 1; }},
       {"pointwise", [](KernelRates& kernels) { kernels.kinds[6].bandwidth = 0.9; }}};
-  for (const auto& [name, change] : changes) {
-    CAPTURE(name);
+  for (const auto& each : changes) {
+    CAPTURE(each.first);
     Plan plan = made;
-    change(*plan.machine.processors[0].kernels);
+    each.second(*plan.machine.processors[0].kernels);
     CHECK(failed_totals(plan).starts_with("cost; "));
   }
   // Without them every kernel would run at fp32's rate, unpadded.

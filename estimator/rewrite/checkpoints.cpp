@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "estimator/base/kernel_set.hpp"
+#include "estimator/rewrite/renumber.hpp"
 #include "estimator/step/unique_names.hpp"
 
 namespace stowage {
@@ -60,7 +61,6 @@ class Checkpointing {
   void forget_saved();
   void put_together();
   void move_storages();
-  void move_nodes(const std::vector<NodeId>& place);
 
   StepGraph step_;
   bool frees_by_reference_;
@@ -291,24 +291,6 @@ void Checkpointing::move_storages() {
   for (ScriptVariable& variable : part.variables) moved(variable.storage);
 }
 
-// `place`: by node as it was, and one past the last.
-void Checkpointing::move_nodes(const std::vector<NodeId>& place) {
-  const auto moved = [&](NodeId& id) {
-    if (id.valid()) id = place[id.index()];
-  };
-  for (Storage& storage : step_.storages) {
-    moved(storage.loaded_before);
-    moved(storage.first_made_by);
-    moved(storage.replaced_after);
-  }
-  MicroBatch& part = step_.micro_batch;
-  moved(part.first_node);
-  moved(part.end_node);
-  for (NodeId& id : part.first_only) moved(id);
-  for (GradientArrival& arrival : part.arrivals) moved(arrival.after);
-  for (ScriptVariable& variable : part.variables) moved(variable.assigned_after);
-}
-
 void number(const std::vector<std::string*>& names) {
   std::vector<std::size_t> hashes;
   hashes.reserve(names.size());
@@ -345,17 +327,11 @@ void Checkpointing::put_together() {
   number(node_names);
   for (Storage& copy : copies_) storage_names.push_back(&copy.name);
   number(storage_names);
-  std::vector<ConvolutionCall> calls;
-  for (KernelNode& node : nodes) {
-    if (node.convolution < 0) continue;
-    calls.push_back(step_.convolutions[static_cast<std::size_t>(node.convolution)]);
-    node.convolution = static_cast<int>(calls.size()) - 1;
-  }
   step_.nodes = std::move(nodes);
-  step_.convolutions = std::move(calls);
+  renumber_convolutions(step_);
   const auto at = step_.storages.begin() + static_cast<std::ptrdiff_t>(end_storage_);
   step_.storages.insert(at, copies_.begin(), copies_.end());
-  move_nodes(place);
+  renumber_nodes(step_, place);
   step_.micro_batch.end_storage = StorageId::of(end_storage_ + copies_.size());
 }
 

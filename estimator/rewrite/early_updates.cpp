@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/rewrite/renumber.hpp"
+
 namespace stowage {
 
 namespace {
@@ -39,19 +41,6 @@ std::vector<std::int32_t> anchors(const StepGraph& step) {
   return anchor;
 }
 
-template <typename Member>
-void move_ids(StepGraph& step, const Member& moved) {
-  for (Storage& storage : step.storages) {
-    moved(storage.loaded_before);
-    moved(storage.first_made_by);
-    moved(storage.replaced_after);
-  }
-  MicroBatch& part = step.micro_batch;
-  for (NodeId& id : part.first_only) moved(id);
-  for (GradientArrival& arrival : part.arrivals) moved(arrival.after);
-  for (ScriptVariable& variable : part.variables) moved(variable.assigned_after);
-}
-
 }  // namespace
 
 Result<StepGraph> with_early_updates(StepGraph step) {
@@ -63,25 +52,21 @@ Result<StepGraph> with_early_updates(StepGraph step) {
   std::ranges::stable_sort(order, {}, [&](std::size_t node) {
     return std::pair(anchor[node], step.nodes[node].phase == Phase::update);
   });
-  std::vector<std::int32_t> place(order.size());
+  std::vector<NodeId> place(order.size() + 1);
   std::vector<KernelNode> nodes;
   nodes.reserve(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    place[order[i]] = static_cast<std::int32_t>(i);
+    place[order[i]] = NodeId::of(i);
     nodes.push_back(std::move(step.nodes[order[i]]));
   }
+  place.back() = NodeId::of(order.size());
   step.nodes = std::move(nodes);
-  const auto moved = [&](NodeId& id) {
-    if (id.valid()) id.value = place[id.index()];
-  };
-  move_ids(step, moved);
+  const NodeId first = step.micro_batch.first_node, end = step.micro_batch.end_node;
+  renumber_nodes(step, place);
   // Half-open: behind the last node of the micro-batch.
-  MicroBatch& part = step.micro_batch;
-  if (part.first_node < part.end_node) {
-    NodeId last = NodeId::of(part.end_node.index() - 1);
-    moved(part.first_node);
-    moved(last);
-    part.end_node = NodeId::of(last.index() + 1);
+  if (first < end) {
+    const NodeId last = place[end.index() - 1];
+    step.micro_batch.end_node = NodeId::of(last.index() + 1);
   }
   step.settings.early_updates = true;
   return step;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "estimator/base/kernel_set.hpp"
+#include "estimator/rewrite/renumber.hpp"
 #include "estimator/step/node_dependences.hpp"
 
 namespace stowage {
@@ -78,17 +79,12 @@ void load_before_first_use(StepGraph& step) {
 
 StepGraph moved(StepGraph step, const Order& order, const std::vector<std::int32_t>& place) {
   std::vector<KernelNode> nodes;
-  std::vector<ConvolutionCall> calls;
   nodes.reserve(order.size());
-  calls.reserve(step.convolutions.size());
   for (const std::int32_t source : order) {
-    KernelNode& node = nodes.emplace_back(std::move(step.nodes[static_cast<std::size_t>(source)]));
-    if (node.convolution < 0) continue;
-    calls.push_back(std::move(step.convolutions[static_cast<std::size_t>(node.convolution)]));
-    node.convolution = static_cast<int>(calls.size()) - 1;
+    nodes.push_back(std::move(step.nodes[static_cast<std::size_t>(source)]));
   }
   step.nodes = std::move(nodes);
-  step.convolutions = std::move(calls);
+  renumber_convolutions(step);
   for (Storage& storage : step.storages) {
     for (NodeId* id : {&storage.first_made_by, &storage.replaced_after}) {
       if (id->valid()) id->value = place[id->index()];

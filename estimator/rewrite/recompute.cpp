@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "estimator/base/kernel_set.hpp"
+#include "estimator/rewrite/renumber.hpp"
 #include "estimator/rewrite/rerun_groups.hpp"
 #include "estimator/step/unique_names.hpp"
 
@@ -114,35 +115,8 @@ class Recomputation {
     }
     place.push_back(NodeId::of(nodes.size()));
     step_.nodes = std::move(nodes);
-    number_convolutions();
-    move_nodes(place);
-  }
-
-  void number_convolutions() {
-    std::vector<ConvolutionCall> calls;
-    for (KernelNode& node : step_.nodes) {
-      if (node.convolution < 0) continue;
-      calls.push_back(step_.convolutions[static_cast<std::size_t>(node.convolution)]);
-      node.convolution = static_cast<int>(calls.size()) - 1;
-    }
-    step_.convolutions = std::move(calls);
-  }
-
-  void move_nodes(const std::vector<NodeId>& place) {
-    const auto move = [&](NodeId& id) {
-      if (id.valid()) id = place[id.index()];
-    };
-    for (Storage& storage : step_.storages) {
-      move(storage.loaded_before);
-      move(storage.first_made_by);
-      move(storage.replaced_after);
-    }
-    MicroBatch& part = step_.micro_batch;
-    move(part.first_node);
-    move(part.end_node);
-    for (NodeId& id : part.first_only) move(id);
-    for (GradientArrival& arrival : part.arrivals) move(arrival.after);
-    for (ScriptVariable& variable : part.variables) move(variable.assigned_after);
+    renumber_convolutions(step_);
+    renumber_nodes(step_, place);
   }
 
   StepGraph step_;

@@ -226,6 +226,7 @@ bool PlacementSearch::fill_gaps() {
 
 // An operation on the GPU is worth most together with the gaps beside it.
 bool PlacementSearch::try_on_gpu(std::int32_t operation) {
+  if (!state_.has_room_for(operation)) return false;
   const std::size_t mark = state_.mark();
   const Capacity before = state_.cost();
   state_.move(operation, true);
@@ -254,14 +255,14 @@ bool PlacementSearch::fill_operations() {
       changed = try_on_gpu(v) || changed;
       continue;
     }
-    const std::size_t mark = state_.mark();
-    const Capacity before = state_.cost();
-    state_.move(v, false);
-    effort_ -= 4;
-    if (state_.cost() < before)
+    if (state_.is_settled(v)) continue;
+    --effort_;
+    if (state_.cost_of_leaving(v) < 0) {
+      state_.move(v, false);
       changed = true;
-    else
-      state_.undo_to(mark);
+    } else {
+      state_.settle(v);
+    }
   }
   return changed;
 }

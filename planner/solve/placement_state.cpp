@@ -12,6 +12,7 @@ PlacementState::PlacementState(const CutModel& model, const PlacementIndex& inde
   gpu_.assign(operations, 0);
   engine_.assign(operations, 0);
   resident_.assign(gaps().size(), 0);
+  settled_.assign(operations, 0);
   for (std::size_t t = 0; t < operations; ++t) {
     const auto operation = static_cast<std::int32_t>(t);
     gpu_[t] = start.device[t] == Device::gpu ? 1 : 0;
@@ -108,6 +109,7 @@ std::int64_t PlacementState::operation_memory(std::int32_t operation) const {
 }
 
 void PlacementState::recount(std::int32_t item) {
+  for (const Touch& touch : problem_.items[index(item)].touches) settled_[index(touch.step)] = 0;
   const Capacity now = item_cost(item);
   cost_ += now - item_cost_[index(item)];
   item_cost_[index(item)] = now;
@@ -162,18 +164,48 @@ void PlacementState::flip_gap(std::int32_t place) {
   recount(gap.item);
 }
 
+/// Nobody on the CPU writes what stays on the GPU.
+bool PlacementState::is_left_with(std::int32_t operation, const GapPlace& gap) const {
+  const Item& item = problem_.items[index(gap.item)];
+  const Touch& from = item.touches[index(gap.gap)];
+  const Touch& to = item.touches[(index(gap.gap) + 1) % item.touches.size()];
+  return (from.step == operation && from.writes) || (to.step == operation && to.writes);
+}
+
+Capacity PlacementState::cost_of_leaving(std::int32_t operation) {
+  std::vector<std::int32_t> left;
+  for (const std::int32_t place : gaps_beside(operation)) {
+    if (resident_[index(place)] && is_left_with(operation, gaps()[index(place)])) {
+      left.push_back(place);
+    }
+  }
+  Capacity added = index_.cpu_cost(operation) - operation_cost(operation);
+  for (const std::int32_t place : left) resident_[index(place)] = 0;
+  gpu_[index(operation)] = 0;
+  for (const TouchPlace& at : index_.touches_of(operation)) {
+    added += item_cost(at.item) - item_cost_[index(at.item)];
+  }
+  gpu_[index(operation)] = 1;
+  for (const std::int32_t place : left) resident_[index(place)] = 1;
+  return added;
+}
+
+bool PlacementState::has_room_for(std::int32_t operation) const {
+  const EngineCost& engine = problem_.operations[index(operation)].engines.front();
+  std::int64_t bytes =
+      (engine.workspace + problem_.operations[index(operation)].temporaries).count();
+  for (const TouchPlace& at : index_.touches_of(operation)) {
+    if (!present(at.item, at.touch)) bytes += problem_.items[index(at.item)].bytes.count();
+  }
+  return memory_.at(operation) + bytes <= 0;
+}
+
 void PlacementState::move(std::int32_t operation, bool to_gpu) {
   if (on_gpu(operation) == to_gpu) return;
   if (!to_gpu) {
     for (const std::int32_t place : gaps_beside(operation)) {
       const GapPlace& gap = gaps()[index(place)];
-      if (!resident(gap)) continue;
-      const Item& item = problem_.items[index(gap.item)];
-      const Touch& from = item.touches[index(gap.gap)];
-      const Touch& to = item.touches[(index(gap.gap) + 1) % item.touches.size()];
-      const bool writes =
-          (from.step == operation && from.writes) || (to.step == operation && to.writes);
-      if (writes) flip(gap);
+      if (resident(gap) && is_left_with(operation, gap)) flip(gap);
     }
     if (engine(operation) != 0) set_engine(operation, 0);
   }
@@ -208,6 +240,7 @@ void PlacementState::put_engine(std::int32_t operation, std::int32_t engine) {
   engine_[index(operation)] = engine;
   cost_ += operation_cost(operation);
   add_memory(operation, operation_memory(operation));
+  settled_[index(operation)] = 0;
 }
 
 void PlacementState::undo_to(std::size_t mark) {

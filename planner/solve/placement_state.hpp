@@ -45,6 +45,14 @@ class PlacementState {
   [[nodiscard]] bool on_gpu(std::int32_t operation) const { return gpu_[index(operation)]; }
   /// To the CPU: also drops the gaps beside what it writes.
   void move(std::int32_t operation, bool to_gpu);
+  /// What that adds to the cost. Precondition: the operation is on the GPU.
+  [[nodiscard]] Capacity cost_of_leaving(std::int32_t operation);
+  /// Whether the operation's own step has room for it on the GPU, with nothing beside it.
+  [[nodiscard]] bool has_room_for(std::int32_t operation) const;
+  /// Whether anything that the cost of moving the operation depends on has changed since it was
+  /// last settled: at first all has.
+  [[nodiscard]] bool is_settled(std::int32_t operation) const { return settled_[index(operation)]; }
+  void settle(std::int32_t operation) { settled_[index(operation)] = 1; }
   /// The gaps that lead to or from the operation's touches, as indices into gaps().
   [[nodiscard]] std::span<const std::int32_t> gaps_beside(std::int32_t operation) const {
     return index_.gaps_beside(operation);
@@ -77,6 +85,7 @@ class PlacementState {
   [[nodiscard]] std::int64_t operation_memory(std::int32_t operation) const;
   [[nodiscard]] std::vector<std::int64_t> memory_now() const;
   void recount(std::int32_t item);
+  [[nodiscard]] bool is_left_with(std::int32_t operation, const GapPlace& gap) const;
   void add_memory(std::int32_t step, std::int64_t bytes) {
     if (bytes != 0) memory_.add(StepRange::single(step), bytes);
   }
@@ -93,6 +102,7 @@ class PlacementState {
   std::vector<Capacity> item_cost_;
   Capacity cost_ = 0;
   StepProfile memory_;  ///< memory less the limit
+  std::vector<char> settled_;
   std::vector<Change> log_;
 };
 

@@ -29,13 +29,17 @@ class StepProfile {
     std::int64_t largest = 0;  ///< of the subtree, `added` included
     std::int64_t added = 0;    ///< to the whole subtree
   };
-  // Of the node's subtree, whose leaves are the steps [first, first + width).
-  void add(std::int32_t node, std::int32_t first, std::int32_t width, StepRange range,
-           std::int64_t amount);
-  [[nodiscard]] std::int64_t largest(std::int32_t node, std::int32_t first, std::int32_t width,
-                                     StepRange range) const;
+  void raise(std::size_t node, std::int64_t amount) {
+    nodes_[node].largest += amount;
+    nodes_[node].added += amount;
+  }
+  void recount(std::size_t node);
+  /// From a node that has changed to the root, or until nothing changes any more.
+  void recount_above(std::size_t node);
 
-  std::int32_t width_ = 1;   ///< leaves, a power of two
+  // A leaf stands for a step, with one at either end that stands for none: a range of steps lies
+  // between two leaves.
+  std::size_t width_ = 4;    ///< leaves, a power of two
   std::vector<Node> nodes_;  ///< a heap: node 1 is the root
 };
 

@@ -27,6 +27,7 @@
 #include "estimator/document/make_document.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"
 #include "planner/assemble/swap_policies.hpp"

@@ -10,6 +10,7 @@
 
 #include "estimator/document/make_document.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/propose/proposals.hpp"

@@ -24,6 +24,7 @@
 #include "estimator/model/load_model.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"
 #include "planner/problem/rates.hpp"

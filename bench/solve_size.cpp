@@ -20,7 +20,7 @@
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/lower.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
-#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/solve/solve.hpp"
 
 namespace stowage {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 #include <utility>
 
 #include "estimator/arena/arena_search.hpp"
+#include "estimator/arena/greedy_orders.hpp"
 #include "estimator/arena/place_conflict.hpp"
 #include "estimator/arena/sweep_packing.hpp"
 #include "estimator/base/live_sum.hpp"
@@ -94,10 +96,21 @@ std::int64_t above(Bytes floor, Bytes peak) {
   return std::max<std::int64_t>(0, (peak - floor).count());
 }
 
+/// From the lowest up.
+BlockOrder order_of(const PlacedFloor& made, std::span<const Bytes> offsets) {
+  BlockOrder order(made.blocks.count());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::int32_t block) {
+    return offsets[made.request_of[static_cast<std::size_t>(block)]];
+  });
+  return order;
+}
+
 }  // namespace
 
 ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOptions& options) {
   assert(options.alignment.count() > 0 && options.effort >= 0);
+  assert(options.near.empty() || options.near.size() == requests.size());
   PlacedFloor made = make_blocks(requests, options.alignment);
   ArenaBlocks& blocks = made.blocks;
   ArenaPacking packing;
@@ -109,8 +122,10 @@ ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOpt
     if (options.effort > 0) {
       blocks.lower_bound = find_conflict(blocks, blocks.lower_bound).least_peak;
     }
-    placed =
-        search_packing(blocks, above(made.floor, options.enough), options.effort * work_per_effort);
+    std::vector<BlockOrder> orders = greedy_orders(blocks);
+    if (!options.near.empty()) orders.insert(orders.begin(), order_of(made, options.near));
+    placed = search_packing(blocks, orders, above(made.floor, options.enough),
+                            options.effort * work_per_effort);
   }
   packing.offsets.resize(requests.size());
   for (const auto& [request, offset] : made.below) packing.offsets[request] = offset;

@@ -32,6 +32,9 @@ struct PackingOptions {
   Bytes alignment = arena_alignment;  ///< sizes are rounded up to it
   int effort = 1;  ///< how long is searched: some 50 ms a unit; 0: the best of a few greedy orders
   Bytes enough;    ///< a peak of at most this is not bettered; 0: search for the least
+  /// Offsets, by request, of a packing of nearly the same (lives that are shorter, say): its blocks
+  /// from the lowest up are one more greedy order. Empty: there is none.
+  std::span<const Bytes> near = {};
 };
 
 /// Deterministic. Throws ArithmeticOverflow where the rounded sizes do not add up in 64 bits.

@@ -63,29 +63,6 @@ Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, Byte
 
 }  // namespace
 
-std::vector<Bytes> overhang(const Plan& plan, Bytes budget) {
-  std::vector<Bytes> beyond(plan.nodes.size());
-  const auto add = [&](Bytes end, StepRange steps) {
-    if (end <= budget) return;
-    for (std::int32_t t = steps.begin; t < steps.end; ++t) {
-      Bytes& here = beyond[static_cast<std::size_t>(t)];
-      here = std::max(here, end - budget);
-    }
-  };
-  for (const Residence& residence : plan.in(gpu_memory)) {
-    const Bytes size = round_up(plan.step.bytes(residence.storage), arena_alignment);
-    add(residence.offset + size, residence.steps);
-  }
-  for (std::size_t t = 0; t < plan.nodes.size(); ++t) {
-    const PlannedNode& node = plan.nodes[t];
-    const Bytes size = round_up(node.workspace, arena_alignment);
-    if (size > Bytes()) {
-      add(node.workspace_offset + size, StepRange::single(static_cast<std::int32_t>(t)));
-    }
-  }
-  return beyond;
-}
-
 std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overflow, Bytes budget) {
   std::vector<StepLimits> ways = out_of_conflict(limits, overflow.bound, budget);
   if (overflow.beyond.empty()) return ways;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "estimator/arena/arena.hpp"
-#include "planner/plan/plan.hpp"
 
 namespace stowage {
 
@@ -19,9 +18,6 @@ struct Overflow {
                               ///< bound is above it, so nothing was packed
   Bytes arena;                ///< the smallest that was found; else the bound
 };
-
-/// How far blocks of the plan's arena reach beyond the budget, at each step.
-[[nodiscard]] std::vector<Bytes> overhang(const Plan& plan, Bytes budget);
 
 /// Several ways to go on, each with at least one limit lower than in `limits`. Where places are
 /// held open (ArenaBound::held): less at the first, the second or the third of the steps in

@@ -9,6 +9,7 @@
 #include <queue>
 #include <utility>
 
+#include "planner/assemble/arena_claims.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/lower_limits.hpp"
 #include "planner/solve/placement_search.hpp"
@@ -79,6 +80,9 @@ class Fitting {
           format_bytes(smallest_arena_), format_bytes(options_.budget), arena_alignment.count(),
           format_bytes(memory_floor(objective_).bytes)));
     }
+    AssemblyOptions assembly{.budget = options_.budget, .kept = offsets_};
+    if (is_cancelled()) assembly.arena_effort = 0;  // any schedule will do
+    best_.plan = assemble_plan(step_, timing_, best_.placement, assembly);
     best_.at_budget = best_.placement == solution->placement;
     best_.solves = solves_;
     best_.solution.others.clear();
@@ -228,22 +232,24 @@ class Fitting {
     for (const auto& [known, overflow] : overflows_) {
       if (known == placement) return overflow;
     }
-    Overflow overflow{.bound = bound_placement(step_, timing_, placement, options_.budget),
+    const PlacedStep placed(step_, timing_, placement);
+    const ArenaClaims kept = kept_claims(placed);
+    Overflow overflow{.bound = bound_arena(kept.requests, options_.budget),
                       .memory = evaluation.memory};
     overflow.arena = overflow.bound.least_peak;
     if (overflow.bound.held.front().empty()) {
-      AssemblyOptions assembly{.budget = options_.budget, .last_effort = effort};
-      if (is_cancelled()) assembly.arena_effort = assembly.last_effort = 0;  // any plan will do
-      Plan plan = assemble_plan(step_, timing_, placement, assembly);
-      overflow.arena = plan.totals.arena;
+      const bool is_hopeless = overflow.arena > options_.budget || is_cancelled();
+      ArenaPacking packing = pack_arena(
+          kept.requests, {.effort = is_hopeless ? 0 : effort, .enough = options_.budget});
+      overflow.arena = packing.peak;
       if (overflow.arena <= options_.budget) {
-        best_.plan = std::move(plan);
         best_.placement = placement;
+        offsets_ = std::move(packing.offsets);
         cost_ = evaluation.cost_seconds;
         has_plan_ = true;
         return std::nullopt;
       }
-      overflow.beyond = overhang(plan, options_.budget);
+      overflow.beyond = overhang(kept, packing, options_.budget, placed.steps());
     }
     if (overflows_.empty() || overflow.arena < smallest_arena_) smallest_arena_ = overflow.arena;
     overflows_.emplace_back(placement, overflow);
@@ -273,6 +279,7 @@ class Fitting {
   FittingEffort effort_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   FittedPlan best_;
+  std::vector<Bytes> offsets_;  // of what the placement keeps
   double cost_ = 0;
   bool has_plan_ = false;
   std::optional<FittingNode> limits_of_plan_;  // where the plan was found within lower limits

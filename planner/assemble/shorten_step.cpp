@@ -9,6 +9,7 @@
 
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/copy_windows.hpp"
+#include "planner/assemble/fit_schedule.hpp"
 #include "planner/assemble/mixed_placement.hpp"
 #include "planner/assemble/swap_policies.hpp"
 
@@ -20,6 +21,7 @@ namespace {
 // two whole steps.
 constexpr std::size_t most_assembled_nodes = 40'000;
 constexpr std::int64_t mixed_filled = 62;  // of 64 parts of the budget, of two that are mixed
+constexpr double proposing_share = 0.6;    // of the time; the rest is for assembling
 constexpr double short_enough = 1.01;      // times the bound, or the step without a limit on memory
 
 /// What is solved instead of the problem itself.
@@ -54,6 +56,20 @@ class Shortening {
 
   FittedPlan run() && {
     if (left_ < 2) return std::move(best_);
+    propose();
+    is_proposing_ = false;
+    assemble_candidates();
+    return std::move(best_);
+  }
+
+ private:
+  /// Looked at, and not assembled yet.
+  struct Candidate {
+    double seconds = 0;  ///< of its step, if whatever is in flight packs
+    Placement placement;
+  };
+
+  void propose() {
     for (const SwapPolicy policy : swap_policies) {
       if (target_.most_variations < all_variations || is_over()) break;
       if (auto placement = placed_by(policy, step_, problem_, options_.budget)) {
@@ -66,21 +82,30 @@ class Shortening {
       attempt(variation);
     }
     if (target_.most_variations >= all_variations && !is_short() && !is_over()) attempt_mixtures();
-    return std::move(best_);
   }
 
- private:
-  [[nodiscard]] bool is_short() const {
+  /// The most promising first, for as long as one may be shorter than the best.
+  void assemble_candidates() {
+    std::ranges::stable_sort(candidates_, {}, &Candidate::seconds);
+    for (Candidate& candidate : candidates_) {
+      if (is_short() || is_over() || candidate.seconds >= best_step()) return;
+      assemble(std::move(candidate.placement));
+    }
+  }
+
+  [[nodiscard]] double best_step() const { return best_.plan.totals.step_seconds; }
+  [[nodiscard]] bool is_short(double step_seconds) const {
     const double least =
         std::max(target_.balance.step_lower_bound_seconds, target_.all_gpu_seconds);
-    return best_.plan.totals.step_seconds <= short_enough * least;
+    return step_seconds <= short_enough * least;
   }
+  [[nodiscard]] bool is_short() const { return is_short(best_step()); }
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
   [[nodiscard]] bool is_over() const {
-    return left_ == 0 || (options_.cancelled && options_.cancelled()) ||
-           seconds() > options_.time_limit_seconds;
+    const double limit = options_.time_limit_seconds * (is_proposing_ ? proposing_share : 1);
+    return left_ == 0 || (options_.cancelled && options_.cancelled()) || seconds() > limit;
   }
 
   void attempt(const Variation& variation) {
@@ -143,16 +168,22 @@ class Shortening {
   void take(Placement placement) {
     if (is_over() || std::ranges::find(seen_, placement) != seen_.end()) return;
     // No step is shorter than its busiest lane.
-    const double least = busiest_lane(evaluate(problem_, placement));
-    if (least >= best_.plan.totals.step_seconds) return;
+    if (busiest_lane(evaluate(problem_, placement)) >= best_step()) return;
     seen_.push_back(placement);
+    const double least =
+        widest_step_seconds(PlacedStep(step_, problem_, placement), options_.budget);
+    if (least >= best_step()) return;
+    // What may end the search is not put off.
+    if (is_short(least)) return assemble(std::move(placement));
+    candidates_.push_back({least, std::move(placement)});
+  }
+
+  void assemble(Placement placement) {
     --left_;
-    Plan plan = assemble_plan(step_, problem_, placement,
-                              {.budget = options_.budget,
-                               .must_fit = true,
-                               .longest_step = best_.plan.totals.step_seconds});
-    if (plan.totals.arena > options_.budget) return;
-    if (plan.totals.step_seconds >= best_.plan.totals.step_seconds) return;
+    Plan plan =
+        assemble_plan(step_, problem_, placement,
+                      {.budget = options_.budget, .must_fit = true, .longest_step = best_step()});
+    if (plan.totals.arena > options_.budget || plan.totals.step_seconds >= best_step()) return;
     best_.plan = std::move(plan);
     best_.placement = std::move(placement);
     best_.at_budget = false;
@@ -164,6 +195,8 @@ class Shortening {
   const StepTarget& target_;
   FittedPlan best_;
   std::vector<Placement> seen_;
+  std::vector<Candidate> candidates_;
+  bool is_proposing_ = true;
   std::size_t left_ = most_assembled_nodes / std::max<std::size_t>(problem_.operations.size(), 1);
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/problem/versions.hpp"
 
 namespace stowage {

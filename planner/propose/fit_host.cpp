@@ -78,14 +78,17 @@ FittedPlan within_host(const Host& host, const SizedStep& step, const ResidencyP
                        Bytes(options.budget.count() / 64 * attempt.filled));
     const auto solution = solve(with_dearer_state(problem, attempt.dearer), less);
     if (!solution) continue;
-    Plan other = assemble_plan(step, problem, solution->placement,
-                               {.budget = options.budget, .must_fit = true});
-    if (other.totals.arena > options.budget) continue;
-    if (!host_holds(host, other.totals) &&
-        host_memory_for(other.totals) >= host_memory_for(plan.plan.totals)) {
-      continue;
-    }
-    plan.plan = std::move(other);
+    const auto is_no_better = [&](const Plan& other) {
+      return other.totals.arena > options.budget ||
+             (!host_holds(host, other.totals) &&
+              host_memory_for(other.totals) >= host_memory_for(plan.plan.totals));
+    };
+    AssemblyOptions assembly{.budget = options.budget, .must_fit = true, .widens = false};
+    Plan other = assemble_plan(step, problem, solution->placement, assembly);
+    if (is_no_better(other)) continue;
+    assembly.widens = true;
+    Plan wider = assemble_plan(step, problem, solution->placement, assembly);
+    plan.plan = is_no_better(wider) ? std::move(other) : std::move(wider);
     plan.placement = solution->placement;
     plan.at_budget = false;
   }

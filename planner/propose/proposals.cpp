@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/propose/certify.hpp"
 #include "planner/propose/fit_host.hpp"

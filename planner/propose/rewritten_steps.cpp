@@ -8,7 +8,7 @@
 #include "estimator/rewrite/early_updates.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/recompute.hpp"
-#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/propose/fit_host.hpp"
 #include "planner/propose/trials.hpp"
 #include "planner/recompute/choose_recomputation.hpp"

@@ -12,7 +12,7 @@
 #include "estimator/base/live_sum.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/segments.hpp"
-#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/propose/rewritten_steps.hpp"
 #include "planner/propose/trials.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/propose/certify.hpp"
 #include "planner/propose/settle_operators.hpp"

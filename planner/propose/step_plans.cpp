@@ -5,7 +5,7 @@
 
 #include "estimator/base/hash.hpp"
 #include "estimator/document/step_hash.hpp"
-#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/plan_within.hpp"
 #include "planner/assemble/shorten_step.hpp"
 #include "planner/propose/certify.hpp"

@@ -135,8 +135,17 @@ void PlacementSearch::relief_by_operations(std::int32_t step, std::vector<Move>&
     if (!movable(v) || !state_.on_gpu(v)) continue;
     const auto beside = state_.gaps_beside(v);
     const bool kept = std::find(beside.begin(), beside.end(), kept_gap_) != beside.end();
-    if (!kept) measure(step, {Move::Kind::operation, v}, moves);
     if (stopped()) return;
+    if (kept) continue;
+    if (v == step || !state_.on_gpu(step)) {
+      measure(step, {Move::Kind::operation, v}, moves);
+      continue;
+    }
+    --effort_;
+    const std::int64_t bytes = state_.freed_by_leaving(v, step);
+    if (bytes > 0) {
+      moves.push_back({Move::Kind::operation, v, 0, state_.cost_of_leaving(v), bytes});
+    }
   }
 }
 

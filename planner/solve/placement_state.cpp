@@ -190,6 +190,17 @@ Capacity PlacementState::cost_of_leaving(std::int32_t operation) {
   return added;
 }
 
+std::int64_t PlacementState::freed_by_leaving(std::int32_t operation, std::int32_t step) const {
+  std::int64_t bytes = 0;
+  for (const std::int32_t place : gaps_beside(operation)) {
+    const GapPlace& gap = gaps()[index(place)];
+    if (gap.inside.contains(step) && resident(gap) && is_left_with(operation, gap)) {
+      bytes += problem_.items[index(gap.item)].bytes.count();
+    }
+  }
+  return bytes;
+}
+
 bool PlacementState::has_room_for(std::int32_t operation) const {
   const EngineCost& engine = problem_.operations[index(operation)].engines.front();
   std::int64_t bytes =

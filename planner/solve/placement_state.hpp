@@ -47,6 +47,8 @@ class PlacementState {
   void move(std::int32_t operation, bool to_gpu);
   /// What that adds to the cost. Precondition: the operation is on the GPU.
   [[nodiscard]] Capacity cost_of_leaving(std::int32_t operation);
+  /// How much less memory that leaves at another step. Precondition: both are on the GPU.
+  [[nodiscard]] std::int64_t freed_by_leaving(std::int32_t operation, std::int32_t step) const;
   /// Whether the operation's own step has room for it on the GPU, with nothing beside it.
   [[nodiscard]] bool has_room_for(std::int32_t operation) const;
   /// Whether anything that the cost of moving the operation depends on has changed since it was

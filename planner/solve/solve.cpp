@@ -23,7 +23,7 @@ namespace {
 
 // Effort, in moves looked at and in cuts: counted, so that the same problem gives the same plan on
 // any machine. All of it is at most about half a second on a thousand storages.
-constexpr std::int64_t search_effort = 200'000;
+constexpr std::int64_t search_effort = 50'000;
 constexpr int root_cuts = 60;
 constexpr int branch_cuts = 100;       // at least; more where a cut is small
 constexpr double branch_effort = 4e5;  // storages and operations, over all cuts

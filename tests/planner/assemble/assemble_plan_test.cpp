@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/item_moves.hpp"
 #include "planner/plan/two_sides.hpp"
 #include "tests/support/small_steps.hpp"

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "estimator/workspace/rule_workspace_source.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/problem/rates.hpp"
 #include "tests/support/described_model.hpp"

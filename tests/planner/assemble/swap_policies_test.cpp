@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/propose/step_plans.hpp"
 #include "tests/support/pinned_plans.hpp"

@@ -10,7 +10,7 @@
 #include "estimator/document/make_document.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
-#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/explain/plan_words.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/problem/rates.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "estimator/workspace/rule_workspace_source.hpp"
-#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/problem/residency_problem.hpp"
 #include "tests/support/described_model.hpp"
 

@@ -14,7 +14,7 @@
 #include "estimator/card/card.hpp"
 #include "estimator/document/make_document.hpp"
 #include "estimator/model/load_model.hpp"
-#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/propose/proposals.hpp"
 #include "planner/validate/checks.hpp"
 #include "planner/validate/validate_plan.hpp"

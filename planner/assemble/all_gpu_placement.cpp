@@ -1,0 +1,76 @@
+#include "planner/assemble/all_gpu_placement.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace stowage {
+namespace {
+
+/// The item stays in every gap where its pins and its operations' let it, but for a copy that no
+/// operation on the GPU will read.
+void place_with_room(const Item& item, Placement& placement) {
+  const std::size_t touches = item.touches.size();
+  const std::size_t gaps = touches - (item.wraps ? 0 : 1);
+  const auto on_cpu = [&](std::size_t touch) {
+    return placement.device[static_cast<std::size_t>(item.touches[touch].step)] == Device::cpu;
+  };
+  std::vector<bool> on_gpu(touches), resident(gaps);
+  for (std::size_t i = 0; i < touches; ++i) on_gpu[i] = !on_cpu(i);
+  const auto kept_beside = [&](std::size_t touch) {  // a CPU reader with a gap on either side
+    const bool before = touch > 0 ? resident[touch - 1] : item.wraps && resident[gaps - 1];
+    return before && touch < gaps && resident[touch];
+  };
+  for (std::size_t gap = 0; gap < gaps; ++gap) {
+    const std::size_t next = (gap + 1) % touches;
+    const bool holds =
+        !(on_cpu(gap) && item.touches[gap].writes) && !(on_cpu(next) && item.touches[next].writes);
+    resident[gap] = holds && gap_pin(item, static_cast<std::int32_t>(gap)) != GapPin::dropped;
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t gap = 0; gap < gaps; ++gap) {
+      const std::size_t next = (gap + 1) % touches;
+      const bool idle = (on_cpu(gap) && !kept_beside(gap)) || (on_cpu(next) && !kept_beside(next));
+      if (!resident[gap] || !idle ||
+          gap_pin(item, static_cast<std::int32_t>(gap)) == GapPin::resident) {
+        continue;
+      }
+      resident[gap] = false;
+      changed = true;
+    }
+  }
+  for (std::size_t gap = 0; gap < gaps; ++gap) {
+    if (resident[gap]) on_gpu[gap] = on_gpu[(gap + 1) % touches] = true;
+  }
+  placement.on_gpu.push_back(std::move(on_gpu));
+  placement.resident.push_back(std::move(resident));
+}
+
+}  // namespace
+
+Placement all_gpu_placement(const ResidencyProblem& problem, Bytes budget) {
+  Placement placement;
+  for (const Operation& operation : problem.operations) {
+    placement.device.push_back(operation.pin == Pin::cpu ? Device::cpu : Device::gpu);
+  }
+  placement.engine.assign(problem.operations.size(), 0);
+  for (const Item& item : problem.items) place_with_room(item, placement);
+  const std::vector<Bytes> memory = evaluate(problem, placement).memory;
+  for (std::size_t i = 0; i < problem.operations.size(); ++i) {
+    const std::vector<EngineCost>& engines = problem.operations[i].engines;
+    if (memory[i] <= budget || placement.device[i] == Device::cpu) continue;
+    const Bytes others = memory[i] - engines.front().workspace;
+    auto taken = std::find_if(engines.begin(), engines.end(), [&](const EngineCost& engine) {
+      return others + engine.workspace <= budget;
+    });
+    if (taken == engines.end()) {
+      taken = std::min_element(
+          engines.begin(), engines.end(),
+          [](const EngineCost& a, const EngineCost& b) { return a.workspace < b.workspace; });
+    }
+    placement.engine[i] = static_cast<std::int32_t>(taken - engines.begin());
+  }
+  return placement;
+}
+
+}  // namespace stowage

@@ -1,0 +1,198 @@
+#include "planner/assemble/fit_schedule.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "estimator/base/live_sum.hpp"
+#include "planner/assemble/lane_schedule.hpp"
+
+namespace stowage {
+namespace {
+
+constexpr std::int32_t few_steps = 1'000, many_steps = 3'000;
+constexpr double progress = 0.8;    // of the least excess so far: less is taken off as it is
+constexpr int most_doublings = 10;  // of what is taken off, where there is none
+constexpr int most_searches = 3;    // for a packing
+constexpr std::size_t quickly_searched = 500;  // blocks
+constexpr std::int64_t worth_a_search = 100;   // of so many parts of the budget one is lacking
+
+/// Before there are places.
+CopyRoom room_by_sums(const PlacedStep& placed, Bytes budget) {
+  const auto at = [](std::int32_t index) { return static_cast<std::size_t>(index); };
+  CopyRoom room;
+  room.limit = budget;
+  for (const Item& item : placed.problem.items) {
+    room.item_bytes.push_back(round_up(item.bytes, arena_alignment));
+  }
+  LiveSum sum(placed.steps());
+  for (const GpuStay& stay : placed.moves.stays) {
+    sum.add(stay.steps, room.item_bytes[at(stay.item)]);
+  }
+  room.live = std::move(sum).by_step();
+  for (std::int32_t t = 0; t < placed.steps(); ++t) {
+    if (!placed.on_gpu(t)) continue;
+    room.live[at(t)] += round_up(placed.workspace(t), arena_alignment);
+    for (const StorageId id : placed.temporaries(t)) {
+      room.live[at(t)] += round_up(placed.step.bytes(id), arena_alignment);
+    }
+  }
+  return room;
+}
+
+CopySchedule scheduled(const PlacedStep& placed, CopyRoom room) {
+  return schedule_lanes(placed.problem, placed.placement, placed.moves, placed.node_seconds,
+                        std::move(room));
+}
+
+/// A round takes from a millisecond for a hundred steps to a tenth of a second for ten thousand.
+int rounds_for(std::int32_t steps) { return steps < few_steps ? 12 : steps < many_steps ? 8 : 5; }
+
+class ScheduleFitting {
+ public:
+  ScheduleFitting(const PlacedStep& placed, const AssemblyOptions& options)
+      : placed_(placed), options_(options), room_(room_by_sums(placed, options.budget)) {}
+
+  ScheduleOutcome run() && {
+    CopySchedule widest = scheduled(placed_, room_);
+    if (options_.budget == unlimited_arena) return packed_freely(std::move(widest));
+    const double least = placed_.step_seconds(widest);
+    if (least >= options_.longest_step) return {std::nullopt, unlimited_arena};
+    const ArenaClaims kept = kept_claims(placed_);
+    if (const auto arena = pack_kept(kept)) return {std::nullopt, *arena};
+    take(scheduled(placed_, room_by_places(kept, kept_)), kept_);
+    if (kept_.peak <= options_.budget && options_.widens) {
+      widen(std::move(widest), least);
+      use_gaps(kept);
+    }
+    const Bytes arena = best_.packing.peak;
+    return {std::move(best_), arena};
+  }
+
+ private:
+  static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+  void take(CopySchedule schedule, ArenaPacking packing) {
+    best_seconds_ = placed_.step_seconds(schedule);
+    best_.claims = claim_gpu(placed_, schedule.stays);
+    best_.schedule = std::move(schedule);
+    best_.packing = std::move(packing);
+    best_.packing.lower_bound = live_peak(best_.claims, placed_.steps());
+  }
+
+  ScheduleOutcome packed_freely(CopySchedule schedule) {
+    ArenaPacking packing = pack(claim_gpu(placed_, schedule.stays), options_.arena_effort);
+    take(std::move(schedule), std::move(packing));
+    const Bytes arena = best_.packing.peak;
+    return {std::move(best_), arena};
+  }
+
+  [[nodiscard]] ArenaPacking pack(const ArenaClaims& claims, int effort,
+                                  std::span<const Bytes> near = {}) const {
+    const bool is_limited = options_.budget != unlimited_arena;
+    return pack_arena(claims.requests, {.alignment = arena_alignment,
+                                        .effort = effort,
+                                        .enough = is_limited ? options_.budget : Bytes(),
+                                        .near = near});
+  }
+
+  /// Without copies in flight. What is known to fit in no arena within the budget is packed without
+  /// effort, or not at all where nobody wants it: then the arena that it would take.
+  std::optional<Bytes> pack_kept(const ArenaClaims& kept) {
+    if (!options_.kept.empty()) {
+      kept_.offsets.assign(options_.kept.begin(), options_.kept.end());
+      for (std::size_t i = 0; i < kept.requests.size(); ++i) {
+        const Bytes size = round_up(kept.requests[i].bytes, arena_alignment);
+        kept_.peak = std::max(kept_.peak, kept_.offsets[i] + size);
+      }
+      return std::nullopt;
+    }
+    const Bytes least = bound_arena(kept.requests, options_.budget).least_peak;
+    const bool may_fit = least <= options_.budget;
+    if (!may_fit && options_.must_fit) return least;
+    kept_ = pack(kept, may_fit ? options_.last_effort : 0);
+    if (kept_.peak > options_.budget && options_.must_fit) return kept_.peak;
+    return std::nullopt;
+  }
+
+  /// From the room that the sums leave downwards.
+  void widen(CopySchedule schedule, double seconds) {
+    CopyRoom room = room_;
+    Bytes least_excess = unlimited_arena;
+    int doublings = 0, searches = 0;
+    for (int round = 0; round < rounds_for(placed_.steps()); ++round) {
+      if (seconds >= best_seconds_) return;
+      const ArenaClaims claims = claim_gpu(placed_, schedule.stays);
+      ArenaPacking packing = pack(claims, 0, kept_.offsets);
+      const Bytes budget = options_.budget;
+      const bool worth_it = packing.peak <= budget + Bytes(budget.count() / worth_a_search) ||
+                            claims.requests.size() < quickly_searched;
+      if (packing.peak > budget && worth_it && searches < most_searches) {
+        ++searches;
+        ArenaPacking better = pack(claims, options_.arena_effort, kept_.offsets);
+        if (better.peak < packing.peak) packing = std::move(better);
+      }
+      if (packing.peak <= budget) return take(std::move(schedule), std::move(packing));
+      const Bytes excess = packing.peak - budget;
+      const bool is_progress = static_cast<double>(excess.count()) <
+                               progress * static_cast<double>(least_excess.count());
+      if (!is_progress) doublings = std::min(doublings + 1, most_doublings);
+      least_excess = std::min(least_excess, excess);
+      take_off(claims, packing, std::int64_t{1} << doublings, room);
+      schedule = scheduled(placed_, room);
+      seconds = placed_.step_seconds(schedule);
+    }
+  }
+
+  /// So many times what reaches beyond the budget.
+  void take_off(const ArenaClaims& claims, const ArenaPacking& packing, std::int64_t times,
+                CopyRoom& room) const {
+    const auto beyond = overhang(claims, packing, options_.budget, placed_.steps());
+    for (std::size_t t = 0; t < beyond.size(); ++t) {
+      room.live[t] = std::min(room.live[t] + times * beyond[t], options_.budget);
+    }
+  }
+
+  /// What is packed leaves gaps: copies may be in flight in these, too.
+  void use_gaps(const ArenaClaims& kept) {
+    CopySchedule schedule = scheduled(placed_, room_by_places(kept, best_.packing));
+    if (placed_.step_seconds(schedule) < best_seconds_) take(std::move(schedule), best_.packing);
+  }
+
+  /// `kept`: without copies in flight, of which `packing` need not be: its offsets are what counts.
+  [[nodiscard]] CopyRoom room_by_places(const ArenaClaims& kept,
+                                        const ArenaPacking& packing) const {
+    CopyRoom room;
+    room.item_bytes = room_.item_bytes;
+    for (std::size_t i = 0; i < kept.requests.size(); ++i) {
+      const Bytes begin = packing.offsets[i];
+      const ArenaSpan span{begin, begin + round_up(kept.requests[i].bytes, arena_alignment)};
+      for (const StepRange& live : kept.requests[i].live) room.taken.push_back({span, live});
+    }
+    // claim_gpu claims the stays first, in their order.
+    for (std::size_t i = 0; i < placed_.moves.stays.size(); ++i) {
+      room.stay_offset.push_back(packing.offsets[at(kept.residences[i].first)]);
+    }
+    return room;
+  }
+
+  const PlacedStep& placed_;
+  const AssemblyOptions& options_;
+  CopyRoom room_;  // as the sums leave it
+  ArenaPacking kept_;
+  FittedSchedule best_;
+  double best_seconds_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+ScheduleOutcome fit_schedule(const PlacedStep& placed, const AssemblyOptions& options) {
+  return ScheduleFitting(placed, options).run();
+}
+
+double widest_step_seconds(const PlacedStep& placed, Bytes budget) {
+  return placed.step_seconds(scheduled(placed, room_by_sums(placed, budget)));
+}
+
+}  // namespace stowage

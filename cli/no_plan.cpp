@@ -38,15 +38,21 @@ std::optional<Bytes> least_total(Bytes arena, const ArenaOfTotal& arena_of) {
 
 /// What the host needs for a plan within so large a budget; none: it holds one.
 std::optional<Bytes> missing_host_memory(PlanRequest request, Bytes budget,
-                                         WorkspaceSource& workspaces) {
+                                         WorkspaceSource& workspaces,
+                                         const ProposalOptions& options) {
   request.budget = budget;
-  const auto plans = make_plans(request, workspaces, {.cancelled = interrupted});
+  const auto plans = make_plans(request, workspaces, options);
   if (!plans || std::ranges::any_of(*plans, [&](const Plan& plan) {
         return why_not_taken(plan, request.host).empty();
       })) {
     return std::nullopt;
   }
   return least_host_memory(*plans);
+}
+
+/// What would do is looked for as long as the plans were.
+ProposalOptions search_options(const PlanningRequest& asked) {
+  return {.time_limit_seconds = asked.time_limit_seconds, .cancelled = interrupted};
 }
 
 AdviceChanges repeating_the_plan() {
@@ -57,7 +63,7 @@ AdviceChanges repeating_the_plan() {
 
 void add_least_memory(const PlanningRequest& asked, const PlanRequest& request,
                       const ArenaOfTotal& arena_of, WorkspaceSource& workspaces, Report& report) {
-  const auto least = least_budget(request, workspaces, {.cancelled = interrupted});
+  const auto least = least_budget(request, workspaces, search_options(asked));
   if (!least || !*least) return;
   const LeastBudget& found = **least;
   AdviceChanges changes = repeating_the_plan();
@@ -75,7 +81,7 @@ void add_least_memory(const PlanningRequest& asked, const PlanRequest& request,
                          has_budget ? " with " + memory : "");
   }
   if (!found.host_holds_it) {
-    if (const auto host = missing_host_memory(request, budget, workspaces)) {
+    if (const auto host = missing_host_memory(request, budget, workspaces, search_options(asked))) {
       changes.set["host-memory"] = in_typed_units(*host);
       memory += fmt::format(" and --host-memory {}", in_typed_units(*host));
     }

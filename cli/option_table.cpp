@@ -372,7 +372,9 @@ const std::vector<OptionSpec>& all_options() {
        .type = number,
        .group = planning,
        .value = "SECONDS",
-       .help = "limit of the search; it ends with the best plan so far and its gap",
+       .help = "limit of the search, which ends with the best plans so far and their "
+               "gaps; what would do where nothing fits, and each budget of a frontier, "
+               "is looked for as long again",
        .default_value = "5",
        .unit = "seconds",
        .minimum = 0.01,

@@ -16,6 +16,9 @@ namespace {
 
 // Above this many blocks the search's table of overlaps (a bit a pair) would be over 18 MB.
 constexpr std::size_t search_limit = 12'000;
+// An order takes time by the square of the blocks: of this many each takes milliseconds, and
+// without effort only the first few are tried.
+constexpr std::size_t slow_orders = 2'000, few_orders = 3;
 // Block comparisons a unit of effort.
 constexpr std::int64_t work_per_effort = 20'000'000;
 
@@ -123,6 +126,7 @@ ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOpt
       blocks.lower_bound = find_conflict(blocks, blocks.lower_bound).least_peak;
     }
     std::vector<BlockOrder> orders = greedy_orders(blocks);
+    if (options.effort == 0 && blocks.count() > slow_orders) orders.resize(few_orders);
     if (!options.near.empty()) orders.insert(orders.begin(), order_of(made, options.near));
     placed = search_packing(blocks, orders, above(made.floor, options.enough),
                             options.effort * work_per_effort);

@@ -128,7 +128,8 @@ class ScheduleFitting {
       const Bytes budget = options_.budget;
       const bool worth_it = packing.peak <= budget + Bytes(budget.count() / worth_a_search) ||
                             claims.requests.size() < quickly_searched;
-      if (packing.peak > budget && worth_it && searches < most_searches) {
+      const int most = claims.requests.size() < quickly_searched ? most_searches : 1;
+      if (packing.peak > budget && worth_it && searches < most) {
         ++searches;
         ArenaPacking better = pack(claims, options_.arena_effort, kept_.offsets);
         if (better.peak < packing.peak) packing = std::move(better);

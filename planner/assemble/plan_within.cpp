@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <queue>
 #include <utility>
 
+#include "estimator/base/parallel.hpp"
 #include "planner/assemble/arena_claims.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/lower_limits.hpp"
@@ -22,6 +24,7 @@ constexpr int later_effort = 3;         // of those found within lower limits
 constexpr double close_enough = 0.005;  // of the overhead: no more is looked for
 constexpr int most_turns_down = 7;      // with limits of single steps; then all are allowed less
 constexpr int most_rounds = 8;          // with all steps allowed less
+constexpr int quick_rounds = 2;         // of those before anything else, where little is tried
 constexpr int halvings = 3;             // back towards the limits that overflowed
 
 /// How much is tried, by the size of the step: a solve with a packing takes from some 50 ms at a
@@ -95,8 +98,9 @@ class Fitting {
       if (is_over() || !try_to_pack(other, 1)) break;
     }
     const StepLimits whole(objective_.operations.size(), options_.budget);
+    if (effort_.solves == 0) lower_everywhere(whole, quick_rounds);
     if (!is_close()) go_down(whole, overflow);
-    if (!has_plan_) lower_everywhere(whole);
+    if (!has_plan_) lower_everywhere(whole, most_rounds);
     if (limits_of_plan_) search_above(*limits_of_plan_);
     look_at_the_rest();
     if (limits_of_plan_) branch_within(*limits_of_plan_);
@@ -110,16 +114,18 @@ class Fitting {
       // Of those out of a conflict none is known to be better; else the last but one gives what
       // is missing wherever it is.
       const bool in_conflict = overflow.beyond.empty();
-      std::vector<FittingNodePtr> solved;
+      std::vector<FittingNodePtr> now;
       for (std::size_t i = 0; i < ways.size(); ++i) {
-        const bool now = in_conflict || i + 2 == ways.size();
         const FittingNodePtr node = make_node(std::move(ways[i]), limits);
-        if (!now) {
+        if (in_conflict || i + 2 == ways.size()) {
+          now.push_back(node);
+        } else {
           open_.push(node);
-        } else if (const FittingNodePtr found = solved_node(*node)) {
-          solved.push_back(found);
         }
       }
+      std::vector<FittingNodePtr> solved(now.size());
+      for_each_index(now.size(), [&](std::size_t i) { solved[i] = solved_node(*now[i]); });
+      std::erase(solved, nullptr);
       const FittingNodePtr best = best_way(solved);
       for (const FittingNodePtr& node : solved) {
         if (node != best) open_.push(node);
@@ -146,8 +152,8 @@ class Fitting {
     return best;
   }
 
-  void lower_everywhere(StepLimits limits) {
-    for (int round = 0; !has_plan_ && round < most_rounds; ++round) {
+  void lower_everywhere(StepLimits limits, int rounds) {
+    for (int round = 0; !has_plan_ && round < rounds; ++round) {
       limits = lowered_everywhere(limits, smallest_arena_ - options_.budget, options_.budget);
       if (const FittingNodePtr found = solved_node(*make_node(limits, limits))) (void)pack(*found);
     }
@@ -283,7 +289,8 @@ class Fitting {
   double cost_ = 0;
   bool has_plan_ = false;
   std::optional<FittingNode> limits_of_plan_;  // where the plan was found within lower limits
-  int solves_ = 1, numbered_ = 0;
+  std::atomic<int> solves_ = 1;
+  int numbered_ = 0;
   std::priority_queue<FittingNodePtr, std::vector<FittingNodePtr>, Dearer> open_;
   std::vector<std::pair<Placement, Overflow>> overflows_;
   Bytes smallest_arena_;

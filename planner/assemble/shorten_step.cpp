@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
 
+#include "estimator/base/parallel.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/copy_windows.hpp"
 #include "planner/assemble/fit_schedule.hpp"
@@ -70,16 +72,15 @@ class Shortening {
   };
 
   void propose() {
-    for (const SwapPolicy policy : swap_policies) {
-      if (target_.most_variations < all_variations || is_over()) break;
-      if (auto placement = placed_by(policy, step_, problem_, options_.budget)) {
-        take(*std::move(placement));
-      }
+    if (target_.most_variations >= all_variations) {
+      take_each(std::size(swap_policies), always, [&](std::size_t i) {
+        return placed_by(swap_policies[i], step_, problem_, options_.budget);
+      });
     }
-    for (const Variation& variation :
-         std::span(variations).first(std::min(target_.most_variations, std::size(variations)))) {
-      if (is_short() || is_over()) break;
-      attempt(variation);
+    const std::size_t count = std::min(target_.most_variations, std::size(variations));
+    for (std::size_t i = 0; i < count && !is_short() && !is_over(); i += thread_count()) {
+      take_each(std::min(count - i, thread_count()), until_short,
+                [&](std::size_t k) { return solved_by(variations[i + k]); });
     }
     if (target_.most_variations >= all_variations && !is_short() && !is_over()) attempt_mixtures();
   }
@@ -108,7 +109,30 @@ class Shortening {
     return left_ == 0 || (options_.cancelled && options_.cancelled()) || seconds() > limit;
   }
 
-  void attempt(const Variation& variation) {
+  /// Placements made beside each other, taken as if one came after the other.
+  enum When : std::uint8_t { always, until_short };
+  void take_each(std::size_t count, When when,
+                 const std::function<std::optional<Placement>(std::size_t)>& placement) {
+    std::vector<std::optional<Candidate>> candidates(count);
+    for_each_index(count, [&](std::size_t i) {
+      if (is_over()) return;
+      if (auto placed = placement(i)) candidates[i] = looked_at(*std::move(placed));
+    });
+    for (std::optional<Candidate>& candidate : candidates) {
+      if (is_over() || (when == until_short && is_short())) return;
+      if (candidate) take(*std::move(candidate));
+    }
+  }
+
+  /// None: no step is shorter than its busiest lane.
+  [[nodiscard]] std::optional<Candidate> looked_at(Placement placement) const {
+    if (busiest_lane(evaluate(problem_, placement)) >= best_step()) return std::nullopt;
+    const double least =
+        widest_step_seconds(PlacedStep(step_, problem_, placement), options_.budget);
+    return Candidate{least, std::move(placement)};
+  }
+
+  [[nodiscard]] std::optional<Placement> solved_by(const Variation& variation) const {
     SolveOptions options = options_;
     options.branches = false;
     options.most_others = 0;
@@ -118,14 +142,15 @@ class Shortening {
     const LaneWeights weights =
         variation.balanced ? with_all_lanes(target_.balance.weights) : LaneWeights{};
     if (variation.window == 0) {
-      const auto solution = solve(weighted(problem_, weights), options);
-      if (solution) take(solution->placement);
-      return;
+      auto solution = solve(weighted(problem_, weights), options);
+      if (!solution) return std::nullopt;
+      return std::move(solution->placement);
     }
     WindowedProblem windowed = with_copy_windows(problem_, options.budget, variation.window);
     windowed.problem = weighted(std::move(windowed.problem), weights);
     const auto solution = solve(windowed.problem, options);
-    if (solution) take(without_windows(problem_, windowed, solution->placement));
+    if (!solution) return std::nullopt;
+    return without_windows(problem_, windowed, solution->placement);
   }
 
   /// With less on the CPU and with more than the weights that balance the lanes would have.
@@ -145,7 +170,9 @@ class Shortening {
   }
 
   void attempt_mixtures() {
-    const auto few = with_cpu_at(1.25), many = with_cpu_at(0.8);
+    std::optional<Placement> few, many;
+    for_each_index(
+        2, [&](std::size_t i) { (i == 0 ? few : many) = with_cpu_at(i == 0 ? 1.25 : 0.8); });
     if (!few || !many || few->device == many->device) return;
     constexpr int coarse = 32;
     double best_share = 0, least = std::numeric_limits<double>::infinity();
@@ -157,25 +184,21 @@ class Shortening {
       least = busiest;
       best_share = share;
     }
+    std::vector<Mixture> mixtures;
     for (const int parts : {16, 32, 64}) {
-      for (const double more : {0.0, -0.1, 0.1}) {
-        auto mixed = mixed_placement(problem_, *many, *few, {best_share + more, parts});
-        if (mixed) take(*std::move(mixed));
-      }
+      for (const double more : {0.0, -0.1, 0.1}) mixtures.push_back({best_share + more, parts});
     }
+    take_each(mixtures.size(), always,
+              [&](std::size_t i) { return mixed_placement(problem_, *many, *few, mixtures[i]); });
   }
 
-  void take(Placement placement) {
-    if (is_over() || std::ranges::find(seen_, placement) != seen_.end()) return;
-    // No step is shorter than its busiest lane.
-    if (busiest_lane(evaluate(problem_, placement)) >= best_step()) return;
-    seen_.push_back(placement);
-    const double least =
-        widest_step_seconds(PlacedStep(step_, problem_, placement), options_.budget);
-    if (least >= best_step()) return;
+  void take(Candidate candidate) {
+    if (candidate.seconds >= best_step()) return;
+    if (std::ranges::find(seen_, candidate.placement) != seen_.end()) return;
+    seen_.push_back(candidate.placement);
     // What may end the search is not put off.
-    if (is_short(least)) return assemble(std::move(placement));
-    candidates_.push_back({least, std::move(placement)});
+    if (is_short(candidate.seconds)) return assemble(std::move(candidate.placement));
+    candidates_.push_back(std::move(candidate));
   }
 
   void assemble(Placement placement) {

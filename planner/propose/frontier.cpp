@@ -1,6 +1,7 @@
 #include "planner/propose/frontier.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "planner/propose/rewritten_steps.hpp"
 #include "planner/propose/step_plans.hpp"
@@ -27,10 +28,12 @@ Result<std::optional<Plan>> shortest(const PlanRequest& request, WorkspaceSource
     keep_shorter(*std::move(cheapest), best);
   }
   if (fits || planning.is_cancelled()) return best;
-  keep_shorter(early_updates_plan(planning, *whole, Effort::quick), best);
+  Trials trials = early_updates_trials(planning, *whole);
   if (request.levers.recompute && !planning.is_cancelled()) {
-    keep_shorter(recompute_plan(planning, *whole, Effort::quick), best);
+    std::ranges::move(recompute_trials(planning, *whole, Effort::quick),
+                      std::back_inserter(trials));
   }
+  keep_shorter(best_of(planning, std::move(trials), Effort::quick), best);
   return best;
 }
 

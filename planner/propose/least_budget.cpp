@@ -55,7 +55,7 @@ class LeastBudgetSearch {
     best_ = LeastBudget{bytes, std::move(plan), host_holds(planning_.request.host, totals)};
   }
   void offer(StepGraph graph, std::string plan) {
-    if (planning_.is_cancelled()) return;
+    if (planning_.is_over()) return;
     const auto of = make_case(planning_, std::make_shared<const StepGraph>(std::move(graph)));
     if (of) offer(least_totals(*of), std::move(plan));
   }
@@ -71,9 +71,11 @@ class LeastBudgetSearch {
 
   /// What the search for values to recompute reaches at this budget, as recompute_plan asks it.
   [[nodiscard]] std::optional<PlanTotals> recomputed_within(Bytes budget) const {
-    const auto points = choose_recomputation(
-        whole_.step, planning_.rates,
-        {.budget = budget, .swapped = {0}, .stop = planning_.options.cancelled});
+    const auto points = choose_recomputation(whole_.step, planning_.rates,
+                                             {.budget = budget,
+                                              .swapped = {0},
+                                              .time_limit_seconds = planning_.seconds_left(),
+                                              .stop = planning_.options.cancelled});
     for (const RecomputePoint& point : points) {
       auto rewritten = with_recomputation(*whole_.step.graph, point.values);
       if (!rewritten) continue;
@@ -91,7 +93,7 @@ class LeastBudgetSearch {
 
   void halve_recomputation() {
     Bytes without, within = best_->bytes;
-    while (!planning_.is_cancelled() && (within - without).count() > within.count() / resolution) {
+    while (!planning_.is_over() && (within - without).count() > within.count() / resolution) {
       const Bytes middle = round_up(Bytes((without + within).count() / 2), arena_alignment);
       const auto totals = recomputed_within(middle);
       (totals ? within : without) = middle;

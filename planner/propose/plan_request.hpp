@@ -33,8 +33,10 @@ struct PlanRequest {
 };
 
 struct ProposalOptions {
-  double time_limit_seconds = 10;  ///< for each proposal
-  double target_gap = 0.01;        ///< of the overhead, as solve's
+  /// For all of the search. Past it what has begun is ended with what there is, and a first plan
+  /// is still looked for.
+  double time_limit_seconds = 10;
+  double target_gap = 0.01;  ///< of the overhead, as solve's
   /// Polled; once true, the search ends with the plans that there are.
   std::function<bool()> cancelled = {};
   /// Called as soon as there is a plan to end with.

@@ -3,19 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <optional>
 
+#include "estimator/base/parallel.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/propose/certify.hpp"
 #include "planner/propose/fit_host.hpp"
-#include "planner/propose/order_plan.hpp"
+#include "planner/propose/order_trials.hpp"
 #include "planner/propose/rewritten_steps.hpp"
 #include "planner/propose/segment_plans.hpp"
 #include "planner/propose/step_plans.hpp"
 
 namespace stowage {
 namespace {
+
+constexpr double best_share = 0.85;     // of the time, for what promises most
+constexpr double hurried_share = 0.25;  // of the time, for what is not going to be the best plan
 
 /// The plan of least cost, or `other` where the simulation, which ranks, shows that to be faster.
 Plan faster(const Plan& cheapest, const Plan& other, const Host& host) {
@@ -47,38 +53,111 @@ void add_if_better(std::optional<Plan> plan, const Host& host, std::vector<Plan>
   if (is_best) plans.push_back(*std::move(plan));
 }
 
-void add_rewritten(const Planning& planning, const StepCase& whole, std::vector<Plan>& plans) {
-  const bool trains = whole.step.graph->settings.mode == Mode::train;
-  if (trains && !planning.is_cancelled())
-    add_if_better(early_updates_plan(planning, whole), planning.request.host, plans);
-  if (!planning.is_cancelled())
-    add_if_better(order_plan(planning, whole), planning.request.host, plans);
-  if (trains && planning.request.levers.recompute && !planning.is_cancelled()) {
-    add_if_better(recompute_plan(planning, whole), planning.request.host, plans);
+/// What may be rewritten without a change to what the user gets.
+Trials rewritings(const Planning& planning, const StepCase& whole) {
+  Trials trials;
+  const auto add = [&](Trials more) { std::ranges::move(more, std::back_inserter(trials)); };
+  if (whole.step.graph->settings.mode == Mode::train) {
+    add(early_updates_trials(planning, whole));
+    if (planning.request.levers.recompute && !planning.is_cancelled()) {
+      add(recompute_trials(planning, whole, Effort::full));
+    }
   }
-  if (planning.is_cancelled()) return;
-  if (auto parts = parts_plan(planning, whole)) plans.push_back(*std::move(parts));
-  if (planning.is_cancelled()) return;
-  add_if_better(segments_plan(planning, whole), planning.request.host, plans);
+  if (!planning.is_cancelled()) add(order_trials(planning, whole));
+  return trials;
 }
 
-/// The plans of the step as it is.
-std::vector<Plan> plans_as_it_is(const Planning& planning, const StepCase& whole, Plan all_gpu,
-                                 Plan cheapest) {
-  std::vector<Plan> plans;
-  if (all_gpu.totals.arena <= planning.request.budget) {
-    plans.push_back(all_gpu_plan(planning, whole, std::move(all_gpu), cheapest));
+/// Whether a rewriting promises a step that is shorter than the step's own by far.
+bool promise_much(const Trials& rewritten, const Planning& planning, const StepCase& whole) {
+  constexpr double by_far = 0.9;
+  if (rewritten.empty()) return false;
+  Trials own;
+  add_trial(planning, whole, "", {}, own);
+  const double shortest = std::ranges::min_element(rewritten, {}, &Trial::seconds)->seconds;
+  return own.empty() || shortest < by_far * own.front().seconds;
+}
+
+/// The plans of the step as it is: all on the GPU, the cheapest, the fewest bytes.
+class PlansAsItIs {
+ public:
+  PlansAsItIs(const Planning& planning, const StepCase& whole, Plan all_gpu, Plan cheapest,
+              std::optional<FewestBytes> fewest)
+      : planning_(planning),
+        whole_(whole),
+        cheapest_(std::move(cheapest)),
+        fewest_(std::move(fewest)) {
+    if (all_gpu.totals.arena <= planning.request.budget) {
+      all_gpu_ = all_gpu_plan(planning, whole, std::move(all_gpu), cheapest_);
+    }
   }
-  auto fewest = min_pcie_plan(planning, whole, cheapest);
-  set_pcie_bound(planning, whole, cheapest, fewest ? std::optional(fewest->bound) : std::nullopt);
-  std::optional<Plan> fewest_bytes;
-  if (fewest) fewest_bytes = fewer_bytes(std::move(fewest->plan), cheapest);
-  Plan fastest = fewest_bytes ? faster(cheapest, *fewest_bytes, planning.request.host) : cheapest;
-  if (!plans.empty()) fastest = faster(fastest, plans.front(), planning.request.host);  // all-gpu
-  plans.push_back(std::move(fastest));
-  // Without it the updates alone break the budget: they have to run on the CPU.
-  if (fewest_bytes) plans.push_back(*std::move(fewest_bytes));
-  return plans;
+
+  [[nodiscard]] const Plan& best() const {
+    return all_gpu_ && is_better(*all_gpu_, cheapest_, host()) ? *all_gpu_ : cheapest_;
+  }
+
+  std::vector<Plan> plans() && {
+    if (planning_.is_over() && !fewest_) {
+      set_trivial_pcie_bound(planning_, whole_, cheapest_);
+    } else {
+      set_pcie_bound(planning_, whole_, cheapest_,
+                     fewest_ ? std::optional(fewest_->bound) : std::nullopt);
+    }
+    std::optional<Plan> fewest_bytes;
+    if (fewest_) {
+      fewest_bytes = fewer_bytes(min_pcie_plan(*std::move(fewest_), cheapest_), cheapest_);
+    }
+    Plan fastest = fewest_bytes ? faster(cheapest_, *fewest_bytes, host()) : cheapest_;
+    if (all_gpu_) fastest = faster(fastest, *all_gpu_, host());
+    std::vector<Plan> plans;
+    if (all_gpu_) plans.push_back(*std::move(all_gpu_));
+    plans.push_back(std::move(fastest));
+    // Without it the updates alone break the budget: they have to run on the CPU.
+    if (fewest_bytes) plans.push_back(*std::move(fewest_bytes));
+    return plans;
+  }
+
+ private:
+  [[nodiscard]] const Host& host() const { return planning_.request.host; }
+
+  const Planning& planning_;
+  const StepCase& whole_;
+  Plan cheapest_;
+  std::optional<FewestBytes> fewest_;
+  std::optional<Plan> all_gpu_;
+};
+
+/// What is searched beside each other, since none needs another's result.
+struct Searches {
+  Result<Plan> cheapest;
+  std::optional<FewestBytes> fewest;
+};
+
+/// Where a rewriting promises much, the most promising is searched as well.
+Searches search_beside(const Planning& planning, const StepCase& whole, Trials& rewritten) {
+  Searches found;
+  const bool much = promise_much(rewritten, planning, whole);
+  const double share = much && thread_count() == 1 ? hurried_share : usual_share;
+  std::vector<std::function<void()>> searches = {
+      [&] { found.cheapest = cheapest_plan(planning, whole, Effort::full, share); }};
+  if (much) {
+    Trial& best = *std::ranges::min_element(rewritten, {}, &Trial::seconds);
+    searches.emplace_back(
+        [&] { best.search = Trial::Search{plan_of(planning, best.of, Effort::full, best_share)}; });
+  }
+  searches.emplace_back([&] {
+    if (planning.is_over()) return;
+    if (auto fewest = fewest_bytes(planning, whole)) found.fewest = *std::move(fewest);
+  });
+  for_each_index(searches.size(), [&](std::size_t i) { searches[i](); });
+  return found;
+}
+
+void add_parts(const Planning& planning, const StepCase& whole, std::vector<Plan>& plans) {
+  const auto is_over = [&] { return plans.empty() ? planning.is_cancelled() : planning.is_over(); };
+  if (is_over()) return;
+  if (auto parts = parts_plan(planning, whole)) plans.push_back(*std::move(parts));
+  if (is_over()) return;
+  add_if_better(segments_plan(planning, whole), planning.request.host, plans);
 }
 
 }  // namespace
@@ -111,14 +190,19 @@ Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource
     all_gpu = assemble_all_gpu(planning, *whole);
   }
   if (options.has_plan && memory_floor(whole->placed).bytes <= asked.budget) options.has_plan();
-  auto cheapest = cheapest_plan(planning, *whole);
-  if (cheapest && planning.is_cancelled()) {
-    set_trivial_pcie_bound(planning, *whole, *cheapest);
-    return std::vector{*std::move(cheapest)};
+  Trials rewritten;
+  if (!fits) rewritten = rewritings(planning, *whole);
+  auto [cheapest, fewest] = search_beside(planning, *whole, rewritten);
+  std::optional<PlansAsItIs> as_it_is;
+  if (cheapest) {
+    as_it_is.emplace(planning, *whole, std::move(all_gpu), *cheapest, std::move(fewest));
   }
+  std::vector<Plan> better = better_plans(planning, std::move(rewritten), Effort::full,
+                                          as_it_is ? &as_it_is->best() : nullptr);
   std::vector<Plan> plans;
-  if (cheapest) plans = plans_as_it_is(planning, *whole, std::move(all_gpu), *cheapest);
-  if (!cheapest || !fits) add_rewritten(planning, *whole, plans);
+  if (as_it_is) plans = std::move(*as_it_is).plans();
+  std::ranges::move(better, std::back_inserter(plans));
+  if (!cheapest || !fits) add_parts(planning, *whole, plans);
   if (plans.empty()) return tl::unexpected(cheapest.error());
   if (!cheapest) {
     plans.back().remarks.push_back("without rewriting the step there is no plan: " +

@@ -5,21 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "planner/propose/step_plans.hpp"
+#include "planner/propose/trials.hpp"
 
 namespace stowage {
 
 /// Each parameter updated right after its gradient (rewrite/early_updates.hpp). None: an inference,
-/// a step that has them early, no plan.
-[[nodiscard]] std::optional<Plan> early_updates_plan(const Planning& planning,
-                                                     const StepCase& whole,
-                                                     Effort effort = Effort::full);
+/// a step that has them early.
+[[nodiscard]] Trials early_updates_trials(const Planning& planning, const StepCase& whole);
 
 /// Values of the forward pass made again in backward (planner/recompute), the rest swapped where
-/// that is shorter: the shortest step of a few such choices. None: nothing can be recomputed, no
-/// plan.
-[[nodiscard]] std::optional<Plan> recompute_plan(const Planning& planning, const StepCase& whole,
-                                                 Effort effort = Effort::full);
+/// that is shorter: a few such choices. None: nothing can be recomputed.
+[[nodiscard]] Trials recompute_trials(const Planning& planning, const StepCase& whole,
+                                      Effort effort);
 
 /// Whether micro-batches of the step train otherwise than all of the batch at once: batch_norm
 /// takes its statistics from each.

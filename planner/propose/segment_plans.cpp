@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -68,20 +67,12 @@ class SegmentSearch {
       least = 2 * parts;
       if (++counts == most_counts) break;
     }
-    if (!best_) return std::nullopt;
-    const StepCase of = best_->of;
-    Plan plan = searched_on(planning_, *std::move(best_), Effort::quick);
-    set_pcie_bound(planning_, of, plan);
-    const StepGraph& graph = *plan.step.graph;
-    plan.name = fmt::format("segments-{}-{}", segment_count(graph),
-                            parts_name(graph, graph.settings.micro_batches));
-    return plan;
+    return best_of(planning_, std::move(trials_), Effort::quick);
   }
 
  private:
   [[nodiscard]] bool is_over() const {
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_;
-    return planning_.is_cancelled() || taken.count() > planning_.options.time_limit_seconds;
+    return planning_.is_cancelled() || (!trials_.empty() && planning_.is_over());
   }
 
   /// False: a node of the chunks takes more than the budget.
@@ -93,7 +84,11 @@ class SegmentSearch {
       const auto borders = cheapest_borders(costs_, beside, limit);
       if (!borders || borders->empty() || !tried.insert(*borders).second) continue;
       auto segments = with_segments(chunks, *borders);
-      if (segments) try_step(planning_, *std::move(segments), best_);
+      if (!segments) continue;
+      std::string name = fmt::format("segments-{}-{}", segment_count(*segments),
+                                     parts_name(*segments, segments->settings.micro_batches));
+      auto of = case_of(planning_, *std::move(segments));
+      if (of) add_trial(planning_, *std::move(of), std::move(name), {}, trials_);
     }
     return !tried.empty();
   }
@@ -101,8 +96,7 @@ class SegmentSearch {
   const Planning& planning_;
   const StepCase& whole_;
   SegmentCosts costs_;
-  std::optional<Trial> best_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Trials trials_;
 };
 
 }  // namespace

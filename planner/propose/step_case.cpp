@@ -79,9 +79,19 @@ Planning::Planning(const PlanRequest& planned, WorkspaceSource& source, const Pr
       document(kept_document(planned.document)),
       rates(make_rates(planned.card, planned.host)) {}
 
-SolveOptions Planning::solve_options() const {
+double Planning::seconds_left() const {
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+  return std::max(0.0, options.time_limit_seconds - passed.count());
+}
+
+double Planning::at_least(double seconds) const {
+  constexpr double least = 0.02;  // of the limit
+  return std::max(seconds, least * options.time_limit_seconds);
+}
+
+SolveOptions Planning::solve_options(double share) const {
   return {.budget = request.budget,
-          .time_limit_seconds = options.time_limit_seconds,
+          .time_limit_seconds = at_least(share * seconds_left()),
           .target_gap = options.target_gap,
           .cancelled = options.cancelled};
 }

@@ -1,6 +1,7 @@
 // StepCase: one rewriting of the step, sized, and the problems that its plans are made from.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -15,7 +16,8 @@
 namespace stowage {
 
 /// What all cases of a request share.
-struct Planning {
+class Planning {
+ public:
   const PlanRequest& request;
   WorkspaceSource& workspaces;
   const ProposalOptions& options;
@@ -24,7 +26,16 @@ struct Planning {
 
   Planning(const PlanRequest& planned, WorkspaceSource& source, const ProposalOptions& how);
   [[nodiscard]] bool is_cancelled() const { return options.cancelled && options.cancelled(); }
-  [[nodiscard]] SolveOptions solve_options() const;
+  [[nodiscard]] double seconds_left() const;  ///< of the time limit, which began with this
+  /// What is not needed for a first plan is left out then.
+  [[nodiscard]] bool is_over() const { return is_cancelled() || seconds_left() <= 0; }
+  /// A search is given a little time even where none is left: it finds something.
+  [[nodiscard]] double at_least(double seconds) const;
+  /// For a share of the time that is left.
+  [[nodiscard]] SolveOptions solve_options(double share = 1) const;
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 /// What bounds the plans of a step whose operators have been settled (settle_operators.hpp).

@@ -16,6 +16,13 @@
 namespace stowage {
 namespace {
 
+// Of the time that is left for the plan.
+constexpr double packing_share = 0.5;
+constexpr double shortening_share = 0.8;
+constexpr double host_share = 0.25;  // of each of a few solves
+// Of the time that is left for all.
+constexpr double fewest_share = 0.5, bound_share = 0.2;
+
 Bytes bytes_of_bound(double seconds) {
   // Any plan moves whole bytes, so the bound may be rounded up, but for the division's error.
   return Bytes(
@@ -50,7 +57,7 @@ bool chooses_the_cpu(const Plan& plan, const StepPins& pins) {
 }
 
 ByteBound pcie_bound(const Planning& planning, const StepCase& of, bool on_gpu_alone) {
-  SolveOptions options = planning.solve_options();
+  SolveOptions options = planning.solve_options(bound_share);
   options.branches = of.step.graph->nodes.size() < 1'000;
   const ByteProblem bytes =
       byte_problem(planning, of, {.updates_on_gpu = on_gpu_alone, .kept = of.scope.compute_on_gpu});
@@ -106,11 +113,8 @@ void take_bounds(const Plan& cheapest, Plan& plan) {
   plan.certificate = cheapest.certificate;
 }
 
-std::size_t variations_at(Effort effort, std::size_t nodes) {
-  constexpr std::size_t large_step = 3'000;
-  if (effort == Effort::full) return all_variations;
-  if (effort == Effort::quick) return quick_variations;
-  return nodes > large_step ? 0 : 1;
+std::size_t variations_at(Effort effort) {
+  return effort == Effort::full ? all_variations : quick_variations;
 }
 
 }  // namespace
@@ -126,8 +130,14 @@ void set_trivial_pcie_bound(const Planning& planning, const StepCase& of, Plan& 
   set_byte_bound(plan, computes_on_cpu(plan) ? ByteBound{} : input_bound(planning, of));
 }
 
-Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort effort) {
+Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort effort,
+                           double share) {
+  const double others = (1 - share) * planning.seconds_left();
   SolveOptions options = planning.solve_options();
+  const auto limit = [&](double part) {
+    options.time_limit_seconds = planning.at_least(part * (planning.seconds_left() - others));
+  };
+  limit(packing_share);
   if (effort != Effort::full) options.branches = false;
   auto fitted = plan_within(of.step, of.placed, of.placed, options);
   if (!fitted) return tl::unexpected(fitted.error());
@@ -138,12 +148,11 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort 
   StepBound step_bound =
       larger_bound(of.scope, balance, split_bound(bounded, planning.request.budget));
   balance.step_lower_bound_seconds = step_bound.seconds;
-  const StepTarget target{balance, of.all_gpu_step_seconds,
-                          variations_at(effort, of.step.graph->nodes.size())};
+  const StepTarget target{balance, of.all_gpu_step_seconds, variations_at(effort)};
+  limit(shortening_share);
   *fitted = shorten_step(of.step, of.placed, options, target, *std::move(fitted));
-  if (effort != Effort::look) {
-    *fitted = within_host(planning.request.host, of.step, of.placed, options, *std::move(fitted));
-  }
+  limit(host_share);
+  *fitted = within_host(planning.request.host, of.step, of.placed, options, *std::move(fitted));
   Plan plan = std::move(fitted->plan);
   describe(planning, of, plan);
   plan.name = "cheapest";
@@ -166,10 +175,10 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort 
   return plan;
 }
 
-Result<FewestBytes> min_pcie_plan(const Planning& planning, const StepCase& of,
-                                  const Plan& cheapest) {
+Result<FewestBytes> fewest_bytes(const Planning& planning, const StepCase& of) {
   const ByteProblem bytes = byte_problem(planning, of, {.updates_on_gpu = true});
-  auto fitted = plan_within(of.step, bytes.problem, of.on_gpu, planning.solve_options());
+  auto fitted =
+      plan_within(of.step, bytes.problem, of.on_gpu, planning.solve_options(fewest_share));
   if (!fitted) return tl::unexpected(fitted.error());
   FewestBytes fewest{std::move(fitted->plan), byte_bound(bytes.scope, std::move(fitted->solution))};
   Plan& plan = fewest.plan;
@@ -177,10 +186,15 @@ Result<FewestBytes> min_pcie_plan(const Planning& planning, const StepCase& of,
   plan.name = "min-pcie";
   plan.pinned = Pinned::all_nodes;
   plan.totals.cost_seconds = evaluate(of.on_gpu, fitted->placement).cost_seconds;
+  return fewest;
+}
+
+Plan min_pcie_plan(FewestBytes fewest, const Plan& cheapest) {
+  Plan plan = std::move(fewest.plan);
   take_bounds(cheapest, plan);
   set_byte_bound(plan, fewest.bound);
   plan.totals.proved_optimal = plan.totals.pcie_lower_bound == pcie_bytes(plan);
-  return fewest;
+  return plan;
 }
 
 Plan all_gpu_plan(const Planning& planning, const StepCase& of, Plan all_gpu,

@@ -10,7 +10,6 @@
 namespace stowage {
 
 enum class Effort : std::uint8_t {
-  look,   ///< what a rewriting is worth: no branching, hardly any variations
   quick,  ///< no branching, few variations
   full,
 };
@@ -20,11 +19,13 @@ enum class Effort : std::uint8_t {
 /// Sets what needs no search to be known: whoever computes on the GPU alone uploads the inputs.
 void set_trivial_pcie_bound(const Planning& planning, const StepCase& of, Plan& plan);
 
+inline constexpr double usual_share = 0.6;
+
 /// The plan of least cost, made to have a short simulated step; complete but for its bound on
 /// bytes. Precondition: assemble_all_gpu has noted the step without a limit. Errors: the budget is
-/// below the floor; the arena stays above it.
+/// below the floor; the arena stays above it. It takes a share of the time that is left, about.
 [[nodiscard]] Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of,
-                                         Effort effort = Effort::full);
+                                         Effort effort = Effort::full, double share = usual_share);
 
 /// No plan that computes on the GPU (updates too, or where they like) moves less, and why.
 struct ByteBound {
@@ -32,13 +33,14 @@ struct ByteBound {
   std::optional<TreeProof> proof = {};  ///< none: the bound is 0
 };
 
-/// Everything computed on the GPU, fewest bytes; with the bounds of seconds that `cheapest` has.
+/// Everything computed on the GPU, fewest bytes; complete but for its bounds of seconds.
 struct FewestBytes {
   Plan plan;
   ByteBound bound;
 };
-[[nodiscard]] Result<FewestBytes> min_pcie_plan(const Planning& planning, const StepCase& of,
-                                                const Plan& cheapest);
+[[nodiscard]] Result<FewestBytes> fewest_bytes(const Planning& planning, const StepCase& of);
+/// With the bounds that `cheapest` has.
+[[nodiscard]] Plan min_pcie_plan(FewestBytes fewest, const Plan& cheapest);
 
 /// `all_gpu`, as assemble_all_gpu left it, with the bounds that `cheapest` has.
 [[nodiscard]] Plan all_gpu_plan(const Planning& planning, const StepCase& of, Plan all_gpu,

@@ -1,11 +1,21 @@
 #include "planner/propose/trials.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
+#include "planner/assemble/fit_schedule.hpp"
 #include "planner/propose/fit_host.hpp"
 
 namespace stowage {
+namespace {
+
+constexpr std::int64_t filled = 62;  // of 64 parts of the budget: the rest is for packing
+constexpr int most_searched = 3;
+constexpr double trial_share = 0.1;  // of the time that is left
+
+}  // namespace
 
 Result<StepCase> case_of(const Planning& planning, StepGraph graph) {
   auto of = make_case(planning, std::make_shared<const StepGraph>(std::move(graph)));
@@ -13,23 +23,57 @@ Result<StepCase> case_of(const Planning& planning, StepGraph graph) {
   return of;
 }
 
-void try_step(const Planning& planning, StepGraph graph, std::optional<Trial>& best) {
-  auto of = case_of(planning, std::move(graph));
-  if (!of) return;
-  auto plan = cheapest_plan(planning, *of, Effort::look);
-  if (!plan || (best && !is_better(*plan, best->plan, planning.request.host))) return;
-  best.emplace(Trial{*std::move(of), *std::move(plan)});
+std::optional<Plan> plan_of(const Planning& planning, const StepCase& of, Effort effort,
+                            double share) {
+  auto plan = cheapest_plan(planning, of, effort, share);
+  if (!plan) return std::nullopt;
+  set_pcie_bound(planning, of, *plan);
+  return *std::move(plan);
 }
 
-Plan searched_on(const Planning& planning, Trial trial, Effort effort) {
-  if (!planning.is_cancelled()) {
-    auto plan = cheapest_plan(planning, trial.of, effort);
-    if (plan && is_better(*plan, trial.plan, planning.request.host)) {
-      trial.plan = *std::move(plan);
+void add_trial(const Planning& planning, StepCase of, std::string name,
+               std::vector<std::string> remarks, Trials& trials) {
+  SolveOptions options = planning.solve_options(trial_share);
+  options.branches = false;
+  options.most_others = 0;
+  options.limits.assign(of.placed.operations.size(), Bytes(options.budget.count() / 64 * filled));
+  const auto solution = solve(of.placed, options);
+  if (!solution) return;
+  const double seconds =
+      widest_step_seconds(PlacedStep(of.step, of.placed, solution->placement), options.budget);
+  trials.push_back({std::move(of), seconds, std::move(name), std::move(remarks)});
+}
+
+std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort effort,
+                               const Plan* known) {
+  const Host& host = planning.request.host;
+  std::ranges::stable_sort(trials, {}, &Trial::seconds);
+  std::vector<Plan> plans;
+  int searched = 0;
+  for (Trial& trial : trials) {
+    const Plan* best = plans.empty() ? known : &plans.back();
+    const bool is_good = best != nullptr && host_holds(host, best->totals);
+    if (is_good && trial.seconds >= best->totals.step_seconds) break;
+    if (!trial.search) {
+      const bool is_enough = searched++ == most_searched || planning.is_over();
+      if (planning.is_cancelled() || (best != nullptr && is_enough)) break;
+      trial.search = Trial::Search{plan_of(planning, trial.of, effort)};
     }
+    std::optional<Plan>& plan = trial.search->plan;
+    if (!plan || (best != nullptr && !is_better(*plan, *best, host))) continue;
+    plan->name = std::move(trial.name);
+    std::ranges::move(trial.remarks, std::back_inserter(plan->remarks));
+    plans.push_back(*std::move(plan));
   }
-  if (effort == Effort::full) set_pcie_bound(planning, trial.of, trial.plan);
-  return std::move(trial.plan);
+  return plans;
+}
+
+std::optional<Plan> best_of(const Planning& planning, Trials trials, Effort effort,
+                            std::optional<Plan> known) {
+  std::vector<Plan> better =
+      better_plans(planning, std::move(trials), effort, known ? &*known : nullptr);
+  if (better.empty()) return known;
+  return std::move(better.back());
 }
 
 }  // namespace stowage

@@ -1,7 +1,10 @@
-// Trials: several rewritings of a step, each looked at briefly; the best is then searched on.
+// Trials: rewritings of a step, each with the step that it promises; the most promising is searched
+// first, and the others only as long as they promise more than what was found.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "planner/propose/step_plans.hpp"
 
@@ -10,15 +13,34 @@ namespace stowage {
 /// The case of a rewritten step, assembled once without a limit. Errors: make_case's.
 [[nodiscard]] Result<StepCase> case_of(const Planning& planning, StepGraph graph);
 
-/// A plan of the step, which is kept with its case for a longer search where it is the best.
+/// Complete; none: the step has no plan.
+[[nodiscard]] std::optional<Plan> plan_of(const Planning& planning, const StepCase& of,
+                                          Effort effort, double share = usual_share);
+
 struct Trial {
   StepCase of;
-  Plan plan;
+  double seconds = 0;                ///< of the step that it promises
+  std::string name;                  ///< of its plan
+  std::vector<std::string> remarks;  ///< on it
+  /// Of a search that has been made already.
+  struct Search {
+    std::optional<Plan> plan;
+  };
+  std::optional<Search> search = {};
 };
-/// Keeps the better of the two.
-void try_step(const Planning& planning, StepGraph graph, std::optional<Trial>& best);
+using Trials = std::vector<Trial>;
 
-/// The trial's plan, or a better one that a longer search finds.
-[[nodiscard]] Plan searched_on(const Planning& planning, Trial trial, Effort effort);
+/// Solved once without branching, a little below the budget since plans have to pack, with copies
+/// that need not: neither a bound nor a plan. Nothing is added where nothing fits.
+void add_trial(const Planning& planning, StepCase of, std::string name,
+               std::vector<std::string> remarks, Trials& trials);
+
+/// Each better than `known`, if there is one, and than those before it.
+[[nodiscard]] std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort effort,
+                                             const Plan* known = nullptr);
+
+/// The best plan of a few of them and of one that is known; none: none has one.
+[[nodiscard]] std::optional<Plan> best_of(const Planning& planning, Trials trials, Effort effort,
+                                          std::optional<Plan> known = std::nullopt);
 
 }  // namespace stowage

@@ -235,6 +235,7 @@ void PlacementState::flip_device(std::int32_t operation) {
   add_presence(-1);
   cost_ -= operation_cost(operation);
   gpu_[index(operation)] = !gpu_[index(operation)];
+  settled_[index(operation)] = 0;
   cost_ += operation_cost(operation);
   add_presence(1);
   for (const TouchPlace& at : index_.touches_of(operation)) recount(at.item);

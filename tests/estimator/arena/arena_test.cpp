@@ -48,6 +48,23 @@ TEST_CASE("no two live blocks overlap on random requests, and the bound holds") 
   }
 }
 
+TEST_CASE("a packing that is known is found again without effort, and so is one of shorter lives") {
+  std::mt19937 random(23);
+  int better = 0;
+  for (int round = 0; round < 60; ++round) {
+    auto requests = random_requests(random, 20 + random() % 40, 20, 5000);
+    const ArenaPacking known = pack_arena(requests, {.effort = 1});
+    for (ArenaRequest& request : requests) {
+      if (random() % 3 == 0 && request.live.back().length() > 1) --request.live.back().end;
+    }
+    const ArenaPacking near = pack_arena(requests, {.effort = 0, .near = known.offsets});
+    check_packing(requests, near, 256_B, 20);
+    CHECK(near.peak <= known.peak);
+    if (near.peak < pack_arena(requests, {.effort = 0}).peak) ++better;
+  }
+  CHECK(better > 5);
+}
+
 TEST_CASE("small problems are packed optimally") {
   std::mt19937 random(5);
   for (int round = 0; round < 40; ++round) {

@@ -292,3 +292,19 @@ TEST_CASE("what stays for the whole step and is made anew in it need not be ther
     for (const Plan& plan : *plans) check_plan(plan, budget);
   }
 }
+
+TEST_CASE("with hardly any time there are plans all the same, and they are valid") {
+  auto workspaces = rule_workspace_source(8.6);
+  for (const double limit : {1e-6, 1e-3, 1e-2}) {
+    for (const Bytes budget : {900_KiB, 2_MiB, 64_MiB}) {
+      CAPTURE(limit);
+      CAPTURE(budget.count());
+      PlanRequest request = request_for(budget);
+      request.levers.operators = true;
+      const auto plans = make_plans(request, *workspaces, {.time_limit_seconds = limit});
+      REQUIRE(plans.has_value());
+      REQUIRE_FALSE(plans->empty());
+      for (const Plan& plan : *plans) check_plan(plan, budget);
+    }
+  }
+}

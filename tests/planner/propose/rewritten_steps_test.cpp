@@ -68,7 +68,8 @@ PlanRequest inference(Bytes budget) {
 
 TEST_CASE("a plan with early updates is valid, and its step says what it is") {
   Asked asked(on_gpu(3_MiB));
-  const auto plan = early_updates_plan(asked.planning, asked.whole);
+  const auto plan =
+      best_of(asked.planning, early_updates_trials(asked.planning, asked.whole), Effort::full);
   REQUIRE(plan.has_value());
   CHECK(mistakes_of(*plan) == "");
   CHECK(plan->name == "early-updates");
@@ -76,12 +77,13 @@ TEST_CASE("a plan with early updates is valid, and its step says what it is") {
   CHECK(plan->totals.arena <= 3_MiB);
   CHECK(*plan->totals.step_lower_bound_seconds <= plan->totals.step_seconds);
   Asked infer(inference(3_MiB));
-  CHECK_FALSE(early_updates_plan(infer.planning, infer.whole).has_value());
+  CHECK(early_updates_trials(infer.planning, infer.whole).empty());
 }
 
 TEST_CASE("a plan that recomputes is valid, and says how much") {
   Asked asked(on_gpu(3_MiB));
-  const auto plan = recompute_plan(asked.planning, asked.whole);
+  const auto plan = best_of(
+      asked.planning, recompute_trials(asked.planning, asked.whole, Effort::full), Effort::full);
   REQUIRE(plan.has_value());
   CHECK(mistakes_of(*plan) == "");
   CHECK(plan->totals.arena <= 3_MiB);

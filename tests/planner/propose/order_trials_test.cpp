@@ -1,5 +1,5 @@
 // The step in an order with a lower peak.
-#include "planner/propose/order_plan.hpp"
+#include "planner/propose/order_trials.hpp"
 
 #include <doctest/doctest.h>
 
@@ -84,7 +84,7 @@ TEST_CASE("an order is no proposal where none takes less") {
   const ProposalOptions options{.time_limit_seconds = 60};
   const auto has_order = [&](const PlanRequest& request) {
     const Planning planning(request, *workspaces, options);
-    return order_plan(planning, make_case(planning, planning.document.graph).value()).has_value();
+    return !order_trials(planning, make_case(planning, planning.document.graph).value()).empty();
   };
   CHECK(has_order(branching_request(20_MiB, false)));
   PlanRequest chain = testing::small_request(1_MiB);

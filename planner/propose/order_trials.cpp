@@ -1,0 +1,46 @@
+#include "planner/propose/order_trials.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "estimator/order/lower_peak.hpp"
+#include "estimator/rewrite/node_order.hpp"
+
+namespace stowage {
+namespace {
+
+constexpr double ordering_share = 0.7;  // of the time that is left stays for what comes after
+
+}  // namespace
+
+Trials order_trials(const Planning& planning, const StepCase& whole) {
+  Trials trials;
+  const StepGraph& graph = *whole.step.graph;
+  if (!graph.kernel_set().executable || !graph.settings.order.empty()) return trials;
+  const double least_left = ordering_share * planning.seconds_left();
+  const auto is_over = [&] {
+    return planning.is_cancelled() || planning.seconds_left() <= least_left;
+  };
+  const std::vector<std::int32_t> order =
+      lower_peak_order(order_problem(whole.step), {.stop = is_over});
+  std::vector<NodeRun> runs = runs_of_order(graph, order);
+  if (runs.size() < 2 || planning.is_cancelled()) return trials;
+  auto rewritten = with_order(graph, std::move(runs));
+  if (!rewritten) return trials;
+  auto reordered = make_case(planning, std::make_shared<const StepGraph>(*std::move(rewritten)));
+  if (!reordered) return trials;
+  StepCase given = whole;
+  const Bytes before = assemble_all_gpu(planning, given).totals.arena;
+  const Bytes after = assemble_all_gpu(planning, *reordered).totals.arena;
+  if (after >= before) return trials;
+  std::string remark = fmt::format(
+      "with everything on the GPU this order takes {}, the one in which the step was "
+      "lowered {}; a runtime that runs branches as it likes keeps to it by control "
+      "dependencies, which stowage export draws",
+      format_bytes(after), format_bytes(before));
+  add_trial(planning, *std::move(reordered), "order", {std::move(remark)}, trials);
+  return trials;
+}
+
+}  // namespace stowage

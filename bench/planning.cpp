@@ -44,6 +44,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t usual_count = 200;
 constexpr double usual_time_limit = 10;            // seconds, for the plan of least cost
+constexpr double step_time_limit = 60;             // for the shortest step: no row comes near
 constexpr std::int64_t large_model = 300'000'000;  // parameters, past which one sample is planned
 
 struct Scenario {
@@ -143,7 +144,7 @@ double recommended_step(const PlanRequest& request, WorkspaceSource& workspaces,
 }
 
 Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspaces, Row& row) {
-  const ProposalOptions options{.time_limit_seconds = 5};
+  const ProposalOptions options{.time_limit_seconds = step_time_limit};
   const Planning planning(request, workspaces, options);
   auto of = make_case(planning, planning.document.graph);
   if (!of) return tl::unexpected(of.error());

@@ -51,12 +51,14 @@ Table totals_table(const DiffRequest& request, const Plan& before, const Plan& a
 
 std::string place_text(const NodePlace& place) {
   std::string text(device_word(place.device));
+  if (place.beside_gpu) text += " beside the GPU";
   if (!place.engine.empty()) text += fmt::format(", {}", place.engine);
   return text;
 }
 
 Json place_json(const NodePlace& place) {
   return Json::Object{{"device", device_word(place.device)},
+                      {"beside_gpu", place.beside_gpu},
                       {"engine", place.engine.empty() ? Json() : Json(place.engine)},
                       {"workspace_bytes", place.workspace}};
 }

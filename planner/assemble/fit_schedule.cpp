@@ -146,12 +146,14 @@ class ScheduleFitting {
     }
   }
 
-  /// So many times what reaches beyond the budget.
+  /// So many times what reaches beyond the budget, all of it at most.
   void take_off(const ArenaClaims& claims, const ArenaPacking& packing, std::int64_t times,
                 CopyRoom& room) const {
     const auto beyond = overhang(claims, packing, options_.budget, placed_.steps());
+    const Bytes budget = options_.budget;
     for (std::size_t t = 0; t < beyond.size(); ++t) {
-      room.live[t] = std::min(room.live[t] + times * beyond[t], options_.budget);
+      const bool is_all = beyond[t].count() > budget.count() / times;
+      room.live[t] = is_all ? budget : std::min(room.live[t] + times * beyond[t], budget);
     }
   }
 

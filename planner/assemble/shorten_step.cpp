@@ -23,6 +23,7 @@ namespace {
 // two whole steps.
 constexpr std::size_t most_assembled_nodes = 40'000;
 constexpr std::int64_t mixed_filled = 62;  // of 64 parts of the budget, of two that are mixed
+constexpr int most_late = 2;               // assembled though the time is over
 constexpr double proposing_share = 0.6;    // of the time; the rest is for assembling
 constexpr double short_enough = 1.01;      // times the bound, or the step without a limit on memory
 
@@ -88,8 +89,10 @@ class Shortening {
   /// The most promising first, for as long as one may be shorter than the best.
   void assemble_candidates() {
     std::ranges::stable_sort(candidates_, {}, &Candidate::seconds);
+    int late = 0;
     for (Candidate& candidate : candidates_) {
-      if (is_short() || is_over() || candidate.seconds >= best_step()) return;
+      if (is_short() || is_cancelled() || candidate.seconds >= best_step()) return;
+      if (left_ == 0 || (is_over() && late++ == most_late)) return;
       assemble(std::move(candidate.placement));
     }
   }
@@ -104,9 +107,10 @@ class Shortening {
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
+  [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
   [[nodiscard]] bool is_over() const {
     const double limit = options_.time_limit_seconds * (is_proposing_ ? proposing_share : 1);
-    return left_ == 0 || (options_.cancelled && options_.cancelled()) || seconds() > limit;
+    return left_ == 0 || is_cancelled() || seconds() > limit;
   }
 
   /// Placements made beside each other, taken as if one came after the other.
@@ -115,11 +119,11 @@ class Shortening {
                  const std::function<std::optional<Placement>(std::size_t)>& placement) {
     std::vector<std::optional<Candidate>> candidates(count);
     for_each_index(count, [&](std::size_t i) {
-      if (is_over()) return;
+      if (when == always ? is_cancelled() : is_over()) return;
       if (auto placed = placement(i)) candidates[i] = looked_at(*std::move(placed));
     });
     for (std::optional<Candidate>& candidate : candidates) {
-      if (is_over() || (when == until_short && is_short())) return;
+      if (when == until_short && (is_over() || is_short())) return;
       if (candidate) take(*std::move(candidate));
     }
   }

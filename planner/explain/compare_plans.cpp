@@ -12,9 +12,9 @@ namespace stowage {
 
 namespace {
 
-NodePlace place_of(const Plan& plan, std::size_t node) {
+NodePlace place_of(const Plan& plan, const std::vector<bool>& beside, std::size_t node) {
   const PlannedNode& planned = plan.nodes[node];
-  return {device_of(plan, planned), planned.engine, planned.workspace};
+  return {device_of(plan, planned), beside[node], planned.engine, planned.workspace};
 }
 
 std::vector<StoragePlace> storage_places(const Plan& plan, const PlannedProblem& planned) {
@@ -44,6 +44,8 @@ std::int64_t moved_bytes(const StorageChange& change) {
 
 void compare_nodes(const Plan& before, const Plan& after, PlanComparison& result) {
   const auto number = numbers_by_name(after.step.graph->nodes);
+  const std::vector<bool> beside_before = nodes_beside_gpu(before);
+  const std::vector<bool> beside_after = nodes_beside_gpu(after);
   for (std::size_t i = 0; i < before.nodes.size(); ++i) {
     const std::string& name = before.step.graph->nodes[i].name;
     const auto found = number.find(name);
@@ -52,7 +54,8 @@ void compare_nodes(const Plan& before, const Plan& after, PlanComparison& result
       continue;
     }
     ++result.compared_nodes;
-    NodeChange change{name, place_of(before, i), place_of(after, found->second)};
+    NodeChange change{name, place_of(before, beside_before, i),
+                      place_of(after, beside_after, found->second)};
     if (change.before != change.after) result.nodes.push_back(std::move(change));
   }
   result.nodes_only_after = static_cast<std::int64_t>(after.nodes.size()) - result.compared_nodes;

@@ -15,6 +15,7 @@ namespace stowage {
 /// Of one plan: where a node runs, and how.
 struct NodePlace {
   Device device = Device::gpu;
+  bool beside_gpu = false;  ///< on the CPU, while the GPU goes on
   std::string engine;
   Bytes workspace;
   bool operator==(const NodePlace&) const = default;

@@ -85,18 +85,36 @@ void say_crossings(const Plan& plan, std::vector<std::string>& parts) {
   }
 }
 
+/// Nodes of one kind.
+struct NodeCounts {
+  std::int64_t all = 0, on_cpu = 0;
+  std::int64_t beside = 0;  ///< of those on the CPU: while the GPU goes on
+};
+
+void say_cpu(const NodeCounts& counts, std::string_view what, std::vector<std::string>& parts) {
+  if (counts.on_cpu == 0) return;
+  std::string part = fmt::format("runs {} of {} {} on the CPU", counts.on_cpu, counts.all, what);
+  if (counts.beside == counts.on_cpu) {
+    part += ", beside the GPU";
+  } else if (counts.beside > 0) {
+    part += fmt::format(", {} of them beside the GPU", counts.beside);
+  }
+  parts.push_back(std::move(part));
+}
+
 void say_cpu(const Plan& plan, std::vector<std::string>& parts) {
-  std::int64_t updates = 0, others = 0, all_updates = 0;
+  NodeCounts updates, others;
+  const std::vector<bool> beside = nodes_beside_gpu(plan);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const bool update = plan.step.graph->nodes[i].phase == Phase::update;
-    all_updates += update ? 1 : 0;
-    if (device_of(plan, plan.nodes[i]) == Device::cpu) (update ? updates : others) += 1;
+    NodeCounts& counts = update ? updates : others;
+    ++counts.all;
+    if (device_of(plan, plan.nodes[i]) != Device::cpu) continue;
+    ++counts.on_cpu;
+    if (beside[i]) ++counts.beside;
   }
-  const auto all = static_cast<std::int64_t>(plan.nodes.size()) - all_updates;
-  if (others > 0) parts.push_back(fmt::format("runs {} of {} kernels on the CPU", others, all));
-  if (updates > 0) {
-    parts.push_back(fmt::format("runs {} of {} updates on the CPU", updates, all_updates));
-  }
+  say_cpu(others, "kernels", parts);
+  say_cpu(updates, "updates", parts);
 }
 
 }  // namespace

@@ -69,6 +69,21 @@ std::vector<StepRange> cpu_windows(const Plan& plan) {
   return windows;
 }
 
+std::vector<bool> nodes_beside_gpu(const Plan& plan) {
+  std::vector<std::int32_t> before{0};  // the GPU's nodes before each
+  for (const PlannedNode& node : plan.nodes) {
+    before.push_back(before.back() + (device_of(plan, node) == Device::gpu ? 1 : 0));
+  }
+  const std::vector<StepRange> windows = cpu_windows(plan);
+  std::vector<bool> beside;
+  beside.reserve(windows.size());
+  for (const StepRange& window : windows) {
+    beside.push_back(!window.empty() && before[static_cast<std::size_t>(window.end)] >
+                                            before[static_cast<std::size_t>(window.begin)]);
+  }
+  return beside;
+}
+
 Direction direction_of(const Plan& plan, const Transfer& transfer) {
   const MemoryId to = plan.machine.link(transfer.link).to;
   return plan.machine.memory(to).kind == MemoryKind::device ? Direction::h2d : Direction::d2h;

@@ -23,6 +23,8 @@ enum class Direction : std::uint8_t { h2d, d2h };
 [[nodiscard]] Device device_of(const Plan& plan, const PlannedNode& node);
 /// By NodeId: when the CPU's nodes run; empty ranges for the GPU's.
 [[nodiscard]] std::vector<StepRange> cpu_windows(const Plan& plan);
+/// By NodeId: whether it is on the CPU and the GPU has nodes of its own while it may run.
+[[nodiscard]] std::vector<bool> nodes_beside_gpu(const Plan& plan);
 [[nodiscard]] Direction direction_of(const Plan& plan, const Transfer& transfer);
 /// Of the machine's memory of this kind; none: it has none.
 [[nodiscard]] const std::vector<Residence>& residences_in(const Plan& plan, MemoryKind kind);

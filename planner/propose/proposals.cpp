@@ -71,10 +71,9 @@ Trials rewritings(const Planning& planning, const StepCase& whole) {
 bool promise_much(const Trials& rewritten, const Planning& planning, const StepCase& whole) {
   constexpr double by_far = 0.9;
   if (rewritten.empty()) return false;
-  Trials own;
-  add_trial(planning, whole, "", {}, own);
+  const auto own = promised_seconds(planning, whole);
   const double shortest = std::ranges::min_element(rewritten, {}, &Trial::seconds)->seconds;
-  return own.empty() || shortest < by_far * own.front().seconds;
+  return !own || shortest < by_far * *own;
 }
 
 /// The plans of the step as it is: all on the GPU, the cheapest, the fewest bytes.
@@ -155,9 +154,13 @@ Searches search_beside(const Planning& planning, const StepCase& whole, Trials& 
 void add_parts(const Planning& planning, const StepCase& whole, std::vector<Plan>& plans) {
   const auto is_over = [&] { return plans.empty() ? planning.is_cancelled() : planning.is_over(); };
   if (is_over()) return;
-  if (auto parts = parts_plan(planning, whole)) plans.push_back(*std::move(parts));
+  const Host& host = planning.request.host;
+  const auto best = std::ranges::min_element(
+      plans, [&](const Plan& a, const Plan& b) { return is_better(a, b, host); });
+  if (auto parts = parts_plan(planning, whole, best == plans.end() ? nullptr : &*best))
+    plans.push_back(*std::move(parts));
   if (is_over()) return;
-  add_if_better(segments_plan(planning, whole), planning.request.host, plans);
+  add_if_better(segments_plan(planning, whole), host, plans);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/recompute.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
+#include "planner/propose/fit_host.hpp"
 #include "planner/recompute/choose_recomputation.hpp"
 
 namespace stowage {
@@ -95,7 +96,7 @@ std::vector<std::int64_t> part_counts(const Planning& planning, const StepCase& 
   return counts;
 }
 
-std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole) {
+std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, const Plan* known) {
   const Bytes budget = planning.request.budget;
   Trials swapping;
   std::optional<Plan> best;
@@ -119,6 +120,10 @@ std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole) 
     // Swapping is a last resort: look at a few, and further only for one that needs none.
     if (swapping.size() == most_swapping_trials) continue;
     add_trial(planning, *std::move(part), std::move(name), std::move(remarks), swapping);
+  }
+  if (known != nullptr && host_holds(planning.request.host, known->totals)) {
+    std::erase_if(swapping,
+                  [&](const Trial& one) { return one.seconds >= known->totals.step_seconds; });
   }
   return best_of(planning, std::move(swapping), Effort::quick, std::move(best));
 }

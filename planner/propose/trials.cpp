@@ -31,17 +31,20 @@ std::optional<Plan> plan_of(const Planning& planning, const StepCase& of, Effort
   return *std::move(plan);
 }
 
-void add_trial(const Planning& planning, StepCase of, std::string name,
-               std::vector<std::string> remarks, Trials& trials) {
+std::optional<double> promised_seconds(const Planning& planning, const StepCase& of) {
   SolveOptions options = planning.solve_options(trial_share);
   options.branches = false;
   options.most_others = 0;
   options.limits.assign(of.placed.operations.size(), Bytes(options.budget.count() / 64 * filled));
   const auto solution = solve(of.placed, options);
-  if (!solution) return;
-  const double seconds =
-      widest_step_seconds(PlacedStep(of.step, of.placed, solution->placement), options.budget);
-  trials.push_back({std::move(of), seconds, std::move(name), std::move(remarks)});
+  if (!solution) return std::nullopt;
+  return widest_step_seconds(PlacedStep(of.step, of.placed, solution->placement), options.budget);
+}
+
+void add_trial(const Planning& planning, StepCase of, std::string name,
+               std::vector<std::string> remarks, Trials& trials) {
+  const auto seconds = promised_seconds(planning, of);
+  if (seconds) trials.push_back({std::move(of), *seconds, std::move(name), std::move(remarks)});
 }
 
 std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort effort,

@@ -30,8 +30,11 @@ struct Trial {
 };
 using Trials = std::vector<Trial>;
 
-/// Solved once without branching, a little below the budget since plans have to pack, with copies
-/// that need not: neither a bound nor a plan. Nothing is added where nothing fits.
+/// Of the step solved once without branching, a little below the budget since plans have to pack,
+/// with copies that need not: neither a bound nor a plan. None: nothing fits.
+[[nodiscard]] std::optional<double> promised_seconds(const Planning& planning, const StepCase& of);
+
+/// Nothing is added where nothing fits.
 void add_trial(const Planning& planning, StepCase of, std::string name,
                std::vector<std::string> remarks, Trials& trials);
 

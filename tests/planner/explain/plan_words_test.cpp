@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
+#include <string>
+
 #include "estimator/rewrite/early_updates.hpp"
+#include "planner/plan/two_sides.hpp"
 #include "planner/propose/step_plans.hpp"
 #include "tests/support/pinned_plans.hpp"
 
@@ -57,6 +61,7 @@ TEST_CASE("parts of the batch, the CPU's share and recomputed values are said") 
     const bool update = plan.step.graph->nodes[i].phase == Phase::update;
     updates += update ? 1 : 0;
     plan.nodes[i].processor = update ? cpu_processor : gpu_processor;
+    plan.nodes[i].window = {};
   }
   CHECK(
       plan_in_words(plan) ==
@@ -64,6 +69,28 @@ TEST_CASE("parts of the batch, the CPU's share and recomputed values are said") 
           std::to_string(updates) +
           " updates on the CPU; makes 1 value of the forward pass again in backward; updates each "
           "parameter as soon as its gradient is whole");
+  // Issued before the last kernel of backward: beside that.
+  const auto words_on_cpu = [&] {
+    const std::string words = plan_in_words(plan);
+    const std::size_t begin = words.find("runs ");
+    return words.substr(begin, words.find(';', begin) - begin);
+  };
+  const std::string all = std::to_string(updates), most = std::to_string(updates - 1);
+  std::optional<std::size_t> last;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (plan.nodes[i].processor != cpu_processor) continue;
+    plan.nodes[i].window = StepRange{0, static_cast<std::int32_t>(i) + 1};
+    last = i;
+  }
+  REQUIRE(last.has_value());
+  CHECK(words_on_cpu() == "runs " + all + " of " + all + " updates on the CPU, beside the GPU");
+  plan.nodes[*last].window = {};
+  CHECK(words_on_cpu() ==
+        "runs " + all + " of " + all + " updates on the CPU, " + most + " of them beside the GPU");
+  // Two of the CPU's are beside each other, not beside the GPU.
+  plan.nodes[*last].window =
+      StepRange{static_cast<std::int32_t>(*last) - 1, static_cast<std::int32_t>(*last) + 1};
+  CHECK(nodes_beside_gpu(plan)[*last] == false);
 }
 
 }  // namespace stowage

@@ -53,6 +53,7 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& w
   {
     const Borrowed borrowed(count - 1);
     std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(borrowed.count()));
     for (int i = 0; i < borrowed.count(); ++i) threads.emplace_back(run);
     run();
   }

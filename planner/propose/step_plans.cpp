@@ -150,22 +150,22 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort 
   balance.step_lower_bound_seconds = step_bound.seconds;
   const StepTarget target{balance, of.all_gpu_step_seconds, variations_at(effort)};
   limit(shortening_share);
-  *fitted = shorten_step(of.step, of.placed, options, target, *std::move(fitted));
+  FittedPlan best = shorten_step(of.step, of.placed, options, target, *std::move(fitted));
   limit(host_share);
-  *fitted = within_host(planning.request.host, of.step, of.placed, options, *std::move(fitted));
-  Plan plan = std::move(fitted->plan);
+  best = within_host(planning.request.host, of.step, of.placed, options, std::move(best));
+  Plan plan = std::move(best.plan);
   describe(planning, of, plan);
   plan.name = "cheapest";
   plan.pinned = of.pinned;
   PlanTotals& totals = plan.totals;
-  totals.cost_seconds = evaluate(of.placed, fitted->placement).cost_seconds;
-  const Solution& solution = fitted->solution;
+  totals.cost_seconds = evaluate(of.placed, best.placement).cost_seconds;
+  const Solution& solution = best.solution;
   totals.cost_lower_bound_seconds =
       std::min(totals.cost_seconds,
                of.open ? of.open->cost_lower_bound_seconds : solution.cost_lower_bound_seconds);
   totals.all_gpu_cost_seconds =
       of.open ? of.open->all_gpu_cost_seconds : solution.all_gpu_cost_seconds;
-  totals.proved_optimal = !of.open && fitted->at_budget && solution.proved_optimal;
+  totals.proved_optimal = !of.open && best.at_budget && solution.proved_optimal;
   totals.step_lower_bound_seconds = std::min(totals.step_seconds, step_bound.seconds);
   plan.certificate =
       Certificate{.workspaces = least_workspaces(of.step),

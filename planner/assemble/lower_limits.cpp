@@ -7,6 +7,7 @@ namespace stowage {
 namespace {
 
 constexpr std::size_t most_stretches = 3;  // lowered one at a time
+constexpr std::int64_t much = 50;          // of so many parts of the budget one or more are missing
 constexpr std::size_t same_stretch = 4;    // steps between two that belong together
 
 /// Below what the placement has there, so that it is not found again.
@@ -66,6 +67,15 @@ Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, Byte
 std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overflow, Bytes budget) {
   std::vector<StepLimits> ways = out_of_conflict(limits, overflow.bound, budget);
   if (overflow.beyond.empty()) return ways;
+  if (overflow.bound.least_peak > budget) {
+    // What is live at once exceeds it by what the arena rounds up: no packing says any more.
+    const Bytes given = budget - *std::ranges::min_element(limits);
+    const Bytes less =
+        std::max({overflow.bound.least_peak - budget, given, Bytes(budget.count() / 4096)});
+    StepLimits way = limits;
+    for (Bytes& limit : way) limit = std::max(Bytes(), limit - less);
+    return {std::move(way)};
+  }
   std::vector<Stretch> stretches = full_stretches(overflow, budget);
   const bool has_several = stretches.size() > 1;
   if (stretches.size() > most_stretches) stretches.resize(most_stretches);
@@ -77,7 +87,9 @@ std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overf
     ways.push_back(std::move(way));
   }
   const Bytes unused = unused_at_fullest(limits, overflow, budget);
-  for (const std::int64_t part : {1, 2}) {
+  const bool is_much = overflow.arena - budget > Bytes(budget.count() / much);
+  for (const std::int64_t part : {8, 4, 1, 2}) {
+    if (part > 2 && !is_much) continue;
     StepLimits way = limits;
     for (std::size_t t = 0; t < way.size(); ++t) {
       if (overflow.beyond[t] == Bytes()) continue;

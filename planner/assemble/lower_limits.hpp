@@ -21,9 +21,11 @@ struct Overflow {
 
 /// Several ways to go on, each with at least one limit lower than in `limits`. Where places are
 /// held open (ArenaBound::held): less at the first, the second or the third of the steps in
-/// conflict. Else where blocks reached beyond the budget: less at single stretches of the steps
-/// that are too full for it, at all such steps, and at all by half. A step that has given before
-/// gives twice as much.
+/// conflict. Else where only what the arena rounds up is above the budget: all steps by that, by
+/// twice as much each time. Else where blocks reached beyond the budget: less at single stretches
+/// of the steps that are too full for it, at all such steps, and at all by half; where much is
+/// missing, by a quarter and by an eighth as well, since the hole need not shrink with what is
+/// live. A step that has given before gives twice as much.
 [[nodiscard]] std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overflow,
                                                Bytes budget);
 

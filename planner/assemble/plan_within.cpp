@@ -117,7 +117,7 @@ class Fitting {
       std::vector<FittingNodePtr> now;
       for (std::size_t i = 0; i < ways.size(); ++i) {
         const FittingNodePtr node = make_node(std::move(ways[i]), limits);
-        if (in_conflict || i + 2 == ways.size()) {
+        if (in_conflict || ways.size() == 1 || i + 2 == ways.size()) {
           now.push_back(node);
         } else {
           open_.push(node);

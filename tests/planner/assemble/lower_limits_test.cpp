@@ -45,6 +45,33 @@ TEST_CASE("stretches that are too full give the excess one at a time, then all s
   CHECK(ways[3] == StepLimits(20, budget - 256_B));
 }
 
+TEST_CASE("where only rounding is above the budget, all steps give that, then twice as much") {
+  Overflow overflow;
+  overflow.bound.least_peak = budget + 512_B;
+  overflow.arena = budget + 100_KiB;
+  overflow.beyond = {100_KiB, 0_B};
+  overflow.memory = {budget, 0_B};
+  const auto first = ways_out(whole(2), overflow, budget);
+  REQUIRE(first.size() == 1);
+  CHECK(first[0] == StepLimits(2, budget - 512_B));
+  const auto second = ways_out(first[0], overflow, budget);
+  REQUIRE(second.size() == 1);
+  CHECK(second[0] == StepLimits(2, budget - 1'024_B));
+}
+
+TEST_CASE("where much is missing, a quarter and an eighth of it are tried as well") {
+  Overflow overflow;
+  overflow.arena = budget + 16_KiB;
+  overflow.beyond = {16_KiB, 0_B};
+  overflow.memory = {budget, 0_B};
+  const auto ways = ways_out(whole(2), overflow, budget);
+  REQUIRE(ways.size() == 4);
+  for (const auto& [way, kibibytes] : {std::pair{0, 2}, {1, 4}, {2, 16}, {3, 8}}) {
+    const StepLimits& limits = ways[static_cast<std::size_t>(way)];
+    CHECK(limits == StepLimits{budget - Bytes(kibibytes * 1'024), budget});
+  }
+}
+
 TEST_CASE("limits of all steps fall by the excess, a sixty-fourth of the budget at least") {
   CHECK(lowered_everywhere(whole(2), 256_B, budget) ==
         StepLimits(2, budget - Bytes(budget.count() / 64)));

@@ -28,11 +28,11 @@ struct Planned {
 
 /// At so many percent of what everything on the GPU takes at least.
 Planned planned(const char* name, std::int64_t batch, int percent,
-                Precision precision = Precision::fp32) {
+                Precision precision = Precision::fp32, Mode mode = Mode::train) {
   const auto rule = rule_workspace_source(8.6);
   const ModelGraph model = testing::shipped(name, {.precision = precision});
-  const auto step =
-      size_step(testing::lowered(model, {.optimizer = model.optimizer}), batch, *rule);
+  const auto step = size_step(testing::lowered(model, {.mode = mode, .optimizer = model.optimizer}),
+                              batch, *rule);
   REQUIRE(step.has_value());
   const ResidencyProblem problem =
       make_problem(*step, make_rates(generic_card(24_GiB), usual_host()), {});
@@ -74,6 +74,22 @@ TEST_CASE("places held open over the step's end are solved around") {
   CHECK(!plan.fitted.at_budget);
   CHECK(plan.fitted.solves > 1);
   CHECK(plan.cost_seconds - solution.evaluation.cost_seconds <= 0.01 * overhead);
+}
+
+// The cheapest placement's live sum is 22 KB above the budget once each block is rounded up: half
+// of the overhead was lost where its packing was taken for what has to be given up.
+TEST_CASE("sizes that are rounded up in the arena are no reason to give up much") {
+  int overflowed = 0;
+  for (const int percent : {60, 80}) {
+    CAPTURE(percent);
+    const Planned plan = planned("densenet201", 16, percent, Precision::fp32, Mode::inference);
+    const Solution& solution = plan.fitted.solution;
+    const double overhead = solution.evaluation.cost_seconds - solution.all_gpu_cost_seconds;
+    CHECK(overhead > 0);
+    overflowed += plan.fitted.at_budget ? 0 : 1;
+    CHECK(plan.cost_seconds - solution.evaluation.cost_seconds <= 0.02 * overhead);
+  }
+  CHECK(overflowed > 0);
 }
 
 }  // namespace stowage

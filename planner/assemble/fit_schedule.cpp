@@ -194,8 +194,12 @@ ScheduleOutcome fit_schedule(const PlacedStep& placed, const AssemblyOptions& op
   return ScheduleFitting(placed, options).run();
 }
 
+CopySchedule widest_schedule(const PlacedStep& placed, Bytes budget) {
+  return scheduled(placed, room_by_sums(placed, budget));
+}
+
 double widest_step_seconds(const PlacedStep& placed, Bytes budget) {
-  return placed.step_seconds(scheduled(placed, room_by_sums(placed, budget)));
+  return placed.step_seconds(widest_schedule(placed, budget));
 }
 
 }  // namespace stowage

@@ -28,8 +28,9 @@ struct ScheduleOutcome {
 [[nodiscard]] ScheduleOutcome fit_schedule(const PlacedStep& placed,
                                            const AssemblyOptions& options);
 
-/// The simulated step where copies have all the room that the sums leave within the budget, packed
-/// or not: what fits is hardly ever shorter.
+/// Where copies have all the room that the sums leave within the budget, packed or not: what fits
+/// hardly ever has a shorter step.
+[[nodiscard]] CopySchedule widest_schedule(const PlacedStep& placed, Bytes budget);
 [[nodiscard]] double widest_step_seconds(const PlacedStep& placed, Bytes budget);
 
 }  // namespace stowage

@@ -67,13 +67,14 @@ Trials rewritings(const Planning& planning, const StepCase& whole) {
   return trials;
 }
 
-/// Whether a rewriting promises a step that is shorter than the step's own by far.
+/// Whether a rewriting promises a step that is shorter than the step's own by far, or one that the
+/// host holds where it does not hold that.
 bool promise_much(const Trials& rewritten, const Planning& planning, const StepCase& whole) {
   constexpr double by_far = 0.9;
   if (rewritten.empty()) return false;
-  const auto own = promised_seconds(planning, whole);
-  const double shortest = std::ranges::min_element(rewritten, {}, &Trial::seconds)->seconds;
-  return !own || shortest < by_far * *own;
+  const auto own = promise_of(planning, whole);
+  const Promise best = std::ranges::min_element(rewritten, {}, &Trial::promise)->promise;
+  return !own || best < Promise{own->lacking, by_far * own->seconds};
 }
 
 /// The plans of the step as it is: all on the GPU, the cheapest, the fewest bytes.
@@ -139,7 +140,7 @@ Searches search_beside(const Planning& planning, const StepCase& whole, Trials& 
   std::vector<std::function<void()>> searches = {
       [&] { found.cheapest = cheapest_plan(planning, whole, Effort::full, share); }};
   if (much) {
-    Trial& best = *std::ranges::min_element(rewritten, {}, &Trial::seconds);
+    Trial& best = *std::ranges::min_element(rewritten, {}, &Trial::promise);
     searches.emplace_back(
         [&] { best.search = Trial::Search{plan_of(planning, best.of, Effort::full, best_share)}; });
   }

@@ -122,8 +122,8 @@ std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, 
     add_trial(planning, *std::move(part), std::move(name), std::move(remarks), swapping);
   }
   if (known != nullptr && host_holds(planning.request.host, known->totals)) {
-    std::erase_if(swapping,
-                  [&](const Trial& one) { return one.seconds >= known->totals.step_seconds; });
+    const Promise best{Bytes(), known->totals.step_seconds};
+    std::erase_if(swapping, [&](const Trial& one) { return one.promise >= best; });
   }
   return best_of(planning, std::move(swapping), Effort::quick, std::move(best));
 }

@@ -31,32 +31,40 @@ std::optional<Plan> plan_of(const Planning& planning, const StepCase& of, Effort
   return *std::move(plan);
 }
 
-std::optional<double> promised_seconds(const Planning& planning, const StepCase& of) {
+std::optional<Promise> promise_of(const Planning& planning, const StepCase& of) {
   SolveOptions options = planning.solve_options(trial_share);
   options.branches = false;
   options.most_others = 0;
   options.limits.assign(of.placed.operations.size(), Bytes(options.budget.count() / 64 * filled));
   const auto solution = solve(of.placed, options);
   if (!solution) return std::nullopt;
-  return widest_step_seconds(PlacedStep(of.step, of.placed, solution->placement), options.budget);
+  const PlacedStep placed(of.step, of.placed, solution->placement);
+  const CopySchedule schedule = widest_schedule(placed, options.budget);
+  const HostClaims claims = claim_host(placed, schedule);
+  PlanTotals totals;
+  totals.host_peak = live_peak(claims.pinned, placed.steps());
+  totals.pageable_peak = live_peak(claims.pageable, placed.steps());
+  const Host& host = planning.request.host;
+  return Promise{host_holds(host, totals) ? Bytes() : host_memory_for(totals),
+                 placed.step_seconds(schedule)};
 }
 
 void add_trial(const Planning& planning, StepCase of, std::string name,
                std::vector<std::string> remarks, Trials& trials) {
-  const auto seconds = promised_seconds(planning, of);
-  if (seconds) trials.push_back({std::move(of), *seconds, std::move(name), std::move(remarks)});
+  const auto promise = promise_of(planning, of);
+  if (promise) trials.push_back({std::move(of), *promise, std::move(name), std::move(remarks)});
 }
 
 std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort effort,
                                const Plan* known) {
   const Host& host = planning.request.host;
-  std::ranges::stable_sort(trials, {}, &Trial::seconds);
+  std::ranges::stable_sort(trials, {}, &Trial::promise);
   std::vector<Plan> plans;
   int searched = 0;
   for (Trial& trial : trials) {
     const Plan* best = plans.empty() ? known : &plans.back();
     const bool is_good = best != nullptr && host_holds(host, best->totals);
-    if (is_good && trial.seconds >= best->totals.step_seconds) break;
+    if (is_good && trial.promise >= Promise{Bytes(), best->totals.step_seconds}) break;
     if (!trial.search) {
       const bool is_enough = searched++ == most_searched || planning.is_over();
       if (planning.is_cancelled() || (best != nullptr && is_enough)) break;
@@ -66,6 +74,7 @@ std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort e
     if (!plan || (best != nullptr && !is_better(*plan, *best, host))) continue;
     plan->name = std::move(trial.name);
     std::ranges::move(trial.remarks, std::back_inserter(plan->remarks));
+    if (!plans.empty() && plans.back().name == plan->name) plans.pop_back();
     plans.push_back(*std::move(plan));
   }
   return plans;

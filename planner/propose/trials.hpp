@@ -17,9 +17,19 @@ namespace stowage {
 [[nodiscard]] std::optional<Plan> plan_of(const Planning& planning, const StepCase& of,
                                           Effort effort, double share = usual_share);
 
+/// Of the step solved once without branching, a little below the budget since plans have to pack,
+/// with copies that need not: neither a bound nor a plan.
+struct Promise {
+  Bytes lacking;  ///< the host's memory, where that does not hold it: then all of it; else 0
+  double seconds = 0;
+  auto operator<=>(const Promise&) const = default;
+};
+/// None: nothing fits.
+[[nodiscard]] std::optional<Promise> promise_of(const Planning& planning, const StepCase& of);
+
 struct Trial {
   StepCase of;
-  double seconds = 0;                ///< of the step that it promises
+  Promise promise;
   std::string name;                  ///< of its plan
   std::vector<std::string> remarks;  ///< on it
   /// Of a search that has been made already.
@@ -30,15 +40,11 @@ struct Trial {
 };
 using Trials = std::vector<Trial>;
 
-/// Of the step solved once without branching, a little below the budget since plans have to pack,
-/// with copies that need not: neither a bound nor a plan. None: nothing fits.
-[[nodiscard]] std::optional<double> promised_seconds(const Planning& planning, const StepCase& of);
-
 /// Nothing is added where nothing fits.
 void add_trial(const Planning& planning, StepCase of, std::string name,
                std::vector<std::string> remarks, Trials& trials);
 
-/// Each better than `known`, if there is one, and than those before it.
+/// Each better than `known`, if there is one, and than those before it; of one name the best.
 [[nodiscard]] std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort effort,
                                              const Plan* known = nullptr);
 

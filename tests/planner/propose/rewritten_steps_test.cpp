@@ -147,6 +147,28 @@ TEST_CASE("a host that cannot pin what a plan copies is said to, unless a plan i
   CHECK(host_remarks(request.host, plan->totals).front().ends_with("'test' has 2.0 KiB"));
 }
 
+TEST_CASE("a rewriting promises what the host lacks, and one that it holds is searched first") {
+  PlanRequest request = on_gpu(3_MiB);
+  Asked roomy(request);
+  Trials trials = early_updates_trials(roomy.planning, roomy.whole);
+  REQUIRE(trials.size() == 1);
+  CHECK(trials[0].promise.lacking == 0_B);
+  request.host.pinned_limit = 1_KiB;
+  Asked poor(request);
+  const Trials lacking = early_updates_trials(poor.planning, poor.whole);
+  REQUIRE(lacking.size() == 1);
+  CHECK(lacking[0].promise.lacking > 1_KiB);
+  CHECK(lacking[0].promise.seconds == trials[0].promise.seconds);
+  // Of the same step twice, the one that claims to be shorter but to need more comes second.
+  trials.push_back(trials[0]);
+  trials[0].name = "held";
+  trials[1].name = "lacking";
+  trials[1].promise = {1_GiB, trials[0].promise.seconds / 2};
+  const auto plan = best_of(roomy.planning, std::move(trials), Effort::quick);
+  REQUIRE(plan.has_value());
+  CHECK(plan->name == "held");
+}
+
 TEST_CASE("the frontier falls from the least budget to that of everything on the GPU") {
   const auto workspaces = rule_workspace_source(8.6);
   const PlanRequest request = on_gpu(64_MiB);

@@ -66,9 +66,9 @@ TEST_CASE("where much is missing, a quarter and an eighth of it are tried as wel
   overflow.memory = {budget, 0_B};
   const auto ways = ways_out(whole(2), overflow, budget);
   REQUIRE(ways.size() == 4);
-  for (const auto& [way, kibibytes] : {std::pair{0, 2}, {1, 4}, {2, 16}, {3, 8}}) {
+  for (const auto& [way, less] : {std::pair{0, 2_KiB}, {1, 4_KiB}, {2, 16_KiB}, {3, 8_KiB}}) {
     const StepLimits& limits = ways[static_cast<std::size_t>(way)];
-    CHECK(limits == StepLimits{budget - Bytes(kibibytes * 1'024), budget});
+    CHECK(limits == StepLimits{budget - less, budget});
   }
 }
 

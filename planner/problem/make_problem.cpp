@@ -11,10 +11,10 @@ namespace stowage {
 namespace {
 
 // A workspace is asked of a WorkspaceSource and a temporary belongs to its node: both are memory of
-// one operation, not something to place.
-bool is_placed(const Storage& storage) {
-  return storage.storage_class != StorageClass::temporary &&
-         storage.storage_class != StorageClass::workspace;
+// one operation, not something to place. But where nodes share their scratch it lies between them.
+bool is_placed(const StepGraph& graph, const Storage& storage) {
+  if (storage.storage_class == StorageClass::workspace) return graph.kernel_set().shares_scratch;
+  return storage.storage_class != StorageClass::temporary;
 }
 
 Pin pin_of(const KernelNode& node, NodeId id, const ProblemOptions& options) {
@@ -131,7 +131,7 @@ ResidencyProblem make_problem(const SizedStep& step, const Rates& rates,
     for (const TensorView& view : node.writes) touch(touches[view.storage.index()], at, true);
   }
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
-    if (touches[i].empty() || !is_placed(graph.storages[i])) continue;
+    if (touches[i].empty() || !is_placed(graph, graph.storages[i])) continue;
     const StorageId id = StorageId::of(i);
     problem.items.push_back(item_of(step, rates, id, std::move(touches[i])));
     if (options.pins != nullptr) {

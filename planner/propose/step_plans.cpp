@@ -41,10 +41,17 @@ ByteBound byte_bound(const BoundScope& scope, Solution solution) {
           TreeProof{scope, std::move(solution.proof)}};
 }
 
-/// The inputs of all micro-batches, which every plan that computes on the GPU uploads.
+/// The inputs of all micro-batches that a kernel reads: every plan that computes on the GPU uploads
+/// them.
 Bytes input_bytes(const SizedStep& step) {
+  std::vector<bool> is_read(step.graph->storages.size(), false);
+  for (const KernelNode& node : step.graph->nodes) {
+    for (const TensorView& view : node.reads) is_read[view.storage.index()] = true;
+  }
   Bytes bytes;
-  for (const TensorView& input : step.graph->inputs) bytes += step.bytes(input.storage);
+  for (const TensorView& input : step.graph->inputs) {
+    if (is_read[input.storage.index()]) bytes += step.bytes(input.storage);
+  }
   return bytes;
 }
 

@@ -101,10 +101,11 @@ class Statement {
     problem_.nodes.push_back(std::move(node));
   }
 
-  // Temporaries and workspaces belong to their node.
+  // Temporaries belong to their node, workspaces where nodes share none.
   [[nodiscard]] bool is_placed(StorageId storage) const {
     const StorageClass of = plan_.storage(storage).storage_class;
-    return of != StorageClass::temporary && of != StorageClass::workspace;
+    if (of == StorageClass::workspace) return plan_.step.graph->kernel_set().shares_scratch;
+    return of != StorageClass::temporary;
   }
 
   void collect_touches() {

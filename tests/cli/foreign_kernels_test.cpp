@@ -96,4 +96,31 @@ TEST_CASE("a kernel's misspelt name gets a suggestion where its kernels are ours
   CHECK(of_theirs.err.find("relu_forwrad") == std::string::npos);
 }
 
+// PyTorch's kernels share scratch: what one of them writes there another reads.
+TEST_CASE("PyTorch's steps are planned with the scratch that kernels share") {
+  const TemporaryFolder folder;
+  const std::string plan = folder.path("plan.yaml");
+  for (const char* const model : {"lstm-lm", "unet"}) {
+    for (const char* const budget : {"60%", "100%"}) {
+      CAPTURE(model);
+      CAPTURE(budget);
+      const Outcome planned =
+          stowage_program({"plan", model, "--batch", "2", "--runtime", "pytorch", "--budget",
+                           budget, "--time-limit", "2", "-o", plan});
+      INFO(planned.err);
+      CHECK(planned.exit_code == 0);
+      CHECK(stowage_program({"validate", plan, "--model-only"}).exit_code == 0);
+    }
+  }
+}
+
+TEST_CASE("an input that no kernel reads is in no bound on what crosses the link") {
+  // The labels, of an inference; no time, so that nothing is solved for the bound.
+  const Outcome planned =
+      stowage_program({"plan", "bert-base", "--batch", "1", "--budget", "95%", "--time-limit",
+                       "0.01", "--mode", "inference", "--precision", "amp-bf16"});
+  INFO(planned.err);
+  CHECK(planned.exit_code == 0);
+}
+
 }  // namespace stowage

@@ -122,8 +122,7 @@ std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, 
     add_trial(planning, *std::move(part), std::move(name), std::move(remarks), swapping);
   }
   if (known != nullptr && host_holds(planning.request.host, known->totals)) {
-    const Promise best{Bytes(), known->totals.step_seconds};
-    std::erase_if(swapping, [&](const Trial& one) { return one.promise >= best; });
+    std::erase_if(swapping, [&](const Trial& one) { return !may_beat(one, *known); });
   }
   return best_of(planning, std::move(swapping), Effort::quick, std::move(best));
 }

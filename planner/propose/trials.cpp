@@ -15,7 +15,16 @@ constexpr std::int64_t filled = 62;  // of 64 parts of the budget: the rest is f
 constexpr int most_searched = 3;
 constexpr double trial_share = 0.1;  // of the time that is left
 
+// Below so many nodes a search takes milliseconds, and is made where the promise is longer, too.
+constexpr std::size_t few_nodes = 500;
+constexpr double doubted = 1.5;
+
 }  // namespace
+
+bool may_beat(const Trial& trial, const Plan& plan) {
+  const bool is_small = trial.of.step.graph->nodes.size() < few_nodes;
+  return trial.promise < Promise{Bytes(), plan.totals.step_seconds * (is_small ? doubted : 1)};
+}
 
 Result<StepCase> case_of(const Planning& planning, StepGraph graph) {
   auto of = make_case(planning, std::make_shared<const StepGraph>(std::move(graph)));
@@ -64,7 +73,7 @@ std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort e
   for (Trial& trial : trials) {
     const Plan* best = plans.empty() ? known : &plans.back();
     const bool is_good = best != nullptr && host_holds(host, best->totals);
-    if (is_good && trial.promise >= Promise{Bytes(), best->totals.step_seconds}) break;
+    if (is_good && !may_beat(trial, *best)) break;
     if (!trial.search) {
       const bool is_enough = searched++ == most_searched || planning.is_over();
       if (planning.is_cancelled() || (best != nullptr && is_enough)) break;

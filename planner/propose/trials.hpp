@@ -39,6 +39,8 @@ struct Trial {
   std::optional<Search> search = {};
 };
 using Trials = std::vector<Trial>;
+/// Whether it is worth a search where there is a plan already that the host holds.
+[[nodiscard]] bool may_beat(const Trial& trial, const Plan& plan);
 
 /// Nothing is added where nothing fits.
 void add_trial(const Planning& planning, StepCase of, std::string name,

@@ -25,8 +25,8 @@ struct AssemblyOptions {
   /// Copies may be in flight beyond what is free at their items' own places: a shorter step, for a
   /// few more packings.
   bool widens = true;
-  /// Offsets within the budget of what the placement keeps, as fit_schedule's kept_claims lists it;
-  /// empty: it is still to be packed.
+  /// Offsets within the budget of what the placement keeps, one a request of kept_claims
+  /// (arena_claims.hpp); empty: it is still to be packed.
   std::span<const Bytes> kept = {};
 };
 

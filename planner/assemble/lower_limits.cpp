@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t most_stretches = 3;  // lowered one at a time
 constexpr std::int64_t much = 50;          // of so many parts of the budget one or more are missing
+constexpr std::int64_t least_part = 4096;  // of so many of the budget one is taken off at least
 constexpr std::size_t same_stretch = 4;    // steps between two that belong together
 
 /// Below what the placement has there, so that it is not found again.
@@ -71,11 +72,22 @@ std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overf
     // What is live at once exceeds it by what the arena rounds up: no packing says any more.
     const Bytes given = budget - *std::ranges::min_element(limits);
     const Bytes less =
-        std::max({overflow.bound.least_peak - budget, given, Bytes(budget.count() / 4096)});
+        std::max({overflow.bound.least_peak - budget, given, Bytes(budget.count() / least_part)});
     StepLimits way = limits;
     for (Bytes& limit : way) limit = std::max(Bytes(), limit - less);
     return {std::move(way)};
   }
+  const Bytes unused = unused_at_fullest(limits, overflow, budget);
+  const auto by_part = [&](std::int64_t part) {
+    StepLimits way = limits;
+    for (std::size_t t = 0; t < way.size(); ++t) {
+      if (overflow.beyond[t] == Bytes()) continue;
+      const Bytes less(overflow.beyond[t].count() / part);
+      way[t] = lowered(way[t] - unused, way[t] - unused, less);
+    }
+    return way;
+  };
+  ways.push_back(by_part(1));
   std::vector<Stretch> stretches = full_stretches(overflow, budget);
   const bool has_several = stretches.size() > 1;
   if (stretches.size() > most_stretches) stretches.resize(most_stretches);
@@ -86,18 +98,10 @@ std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overf
     }
     ways.push_back(std::move(way));
   }
-  const Bytes unused = unused_at_fullest(limits, overflow, budget);
-  const bool is_much = overflow.arena - budget > Bytes(budget.count() / much);
-  for (const std::int64_t part : {8, 4, 1, 2}) {
-    if (part > 2 && !is_much) continue;
-    StepLimits way = limits;
-    for (std::size_t t = 0; t < way.size(); ++t) {
-      if (overflow.beyond[t] == Bytes()) continue;
-      const Bytes less(overflow.beyond[t].count() / part);
-      way[t] = lowered(way[t] - unused, way[t] - unused, less);
-    }
-    ways.push_back(std::move(way));
+  if (overflow.arena - budget > Bytes(budget.count() / much)) {
+    for (const std::int64_t part : {8, 4}) ways.push_back(by_part(part));
   }
+  ways.push_back(by_part(2));
   return ways;
 }
 

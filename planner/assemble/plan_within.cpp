@@ -111,13 +111,12 @@ class Fitting {
     for (int turn = 0; turn < most_turns_down && !is_done(); ++turn) {
       std::vector<StepLimits> ways = ways_out(limits, overflow, options_.budget);
       if (ways.empty()) return;
-      // Of those out of a conflict none is known to be better; else the last but one gives what
-      // is missing wherever it is.
+      // Of those out of a conflict none is known to be better.
       const bool in_conflict = overflow.beyond.empty();
       std::vector<FittingNodePtr> now;
       for (std::size_t i = 0; i < ways.size(); ++i) {
         const FittingNodePtr node = make_node(std::move(ways[i]), limits);
-        if (in_conflict || ways.size() == 1 || i + 2 == ways.size()) {
+        if (in_conflict || i == 0) {
           now.push_back(node);
         } else {
           open_.push(node);

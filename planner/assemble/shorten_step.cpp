@@ -92,7 +92,7 @@ class Shortening {
     int late = 0;
     for (Candidate& candidate : candidates_) {
       if (is_short() || is_cancelled() || candidate.seconds >= best_step()) return;
-      if (left_ == 0 || (is_over() && late++ == most_late)) return;
+      if (is_over() && late++ == most_late) return;
       assemble(std::move(candidate.placement));
     }
   }
@@ -113,8 +113,8 @@ class Shortening {
     return left_ == 0 || is_cancelled() || seconds() > limit;
   }
 
+  enum When : std::uint8_t { always, until_short };  ///< always: though the time is over, too
   /// Placements made beside each other, taken as if one came after the other.
-  enum When : std::uint8_t { always, until_short };
   void take_each(std::size_t count, When when,
                  const std::function<std::optional<Placement>(std::size_t)>& placement) {
     std::vector<std::optional<Candidate>> candidates(count);
@@ -206,6 +206,7 @@ class Shortening {
   }
 
   void assemble(Placement placement) {
+    if (left_ == 0) return;
     --left_;
     Plan plan =
         assemble_plan(step_, problem_, placement,

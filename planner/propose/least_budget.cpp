@@ -69,7 +69,7 @@ class LeastBudgetSearch {
     }
   }
 
-  /// What the search for values to recompute reaches at this budget, as recompute_plan asks it.
+  /// What the search for values to recompute reaches at this budget, as recompute_trials asks it.
   [[nodiscard]] std::optional<PlanTotals> recomputed_within(Bytes budget) const {
     const auto points = choose_recomputation(whole_.step, planning_.rates,
                                              {.budget = budget,

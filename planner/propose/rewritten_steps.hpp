@@ -28,9 +28,9 @@ namespace stowage {
 [[nodiscard]] std::vector<std::int64_t> part_counts(const Planning& planning,
                                                     const StepCase& whole);
 /// The batch in parts: micro-batches of a step that trains, chunks of an inference. The shortest
-/// step among the fewest parts that need no swapping and a few that swap, as long as these promise
-/// a shorter step than `known`. None: the step has
-/// micro-batches already or one batch only, or no number of parts has a plan.
+/// step among the fewest parts that need no swapping and a few that swap, if these may beat `known`
+/// (trials.hpp). None: the step has micro-batches already or one batch only, or no number of parts
+/// has a plan.
 [[nodiscard]] std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole,
                                              const Plan* known = nullptr);
 

@@ -149,7 +149,6 @@ Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspace
   auto of = make_case(planning, planning.document.graph);
   if (!of) return tl::unexpected(of.error());
   const auto start = Clock::now();
-  (void)assemble_all_gpu(planning, *of);
   const auto plan = cheapest_plan(planning, *of);
   if (!plan) return tl::unexpected(plan.error());
   row.step_search_seconds = std::chrono::duration<double>(Clock::now() - start).count();

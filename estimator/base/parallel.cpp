@@ -14,24 +14,15 @@ std::atomic<int>& spare_threads() {
   return spare;
 }
 
-/// Of the machine's threads so many as are to spare, given back at the end.
-class Borrowed {
- public:
-  explicit Borrowed(std::size_t wanted) {
-    int spare = spare_threads().load();
-    do {
-      count_ = std::min(static_cast<int>(wanted), std::max(spare, 0));
-    } while (!spare_threads().compare_exchange_weak(spare, spare - count_));
-  }
-  ~Borrowed() { spare_threads() += count_; }
-  Borrowed(const Borrowed&) = delete;
-  Borrowed& operator=(const Borrowed&) = delete;
-
-  [[nodiscard]] int count() const { return count_; }
-
- private:
-  int count_ = 0;
-};
+/// Of the machine's threads so many as are to spare; each is to be given back.
+int borrow_threads(std::size_t wanted) {
+  int spare = spare_threads().load();
+  int count = 0;
+  do {
+    count = std::min(static_cast<int>(wanted), std::max(spare, 0));
+  } while (!spare_threads().compare_exchange_weak(spare, spare - count));
+  return count;
+}
 
 }  // namespace
 
@@ -51,10 +42,15 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& w
     }
   };
   {
-    const Borrowed borrowed(count - 1);
+    const int borrowed = borrow_threads(count - 1);
     std::vector<std::jthread> threads;
-    threads.reserve(static_cast<std::size_t>(borrowed.count()));
-    for (int i = 0; i < borrowed.count(); ++i) threads.emplace_back(run);
+    threads.reserve(static_cast<std::size_t>(borrowed));
+    for (int i = 0; i < borrowed; ++i) {
+      threads.emplace_back([&] {
+        run();
+        ++spare_threads();  // at once: the others' loops may want it
+      });
+    }
     run();
   }
   for (const std::exception_ptr& one : thrown) {

@@ -25,7 +25,6 @@ constexpr std::size_t most_assembled_nodes = 40'000;
 constexpr std::int64_t mixed_filled = 62;  // of 64 parts of the budget, of two that are mixed
 constexpr int most_late = 2;               // assembled though the time is over
 constexpr double proposing_share = 0.6;    // of the time; the rest is for assembling
-constexpr double short_enough = 1.01;      // times the bound, or the step without a limit on memory
 
 /// What is solved instead of the problem itself.
 struct Variation {
@@ -79,11 +78,11 @@ class Shortening {
       });
     }
     const std::size_t count = std::min(target_.most_variations, std::size(variations));
-    for (std::size_t i = 0; i < count && !is_short() && !is_over(); i += thread_count()) {
-      take_each(std::min(count - i, thread_count()), until_short,
+    for (std::size_t i = 0; i < count && !is_done() && !is_over(); i += thread_count()) {
+      take_each(std::min(count - i, thread_count()), until_done,
                 [&](std::size_t k) { return solved_by(variations[i + k]); });
     }
-    if (target_.most_variations >= all_variations && !is_short() && !is_over()) attempt_mixtures();
+    if (target_.most_variations >= all_variations && !is_done() && !is_over()) attempt_mixtures();
   }
 
   /// The most promising first, for as long as one may be shorter than the best.
@@ -91,19 +90,18 @@ class Shortening {
     std::ranges::stable_sort(candidates_, {}, &Candidate::seconds);
     int late = 0;
     for (Candidate& candidate : candidates_) {
-      if (is_short() || is_cancelled() || candidate.seconds >= best_step()) return;
+      if (is_done() || is_cancelled() || candidate.seconds >= best_step()) return;
       if (is_over() && late++ == most_late) return;
       assemble(std::move(candidate.placement));
     }
   }
 
   [[nodiscard]] double best_step() const { return best_.plan.totals.step_seconds; }
-  [[nodiscard]] bool is_short(double step_seconds) const {
-    const double least =
-        std::max(target_.balance.step_lower_bound_seconds, target_.all_gpu_seconds);
-    return step_seconds <= short_enough * least;
+  [[nodiscard]] bool would_do(double step_seconds) const {
+    return is_short(step_seconds,
+                    std::max(target_.balance.step_lower_bound_seconds, target_.all_gpu_seconds));
   }
-  [[nodiscard]] bool is_short() const { return is_short(best_step()); }
+  [[nodiscard]] bool is_done() const { return would_do(best_step()); }
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
@@ -113,7 +111,7 @@ class Shortening {
     return left_ == 0 || is_cancelled() || seconds() > limit;
   }
 
-  enum When : std::uint8_t { always, until_short };  ///< always: though the time is over, too
+  enum When : std::uint8_t { always, until_done };  ///< always: though the time is over, too
   /// Placements made beside each other, taken as if one came after the other.
   void take_each(std::size_t count, When when,
                  const std::function<std::optional<Placement>(std::size_t)>& placement) {
@@ -123,7 +121,7 @@ class Shortening {
       if (auto placed = placement(i)) candidates[i] = looked_at(*std::move(placed));
     });
     for (std::optional<Candidate>& candidate : candidates) {
-      if (when == until_short && (is_over() || is_short())) return;
+      if (when == until_done && (is_over() || is_done())) return;
       if (candidate) take(*std::move(candidate));
     }
   }
@@ -201,7 +199,7 @@ class Shortening {
     if (std::ranges::find(seen_, candidate.placement) != seen_.end()) return;
     seen_.push_back(candidate.placement);
     // What may end the search is not put off.
-    if (is_short(candidate.seconds)) return assemble(std::move(candidate.placement));
+    if (would_do(candidate.seconds)) return assemble(std::move(candidate.placement));
     candidates_.push_back(std::move(candidate));
   }
 

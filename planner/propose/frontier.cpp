@@ -20,11 +20,11 @@ Result<std::optional<Plan>> shortest(const PlanRequest& request, WorkspaceSource
   const Planning planning(request, workspaces, options);
   auto whole = make_case(planning, planning.document.graph);
   if (!whole) return tl::unexpected(whole.error());
-  Plan all_gpu = assemble_all_gpu(planning, *whole);
+  std::optional<Plan> all_gpu = fitting_all_gpu(planning, *whole);
+  const bool fits = all_gpu.has_value();
   std::optional<Plan> best;
-  const bool fits = all_gpu.totals.arena <= request.budget;
-  if (auto cheapest = cheapest_plan(planning, *whole, Effort::quick)) {
-    if (fits) keep_shorter(all_gpu_plan(planning, *whole, std::move(all_gpu), *cheapest), best);
+  if (auto cheapest = cheapest_plan(planning, *whole, {.effort = Effort::quick})) {
+    if (fits) keep_shorter(all_gpu_plan(planning, *whole, *std::move(all_gpu), *cheapest), best);
     keep_shorter(*std::move(cheapest), best);
   }
   if (fits || planning.is_cancelled()) return best;

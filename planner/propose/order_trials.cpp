@@ -30,16 +30,16 @@ Trials order_trials(const Planning& planning, const StepCase& whole) {
   if (!rewritten) return trials;
   auto reordered = make_case(planning, std::make_shared<const StepGraph>(*std::move(rewritten)));
   if (!reordered) return trials;
-  StepCase given = whole;
-  const Bytes before = assemble_all_gpu(planning, given).totals.arena;
-  const Bytes after = assemble_all_gpu(planning, *reordered).totals.arena;
+  const Bytes before = whole.all_gpu.least_arena;
+  const Bytes after = reordered->all_gpu.least_arena;
   if (after >= before) return trials;
   std::string remark = fmt::format(
-      "with everything on the GPU this order takes {}, the one in which the step was "
+      "with everything on the GPU this order takes at least {}, the one in which the step was "
       "lowered {}; a runtime that runs branches as it likes keeps to it by control "
       "dependencies, which stowage export draws",
       format_bytes(after), format_bytes(before));
-  add_trial(planning, *std::move(reordered), "order", {std::move(remark)}, trials);
+  auto trial = trial_of(planning, *std::move(reordered), "order", {std::move(remark)});
+  if (trial) trials.push_back(*std::move(trial));
   return trials;
 }
 

@@ -8,8 +8,7 @@
 #include <optional>
 
 #include "estimator/base/parallel.hpp"
-#include "planner/assemble/all_gpu_placement.hpp"
-#include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/all_gpu_step.hpp"
 #include "planner/propose/certify.hpp"
 #include "planner/propose/fit_host.hpp"
 #include "planner/propose/order_trials.hpp"
@@ -20,8 +19,7 @@
 namespace stowage {
 namespace {
 
-constexpr double best_share = 0.85;     // of the time, for what promises most
-constexpr double hurried_share = 0.25;  // of the time, for what is not going to be the best plan
+constexpr double best_share = 0.6;  // of the time that is left, for what promises most by far
 
 /// The plan of least cost, or `other` where the simulation, which ranks, shows that to be faster.
 Plan faster(const Plan& cheapest, const Plan& other, const Host& host) {
@@ -55,40 +53,48 @@ void add_if_better(std::optional<Plan> plan, const Host& host, std::vector<Plan>
 
 /// What may be rewritten without a change to what the user gets.
 Trials rewritings(const Planning& planning, const StepCase& whole) {
+  const bool trains = whole.step.graph->settings.mode == Mode::train;
+  const bool recomputes = trains && planning.request.levers.recompute;
+  Trials early, recomputed, reordered;
+  const std::function<void()> kinds[] = {[&] {
+                                           if (recomputes)
+                                             recomputed =
+                                                 recompute_trials(planning, whole, Effort::full);
+                                         },
+                                         [&] {
+                                           if (trains)
+                                             early = early_updates_trials(planning, whole);
+                                         },
+                                         [&] { reordered = order_trials(planning, whole); }};
+  for_each_index(std::size(kinds), [&](std::size_t i) {
+    if (!planning.is_cancelled()) kinds[i]();
+  });
   Trials trials;
-  const auto add = [&](Trials more) { std::ranges::move(more, std::back_inserter(trials)); };
-  if (whole.step.graph->settings.mode == Mode::train) {
-    add(early_updates_trials(planning, whole));
-    if (planning.request.levers.recompute && !planning.is_cancelled()) {
-      add(recompute_trials(planning, whole, Effort::full));
-    }
+  for (Trials* kind : {&early, &recomputed, &reordered}) {
+    std::ranges::move(*kind, std::back_inserter(trials));
   }
-  if (!planning.is_cancelled()) add(order_trials(planning, whole));
   return trials;
 }
 
 /// Whether a rewriting promises a step that is shorter than the step's own by far, or one that the
 /// host holds where it does not hold that.
-bool promise_much(const Trials& rewritten, const Planning& planning, const StepCase& whole) {
+bool promise_much(const Trials& rewritten, const std::optional<Promising>& own) {
   constexpr double by_far = 0.9;
   if (rewritten.empty()) return false;
-  const auto own = promise_of(planning, whole);
   const Promise best = std::ranges::min_element(rewritten, {}, &Trial::promise)->promise;
-  return !own || best < Promise{own->lacking, by_far * own->seconds};
+  return !own || best < Promise{own->promise.lacking, by_far * own->promise.seconds};
 }
 
 /// The plans of the step as it is: all on the GPU, the cheapest, the fewest bytes.
 class PlansAsItIs {
  public:
-  PlansAsItIs(const Planning& planning, const StepCase& whole, Plan all_gpu, Plan cheapest,
-              std::optional<FewestBytes> fewest)
+  PlansAsItIs(const Planning& planning, const StepCase& whole, std::optional<Plan> all_gpu,
+              Plan cheapest, std::optional<FewestBytes> fewest)
       : planning_(planning),
         whole_(whole),
         cheapest_(std::move(cheapest)),
         fewest_(std::move(fewest)) {
-    if (all_gpu.totals.arena <= planning.request.budget) {
-      all_gpu_ = all_gpu_plan(planning, whole, std::move(all_gpu), cheapest_);
-    }
+    if (all_gpu) all_gpu_ = all_gpu_plan(planning, whole, *std::move(all_gpu), cheapest_);
   }
 
   [[nodiscard]] const Plan& best() const {
@@ -126,29 +132,31 @@ class PlansAsItIs {
   std::optional<Plan> all_gpu_;
 };
 
-/// What is searched beside each other, since none needs another's result.
 struct Searches {
   Result<Plan> cheapest;
   std::optional<FewestBytes> fewest;
 };
 
-/// Where a rewriting promises much, the most promising is searched as well.
-Searches search_beside(const Planning& planning, const StepCase& whole, Trials& rewritten) {
-  Searches found;
-  const bool much = promise_much(rewritten, planning, whole);
-  const double share = much && thread_count() == 1 ? hurried_share : usual_share;
-  std::vector<std::function<void()>> searches = {
-      [&] { found.cheapest = cheapest_plan(planning, whole, Effort::full, share); }};
-  if (much) {
+/// The plans of the step as it is. Where a rewriting promises much, the most promising is searched
+/// before them.
+Searches search_as_it_is(const Planning& planning, const StepCase& whole, Trials& rewritten) {
+  const auto own = rewritten.empty() ? std::nullopt : promise_of(planning, whole);
+  if (promise_much(rewritten, own)) {
     Trial& best = *std::ranges::min_element(rewritten, {}, &Trial::promise);
-    searches.emplace_back(
-        [&] { best.search = Trial::Search{plan_of(planning, best.of, Effort::full, best_share)}; });
+    best.search = Trial::Search{
+        plan_of(planning, best.of, {.share = best_share, .promising = &best.placement})};
   }
-  searches.emplace_back([&] {
-    if (planning.is_over()) return;
-    if (auto fewest = fewest_bytes(planning, whole)) found.fewest = *std::move(fewest);
-  });
-  for_each_index(searches.size(), [&](std::size_t i) { searches[i](); });
+  Searches found;
+  const std::function<void()> searches[] = {
+      [&] {
+        found.cheapest =
+            cheapest_plan(planning, whole, {.promising = own ? &own->placement : nullptr});
+      },
+      [&] {
+        if (planning.is_over()) return;
+        if (auto fewest = fewest_bytes(planning, whole)) found.fewest = *std::move(fewest);
+      }};
+  for_each_index(std::size(searches), [&](std::size_t i) { searches[i](); });
   return found;
 }
 
@@ -174,9 +182,7 @@ Result<Bytes> least_whole_arena(const PlanRequest& request, WorkspaceSource& wor
   if (!step) return tl::unexpected(step.error());
   const ResidencyProblem problem = make_problem(*step, make_rates(request.card, request.host),
                                                 {.compute_on_gpu = true, .all_on_gpu = true});
-  const Plan plan =
-      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
-  return plan.totals.arena_lower_bound;
+  return all_gpu_step(*step, problem).least_arena;
 }
 
 Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource& workspaces,
@@ -185,18 +191,18 @@ Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource
   const Planning planning(asked, workspaces, options);
   auto whole = make_case(planning, planning.document.graph);
   if (!whole) return tl::unexpected(whole.error());
-  Plan all_gpu = assemble_all_gpu(planning, *whole);
-  const bool fits = all_gpu.totals.arena <= asked.budget;
+  std::optional<Plan> all_gpu = fitting_all_gpu(planning, *whole);
+  const bool fits = all_gpu.has_value();
   if (fits && asked.levers == Levers{}) {
     asked.levers.operators = false;  // nobody looks for the CPU where the GPU has room
     whole = make_case(planning, planning.document.graph);
     if (!whole) return tl::unexpected(whole.error());
-    all_gpu = assemble_all_gpu(planning, *whole);
+    all_gpu = fitting_all_gpu(planning, *whole);
   }
   if (options.has_plan && memory_floor(whole->placed).bytes <= asked.budget) options.has_plan();
   Trials rewritten;
   if (!fits) rewritten = rewritings(planning, *whole);
-  auto [cheapest, fewest] = search_beside(planning, *whole, rewritten);
+  auto [cheapest, fewest] = search_as_it_is(planning, *whole, rewritten);
   std::optional<PlansAsItIs> as_it_is;
   if (cheapest) {
     as_it_is.emplace(planning, *whole, std::move(all_gpu), *cheapest, std::move(fewest));

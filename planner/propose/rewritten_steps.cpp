@@ -40,34 +40,34 @@ Trials early_updates_trials(const Planning& planning, const StepCase& whole) {
   Trials trials;
   auto rewritten = with_early_updates(*whole.step.graph);
   if (!rewritten) return trials;
-  if (auto early = case_of(planning, *std::move(rewritten))) {
-    add_trial(planning, *std::move(early), "early-updates", {early_remark}, trials);
-  }
+  auto early = case_of(planning, *std::move(rewritten));
+  if (!early) return trials;
+  auto trial = trial_of(planning, *std::move(early), "early-updates", {early_remark});
+  if (trial) trials.push_back(*std::move(trial));
   return trials;
 }
 
 Trials recompute_trials(const Planning& planning, const StepCase& whole, Effort effort) {
-  Trials trials;
   const StepGraph& graph = *whole.step.graph;
-  if (graph.settings.mode != Mode::train || !graph.settings.recomputed.empty()) return trials;
+  if (graph.settings.mode != Mode::train || !graph.settings.recomputed.empty()) return {};
   const std::vector<RecomputePoint> points =
       choose_recomputation(whole.step, planning.rates,
                            {.budget = planning.request.budget,
                             .time_limit_seconds = choosing_share * planning.seconds_left(),
                             .effort = effort == Effort::full ? 1 : 0.2,
                             .stop = planning.options.cancelled});
-  // Gradients that live shorter leave more room for what is kept.
-  for (const RecomputePoint& point : points) {
-    if (planning.is_cancelled() || (!trials.empty() && planning.is_over())) break;
-    auto rewritten = with_recomputation(graph, point.values);
-    if (!rewritten) continue;
+  return made_trials(points.size(), [&](std::size_t i) -> std::optional<Trial> {
+    if (planning.is_cancelled() || (i > 0 && planning.is_over())) return std::nullopt;
+    auto rewritten = with_recomputation(graph, points[i].values);
+    if (!rewritten) return std::nullopt;
+    // Gradients that live shorter leave more room for what is kept.
     auto early = with_early_updates(*rewritten);
     std::vector<std::string> remarks;
     if (early) remarks.emplace_back(early_remark);
     auto of = case_of(planning, early ? *std::move(early) : *std::move(rewritten));
-    if (of) add_trial(planning, *std::move(of), "recompute", std::move(remarks), trials);
-  }
-  return trials;
+    if (!of) return std::nullopt;
+    return trial_of(planning, *std::move(of), "recompute", std::move(remarks));
+  });
 }
 
 bool changes_training_in_parts(const StepGraph& step) {
@@ -111,7 +111,7 @@ std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, 
     std::string name = parts_name(*part->step.graph, parts);
     auto remarks = remarks_on_parts(planning, *part->step.graph, part->step.batch);
     if (evaluate(part->on_gpu, all_gpu_placement(part->on_gpu, budget)).peak <= budget) {
-      best = plan_of(planning, *part, Effort::quick);
+      best = plan_of(planning, *part, {.effort = Effort::quick});
       if (!best) continue;
       best->name = std::move(name);
       std::ranges::move(remarks, std::back_inserter(best->remarks));
@@ -119,7 +119,8 @@ std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, 
     }
     // Swapping is a last resort: look at a few, and further only for one that needs none.
     if (swapping.size() == most_swapping_trials) continue;
-    add_trial(planning, *std::move(part), std::move(name), std::move(remarks), swapping);
+    auto trial = trial_of(planning, *std::move(part), std::move(name), std::move(remarks));
+    if (trial) swapping.push_back(*std::move(trial));
   }
   if (known != nullptr && host_holds(planning.request.host, known->totals)) {
     std::erase_if(swapping, [&](const Trial& one) { return !may_beat(one, *known); });

@@ -88,7 +88,9 @@ class SegmentSearch {
       std::string name = fmt::format("segments-{}-{}", segment_count(*segments),
                                      parts_name(*segments, segments->settings.micro_batches));
       auto of = case_of(planning_, *std::move(segments));
-      if (of) add_trial(planning_, *std::move(of), std::move(name), {}, trials_);
+      if (!of) continue;
+      auto trial = trial_of(planning_, *std::move(of), std::move(name), {});
+      if (trial) trials_.push_back(*std::move(trial));
     }
     return !tried.empty();
   }

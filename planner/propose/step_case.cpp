@@ -118,14 +118,20 @@ Result<StepCase> make_case(const Planning& planning, std::shared_ptr<const StepG
   if (keeps_beside_moving_kernels(request)) settle(planning, options, result);
   options.all_on_gpu = true;
   result.on_gpu = make_problem(result.step, planning.rates, options);
+  result.all_gpu = all_gpu_step(result.step, result.on_gpu, request.budget);
   return result;
 }
 
-Plan assemble_all_gpu(const Planning& planning, StepCase& of) {
-  Plan plan =
-      assemble_plan(of.step, of.on_gpu, all_gpu_placement(of.on_gpu, planning.request.budget),
-                    {.budget = unlimited_arena});
-  of.all_gpu_step_seconds = plan.totals.step_seconds;
+Plan assemble_all_gpu(const Planning& planning, const StepCase& of) {
+  return assemble_plan(of.step, of.on_gpu, all_gpu_placement(of.on_gpu, planning.request.budget),
+                       {.budget = unlimited_arena});
+}
+
+std::optional<Plan> fitting_all_gpu(const Planning& planning, const StepCase& of) {
+  const Bytes budget = planning.request.budget;
+  if (of.all_gpu.least_arena > budget) return std::nullopt;
+  Plan plan = assemble_all_gpu(planning, of);
+  if (plan.totals.arena > budget) return std::nullopt;
   return plan;
 }
 

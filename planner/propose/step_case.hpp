@@ -7,6 +7,7 @@
 
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/workspace/workspace_source.hpp"
+#include "planner/assemble/all_gpu_step.hpp"
 #include "planner/certificate/certificate.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/problem/residency_problem.hpp"
@@ -54,16 +55,17 @@ struct StepCase {
   std::optional<OpenProblem> open;  ///< where the operators of `placed` are settled
   BoundScope scope;         ///< what its bounds' problem keeps on the GPU beside the user's pins
   ResidencyProblem on_gpu;  ///< every operation on the GPU, as min-pcie has it
-  double all_gpu_step_seconds = 0;  ///< as if the GPU had room for everything; 0: not assembled yet
+  AllGpuStep all_gpu;       ///< of `on_gpu`
 };
 
 /// Errors: the micro-batches cannot share the batch; the step cannot be sized; pins do not apply.
 [[nodiscard]] Result<StepCase> make_case(const Planning& planning,
                                          std::shared_ptr<const StepGraph> graph);
 
-/// As if the GPU had room for everything: as assemble_plan leaves it. Also notes its step's
-/// seconds.
-[[nodiscard]] Plan assemble_all_gpu(const Planning& planning, StepCase& of);
+/// As if the GPU had room for everything: as assemble_plan leaves it.
+[[nodiscard]] Plan assemble_all_gpu(const Planning& planning, const StepCase& of);
+/// The same where its arena is within the budget.
+[[nodiscard]] std::optional<Plan> fitting_all_gpu(const Planning& planning, const StepCase& of);
 
 /// The problem of bytes over PCIe: one second a billion bytes and nothing else.
 inline constexpr double problem_bytes_a_second = 1e9;

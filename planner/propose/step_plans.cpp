@@ -6,6 +6,7 @@
 #include "estimator/base/hash.hpp"
 #include "estimator/document/step_hash.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
+#include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"
 #include "planner/assemble/shorten_step.hpp"
 #include "planner/propose/certify.hpp"
@@ -106,7 +107,7 @@ void describe(const Planning& planning, const StepCase& of, Plan& plan) {
   plan.pins.notes.clear();
   plan.document = planning.document;
   plan.document.graph = of.step.graph;
-  plan.totals.all_gpu_step_seconds = of.all_gpu_step_seconds;
+  plan.totals.all_gpu_step_seconds = of.all_gpu.seconds;
   std::ranges::move(host_remarks(request.host, plan.totals), std::back_inserter(plan.remarks));
 }
 
@@ -118,6 +119,29 @@ void take_bounds(const Plan& cheapest, Plan& plan) {
   totals.all_gpu_cost_seconds = cheapest.totals.all_gpu_cost_seconds;
   totals.step_lower_bound_seconds = cheapest.totals.step_lower_bound_seconds;
   plan.certificate = cheapest.certificate;
+}
+
+/// As plan_within, or `promising` where that is a plan with a shorter step.
+Result<FittedPlan> first_plan(const StepCase& of, const SolveOptions& options,
+                              const Placement* promising) {
+  const auto solved = [&] { return plan_within(of.step, of.placed, of.placed, options); };
+  if (promising == nullptr) return solved();
+  Plan plan =
+      assemble_plan(of.step, of.placed, *promising, {.budget = options.budget, .must_fit = true});
+  if (plan.totals.arena > options.budget) return solved();
+  Result<FittedPlan> fitted;
+  if (is_short(plan.totals.step_seconds, of.all_gpu.seconds)) {
+    auto solution = solve(of.placed, options);
+    if (!solution) return tl::unexpected(solution.error());
+    fitted->solution = *std::move(solution);
+  } else {
+    fitted = solved();
+    if (!fitted || fitted->plan.totals.step_seconds <= plan.totals.step_seconds) return fitted;
+  }
+  fitted->plan = std::move(plan);
+  fitted->placement = *promising;
+  fitted->at_budget = false;
+  return fitted;
 }
 
 std::size_t variations_at(Effort effort) {
@@ -137,16 +161,15 @@ void set_trivial_pcie_bound(const Planning& planning, const StepCase& of, Plan& 
   set_byte_bound(plan, computes_on_cpu(plan) ? ByteBound{} : input_bound(planning, of));
 }
 
-Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort effort,
-                           double share) {
-  const double others = (1 - share) * planning.seconds_left();
+Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, const PlanSearch& search) {
+  const double others = (1 - search.share) * planning.seconds_left();
   SolveOptions options = planning.solve_options();
   const auto limit = [&](double part) {
     options.time_limit_seconds = planning.at_least(part * (planning.seconds_left() - others));
   };
   limit(packing_share);
-  if (effort != Effort::full) options.branches = false;
-  auto fitted = plan_within(of.step, of.placed, of.placed, options);
+  if (search.effort != Effort::full) options.branches = false;
+  auto fitted = first_plan(of, options, search.promising);
   if (!fitted) return tl::unexpected(fitted.error());
   const ResidencyProblem& bounded = of.open ? of.open->problem : of.placed;
   LaneBalance balance =
@@ -155,7 +178,7 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, Effort 
   StepBound step_bound =
       larger_bound(of.scope, balance, split_bound(bounded, planning.request.budget));
   balance.step_lower_bound_seconds = step_bound.seconds;
-  const StepTarget target{balance, of.all_gpu_step_seconds, variations_at(effort)};
+  const StepTarget target{balance, of.all_gpu.seconds, variations_at(search.effort)};
   limit(shortening_share);
   FittedPlan best = shorten_step(of.step, of.placed, options, target, *std::move(fitted));
   limit(host_share);

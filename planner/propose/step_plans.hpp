@@ -19,13 +19,18 @@ enum class Effort : std::uint8_t {
 /// Sets what needs no search to be known: whoever computes on the GPU alone uploads the inputs.
 void set_trivial_pcie_bound(const Planning& planning, const StepCase& of, Plan& plan);
 
-inline constexpr double usual_share = 0.6;
+struct PlanSearch {
+  Effort effort = Effort::full;
+  double share = 0.6;  ///< of the time that is left, about
+  /// Looked at first: consistent; where its plan is as short as the step with everything on the
+  /// GPU, no other is looked for. Null: none.
+  const Placement* promising = nullptr;
+};
 
 /// The plan of least cost, made to have a short simulated step; complete but for its bound on
-/// bytes. Precondition: assemble_all_gpu has noted the step without a limit. Errors: the budget is
-/// below the floor; the arena stays above it. It takes a share of the time that is left, about.
+/// bytes. Errors: the budget is below the floor; the arena stays above it.
 [[nodiscard]] Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of,
-                                         Effort effort = Effort::full, double share = usual_share);
+                                         const PlanSearch& search = {});
 
 /// No plan that computes on the GPU (updates too, or where they like) moves less, and why.
 struct ByteBound {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "estimator/base/parallel.hpp"
 #include "planner/assemble/fit_schedule.hpp"
 #include "planner/propose/fit_host.hpp"
 
@@ -27,25 +28,23 @@ bool may_beat(const Trial& trial, const Plan& plan) {
 }
 
 Result<StepCase> case_of(const Planning& planning, StepGraph graph) {
-  auto of = make_case(planning, std::make_shared<const StepGraph>(std::move(graph)));
-  if (of) (void)assemble_all_gpu(planning, *of);
-  return of;
+  return make_case(planning, std::make_shared<const StepGraph>(std::move(graph)));
 }
 
-std::optional<Plan> plan_of(const Planning& planning, const StepCase& of, Effort effort,
-                            double share) {
-  auto plan = cheapest_plan(planning, of, effort, share);
+std::optional<Plan> plan_of(const Planning& planning, const StepCase& of,
+                            const PlanSearch& search) {
+  auto plan = cheapest_plan(planning, of, search);
   if (!plan) return std::nullopt;
   set_pcie_bound(planning, of, *plan);
   return *std::move(plan);
 }
 
-std::optional<Promise> promise_of(const Planning& planning, const StepCase& of) {
+std::optional<Promising> promise_of(const Planning& planning, const StepCase& of) {
   SolveOptions options = planning.solve_options(trial_share);
   options.branches = false;
   options.most_others = 0;
   options.limits.assign(of.placed.operations.size(), Bytes(options.budget.count() / 64 * filled));
-  const auto solution = solve(of.placed, options);
+  auto solution = solve(of.placed, options);
   if (!solution) return std::nullopt;
   const PlacedStep placed(of.step, of.placed, solution->placement);
   const CopySchedule schedule = widest_schedule(placed, options.budget);
@@ -54,14 +53,28 @@ std::optional<Promise> promise_of(const Planning& planning, const StepCase& of) 
   totals.host_peak = live_peak(claims.pinned, placed.steps());
   totals.pageable_peak = live_peak(claims.pageable, placed.steps());
   const Host& host = planning.request.host;
-  return Promise{host_holds(host, totals) ? Bytes() : host_memory_for(totals),
-                 placed.step_seconds(schedule)};
+  const Promise promise{host_holds(host, totals) ? Bytes() : host_memory_for(totals),
+                        placed.step_seconds(schedule)};
+  return Promising{promise, std::move(solution->placement)};
 }
 
-void add_trial(const Planning& planning, StepCase of, std::string name,
-               std::vector<std::string> remarks, Trials& trials) {
-  const auto promise = promise_of(planning, of);
-  if (promise) trials.push_back({std::move(of), *promise, std::move(name), std::move(remarks)});
+std::optional<Trial> trial_of(const Planning& planning, StepCase of, std::string name,
+                              std::vector<std::string> remarks) {
+  auto promising = promise_of(planning, of);
+  if (!promising) return std::nullopt;
+  return Trial{std::move(of), promising->promise, std::move(promising->placement), std::move(name),
+               std::move(remarks)};
+}
+
+Trials made_trials(std::size_t count,
+                   const std::function<std::optional<Trial>(std::size_t)>& made) {
+  std::vector<std::optional<Trial>> all(count);
+  for_each_index(count, [&](std::size_t i) { all[i] = made(i); });
+  Trials trials;
+  for (std::optional<Trial>& trial : all) {
+    if (trial) trials.push_back(*std::move(trial));
+  }
+  return trials;
 }
 
 std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort effort,
@@ -77,7 +90,8 @@ std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort e
     if (!trial.search) {
       const bool is_enough = searched++ == most_searched || planning.is_over();
       if (planning.is_cancelled() || (best != nullptr && is_enough)) break;
-      trial.search = Trial::Search{plan_of(planning, trial.of, effort)};
+      trial.search = Trial::Search{
+          plan_of(planning, trial.of, {.effort = effort, .promising = &trial.placement})};
     }
     std::optional<Plan>& plan = trial.search->plan;
     if (!plan || (best != nullptr && !is_better(*plan, *best, host))) continue;

@@ -2,6 +2,7 @@
 // first, and the others only as long as they promise more than what was found.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,12 +11,12 @@
 
 namespace stowage {
 
-/// The case of a rewritten step, assembled once without a limit. Errors: make_case's.
+/// The case of a rewritten step. Errors: make_case's.
 [[nodiscard]] Result<StepCase> case_of(const Planning& planning, StepGraph graph);
 
 /// Complete; none: the step has no plan.
 [[nodiscard]] std::optional<Plan> plan_of(const Planning& planning, const StepCase& of,
-                                          Effort effort, double share = usual_share);
+                                          const PlanSearch& search);
 
 /// Of the step solved once without branching, a little below the budget since plans have to pack,
 /// with copies that need not: neither a bound nor a plan.
@@ -24,12 +25,17 @@ struct Promise {
   double seconds = 0;
   auto operator<=>(const Promise&) const = default;
 };
+struct Promising {
+  Promise promise;
+  Placement placement;
+};
 /// None: nothing fits.
-[[nodiscard]] std::optional<Promise> promise_of(const Planning& planning, const StepCase& of);
+[[nodiscard]] std::optional<Promising> promise_of(const Planning& planning, const StepCase& of);
 
 struct Trial {
   StepCase of;
   Promise promise;
+  Placement placement;               ///< that promises it
   std::string name;                  ///< of its plan
   std::vector<std::string> remarks;  ///< on it
   /// Of a search that has been made already.
@@ -42,9 +48,12 @@ using Trials = std::vector<Trial>;
 /// Whether it is worth a search where there is a plan already that the host holds.
 [[nodiscard]] bool may_beat(const Trial& trial, const Plan& plan);
 
-/// Nothing is added where nothing fits.
-void add_trial(const Planning& planning, StepCase of, std::string name,
-               std::vector<std::string> remarks, Trials& trials);
+/// None: nothing fits.
+[[nodiscard]] std::optional<Trial> trial_of(const Planning& planning, StepCase of, std::string name,
+                                            std::vector<std::string> remarks);
+/// Made beside each other, in their order.
+[[nodiscard]] Trials made_trials(std::size_t count,
+                                 const std::function<std::optional<Trial>(std::size_t)>& made);
 
 /// Each better than `known`, if there is one, and than those before it; of one name the best.
 [[nodiscard]] std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort effort,

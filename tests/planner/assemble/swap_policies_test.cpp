@@ -22,9 +22,7 @@ struct Network {
   explicit Network(Bytes budget)
       : request(without_operators(testing::small_request(budget))),
         planning(request, *workspaces, options),
-        whole(make_case(planning, planning.document.graph).value()) {
-    (void)assemble_all_gpu(planning, whole);
-  }
+        whole(make_case(planning, planning.document.graph).value()) {}
   static PlanRequest without_operators(PlanRequest request) {
     request.levers.operators = false;
     return request;

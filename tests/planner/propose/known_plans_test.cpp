@@ -31,9 +31,9 @@ TEST_CASE("vDNN: VGG-16 at a batch of 256 trains on 12 GB by swapping early acti
   const ProposalOptions options{.time_limit_seconds = 60, .target_gap = 0.05};
   const Planning planning(request, *workspaces, options);
   StepCase whole = make_case(planning, planning.document.graph).value();
-  const Bytes everything = assemble_all_gpu(planning, whole).totals.arena;
+  const Bytes everything = whole.all_gpu.least_arena;
   CHECK(everything > Bytes(14LL << 30));
-  const auto plan = cheapest_plan(planning, whole, Effort::quick);
+  const auto plan = cheapest_plan(planning, whole, {.effort = Effort::quick});
   REQUIRE(plan.has_value());
   CHECK(plan->totals.arena <= request.budget);
   Bytes swapped, of_first_stages;
@@ -55,7 +55,7 @@ TEST_CASE("vDNN: VGG-16 at a batch of 256 trains on 12 GB by swapping early acti
   // are read again.
   CHECK(swapped > Bytes(3LL << 30));
   CHECK(of_first_stages.count() > swapped.count() / 10 * 8);
-  CHECK(plan->totals.step_seconds < 1.2 * whole.all_gpu_step_seconds);
+  CHECK(plan->totals.step_seconds < 1.2 * whole.all_gpu.seconds);
 }
 
 }  // namespace stowage

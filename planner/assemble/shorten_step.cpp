@@ -25,6 +25,7 @@ constexpr std::size_t most_assembled_nodes = 40'000;
 constexpr std::int64_t mixed_filled = 62;  // of 64 parts of the budget, of two that are mixed
 constexpr int most_late = 2;               // assembled though the time is over
 constexpr double proposing_share = 0.6;    // of the time; the rest is for assembling
+constexpr double short_enough = 1.01;      // times the bound, or the step without a limit on memory
 
 /// What is solved instead of the problem itself.
 struct Variation {
@@ -98,8 +99,8 @@ class Shortening {
 
   [[nodiscard]] double best_step() const { return best_.plan.totals.step_seconds; }
   [[nodiscard]] bool would_do(double step_seconds) const {
-    return is_short(step_seconds,
-                    std::max(target_.balance.step_lower_bound_seconds, target_.all_gpu_seconds));
+    return step_seconds <= short_enough * std::max(target_.balance.step_lower_bound_seconds,
+                                                   target_.all_gpu_seconds);
   }
   [[nodiscard]] bool is_done() const { return would_do(best_step()); }
   [[nodiscard]] double seconds() const {

@@ -21,12 +21,6 @@ struct StepTarget {
   std::size_t most_variations = all_variations;
 };
 
-/// As good as the least that a step could take: nothing shorter is looked for.
-[[nodiscard]] inline bool is_short(double step_seconds, double least) {
-  constexpr double short_enough = 1.01;
-  return step_seconds <= short_enough * least;
-}
-
 /// `plan` or one with a shorter step; its `at_budget` then says that its placement is not the
 /// cheapest one. The rules are tried in any case, the rest ends early where the step is within a
 /// hundredth of the bound or of the step without a limit, and once `options` are cancelled or their

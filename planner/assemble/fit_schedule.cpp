@@ -14,9 +14,6 @@ namespace {
 constexpr std::int32_t few_steps = 1'000, many_steps = 3'000;
 constexpr double progress = 0.8;    // of the least excess so far: less is taken off as it is
 constexpr int most_doublings = 10;  // of what is taken off, where there is none
-constexpr int most_searches = 3;    // for a packing
-constexpr std::size_t quickly_searched = 500;  // blocks
-constexpr std::int64_t worth_a_search = 100;   // of so many parts of the budget one is lacking
 
 /// Before there are places.
 CopyRoom room_by_sums(const PlacedStep& placed, Bytes budget) {
@@ -48,6 +45,23 @@ CopySchedule scheduled(const PlacedStep& placed, CopyRoom room) {
 
 /// A round takes from a millisecond for a hundred steps to a tenth of a second for ten thousand.
 int rounds_for(std::int32_t steps) { return steps < few_steps ? 12 : steps < many_steps ? 8 : 5; }
+
+/// For a packing: how many searches, and where no more than one of so many parts of the budget is
+/// lacking. One takes from milliseconds for a hundred blocks to a second for ten thousand.
+struct SearchEffort {
+  int most = 0;
+  std::int64_t lacking = 1;
+};
+SearchEffort searches_for(std::size_t blocks) {
+  if (blocks < 500) return {6, 1};
+  return blocks < 5'000 ? SearchEffort{2, 16} : SearchEffort{1, 100};
+}
+
+/// Of 64 parts of the budget: what copies in flight may fill, where they cannot fill it all.
+std::span<const std::int64_t> narrower_for(std::int32_t steps) {
+  static constexpr std::int64_t shares[] = {63, 62, 61, 60, 58, 56};
+  return std::span(shares).first(steps < few_steps ? 6 : steps < many_steps ? 4 : 2);
+}
 
 class ScheduleFitting {
  public:
@@ -116,34 +130,56 @@ class ScheduleFitting {
     return std::nullopt;
   }
 
-  /// From the room that the sums leave downwards.
+  /// From the room that the sums leave downwards: a little less of it everywhere, then what reaches
+  /// beyond the budget.
   void widen(CopySchedule schedule, double seconds) {
+    Fitting now = packed(std::move(schedule), seconds);
+    if (now.is_done) return;
+    for (const std::int64_t share : narrower_for(placed_.steps())) {
+      CopyRoom room = room_;
+      room.limit = Bytes(options_.budget.count() / 64 * share);
+      CopySchedule narrower = scheduled(placed_, std::move(room));
+      const double longer = placed_.step_seconds(narrower);
+      if (packed(std::move(narrower), longer).is_done) break;
+    }
     CopyRoom room = room_;
     Bytes least_excess = unlimited_arena;
-    int doublings = 0, searches = 0;
-    for (int round = 0; round < rounds_for(placed_.steps()); ++round) {
-      if (seconds >= best_seconds_) return;
-      const ArenaClaims claims = claim_gpu(placed_, schedule.stays);
-      ArenaPacking packing = pack(claims, 0, kept_.offsets);
-      const Bytes budget = options_.budget;
-      const bool worth_it = packing.peak <= budget + Bytes(budget.count() / worth_a_search) ||
-                            claims.requests.size() < quickly_searched;
-      const int most = claims.requests.size() < quickly_searched ? most_searches : 1;
-      if (packing.peak > budget && worth_it && searches < most) {
-        ++searches;
-        ArenaPacking better = pack(claims, options_.arena_effort, kept_.offsets);
-        if (better.peak < packing.peak) packing = std::move(better);
-      }
-      if (packing.peak <= budget) return take(std::move(schedule), std::move(packing));
-      const Bytes excess = packing.peak - budget;
+    int doublings = 0;
+    for (int round = 1; round < rounds_for(placed_.steps()); ++round) {
+      const Bytes excess = now.packing.peak - options_.budget;
       const bool is_progress = static_cast<double>(excess.count()) <
                                progress * static_cast<double>(least_excess.count());
       if (!is_progress) doublings = std::min(doublings + 1, most_doublings);
       least_excess = std::min(least_excess, excess);
-      take_off(claims, packing, std::int64_t{1} << doublings, room);
+      take_off(now.claims, now.packing, std::int64_t{1} << doublings, room);
       schedule = scheduled(placed_, room);
       seconds = placed_.step_seconds(schedule);
+      now = packed(std::move(schedule), seconds);
+      if (now.is_done) return;
     }
+  }
+
+  struct Fitting {
+    bool is_done = false;  ///< it is taken, or the step is no shorter than the best
+    ArenaClaims claims = {};
+    ArenaPacking packing = {};
+  };
+  Fitting packed(CopySchedule schedule, double seconds) {
+    if (seconds >= best_seconds_) return {.is_done = true};
+    Fitting result{.claims = claim_gpu(placed_, schedule.stays)};
+    ArenaPacking& packing = result.packing;
+    packing = pack(result.claims, 0, kept_.offsets);
+    const Bytes budget = options_.budget;
+    const SearchEffort effort = searches_for(result.claims.requests.size());
+    if (packing.peak > budget && searches_ < effort.most &&
+        packing.peak <= budget + Bytes(budget.count() / effort.lacking)) {
+      ++searches_;
+      ArenaPacking better = pack(result.claims, options_.arena_effort, kept_.offsets);
+      if (better.peak < packing.peak) packing = std::move(better);
+    }
+    if (packing.peak > budget) return result;
+    take(std::move(schedule), std::move(packing));
+    return {.is_done = true};
   }
 
   /// So many times what reaches beyond the budget, all of it at most.
@@ -186,6 +222,7 @@ class ScheduleFitting {
   ArenaPacking kept_;
   FittedSchedule best_;
   double best_seconds_ = std::numeric_limits<double>::infinity();
+  int searches_ = 0;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "planner/assemble/copy_windows.hpp"
 #include "planner/assemble/fit_schedule.hpp"
 #include "planner/assemble/mixed_placement.hpp"
+#include "planner/assemble/stall_search.hpp"
 #include "planner/assemble/swap_policies.hpp"
 
 namespace stowage {
@@ -26,6 +27,11 @@ constexpr std::int64_t mixed_filled = 62;  // of 64 parts of the budget, of two 
 constexpr int most_late = 2;               // assembled though the time is over
 constexpr double proposing_share = 0.6;    // of the time; the rest is for assembling
 constexpr double short_enough = 1.01;      // times the bound, or the step without a limit on memory
+
+constexpr std::int64_t moved_filled[] = {64, 62, 60};  // of 64 parts of the budget
+
+/// A move takes from half a millisecond for a hundred nodes to some 50 for five thousand.
+int moves_for(std::size_t nodes) { return nodes < 1'000 ? 200 : nodes < 3'000 ? 60 : 20; }
 
 /// What is solved instead of the problem itself.
 struct Variation {
@@ -83,7 +89,39 @@ class Shortening {
       take_each(std::min(count - i, thread_count()), until_done,
                 [&](std::size_t k) { return solved_by(variations[i + k]); });
     }
-    if (target_.most_variations >= all_variations && !is_done() && !is_over()) attempt_mixtures();
+    if (target_.most_variations < all_variations || is_done() || is_over()) return;
+    attempt_mixtures();
+    attempt_moves();
+  }
+
+  /// From what promises most, at the budget and at less, which is easier to pack.
+  void attempt_moves() {
+    const StallSearchOptions options{.budget = options_.budget,
+                                     .most_moves = moves_for(problem_.operations.size()),
+                                     .stop = [this] { return is_over(); }};
+    take_each(std::size(moved_filled), always, [&](std::size_t i) -> std::optional<Placement> {
+      StallSearchOptions within = options;
+      within.budget = Bytes(options_.budget.count() / 64 * moved_filled[i]);
+      const Placement* start = most_promising(within.budget);
+      if (start == nullptr) return std::nullopt;
+      return less_stalled(step_, problem_, *start, within);
+    });
+  }
+
+  /// Of all that was looked at and keeps within a budget; null: nothing does.
+  [[nodiscard]] const Placement* most_promising(Bytes budget) const {
+    const Placement* best = nullptr;
+    double least = std::numeric_limits<double>::infinity();
+    const auto look_at = [&](const Placement& placement) {
+      if (evaluate(problem_, placement).peak > budget) return;
+      const double seconds = widest_step_seconds(PlacedStep(step_, problem_, placement), budget);
+      if (seconds >= least) return;
+      least = seconds;
+      best = &placement;
+    };
+    look_at(best_.placement);
+    for (const Candidate& candidate : candidates_) look_at(candidate.placement);
+    return best;
   }
 
   /// The most promising first, for as long as one may be shorter than the best.

@@ -3,7 +3,8 @@
 // The cheapest placement minimises the sum of all lanes and fills the budget to the brim: copies
 // then wait for each other, or for room. So variations of the problem are solved as well (windows
 // for copies, lanes weighted by how busy they are, less memory), and placements by the rules that
-// people and papers swap by (swap_policies.hpp); each is assembled within the whole budget, and the
+// people and papers swap by (swap_policies.hpp); from the most promising of them a local search on
+// the simulated step goes on (stall_search.hpp). Each is assembled within the whole budget, and the
 // shortest simulated step wins.
 #pragma once
 

@@ -19,6 +19,9 @@ namespace {
 constexpr std::size_t most_nodes_in_parts = 30'000;
 constexpr std::size_t most_swapping_trials = 4;
 
+// Of so few nodes a step in parts is searched as others are.
+constexpr std::size_t few_nodes_in_whole = 300;
+
 constexpr double choosing_share = 0.4;  // of the time that is left
 
 constexpr const char* early_remark =
@@ -125,7 +128,9 @@ std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, 
   if (known != nullptr && host_holds(planning.request.host, known->totals)) {
     std::erase_if(swapping, [&](const Trial& one) { return !may_beat(one, *known); });
   }
-  return best_of(planning, std::move(swapping), Effort::quick, std::move(best));
+  const Effort effort =
+      whole.step.graph->nodes.size() < few_nodes_in_whole ? Effort::full : Effort::quick;
+  return best_of(planning, std::move(swapping), effort, std::move(best));
 }
 
 }  // namespace stowage

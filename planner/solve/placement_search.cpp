@@ -310,19 +310,29 @@ bool PlacementSearch::keep_if_cheaper(std::size_t mark, Capacity before) {
   return false;
 }
 
-bool PlacementSearch::eject_for_gap(std::int32_t g) {
+bool PlacementSearch::turn(std::int32_t g) {
   const GapPlace& gap = state_.gaps()[at(g)];
   const bool kept = state_.resident(gap);
-  if (kept && state_.must_be_resident(gap)) return false;
-  if (!kept && (!state_.may_be_resident(gap) || state_.flip_cost(gap) >= 0)) return false;
+  if (kept ? state_.must_be_resident(gap) : !state_.may_be_resident(gap)) return false;
   const std::size_t mark = state_.mark();
-  const Capacity before = state_.cost();
   state_.flip(gap);
   kept_gap_ = g;
   const bool fits = repair();
   if (fits) fill();
   kept_gap_ = -1;
-  if (fits) fill();
+  if (!fits) state_.undo_to(mark);
+  return fits;
+}
+
+bool PlacementSearch::eject_for_gap(std::int32_t g) {
+  const GapPlace& gap = state_.gaps()[at(g)];
+  if (!state_.resident(gap) && state_.may_be_resident(gap) && state_.flip_cost(gap) >= 0) {
+    return false;
+  }
+  const std::size_t mark = state_.mark();
+  const Capacity before = state_.cost();
+  if (!turn(g)) return false;
+  fill();
   return keep_if_cheaper(mark, before);
 }
 

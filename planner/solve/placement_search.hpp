@@ -31,6 +31,9 @@ class PlacementSearch {
   void fill();
   /// Precondition: the state fits.
   void improve();
+  /// Turns a gap of the index over and makes the rest fit around it; false: not possible, and
+  /// nothing has changed. The cost may have risen. Precondition: the state fits.
+  bool turn(std::int32_t gap);
   /// Gives every operation the first of its fastest engines that still fits.
   void settle_engines();
 

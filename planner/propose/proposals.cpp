@@ -51,29 +51,44 @@ void add_if_better(std::optional<Plan> plan, const Host& host, std::vector<Plan>
   if (is_best) plans.push_back(*std::move(plan));
 }
 
+/// The one that promises most in another order as well; empty: that promises no more.
+Trials reordered_best(const Planning& planning, const Trials& trials) {
+  if (trials.empty() || planning.is_over()) return {};
+  const Trial& best = *std::ranges::min_element(trials, {}, &Trial::promise);
+  Trials both = order_trials(planning, best.of);
+  std::erase_if(both, [&](const Trial& trial) { return trial.promise >= best.promise; });
+  for (Trial& trial : both) {
+    trial.name = fmt::format("{}-{}", best.name, trial.name);
+    std::ranges::copy(best.remarks, std::back_inserter(trial.remarks));
+  }
+  return both;
+}
+
+void append(Trials more, Trials& trials) { std::ranges::move(more, std::back_inserter(trials)); }
+
 /// What may be rewritten without a change to what the user gets.
 Trials rewritings(const Planning& planning, const StepCase& whole) {
   const bool trains = whole.step.graph->settings.mode == Mode::train;
   const bool recomputes = trains && planning.request.levers.recompute;
   Trials early, recomputed, reordered;
   const std::function<void()> kinds[] = {[&] {
-                                           if (recomputes)
-                                             recomputed =
-                                                 recompute_trials(planning, whole, Effort::full);
+                                           if (!recomputes) return;
+                                           recomputed =
+                                               recompute_trials(planning, whole, Effort::full);
+                                           append(reordered_best(planning, recomputed), recomputed);
                                          },
                                          [&] {
-                                           if (trains)
-                                             early = early_updates_trials(planning, whole);
+                                           if (!trains) return;
+                                           early = early_updates_trials(planning, whole);
+                                           append(reordered_best(planning, early), early);
                                          },
                                          [&] { reordered = order_trials(planning, whole); }};
   for_each_index(std::size(kinds), [&](std::size_t i) {
     if (!planning.is_cancelled()) kinds[i]();
   });
-  Trials trials;
-  for (Trials* kind : {&early, &recomputed, &reordered}) {
-    std::ranges::move(*kind, std::back_inserter(trials));
-  }
-  return trials;
+  append(std::move(recomputed), early);
+  append(std::move(reordered), early);
+  return early;
 }
 
 /// Whether a rewriting promises a step that is shorter than the step's own by far, or one that the

@@ -6,10 +6,9 @@
 #include "estimator/order/order_problem.hpp"
 #include "planner/explain/plan_words.hpp"
 #include "planner/export/dot.hpp"
-#include "planner/plan/plan_file.hpp"
 #include "planner/propose/proposals.hpp"
-#include "planner/validate/validate_plan.hpp"
 #include "tests/support/pinned_plans.hpp"
+#include "tests/support/plan_mistakes.hpp"
 
 namespace stowage {
 namespace {
@@ -57,17 +56,11 @@ TEST_CASE("a plan in another order is valid, shorter, and says what the order is
   REQUIRE(plan.name == "order");
   CHECK(plan.totals.step_seconds < plans->front().totals.step_seconds);
   CHECK(plan.totals.arena <= 20_MiB);
-  CHECK(plan.remarks.front().starts_with("with everything on the GPU this order takes at least 16."));
+  CHECK(
+      plan.remarks.front().starts_with("with everything on the GPU this order takes at least 16."));
   CHECK(plan_in_words(plan).find("runs its kernels in an order with a lower peak") !=
         std::string::npos);
-  for (const Check& check : validate_plan(plan, *workspaces).checks) {
-    CHECK_MESSAGE(check.passed, check.name << ": " << check.detail);
-  }
-  const auto read =
-      read_plan(std::make_shared<const SourceText>(SourceText{"p", write_plan(plan)}));
-  REQUIRE_MESSAGE(read.has_value(), render(read.error()));
-  CHECK(*read->step.graph == *plan.step.graph);
-  CHECK(read->step.graph->settings.order == plan.step.graph->settings.order);
+  CHECK(testing::plan_mistakes(plan) == "");
 }
 
 TEST_CASE("control dependencies are drawn of a step with an order of its own alone") {
@@ -93,6 +86,19 @@ TEST_CASE("an order is no proposal where none takes less") {
                                  {}, step_alone)
                        .value();
   CHECK_FALSE(has_order(chain));
+}
+
+TEST_CASE("recomputation and another order go together") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto plans =
+      make_plans(branching_request(34_MiB, true), *workspaces, {.time_limit_seconds = 60});
+  REQUIRE(plans.has_value());
+  const Plan& plan = plans->back();
+  CHECK(plan.name == "recompute-order");
+  CHECK_FALSE(plan.step.graph->settings.recomputed.empty());
+  CHECK_FALSE(plan.step.graph->settings.order.empty());
+  CHECK(plan.totals.step_seconds < plans->front().totals.step_seconds / 2);
+  CHECK(testing::plan_mistakes(plan) == "");
 }
 
 }  // namespace stowage

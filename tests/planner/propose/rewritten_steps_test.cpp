@@ -6,30 +6,16 @@
 #include <algorithm>
 
 #include "planner/explain/plan_words.hpp"
-#include "planner/plan/plan_file.hpp"
 #include "planner/plan/two_sides.hpp"
 #include "planner/propose/fit_host.hpp"
 #include "planner/propose/frontier.hpp"
-#include "planner/validate/validate_plan.hpp"
 #include "tests/support/pinned_plans.hpp"
+#include "tests/support/plan_mistakes.hpp"
 
 namespace stowage {
 namespace {
 
 using testing::small_request;
-
-std::string mistakes_of(const Plan& plan) {
-  const auto workspaces = rule_workspace_source(8.6);
-  std::string failed;
-  for (const Check& check : validate_plan(plan, *workspaces).checks) {
-    if (!check.passed) failed += check.name + ": " + check.detail + "\n";
-  }
-  const auto read =
-      read_plan(std::make_shared<const SourceText>(SourceText{"p", write_plan(plan)}));
-  if (!read) return render(read.error());
-  if (write_plan(*read) != write_plan(plan)) failed += "the file reads back as another plan\n";
-  return failed;
-}
 
 const ProposalOptions patient{.time_limit_seconds = 60, .target_gap = 0.05};
 
@@ -69,7 +55,7 @@ TEST_CASE("a plan with early updates is valid, and its step says what it is") {
   const auto plan =
       best_of(asked.planning, early_updates_trials(asked.planning, asked.whole), Effort::full);
   REQUIRE(plan.has_value());
-  CHECK(mistakes_of(*plan) == "");
+  CHECK(testing::plan_mistakes(*plan) == "");
   CHECK(plan->name == "early-updates");
   CHECK(plan->step.graph->settings.early_updates);
   CHECK(plan->totals.arena <= 3_MiB);
@@ -83,7 +69,7 @@ TEST_CASE("a plan that recomputes is valid, and says how much") {
   const auto plan = best_of(
       asked.planning, recompute_trials(asked.planning, asked.whole, Effort::full), Effort::full);
   REQUIRE(plan.has_value());
-  CHECK(mistakes_of(*plan) == "");
+  CHECK(testing::plan_mistakes(*plan) == "");
   CHECK(plan->totals.arena <= 3_MiB);
   CHECK(plan->step.graph->nodes.size() > asked.whole.step.graph->nodes.size());
   CHECK_FALSE(plan->step.graph->settings.recomputed.empty());
@@ -97,7 +83,7 @@ TEST_CASE("the batch of an inference is chunked without being asked") {
   Asked asked(inference(Bytes(least.count() / 2)));
   const auto plan = parts_plan(asked.planning, asked.whole);
   REQUIRE(plan.has_value());
-  CHECK(mistakes_of(*plan) == "");
+  CHECK(testing::plan_mistakes(*plan) == "");
   const int parts = plan->step.graph->settings.micro_batches;
   CHECK(parts >= 2);
   CHECK(plan->name == "chunk-" + std::to_string(parts));
@@ -191,7 +177,7 @@ TEST_CASE("operations run on the CPU where a plan may use that, and not where it
   REQUIRE(anywhere.has_value());
   CHECK(computes_on_cpu(anywhere->front()));
   CHECK(anywhere->front().pinned == Pinned::nothing);
-  for (const Plan& plan : *anywhere) CHECK(mistakes_of(plan) == "");
+  for (const Plan& plan : *anywhere) CHECK(testing::plan_mistakes(plan) == "");
   request.levers.operators = false;
   CHECK_FALSE(make_plans(request, *workspaces, patient).has_value());
   request.levers.operators = true;

@@ -7,10 +7,9 @@
 
 #include "estimator/rewrite/segments.hpp"
 #include "planner/explain/plan_words.hpp"
-#include "planner/plan/plan_file.hpp"
 #include "planner/propose/proposals.hpp"
-#include "planner/validate/validate_plan.hpp"
 #include "tests/support/pinned_plans.hpp"
+#include "tests/support/plan_mistakes.hpp"
 
 namespace stowage {
 namespace {
@@ -104,14 +103,7 @@ TEST_CASE("where neither weights nor activations fit, chunks go through segments
                          std::to_string(plan.step.graph->settings.micro_batches));
   CHECK(plan_in_words(plan).find(", all of them through one of " + std::to_string(segments) +
                                  " segments of the network before the next") != std::string::npos);
-  for (const Check& check : validate_plan(plan, *workspaces).checks) {
-    CHECK_MESSAGE(check.passed, check.name << ": " << check.detail);
-  }
-  const auto read =
-      read_plan(std::make_shared<const SourceText>(SourceText{"p", write_plan(plan)}));
-  REQUIRE_MESSAGE(read.has_value(), render(read.error()));
-  CHECK(*read->step.graph == *plan.step.graph);
-  CHECK(write_plan(*read) == write_plan(plan));
+  CHECK(testing::plan_mistakes(plan) == "");
 }
 
 TEST_CASE("segments are for an inference whose weights do not fit") {

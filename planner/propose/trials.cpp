@@ -13,18 +13,20 @@ namespace stowage {
 namespace {
 
 constexpr std::int64_t filled = 62;  // of 64 parts of the budget: the rest is for packing
-constexpr int most_searched = 3;
+constexpr int most_searched = 3, most_searched_of_small = 6;
 constexpr double trial_share = 0.1;  // of the time that is left
 
 // Below so many nodes a search takes milliseconds, and is made where the promise is longer, too.
 constexpr std::size_t few_nodes = 500;
 constexpr double doubted = 1.5;
 
+bool is_small(const Trial& trial) { return trial.of.step.graph->nodes.size() < few_nodes; }
+
 }  // namespace
 
 bool may_beat(const Trial& trial, const Plan& plan) {
-  const bool is_small = trial.of.step.graph->nodes.size() < few_nodes;
-  return trial.promise < Promise{Bytes(), plan.totals.step_seconds * (is_small ? doubted : 1)};
+  const double most = plan.totals.step_seconds * (is_small(trial) ? doubted : 1);
+  return trial.promise < Promise{Bytes(), most};
 }
 
 Result<StepCase> case_of(const Planning& planning, StepGraph graph) {
@@ -88,7 +90,8 @@ std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort e
     const bool is_good = best != nullptr && host_holds(host, best->totals);
     if (is_good && !may_beat(trial, *best)) break;
     if (!trial.search) {
-      const bool is_enough = searched++ == most_searched || planning.is_over();
+      const int most = is_small(trial) ? most_searched_of_small : most_searched;
+      const bool is_enough = searched++ >= most || planning.is_over();
       if (planning.is_cancelled() || (best != nullptr && is_enough)) break;
       trial.search = Trial::Search{
           plan_of(planning, trial.of, {.effort = effort, .promising = &trial.placement})};

@@ -1,5 +1,6 @@
 #include "planner/solve/small_lp.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstddef>
@@ -10,6 +11,14 @@ namespace stowage {
 namespace {
 
 constexpr double tiny = 1e-11;
+constexpr double nudge = 1e-7;
+
+/// Limits that are all a little different, so that no pivot is in vain where many are the same: most
+/// of our rows have the limit 0. Between 1 and 2 nudges more, spread by the golden ratio.
+double nudged(double limit, std::size_t row) {
+  const double spread = static_cast<double>(row) * 0.6180339887498949;
+  return limit + nudge * (1 + spread - std::floor(spread));
+}
 
 // Rows of [A | I | b]; the last row holds the reduced costs and minus the value.
 struct Tableau {
@@ -68,7 +77,7 @@ Tableau start(const LinearProgram& program) {
     assert(program.limits[i] >= 0);
     for (std::size_t j = 0; j < program.cost.size(); ++j) tableau.cell[i][j] = program.rows[i][j];
     tableau.cell[i][program.cost.size() + i] = 1;
-    tableau.cell[i][tableau.columns] = program.limits[i];
+    tableau.cell[i][tableau.columns] = nudged(program.limits[i], i);
     tableau.basic.push_back(program.cost.size() + i);
   }
   for (std::size_t j = 0; j < program.cost.size(); ++j) {
@@ -93,15 +102,19 @@ LinearSolution solve_linear_program(const LinearProgram& program) {
     tableau.pivot(row, column);
     stalled = tableau.cell[tableau.rows][tableau.columns] <= before + tiny;
   }
+  // The same basis with the limits as they are: the slacks' columns are its inverse.
   LinearSolution solution;
-  solution.value = -tableau.cell[tableau.rows][tableau.columns];
   solution.x.assign(program.cost.size(), 0);
   for (std::size_t i = 0; i < tableau.rows; ++i) {
-    if (tableau.basic[i] < solution.x.size()) {
-      solution.x[tableau.basic[i]] = tableau.cell[i][tableau.columns];
-    }
     const double dual = tableau.cell[tableau.rows][program.cost.size() + i];
     solution.duals.push_back(dual > 0 ? dual : 0);
+    solution.value -= solution.duals.back() * program.limits[i];
+    if (tableau.basic[i] >= solution.x.size()) continue;
+    double x = 0;
+    for (std::size_t k = 0; k < tableau.rows; ++k) {
+      x += tableau.cell[i][program.cost.size() + k] * program.limits[k];
+    }
+    solution.x[tableau.basic[i]] = std::max(x, 0.0);
   }
   return solution;
 }

@@ -27,6 +27,8 @@ Tensors of the `stowage` kernels are contiguous, row-major, with no offset.
 | `x, [w, b] -> y` | `w` and `b` stand together or are both missing |
 | `x... -> y` | one or more |
 | `a, b -> a` | a name on both sides is one storage: the kernel writes in place |
+| `y, dy -> dx over dy` | `dx` may lie where `dy` does, with the same shape and type; where a step works in place ([step-file.md](step-file.md)), it does so once nothing else needs `dy` |
+| `a, b -> y over a or b` | over either |
 | `indices: index -> y` | a type of its own; without one, an argument has the kernel's type |
 
 | type | in a step | on the host |

@@ -326,6 +326,27 @@ Problem check_arguments(const KernelNode& node) {
                  to_string(node.kernel));
 }
 
+// A result in the place of an argument. Where a signature names one storage on both sides, which
+// of the call's arguments that is depends on those that are left out, and it is not looked at.
+Problem check_in_place(const StepGraph& graph, const KernelNode& node) {
+  if (!why_nowhere(node.kernel).empty() || updates_arguments(node.kernel)) return std::nullopt;
+  for (std::size_t written = 0; written < node.writes.size(); ++written) {
+    const TensorView& result = node.writes[written];
+    const std::string& name = graph.storage(result.storage).name;
+    std::size_t times = 0;
+    for (std::size_t read = 0; read < node.reads.size(); ++read) {
+      const TensorView& argument = node.reads[read];
+      if (argument.storage != result.storage) continue;
+      const bool fits = may_write_over(node.kernel, written, read) && ++times == 1 &&
+                        argument.type == result.type && argument.shape == result.shape;
+      if (fits) continue;
+      return problem("node '{}' writes over '{}', which {} still reads", node.name, name,
+                     to_string(node.kernel));
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Diagnostic> step_graph_problem(const StepGraph& graph,
@@ -345,6 +366,7 @@ std::optional<Diagnostic> step_graph_problem(const StepGraph& graph,
     if (auto found = check_attention(node)) return found;
     if (!graph.kernel_set().executable) continue;
     if (auto found = check_arguments(node)) return found;
+    if (auto found = check_in_place(graph, node)) return found;
   }
   return check_views(graph, batch);
 }

@@ -29,19 +29,19 @@
   KERNEL(matmul, floating, "a, b -> y", \
          "transpose_a, transpose_b (the last two axes), alpha; leading axes broadcast; where y " \
          "lacks a leading axis that a and b have, or has it as 1, it is summed over") \
-  KERNEL(batch_norm_forward, floating, "x, [w, b], mean, var -> y, save_mean, save_invstd, mean, var", \
+  KERNEL(batch_norm_forward, floating, "x, [w, b], mean, var -> y over x, save_mean, save_invstd, mean, var", \
          "training: the running mean and var are updated; eps, momentum") \
-  KERNEL(batch_norm_inference, floating, "x, [w, b], mean, var -> y", "eps") \
-  KERNEL(batch_norm_backward, floating, "x, dy, [w], save_mean, save_invstd -> dx, [dw, db]", \
+  KERNEL(batch_norm_inference, floating, "x, [w, b], mean, var -> y over x", "eps") \
+  KERNEL(batch_norm_backward, floating, "x, dy, [w], save_mean, save_invstd -> dx over dy, [dw, db]", \
          "dw and db where there is w") \
-  KERNEL(layer_norm_forward, floating, "x, [w, b] -> y, mean, rstd", \
+  KERNEL(layer_norm_forward, floating, "x, [w, b] -> y over x, mean, rstd", \
          "axes (how many trailing), eps") \
-  KERNEL(layer_norm_backward, floating, "x, dy, [w], mean, rstd -> dx, [dw, db]", \
+  KERNEL(layer_norm_backward, floating, "x, dy, [w], mean, rstd -> dx over dy, [dw, db]", \
          "axes; dw and db where there is w") \
-  KERNEL(relu_forward, floating, "x -> y", "y may be x") \
-  KERNEL(relu_backward, floating, "y, dy -> dx", "") \
-  KERNEL(gelu_forward, floating, "x -> y", "approximate") \
-  KERNEL(gelu_backward, floating, "x, dy -> dx", "approximate") \
+  KERNEL(relu_forward, floating, "x -> y over x", "") \
+  KERNEL(relu_backward, floating, "y, dy -> dx over dy", "") \
+  KERNEL(gelu_forward, floating, "x -> y over x", "approximate") \
+  KERNEL(gelu_backward, floating, "x, dy -> dx over dy", "approximate") \
   KERNEL(max_pool_forward, floating, "x -> y, [indices: index]", \
          "kernel, stride, padding, dilation") \
   KERNEL(max_pool_backward, floating, "x, y, dy -> dx", \
@@ -54,16 +54,16 @@
   KERNEL(adaptive_max_pool_forward, floating, "x -> y, [indices: index]", "") \
   KERNEL(adaptive_max_pool_backward, floating, "x, y, dy -> dx", \
          "a window's first maximum gets the gradient") \
-  KERNEL(dropout_forward, floating, "x -> y, mask: mask", "p, seed (integer)") \
-  KERNEL(dropout_backward, floating, "dy, mask: mask -> dx", "p") \
-  KERNEL(feature_dropout_forward, floating, "x -> y, mask: mask", \
+  KERNEL(dropout_forward, floating, "x -> y over x, mask: mask", "p, seed (integer)") \
+  KERNEL(dropout_backward, floating, "dy, mask: mask -> dx over dy", "p") \
+  KERNEL(feature_dropout_forward, floating, "x -> y over x, mask: mask", \
          "p, seed; mask: x's shape with trailing ones") \
-  KERNEL(feature_dropout_backward, floating, "dy, mask: mask -> dx", "p") \
-  KERNEL(add, number, "a, b -> y", "broadcasts") \
-  KERNEL(subtract, number, "a, b -> y", "broadcasts") \
-  KERNEL(multiply, number, "a, b -> y", "broadcasts") \
-  KERNEL(divide, floating, "a, b -> y", "broadcasts") \
-  KERNEL(scale, floating, "x -> y", "factor, offset: y = factor x + offset") \
+  KERNEL(feature_dropout_backward, floating, "dy, mask: mask -> dx over dy", "p") \
+  KERNEL(add, number, "a, b -> y over a or b", "broadcasts") \
+  KERNEL(subtract, number, "a, b -> y over a or b", "broadcasts") \
+  KERNEL(multiply, number, "a, b -> y over a or b", "broadcasts") \
+  KERNEL(divide, floating, "a, b -> y over a or b", "broadcasts") \
+  KERNEL(scale, floating, "x -> y over x", "factor, offset: y = factor x + offset") \
   KERNEL(sum_to_shape, floating, "x -> y", "sums the broadcast axes") \
   KERNEL(accumulate, floating, "a, b -> a", "a += b") \
   KERNEL(reduce, floating, "x -> y", "axes, operation: sum or mean") \
@@ -84,12 +84,12 @@
   KERNEL(embedding_forward, floating, "indices: index, w -> y", "") \
   KERNEL(embedding_backward, floating, "indices: index, dy -> dw", \
          "zeroes dw first; the row `padding_index` gets nothing (-1: none)") \
-  KERNEL(softmax_forward, floating, "x -> y", \
+  KERNEL(softmax_forward, floating, "x -> y over x", \
          "axis (>= 0), causal: masks above the diagonal of the last two axes, aligned as " \
          "PyTorch's is_causal") \
-  KERNEL(softmax_backward, floating, "y, dy -> dx", "axis, causal") \
-  KERNEL(log_softmax_forward, floating, "x -> y", "axis (>= 0)") \
-  KERNEL(log_softmax_backward, floating, "y, dy -> dx", "axis") \
+  KERNEL(softmax_backward, floating, "y, dy -> dx over dy", "axis, causal") \
+  KERNEL(log_softmax_forward, floating, "x -> y over x", "axis (>= 0)") \
+  KERNEL(log_softmax_backward, floating, "y, dy -> dx over dy", "axis") \
   ABSENT(attention_forward, floating, "PyTorch's own", "q, k, v, [bias: any] -> out, logsumexp, [rng...: any]", \
          "implementation") \
   ABSENT(attention_backward, floating, "PyTorch's own", "dout, q, k, v, out, logsumexp, [bias: any] -> dq, dk, dv, [dbias]", \
@@ -101,24 +101,24 @@
          "scale. PyTorch's reads dloss, logp, target, total_weight") \
   KERNEL(cross_entropy_forward, floating, "logits, target: index -> loss, logsumexp", \
          "as nll_loss_forward; label_smoothing") \
-  KERNEL(cross_entropy_backward, floating, "logits, target: index, logsumexp -> dlogits", \
+  KERNEL(cross_entropy_backward, floating, "logits, target: index, logsumexp -> dlogits over logits", \
          "scale") \
   KERNEL(mse_forward, floating, "x, target -> loss", "mean") \
-  KERNEL(mse_backward, floating, "x, target -> dx", "scale") \
+  KERNEL(mse_backward, floating, "x, target -> dx over x", "scale") \
   KERNEL(l1_forward, floating, "x, target -> loss", "mean") \
-  KERNEL(l1_backward, floating, "x, target -> dx", "scale") \
+  KERNEL(l1_backward, floating, "x, target -> dx over x", "scale") \
   KERNEL(bce_forward, floating, "x, target -> loss", "mean; logits: x are logits") \
-  KERNEL(bce_backward, floating, "x, target -> dx", "scale; logits") \
+  KERNEL(bce_backward, floating, "x, target -> dx over x", "scale; logits") \
   KERNEL(kl_div_forward, floating, "logp, target -> loss", "reduction: mean or batchmean") \
-  KERNEL(kl_div_backward, floating, "logp, target -> dlogp", "reduction, scale") \
-  KERNEL(unary_forward, floating, "x -> y", \
+  KERNEL(kl_div_backward, floating, "logp, target -> dlogp over logp", "reduction, scale") \
+  KERNEL(unary_forward, floating, "x -> y over x", \
          "function, and what it takes: relu6, leaky_relu (negative_slope), elu (alpha), silu, " \
          "mish, hardswish, hardsigmoid, softplus (beta, threshold), log, power (exponent), " \
-         "clamp (minimum, maximum), sigmoid, tanh, exp, sqrt; y may be x") \
-  KERNEL(unary_backward, floating, "s, dy -> dx", \
+         "clamp (minimum, maximum), sigmoid, tanh, exp, sqrt") \
+  KERNEL(unary_backward, floating, "s, dy -> dx over dy", \
          "as forward; s is y for relu6, sigmoid, tanh, exp and sqrt, else x") \
-  KERNEL(prelu_forward, floating, "x, w -> y", "w: one, or one a channel (axis 1)") \
-  KERNEL(prelu_backward, floating, "x, w, dy -> dx, dw", "") \
+  KERNEL(prelu_forward, floating, "x, w -> y over x", "w: one, or one a channel (axis 1)") \
+  KERNEL(prelu_backward, floating, "x, w, dy -> dx over dy, dw", "") \
   KERNEL(glu_forward, floating, "x -> y", \
          "axis (>= 0); y = a gate(b) of the two halves along it; gate: sigmoid (glu), or silu " \
          "on the first half with first_is_gate (swiglu: y = silu(a) b)") \
@@ -126,21 +126,21 @@
   KERNEL(upsample_forward, floating, "x -> y", \
          "mode: nearest, linear or cubic; align_corners; scale (0: by the extents)") \
   KERNEL(upsample_backward, floating, "dy -> dx", "as forward") \
-  KERNEL(group_norm_forward, floating, "x, [w, b] -> y, mean, rstd", \
+  KERNEL(group_norm_forward, floating, "x, [w, b] -> y over x, mean, rstd", \
          "groups, eps; mean: [batch, groups]") \
-  KERNEL(group_norm_backward, floating, "x, dy, [w], mean, rstd -> dx, [dw, db]", \
+  KERNEL(group_norm_backward, floating, "x, dy, [w], mean, rstd -> dx over dy, [dw, db]", \
          "groups; dw and db where there is w") \
-  KERNEL(rms_norm_forward, floating, "x, [w] -> y, rstd", "axes (how many trailing), eps") \
-  KERNEL(rms_norm_backward, floating, "x, dy, [w], rstd -> dx, [dw]", \
+  KERNEL(rms_norm_forward, floating, "x, [w] -> y over x, rstd", "axes (how many trailing), eps") \
+  KERNEL(rms_norm_backward, floating, "x, dy, [w], rstd -> dx over dy, [dw]", \
          "axes; dw where there is w") \
   KERNEL(local_response_norm_forward, floating, "x -> y, scale", \
          "size, alpha, beta, k; scale: k + alpha/size sum x^2") \
   KERNEL(local_response_norm_backward, floating, "x, y, scale, dy -> dx", "as forward") \
-  KERNEL(rotary_forward, floating, "x, cos, sin -> y", \
+  KERNEL(rotary_forward, floating, "x, cos, sin -> y over x", \
          "layout: halves (y = x cos + rotate_half(x) sin: GPT-NeoX, LLaMA) or pairs " \
          "(neighbours are rotated: GPT-J); cos, sin: [..., positions, features], broadcast " \
          "over the leading axes") \
-  KERNEL(rotary_backward, floating, "dy, cos, sin -> dx", "as forward") \
+  KERNEL(rotary_backward, floating, "dy, cos, sin -> dx over dy", "as forward") \
   KERNEL(rotary_table, floating, "-> cos, sin", \
          "base: of position / base^(2 i / features), i = column modulo features/2") \
   KERNEL(relative_buckets, index, "-> y", \

@@ -188,6 +188,22 @@ std::string_view why_nowhere(Kernel kernel) {
   return row == nullptr ? "not a kernel of this program" : row->why_nowhere;
 }
 
+bool may_write_over(Kernel kernel, std::size_t written, std::size_t read) {
+  const KernelRow* const row = row_of(kernel);
+  if (row == nullptr || written >= row->signature.writes.count) return false;
+  const SignatureArgument& result = row->signature.writes.table[written];
+  return read < SignatureSide::most && (result.over >> read & 1U) != 0;
+}
+
+bool updates_arguments(Kernel kernel) {
+  const KernelRow* const row = row_of(kernel);
+  if (row == nullptr) return false;
+  const auto reads = row->signature.reads.all();
+  return std::ranges::any_of(row->signature.writes.all(), [&](const SignatureArgument& written) {
+    return std::ranges::find(reads, written.name, &SignatureArgument::name) != reads.end();
+  });
+}
+
 std::span<const DataType> kernel_types(Kernel kernel, KernelDevice device) {
   if (!why_nowhere(kernel).empty()) return {};
   return argument_types(row_of(kernel)->type, device);

@@ -43,6 +43,14 @@ struct KernelRow {
 /// Why a kernel is on no device at all; "" where it is, or could be.
 [[nodiscard]] std::string_view why_nowhere(Kernel kernel);
 
+/// Whether the kernel is right, bit for bit, where its result number `written` lies in the place of
+/// its argument number `read`, which is of the same shape and type. Of names on both sides of a
+/// signature, which are one storage, it is false; and of a foreign kernel.
+[[nodiscard]] bool may_write_over(Kernel kernel, std::size_t written, std::size_t read);
+
+/// A name stands on both sides of the kernel's signature: it changes an argument.
+[[nodiscard]] bool updates_arguments(Kernel kernel);
+
 /// The types of a call's arguments.
 struct CallTypes {
   std::span<const DataType> reads, writes;

@@ -80,8 +80,9 @@ void prelu_backward(const KernelCall& call) {
   std::vector<double> sums(static_cast<std::size_t>(s.slopes), 0);
   for (std::int64_t i = 0; i < count(x.shape); ++i) {
     const std::int64_t channel = i / s.area % s.slopes;
-    dx[i] = in[i] > 0 ? gradient[i] : gradient[i] * slope[channel];
-    if (!(in[i] > 0)) sums[static_cast<std::size_t>(channel)] += double{gradient[i]} * in[i];
+    const float arrived = gradient[i];  // dx may lie in its place
+    dx[i] = in[i] > 0 ? arrived : arrived * slope[channel];
+    if (!(in[i] > 0)) sums[static_cast<std::size_t>(channel)] += double{arrived} * in[i];
   }
   for (std::size_t c = 0; c < sums.size(); ++c) dw[c] = static_cast<float>(sums[c]);
 }

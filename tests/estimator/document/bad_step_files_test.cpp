@@ -164,7 +164,7 @@ TEST_CASE("a call that does not keep to its kernel's signature is refused by nam
       "the step: node 'relu_1.forward@0' calls relu_backward, which reads 1 tensor where it takes "
       "y, dy"));
   CHECK(has(mistakes_with("\"relu_forward\"", "\"dropout_forward\""),
-            "calls dropout_forward, which writes 1 tensor where it takes y, mask: mask"));
+            "calls dropout_forward, which writes 1 tensor where it takes y over x, mask: mask"));
   CHECK(has(mistakes_with("\"relu_forward\"", "\"iota\""), "reads 1 tensor where it takes none"));
 }
 

@@ -52,8 +52,26 @@ TEST_CASE("a signature is read into arguments") {
   CHECK(signature(" -> y").reads.all().empty());
 }
 
+TEST_CASE("a signature says which result may lie where an argument does") {
+  const KernelSignature s = signature("a, b, [w] -> y over a or b, z: mask, v over b");
+  CHECK(s.writes.all()[0].name == "y");
+  CHECK(s.writes.all()[0].over == 0b11);
+  CHECK(s.writes.all()[1].over == 0);
+  CHECK(s.writes.all()[1].type == ArgumentType::mask);
+  CHECK(s.writes.all()[2].over == 0b10);
+  CHECK(may_write_over(Kernel::relu_backward, 0, 1));
+  CHECK_FALSE(may_write_over(Kernel::relu_backward, 0, 0));
+  CHECK_FALSE(may_write_over(Kernel::relu_backward, 1, 1));
+  CHECK_FALSE(may_write_over(Kernel::accumulate, 0, 0));
+  CHECK_FALSE(may_write_over(Kernel::foreign, 0, 0));
+  CHECK(updates_arguments(Kernel::accumulate));
+  CHECK(updates_arguments(Kernel::batch_norm_forward));
+  CHECK_FALSE(updates_arguments(Kernel::relu_backward));
+}
+
 TEST_CASE("a malformed signature is refused; in the table it does not compile") {
-  for (const char* const text : {"x, y", "x: tensor -> y", "[x -> y", "x] -> y", "x, , w -> y"}) {
+  for (const char* const text : {"x, y", "x: tensor -> y", "[x -> y", "x] -> y", "x, , w -> y",
+                                 "x -> y over z", "[w], x -> y over x", "x..., z -> y over z"}) {
     CAPTURE(text);
     CHECK_THROWS(static_cast<void>(signature(text)));
   }

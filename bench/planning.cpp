@@ -187,6 +187,7 @@ Result<Row> measured(const Scenario& scenario, bool with_step, double time_limit
   if (!card) return tl::unexpected(card.error());
   const auto chosen = choose_step(*model, {.mode = scenario.mode,
                                            .kernels = KernelSet::stowage,
+                                           .in_place = true,
                                            .compute_capability = card->card.compute_capability});
   if (!chosen) return tl::unexpected(chosen.error());
   auto document = make_document(*model, *chosen, Runtime::stowage, {}, step_alone);

@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}", render(model ? card.error() : model.error()));
     return 2;
   }
-  const ChosenStep chosen{.lowering = {.optimizer = model->optimizer}};
+  const ChosenStep chosen{.lowering = {.optimizer = model->optimizer, .in_place = true}};
   auto document = make_document(*model, chosen, Runtime::stowage, {}, step_alone);
   if (!document) return 2;
   PlanRequest request{.document = *std::move(document),

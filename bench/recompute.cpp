@@ -188,7 +188,7 @@ Result<void> compare(const std::string& name, const std::vector<Measured>& rows,
   if (!model) return tl::unexpected(model.error());
   const auto card = find_card("p100-pcie-16gb", STOWAGE_SOURCE_DIR "/configs/gpus");
   if (!card) return tl::unexpected(card.error());
-  auto graph = lower_step(*model, {});
+  auto graph = lower_step(*model, {.in_place = true});
   if (!graph) return tl::unexpected(graph.error());
   const auto workspaces = rule_workspace_source(card->card.compute_capability);
   auto step = size_step(std::make_shared<const StepGraph>(*std::move(graph)), rows.front().batch,

@@ -31,8 +31,7 @@ Result<Answer> run_lower(const LowerRequest& request) {
     if (!found) return tl::unexpected(std::move(found.error()));
     card = *std::move(found);
   }
-  const auto chosen =
-      requested_choice(request.wishes, model->graph, kernel_set_of(request.runtime), card.card);
+  const auto chosen = requested_choice(request.wishes, model->graph, request.runtime, card.card);
   if (!chosen) return tl::unexpected(chosen.error());
 
   std::optional<OutputFile> file;

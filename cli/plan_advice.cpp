@@ -15,9 +15,9 @@ bool leaves_an_arena(const StepGraph& graph, const RequestedStep& requested, con
 }
 
 bool can_be_planned(const StepRequest& request, const RequestedStep& requested, const Card& card,
-                    KernelSet kernels) {
+                    Runtime runtime) {
   const ModelGraph& model = requested.model->graph;
-  const auto chosen = requested_choice(request.wishes, model, kernels, card);
+  const auto chosen = requested_choice(request.wishes, model, runtime, card);
   if (!chosen) return false;
   const auto graph = lower_step(model, chosen->lowering);
   return graph && leaves_an_arena(*graph, requested, card);
@@ -40,12 +40,12 @@ std::optional<std::string> plan_advice(const StepRequest& request, const Request
     if (planned == made) return advice(request.typed, "plan", {.drop = {"runtime"}});
     return advice(request.typed, "plan", {.set = {{"runtime", std::string(to_string(planned))}}});
   }
-  if (can_be_planned(request, requested, card, KernelSet::stowage)) {
+  if (can_be_planned(request, requested, card, Runtime::stowage)) {
     return advice(
         request.typed, "plan",
         {.drop = {"runtime", "pytorch-version", "tf32", "deterministic", "cudnn-benchmark"}});
   }
-  if (can_be_planned(request, requested, card, KernelSet::pytorch)) {
+  if (can_be_planned(request, requested, card, Runtime::pytorch)) {
     return advice(request.typed, "plan", {.set = {{"runtime", "pytorch"}}});
   }
   return std::nullopt;

@@ -102,9 +102,10 @@ Result<RequestedCard> requested_card(const CardRequest& request) {
   return requested;
 }
 
-Result<ChosenStep> requested_choice(StepWishes wishes, const ModelGraph& model, KernelSet kernels,
+Result<ChosenStep> requested_choice(StepWishes wishes, const ModelGraph& model, Runtime runtime,
                                     const Card& card) {
-  wishes.kernels = kernels;
+  wishes.kernels = kernel_set_of(runtime);
+  wishes.in_place = works_in_place(runtime);
   wishes.compute_capability = card.compute_capability;
   auto chosen = choose_step(model, wishes);
   if (!chosen) return about_command_line(std::move(chosen.error()));
@@ -135,8 +136,7 @@ Result<RequestedStep> step_of_model(FoundModel found, const StepRequest& request
   if (!settings) return tl::unexpected(std::move(settings.error()));
   auto model = loaded_model(std::move(found), request.model);
   if (!model) return tl::unexpected(std::move(model.error()));
-  const auto chosen =
-      requested_choice(request.wishes, model->graph, kernel_set_of(settings->runtime), card);
+  const auto chosen = requested_choice(request.wishes, model->graph, settings->runtime, card);
   if (!chosen) return tl::unexpected(chosen.error());
   auto document =
       make_document(model->graph, *chosen, settings->runtime, model->options.seq, parts);

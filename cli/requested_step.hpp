@@ -34,7 +34,7 @@ struct RequestedCard {
 
 /// Mistakes that come from the wishes are told as mistakes of the command line.
 [[nodiscard]] Result<ChosenStep> requested_choice(StepWishes wishes, const ModelGraph& model,
-                                                  KernelSet kernels, const Card& card);
+                                                  Runtime runtime, const Card& card);
 
 /// The document of a step: of its file, or made of a model.
 struct RequestedStep {

@@ -56,8 +56,10 @@ class Contradictions {
   }
 
   void of_runtime(Runtime asked) {
-    unless(kernel_set_of(asked) == settings_.kernels, fmt::format("--runtime {}", to_string(asked)),
-           to_string(document_.runtime));
+    // A step that makes room for every result may be told to run anywhere.
+    const bool works = works_in_place(asked) || !settings_.in_place;
+    unless(kernel_set_of(asked) == settings_.kernels && works,
+           fmt::format("--runtime {}", to_string(asked)), to_string(document_.runtime));
   }
 
   void of_usuals(const GivenUsuals& given, const StepWishes& wishes) {

@@ -12,13 +12,14 @@ struct RuntimeRow {
   KernelSet kernels;
   Bytes granularity;
   bool is_planned;
+  bool in_place;
 };
 
 constexpr std::array<RuntimeRow, runtimes.size()> rows{
-    {{Runtime::ideal, "ideal", KernelSet::pytorch, Bytes(1), false},
-     {Runtime::stowage, "stowage", KernelSet::stowage, Bytes(1), true},
-     {Runtime::pytorch, "pytorch", KernelSet::pytorch, Bytes(512), true},
-     {Runtime::tensorflow, "tensorflow", KernelSet::stowage, Bytes(256), false}}};
+    {{Runtime::ideal, "ideal", KernelSet::pytorch, Bytes(1), false, false},
+     {Runtime::stowage, "stowage", KernelSet::stowage, Bytes(1), true, true},
+     {Runtime::pytorch, "pytorch", KernelSet::pytorch, Bytes(512), true, false},
+     {Runtime::tensorflow, "tensorflow", KernelSet::stowage, Bytes(256), false, false}}};
 
 const RuntimeRow& row_of(Runtime runtime) {
   for (const RuntimeRow& row : rows) {
@@ -39,6 +40,8 @@ std::optional<Runtime> find_runtime(std::string_view name) {
 }
 
 KernelSet kernel_set_of(Runtime runtime) { return row_of(runtime).kernels; }
+
+bool works_in_place(Runtime runtime) { return row_of(runtime).in_place; }
 
 bool is_planned(Runtime runtime) { return row_of(runtime).is_planned; }
 

@@ -22,6 +22,9 @@ inline constexpr std::array runtimes{Runtime::ideal, Runtime::stowage, Runtime::
 [[nodiscard]] std::optional<Runtime> find_runtime(std::string_view name);
 /// TensorFlow's graphs are near our own executor's (docs/tensorflow.md says where they differ).
 [[nodiscard]] KernelSet kernel_set_of(Runtime runtime);
+/// Its kernels write over an argument that nothing needs any more, where they can; the others make
+/// room for every result that they are not told to write in place.
+[[nodiscard]] bool works_in_place(Runtime runtime);
 /// Plans are made for it: it can be told where each tensor goes, or kernels run as its do.
 [[nodiscard]] bool is_planned(Runtime runtime);
 /// Itself, or the planned one that has the same kernels.

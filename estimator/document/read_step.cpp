@@ -110,6 +110,13 @@ LoweringSettings settings_of(const JsonValue& value) {
       refuse(*early, "an inference has no updates");
     }
   }
+  if (const auto in_place = members.find("in_place")) {
+    settings.in_place = boolean_of(*in_place, "'in_place'");
+    if (settings.in_place && !traits(settings.kernels).executable) {
+      refuse(*in_place, fmt::format("the kernels of {} make room for every result",
+                                    to_string(settings.kernels)));
+    }
+  }
   settings.step.zero_grad = choice_of(members.required("zero_grad"), "'zero_grad'", zero_grads);
   settings.step.augment = number("augment", 0, most_copies);
   settings.step.prefetch = number("prefetch", 0, most_copies);
@@ -238,6 +245,11 @@ StepDocument document_of(const JsonValue& root) {
   if (kernel_set_of(document.runtime) != settings.kernels) {
     refuse(settings_value, fmt::format("the runtime {} does not run the kernels of {}",
                                        to_string(document.runtime), to_string(settings.kernels)));
+  }
+  if (settings.in_place && !works_in_place(document.runtime)) {
+    refuse(settings_value, fmt::format("the runtime {} makes room for every result: it has no "
+                                       "steps with 'in_place'",
+                                       to_string(document.runtime)));
   }
   StepTables tables;
   tables.origins = read_origins(members.required("origins"));

@@ -377,6 +377,7 @@ void put_settings(Text& text, const LoweringSettings& settings) {
     });
   }
   if (settings.early_updates) put(text, ",\n\"early_updates\": true");
+  if (settings.in_place) put(text, ",\n\"in_place\": true");
   if (!settings.order.empty()) {
     put(text, ",\n\"order\": ");
     put_list(text, settings.order.size(), [&](std::size_t i) {

@@ -5,6 +5,7 @@
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/node_order.hpp"
 #include "estimator/rewrite/recompute.hpp"
+#include "estimator/rewrite/results_in_place.hpp"
 #include "estimator/step/lower.hpp"
 
 namespace stowage {
@@ -29,11 +30,16 @@ Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& se
   LoweringSettings one = settings;
   one.micro_batches = 1;
   one.early_updates = false;
+  one.in_place = false;
   one.recomputed.clear();
   one.order.clear();
   return lower(model, one)
       .and_then([&](StepGraph&& step) {
         return with_checkpoints(std::move(step), checkpoint_regions(model));
+      })
+      .and_then([&](StepGraph&& step) -> Result<StepGraph> {
+        if (!settings.in_place) return std::move(step);
+        return with_results_in_place(std::move(step));
       })
       .and_then([&](StepGraph&& step) {
         return with_micro_batches(std::move(step), settings.micro_batches);

@@ -32,4 +32,38 @@ void renumber_convolutions(StepGraph& step) {
   step.convolutions = std::move(calls);
 }
 
+void join_storages(StepGraph& step, const std::vector<StorageId>& into) {
+  std::vector<StorageId> before;  // by storage, and one past the last: how many are left before it
+  before.reserve(into.size() + 1);
+  std::vector<Storage> left;
+  left.reserve(into.size());
+  for (std::size_t s = 0; s < into.size(); ++s) {
+    before.push_back(StorageId::of(left.size()));
+    if (into[s].index() == s) left.push_back(std::move(step.storages[s]));
+  }
+  before.push_back(StorageId::of(left.size()));
+  step.storages = std::move(left);
+  const auto move = [&](StorageId& id) {
+    if (id.valid()) id = before[into[id.index()].index()];
+  };
+  const auto move_views = [&](std::vector<TensorView>& views) {
+    for (TensorView& view : views) move(view.storage);
+  };
+  for (KernelNode& node : step.nodes) {
+    move_views(node.reads);
+    move_views(node.writes);
+    for (StorageId& id : node.temporaries) move(id);
+    for (StorageId& id : node.holds) move(id);
+  }
+  for (SavedTensor& saved : step.saved) move(saved.storage);
+  for (auto* views : {&step.inputs, &step.losses, &step.gradients}) move_views(*views);
+  move(step.output.storage);
+  MicroBatch& part = step.micro_batch;
+  for (StorageId* const bound : {&part.first_storage, &part.end_storage}) {
+    if (bound->valid()) *bound = before[bound->index()];
+  }
+  for (GradientArrival& arrival : part.arrivals) move(arrival.gradient.storage);
+  for (ScriptVariable& variable : part.variables) move(variable.storage);
+}
+
 }  // namespace stowage

@@ -1,4 +1,4 @@
-// What refers to a step's nodes and convolutions by number, once these have moved.
+// What refers to a step's nodes, convolutions and storages by number, once these have moved.
 #pragma once
 
 #include <vector>
@@ -12,5 +12,9 @@ void renumber_nodes(StepGraph& step, const std::vector<NodeId>& place);
 
 /// Convolutions in the order of the nodes that call them; one that is called twice is there twice.
 void renumber_convolutions(StepGraph& step);
+
+/// Storages that become one. `into`: by storage, itself, or one that stays, with its name and
+/// properties. Those that stay keep their order and close up.
+void join_storages(StepGraph& step, const std::vector<StorageId>& into);
 
 }  // namespace stowage

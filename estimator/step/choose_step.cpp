@@ -90,6 +90,7 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
   ChosenStep chosen{.lowering = {.kernels = wishes.kernels,
                                  .mode = mode,
                                  .optimizer = *std::move(optimizer),
+                                 .in_place = wishes.in_place,
                                  .step = model.step}};
   chosen.warnings = idle_layout(model, wishes);
   chosen.lowering.step.layout = wishes.layout.value_or(model.step.layout);

@@ -25,6 +25,7 @@ struct StepWishes {
   std::optional<TensorLayout> layout = {};
   bool master_gradients = false;  ///< with master weights: gradients are added up in fp32 too
   KernelSet kernels = KernelSet::pytorch;
+  bool in_place = false;                  ///< as the runtime does (works_in_place)
   double compute_capability = 8.6;        ///< of the card; only PyTorch's lowering depends on it
   ConvolutionSettings convolutions = {};  ///< only PyTorch's runtime has them
 };

@@ -48,6 +48,8 @@ struct LoweringSettings {
   int micro_batches = 1;  ///< forward and backward repeated, gradients accumulated, one update
   /// Each update right after its gradient (rewrite/early_updates.hpp).
   bool early_updates = false;
+  /// Kernels write over an argument that nothing needs any more (rewrite/results_in_place.hpp).
+  bool in_place = false;
   StepSettings step = {};
   /// Of the card, as major.minor: PyTorch chooses its attention kernels by it. The default is a
   /// generic card's.

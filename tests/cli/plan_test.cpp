@@ -197,7 +197,7 @@ TEST_CASE("what changes the training is never taken by itself") {
   const std::string model = folder.file("deep.yaml", deep_net(true));
   const std::string path = folder.path("plan.yaml");
   // Below what the whole batch's batch_norm needs at once, above a part's.
-  const Outcome refused = stowage_program(with(planning(model, "600KiB"), {"-o", path}));
+  const Outcome refused = stowage_program(with(planning(model, "500KiB"), {"-o", path}));
   CAPTURE(refused.out);
   CHECK(refused.exit_code == 1);
   const std::size_t at = refused.out.find("--choose micro-batch-");
@@ -206,7 +206,7 @@ TEST_CASE("what changes the training is never taken by itself") {
 
   const std::string name = refused.out.substr(at + 9, refused.out.find(' ', at + 9) - at - 9);
   const Outcome taken =
-      stowage_program(with(planning(model, "600KiB"), {"-o", path, "--choose", name}));
+      stowage_program(with(planning(model, "500KiB"), {"-o", path, "--choose", name}));
   CHECK(taken.exit_code == 0);
   CHECK(stowage_program({"validate", path}).exit_code == 0);
 }

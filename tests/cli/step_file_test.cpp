@@ -209,6 +209,21 @@ TEST_CASE("a step's file is planned for a runtime that plans are made for") {
   CHECK(stowage_program({"plan", step, "--gpu", "rtx3090", "--runtime", "stowage"}).exit_code == 0);
 }
 
+TEST_CASE("stowage works in place, TensorFlow makes room for every result") {
+  const TemporaryFolder ours, theirs;
+  const std::string stowage = lowered(ours, {"vgg11", "--runtime", "stowage"});
+  const std::string tensorflow = lowered(theirs, {"vgg11", "--runtime", "tensorflow"});
+  CHECK(file_text(stowage).find("\n\"in_place\": true") != std::string::npos);
+  CHECK(file_text(tensorflow).find("\n\"in_place\": true") == std::string::npos);
+  const Outcome refused =
+      stowage_program({"check", stowage, "--gpu", "rtx3090", "--runtime", "tensorflow"});
+  CHECK(refused.err ==
+        "<command line>: error: --runtime tensorflow: the step was made for stowage\n"
+        "  leave it out, or write the step for it with stowage lower\n");
+  CHECK(stowage_program({"check", tensorflow, "--gpu", "rtx3090", "--runtime", "stowage"})
+            .exit_code == 0);
+}
+
 TEST_CASE("a plan without a card refuses what is about one") {
   const Outcome outcome = stowage_program(
       {"plan", "mlp", "--budget", "8MiB", "--in-use", "1GiB", "--calibration", "x"});

@@ -244,6 +244,29 @@ TEST_CASE("plans drawn from the definition leave the bits of every operator's st
   }
 }
 
+TEST_CASE("every operator's step has the same bits in place and with room for every result") {
+  int fewer = 0;
+  for (const OperatorModel& model : operator_models) {
+    INFO(std::string(model.name));
+    const std::string text = operator_description(model);
+    LoweringSettings settings = sgd_momentum();
+    const StepGraph in_place = step_of(text.c_str(), settings);
+    settings.in_place = false;
+    const StepGraph apart = step_of(text.c_str(), settings);
+    if (in_place.storages.size() < apart.storages.size()) ++fewer;
+    const auto results = run_resident_step(in_place, 5), expected = run_resident_step(apart, 5);
+    REQUIRE(results.has_value());
+    REQUIRE(expected.has_value());
+    const auto places = results_of(in_place), places_apart = results_of(apart);
+    REQUIRE(places.size() == places_apart.size());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      INFO(in_place.storage(places[i].storage).name);
+      CHECK(results->at(places[i].storage) == expected->at(places_apart[i].storage));
+    }
+  }
+  CHECK(fewer > 40);
+}
+
 TEST_CASE("every operator's gradients are the slopes of its loss") {
   double worst = 0;
   for (const OperatorModel& model : operator_models) {

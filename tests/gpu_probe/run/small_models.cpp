@@ -159,14 +159,16 @@ LoweringSettings sgd_momentum(int micro_batches) {
   return {.kernels = KernelSet::stowage,
           .mode = Mode::train,
           .optimizer = {.name = "sgd", .learning_rate = 0.1, .momentum = 0.9, .weight_decay = 1e-2},
-          .micro_batches = micro_batches};
+          .micro_batches = micro_batches,
+          .in_place = true};
 }
 
 LoweringSettings adamw(int micro_batches) {
   return {.kernels = KernelSet::stowage,
           .mode = Mode::train,
           .optimizer = {.name = "adamw", .learning_rate = 0.01, .weight_decay = 0.1},
-          .micro_batches = micro_batches};
+          .micro_batches = micro_batches,
+          .in_place = true};
 }
 
 }  // namespace stowage::test

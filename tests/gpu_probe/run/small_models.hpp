@@ -16,6 +16,7 @@ extern const char* const small_unet;    ///< transposed convolutions, concatenat
 /// The `stowage` lowering of a description that is known to be right.
 [[nodiscard]] StepGraph step_of(const char* text, const LoweringSettings& settings = {});
 
+// As our own executor's steps are lowered: results in place where they may be.
 [[nodiscard]] LoweringSettings sgd_momentum(int micro_batches = 1);
 [[nodiscard]] LoweringSettings adamw(int micro_batches = 1);
 

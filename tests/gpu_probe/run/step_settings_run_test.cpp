@@ -120,6 +120,34 @@ TEST_CASE("a checkpointed step computes what the plain one does, running statist
   }
 }
 
+TEST_CASE("working in place changes no result, whatever else is rewritten") {
+  std::mt19937 random(7);
+  for (const int micro_batches : {1, 2}) {
+    CAPTURE(micro_batches);
+    const std::string gpt2 = checkpointed_gpt2(), resnet = checkpointed_resnet();
+    for (const char* text :
+         {small_gpt2, small_resnet, small_unet, small_cnn, mlp, gpt2.c_str(), resnet.c_str()}) {
+      const bool adam = text == small_gpt2 || text == gpt2.c_str();
+      LoweringSettings settings = adam ? adamw(micro_batches) : sgd_momentum(micro_batches);
+      const StepGraph in_place = step_of(text, settings);
+      settings.in_place = false;
+      const StepGraph apart = step_of(text, settings);
+      CAPTURE(apart.model);
+      CHECK(in_place.storages.size() < apart.storages.size());
+      const auto plain = results_by_name(apart);
+      CHECK(results_by_name(in_place) == plain);
+      const StepGraph again = with_values_made_again(in_place, &random);
+      CHECK(results_by_name(again) == plain);
+      const auto early = with_early_updates(again);
+      REQUIRE(early.has_value());
+      CHECK(results_by_name(*early) == plain);
+      const auto moved = with_order(again, runs_of_order(again, any_order(again, random)));
+      REQUIRE_MESSAGE(moved.has_value(), render(moved.error()));
+      CHECK(results_by_name(*moved) == plain);
+    }
+  }
+}
+
 TEST_CASE("early updates compute what late ones do") {
   for (const int micro_batches : {1, 2}) {
     CAPTURE(micro_batches);

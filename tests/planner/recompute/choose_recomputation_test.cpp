@@ -82,7 +82,7 @@ std::string random_network(std::mt19937& random) {
 TEST_CASE("on small networks the choice is within 2 percent of the best of all") {
   std::mt19937 random(5);
   int feasible = 0;
-  for (int network = 0; network < 12; ++network) {
+  for (int network = 0; network < 14; ++network) {
     const std::string text = random_network(random);
     CAPTURE(text);
     const SizedStep step = sized_step_of(text);
@@ -106,7 +106,7 @@ TEST_CASE("on small networks the choice is within 2 percent of the best of all")
 TEST_CASE("no segments do better, at any budget that they keep") {
   for (const char* name : {"resnet18", "densenet121", "unet"}) {
     CAPTURE(name);
-    const SizedStep step = sized(lowered(shipped(name), {}), 4);
+    const SizedStep step = sized(lowered(shipped(name), {.in_place = true}), 4);
     RecomputeModel model(step, usual_rates());
     int compared = 0;
     for (std::size_t segments = 2; segments <= 2 * usual_segments(model); segments += 3) {
@@ -136,7 +136,7 @@ TEST_CASE("segments are made again and their boundaries are kept") {
 TEST_CASE("segments of sqrt(n) layers are regions that checkpoints take, the last layers in none") {
   for (const char* name : {"resnet18", "gpt2", "mobilenet_v2", "unet"}) {
     CAPTURE(name);
-    const auto shared = lowered(shipped(name), {});
+    const auto shared = lowered(shipped(name), {.in_place = true});
     const StepGraph& graph = *shared;
     const auto regions = sqrt_segments(graph);
     std::set<OperatorId> layers, inside;
@@ -158,7 +158,7 @@ TEST_CASE("segments of sqrt(n) layers are regions that checkpoints take, the las
 }
 
 TEST_CASE("points keep to their limits, and recompute less from one to the next") {
-  const SizedStep step = sized(lowered(shipped("resnet18"), {}), 32);
+  const SizedStep step = sized(lowered(shipped("resnet18"), {.in_place = true}), 32);
   const Bytes whole = plain_figures(step).peak;
   const RecomputeOptions options{.budget = share_of(whole, 70), .effort = 0.1};
   const auto points = choose_recomputation(step, usual_rates(), options);

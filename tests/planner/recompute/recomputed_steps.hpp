@@ -67,7 +67,7 @@ inline SizedStep sized(std::shared_ptr<const StepGraph> graph, std::int64_t batc
 
 inline SizedStep sized_step_of(const std::string& text, int micro_batches = 1,
                                std::int64_t batch = 16) {
-  return sized(lowered(described(text), {.micro_batches = micro_batches}), batch);
+  return sized(lowered(described(text), {.micro_batches = micro_batches, .in_place = true}), batch);
 }
 
 /// Of the step with everything on the GPU and the least workspaces, by the problem's definition.

@@ -249,6 +249,7 @@ class Shortening {
         assemble_plan(step_, problem_, placement,
                       {.budget = options_.budget, .must_fit = true, .longest_step = best_step()});
     if (plan.totals.arena > options_.budget || plan.totals.step_seconds >= best_step()) return;
+    if (target_.accepts && !target_.accepts(plan.totals)) return;
     best_.plan = std::move(plan);
     best_.placement = std::move(placement);
     best_.at_budget = false;

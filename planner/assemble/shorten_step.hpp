@@ -8,6 +8,8 @@
 // shortest simulated step wins.
 #pragma once
 
+#include <functional>
+
 #include "planner/assemble/plan_within.hpp"
 #include "planner/solve/lane_balance.hpp"
 
@@ -20,6 +22,7 @@ struct StepTarget {
   LaneBalance balance;         ///< of the problem within the budget
   double all_gpu_seconds = 0;  ///< the step without a limit on memory
   std::size_t most_variations = all_variations;
+  std::function<bool(const PlanTotals&)> accepts = {};  ///< which plans may be; none: all
 };
 
 /// `plan` or one with a shorter step; its `at_budget` then says that its placement is not the

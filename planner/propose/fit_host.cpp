@@ -3,20 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/problem/host_use.hpp"
 
 namespace stowage {
 namespace {
 
-/// How much dearer what lasts is made to move, and of how many 64ths of the budget the live sum may
-/// be, so that it packs at once.
-struct Attempt {
-  double dearer;
-  std::int64_t filled;
-};
-constexpr Attempt attempts[] = {{1.5, 63}, {3, 62}, {10, 61}, {100, 60}};
+constexpr int most_attempts = 6;
+// Without the rules and mixtures of a search at full effort, which know nothing of the host.
+constexpr std::size_t most_variations = 4;
+constexpr int most_passes = 2;
+constexpr std::size_t few_operations = 1'000;
+constexpr std::int64_t spared_part = 6;
+constexpr std::int64_t first_filled = 63, least_filled = 56;  // of 64 parts of the budget
 
 bool pins_too_much(const Host& host, const PlanTotals& totals) {
   return host.pinned_limit > Bytes() && totals.host_peak > host.pinned_limit;
@@ -26,14 +28,101 @@ bool is_too_large(const Host& host, const PlanTotals& totals) {
   return host.memory > Bytes() && totals.host_peak + totals.pageable_peak > host.memory;
 }
 
-ResidencyProblem with_dearer_state(ResidencyProblem problem, double factor) {
-  for (Item& item : problem.items) {
-    if (!item.wraps) continue;
-    item.h2d_seconds *= factor;
-    item.d2h_seconds *= factor;
-  }
-  return problem;
+Bytes peak_of(const std::vector<Bytes>& by_step) {
+  return by_step.empty() ? Bytes() : *std::ranges::max_element(by_step);
 }
+
+/// What the solver counts of a placement and what its arenas hold are not the same: its limit is
+/// the host's, with the difference that this plan has.
+HostLimits limits_for(const Host& host, const HostUse& counted, const PlanTotals& totals) {
+  const auto limit = [](Bytes of_host, Bytes count, Bytes arenas) {
+    return of_host > Bytes() ? std::max(of_host + (count - arenas), Bytes()) : HostLimits::none;
+  };
+  return {limit(host.pinned_limit, peak_of(counted.pinned), totals.host_peak),
+          limit(host.memory, peak_of(counted.all), totals.host_peak + totals.pageable_peak)};
+}
+
+/// The lower of both; what a plan was made of before does not come back.
+HostLimits lower(const HostLimits& a, const HostLimits& b) {
+  return {std::min(a.pinned, b.pinned), std::min(a.all, b.all)};
+}
+
+HostLimits reduced(const HostLimits& limits, Bytes pinned, Bytes all) {
+  const auto less = [](Bytes limit, Bytes by) {
+    return limit == HostLimits::none ? limit : std::max(limit - by, Bytes());
+  };
+  return {less(limits.pinned, pinned), less(limits.all, all)};
+}
+
+/// Plans that the solver makes within limits of both sides, until the host holds one.
+class HostFitting {
+ public:
+  HostFitting(const Host& host, const SizedStep& step, const ResidencyProblem& problem,
+              const SolveOptions& options, FittedPlan plan)
+      : host_(host),
+        step_(step),
+        problem_(problem),
+        options_(options),
+        plan_(std::move(plan)),
+        limits_(limits_of(plan_.plan, plan_.placement)) {
+    options_.branches = false;
+    options_.most_others = 0;
+    options_.starts = {plan_.placement};
+  }
+
+  /// The limits that the plan was found in, where the host holds it.
+  std::optional<SolveOptions> run() {
+    for (int attempt = 0; attempt < most_attempts && !is_cancelled(); ++attempt) {
+      options_.host = limits_;
+      options_.limits.assign(problem_.operations.size(),
+                             Bytes(options_.budget.count() / 64 * filled_));
+      const auto solution = solve(problem_, options_);
+      if (!solution) return std::nullopt;
+      if (!assemble(solution->placement)) {
+        if (--filled_ < least_filled) return std::nullopt;
+      } else if (host_holds(host_, plan_.plan.totals)) {
+        return options_;
+      } else if (solution->beyond_host > Bytes()) {
+        return std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+
+  FittedPlan plan() && { return std::move(plan_); }
+
+ private:
+  [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
+
+  [[nodiscard]] HostLimits limits_of(const Plan& plan, const Placement& placement) const {
+    return limits_for(host_, host_use(problem_, placement), plan.totals);
+  }
+
+  /// False: it does not pack.
+  bool assemble(const Placement& placement) {
+    AssemblyOptions assembly{.budget = options_.budget, .must_fit = true, .widens = false};
+    Plan narrow = assemble_plan(step_, problem_, placement, assembly);
+    if (narrow.totals.arena > options_.budget) return false;
+    assembly.widens = true;
+    Plan wide = assemble_plan(step_, problem_, placement, assembly);
+    const bool is_wider = wide.totals.arena <= options_.budget && is_better(wide, narrow, host_);
+    Plan plan = is_wider ? std::move(wide) : std::move(narrow);
+    limits_ = lower(limits_, limits_of(plan, placement));
+    if (!is_better(plan, plan_.plan, host_)) return true;
+    plan_.plan = std::move(plan);
+    plan_.placement = placement;
+    plan_.at_budget = false;
+    return true;
+  }
+
+  const Host& host_;
+  const SizedStep& step_;
+  const ResidencyProblem& problem_;
+  SolveOptions options_;
+  FittedPlan plan_;
+  HostLimits limits_;
+  std::int64_t filled_ = first_filled;
+};
 
 }  // namespace
 
@@ -69,30 +158,35 @@ std::vector<std::string> host_remarks(const Host& host, const PlanTotals& totals
 }
 
 FittedPlan within_host(const Host& host, const SizedStep& step, const ResidencyProblem& problem,
-                       const SolveOptions& options, FittedPlan plan) {
-  for (const Attempt& attempt : attempts) {
-    if (host_holds(host, plan.plan.totals) || (options.cancelled && options.cancelled())) break;
-    SolveOptions less = options;
-    less.branches = false;
-    less.limits.assign(problem.operations.size(),
-                       Bytes(options.budget.count() / 64 * attempt.filled));
-    const auto solution = solve(with_dearer_state(problem, attempt.dearer), less);
-    if (!solution) continue;
-    const auto is_no_better = [&](const Plan& other) {
-      return other.totals.arena > options.budget ||
-             (!host_holds(host, other.totals) &&
-              host_memory_for(other.totals) >= host_memory_for(plan.plan.totals));
+                       const SolveOptions& options, const StepTarget& target, FittedPlan plan) {
+  if (host_holds(host, plan.plan.totals)) return plan;
+  HostFitting fitting(host, step, problem, options, std::move(plan));
+  std::optional<SolveOptions> within = fitting.run();
+  FittedPlan fitted = std::move(fitting).plan();
+  if (!within) return fitted;
+  within->limits = {};
+  StepTarget held = target;
+  held.most_variations = std::min(held.most_variations, most_variations);
+  // A shorter step may take more of the host than the solver counts, and what is solved with room
+  // to spare there may have the shorter one: then once more, within less.
+  const bool is_small = problem.operations.size() < few_operations;
+  for (int pass = 0; pass < most_passes; ++pass) {
+    Bytes pinned, all;  // what the host lacks for a plan with a shorter step
+    held.accepts = [&](const PlanTotals& totals) {
+      if (host_holds(host, totals)) return true;
+      pinned = std::max(pinned, totals.host_peak - host.pinned_limit);
+      all = std::max(all, totals.host_peak + totals.pageable_peak - host.memory);
+      return false;
     };
-    AssemblyOptions assembly{.budget = options.budget, .must_fit = true, .widens = false};
-    Plan other = assemble_plan(step, problem, solution->placement, assembly);
-    if (is_no_better(other)) continue;
-    assembly.widens = true;
-    Plan wider = assemble_plan(step, problem, solution->placement, assembly);
-    plan.plan = is_no_better(wider) ? std::move(other) : std::move(wider);
-    plan.placement = solution->placement;
-    plan.at_budget = false;
+    fitted = shorten_step(step, problem, *within, held, std::move(fitted));
+    if (pinned == Bytes() && all == Bytes() && !is_small) break;
+    const auto spared = [](Bytes limit) {
+      return limit == HostLimits::none ? Bytes() : Bytes(limit.count() / spared_part);
+    };
+    within->host = reduced(within->host, std::max(pinned, spared(within->host.pinned)),
+                           std::max(all, spared(within->host.all)));
   }
-  return plan;
+  return fitted;
 }
 
 }  // namespace stowage

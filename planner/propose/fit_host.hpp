@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/assemble/plan_within.hpp"
+#include "planner/assemble/shorten_step.hpp"
 #include "planner/problem/host.hpp"
 
 namespace stowage {
@@ -19,11 +19,12 @@ namespace stowage {
 /// What the host lacks, in words; empty where it holds the plan.
 [[nodiscard]] std::vector<std::string> host_remarks(const Host& host, const PlanTotals& totals);
 
-/// `plan`, or, where the host does not hold it, the first found that it holds: what lasts beyond
-/// the step (parameters, state) is made dearer and dearer to move, so that it stays on the GPU or
-/// with the CPU's own work. Where none is found, the one that needs least.
+/// `plan`, or, where the host does not hold it, one that it holds: solved within limits of the
+/// host's memory as within those of the GPU's, which are lowered by what the arenas lack until they
+/// fit, and then shortened as shorten_step does within these. Where none is found, of those that
+/// were the one that needs least.
 [[nodiscard]] FittedPlan within_host(const Host& host, const SizedStep& step,
                                      const ResidencyProblem& problem, const SolveOptions& options,
-                                     FittedPlan plan);
+                                     const StepTarget& target, FittedPlan plan);
 
 }  // namespace stowage

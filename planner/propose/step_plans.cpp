@@ -20,7 +20,7 @@ namespace {
 // Of the time that is left for the plan.
 constexpr double packing_share = 0.5;
 constexpr double shortening_share = 0.8;
-constexpr double host_share = 0.25;  // of each of a few solves
+constexpr double host_share = 0.5;  // where the host does not hold what was found
 // Times the step with everything on the GPU: of what was promised, that nothing else is looked for.
 constexpr double as_short = 1.002;
 // Of the time that is left for all.
@@ -184,7 +184,7 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, const P
   limit(shortening_share);
   FittedPlan best = shorten_step(of.step, of.placed, options, target, *std::move(fitted));
   limit(host_share);
-  best = within_host(planning.request.host, of.step, of.placed, options, std::move(best));
+  best = within_host(planning.request.host, of.step, of.placed, options, target, std::move(best));
   Plan plan = std::move(best.plan);
   describe(planning, of, plan);
   plan.name = "cheapest";

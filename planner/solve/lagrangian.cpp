@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "planner/solve/memory_row.hpp"
@@ -12,6 +13,35 @@ namespace stowage {
 
 namespace {
 
+enum class Memory : std::uint8_t { gpu, pinned, host };
+
+// A row of the master program: the limit of a memory at a step.
+struct LimitedStep {
+  Memory memory = Memory::gpu;
+  std::int32_t step = 0;
+  bool operator==(const LimitedStep&) const = default;
+};
+
+const Prices& prices_of(const Multipliers& multipliers, Memory memory) {
+  if (memory == Memory::gpu) return multipliers.steps;
+  return memory == Memory::pinned ? multipliers.host.pinned : multipliers.host.all;
+}
+Prices& prices_of(Multipliers& multipliers, Memory memory) {
+  if (memory == Memory::gpu) return multipliers.steps;
+  return memory == Memory::pinned ? multipliers.host.pinned : multipliers.host.all;
+}
+
+std::vector<double> counts_of(const std::vector<Bytes>& bytes) {
+  std::vector<double> counts;
+  counts.reserve(bytes.size());
+  for (const Bytes of : bytes) counts.push_back(static_cast<double>(of.count()));
+  return counts;
+}
+
+struct HostColumn {
+  std::vector<double> pinned, all;  // bytes, by step
+};
+
 // One maximisation: the master program over the active steps, and the best bound so far.
 class DualSearch {
  public:
@@ -19,13 +49,17 @@ class DualSearch {
              std::vector<PlacementColumn>& columns, const DualOptions& options)
       : model_(model), restrictions_(restrictions), columns_(columns), options_(options) {
     result_.bound_seconds = -std::numeric_limits<double>::infinity();
+    if (model_.host.pinned != HostLimits::none) memories_.push_back(Memory::pinned);
+    if (model_.host.all != HostLimits::none) memories_.push_back(Memory::host);
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (keeps_to(columns_[i].placement, restrictions_)) usable_.push_back(i);
     }
   }
 
   Dual run(const Multipliers& start) {
-    for (const StepPrice& p : start.steps) activate(p.step);
+    for (const Memory memory : memories_) {
+      for (const StepPrice& p : prices_of(start, memory)) activate({memory, p.step});
+    }
     keep_cheapest(start);
     Multipliers prices = start;
     bool full = true;
@@ -52,10 +86,30 @@ class DualSearch {
   }
 
  private:
-  double limit(std::size_t step) const { return static_cast<double>(model_.limits[step].count()); }
+  double limit(LimitedStep of) const {
+    Bytes bytes = model_.limits[static_cast<std::size_t>(of.step)];
+    if (of.memory == Memory::pinned) bytes = model_.host.pinned;
+    if (of.memory == Memory::host) bytes = model_.host.all;
+    return static_cast<double>(bytes.count());
+  }
 
-  void activate(std::int32_t step) {
-    if (std::find(active_.begin(), active_.end(), step) == active_.end()) active_.push_back(step);
+  // By step. What a column takes of the host is counted when it is first asked for.
+  const std::vector<double>& use(std::size_t column, Memory memory) {
+    if (memory == Memory::gpu) return columns_[column].memory;
+    if (host_.size() < columns_.size()) host_.resize(columns_.size());
+    std::optional<HostColumn>& host = host_[column];
+    if (!host) {
+      const ResidencyProblem& problem = *model_.problem;
+      const HostUse of = host_use(problem, columns_[column].placement.unpacked(problem));
+      host = HostColumn{counts_of(of.pinned), counts_of(of.all)};
+    }
+    return memory == Memory::pinned ? host->pinned : host->all;
+  }
+
+  bool activate(LimitedStep step) {
+    if (std::find(active_.begin(), active_.end(), step) != active_.end()) return false;
+    active_.push_back(step);
+    return true;
   }
 
   // Of many columns those that cost least at the prices to start with: others hardly ever enter.
@@ -65,9 +119,11 @@ class DualSearch {
     std::vector<std::pair<double, std::size_t>> ranked;
     for (const std::size_t i : usable_) {
       double value = columns_[i].cost_seconds;
-      for (const StepPrice& p : start.steps) {
-        value += static_cast<double>(p.price) * model_.price_unit() *
-                 columns_[i].memory[static_cast<std::size_t>(p.step)];
+      for (const Memory memory : memories_) {
+        for (const StepPrice& p : prices_of(start, memory)) {
+          value += static_cast<double>(p.price) * model_.price_unit() *
+                   use(i, memory)[static_cast<std::size_t>(p.step)];
+        }
       }
       for (std::size_t r = 0; r < start.rows.size(); ++r) {
         value += static_cast<double>(start.rows[r]) * model_.price_unit() *
@@ -87,7 +143,8 @@ class DualSearch {
     for (std::size_t r = 0; r < prices.rows.size(); ++r) {
       if (prices.rows[r] > 0) rows.push_back({options_.rows[r], prices.rows[r]});
     }
-    const PricedCut cut = cheapest_placement(model_, restrictions_, prices.steps, rows);
+    const PricedCut cut =
+        cheapest_placement(model_, restrictions_, prices.steps, rows, prices.host);
     ++result_.cuts;
     if (cut.contradictory) {
       result_.contradictory = true;
@@ -106,25 +163,26 @@ class DualSearch {
   void add_column(const Placement& placement) {
     usable_.push_back(columns_.size());
     columns_.push_back(column_of(*model_.problem, placement));
-    activate_worst(columns_.back().memory, 0);
+    for (const Memory memory : memories_) {
+      activate_worst(memory, use(columns_.size() - 1, memory), 0);
+    }
   }
 
   // The step where memory exceeds its limit by most, and by more than `slack` of it; false: none
   // does, or it was active.
-  bool activate_worst(const std::vector<double>& memory, double slack) {
+  bool activate_worst(Memory memory, const std::vector<double>& by_step, double slack) {
     double worst = 0;
-    std::size_t step = memory.size();
-    for (std::size_t t = 0; t < memory.size(); ++t) {
-      const double excess = memory[t] - limit(t);
-      if (excess > std::max(worst, slack * limit(t) + 0.5)) {
+    std::size_t step = by_step.size();
+    for (std::size_t t = 0; t < by_step.size(); ++t) {
+      const double most = limit({memory, static_cast<std::int32_t>(t)});
+      const double excess = by_step[t] - most;
+      if (excess > std::max(worst, slack * most + 0.5)) {
         worst = excess;
         step = t;
       }
     }
-    if (step == memory.size()) return false;
-    const std::size_t before = active_.size();
-    activate(static_cast<std::int32_t>(step));
-    return active_.size() > before;
+    if (step == by_step.size()) return false;
+    return activate({memory, static_cast<std::int32_t>(step)});
   }
 
   // The mixture of least cost whose memory fits at the active steps; steps that it then exceeds
@@ -132,25 +190,35 @@ class DualSearch {
   double solve_master() {
     while (true) {
       const double cost = solve_master_once();
-      std::vector<double> mixture(model_.limits.size(), 0);
-      double rest = 1;
-      for (std::size_t i = 0; i < usable_.size(); ++i) {
-        rest -= weight_[i];
-        if (weight_[i] <= 0) continue;
-        const std::vector<double>& memory = columns_[usable_[i]].memory;
-        for (std::size_t t = 0; t < mixture.size(); ++t) mixture[t] += weight_[i] * memory[t];
+      bool activated = false;
+      for (const Memory memory : memories_) {
+        activated = activate_worst(memory, mixed(memory), 1e-9) || activated;
       }
-      // What is left is the incumbent, which fits.
-      for (std::size_t t = 0; t < mixture.size(); ++t) mixture[t] += std::max(rest, 0.0) * limit(t);
-      if (!activate_worst(mixture, 1e-9)) return cost;
+      if (!activated) return cost;
     }
+  }
+
+  std::vector<double> mixed(Memory memory) {
+    std::vector<double> mixture(model_.limits.size(), 0);
+    double rest = 1;
+    for (std::size_t i = 0; i < usable_.size(); ++i) {
+      rest -= weight_[i];
+      if (weight_[i] <= 0) continue;
+      const std::vector<double>& of = use(usable_[i], memory);
+      for (std::size_t t = 0; t < mixture.size(); ++t) mixture[t] += weight_[i] * of[t];
+    }
+    // What is left is the incumbent, which fits.
+    for (std::size_t t = 0; t < mixture.size(); ++t) {
+      mixture[t] += std::max(rest, 0.0) * limit({memory, static_cast<std::int32_t>(t)});
+    }
+    return mixture;
   }
 
   // By how much a column exceeds a row of the master program: the active steps, then the others.
   double excess_in(std::size_t row, std::size_t column) {
     if (row < active_.size()) {
-      const auto step = static_cast<std::size_t>(active_[row]);
-      return columns_[column].memory[step] - limit(step);
+      const LimitedStep& of = active_[row];
+      return use(column, of.memory)[static_cast<std::size_t>(of.step)] - limit(of);
     }
     const std::size_t r = row - active_.size();
     if (use_.size() <= column) use_.resize(columns_.size());
@@ -161,7 +229,7 @@ class DualSearch {
     return use[r] - static_cast<double>(options_.rows[r]->limit);
   }
   double limit_of_row(std::size_t row) const {
-    if (row < active_.size()) return std::max(limit(static_cast<std::size_t>(active_[row])), 1.0);
+    if (row < active_.size()) return std::max(limit(active_[row]), 1.0);
     return std::max(static_cast<double>(options_.rows[row - active_.size()]->limit), 1.0);
   }
 
@@ -199,15 +267,17 @@ class DualSearch {
     };
     Multipliers prices;
     for (std::size_t a = 0; a < active_.size(); ++a) {
+      const auto [memory, step] = active_[a];
       std::int64_t best = 0;
-      for (const StepPrice& p : result_.prices.steps) {
-        if (p.step == active_[a]) best = p.price;
+      for (const StepPrice& p : prices_of(result_.prices, memory)) {
+        if (p.step == step) best = p.price;
       }
       const std::int64_t price = between(target[a], best);
-      if (price > 0) prices.steps.push_back({active_[a], price});
+      if (price > 0) prices_of(prices, memory).push_back({step, price});
     }
-    std::sort(prices.steps.begin(), prices.steps.end(),
-              [](const StepPrice& a, const StepPrice& b) { return a.step < b.step; });
+    for (const Memory memory : memories_) {
+      std::ranges::sort(prices_of(prices, memory), {}, &StepPrice::step);
+    }
     for (std::size_t r = 0; r < options_.rows.size(); ++r) {
       const std::vector<std::int64_t>& best = result_.prices.rows;
       prices.rows.push_back(between(target[active_.size() + r], r < best.size() ? best[r] : 0));
@@ -219,11 +289,13 @@ class DualSearch {
   const Restrictions& restrictions_;
   std::vector<PlacementColumn>& columns_;
   const DualOptions& options_;
-  std::vector<std::size_t> usable_;       // columns that keep to the restrictions, the cheapest
-  std::vector<std::int32_t> active_;      // steps of the master program
-  std::vector<double> master_price_;      // by active step, then by row, seconds a byte
-  std::vector<std::vector<double>> use_;  // by column, row
-  std::vector<double> weight_;            // by usable column
+  std::vector<std::size_t> usable_;  // columns that keep to the restrictions, the cheapest
+  std::vector<Memory> memories_{Memory::gpu};    // that are limited
+  std::vector<std::optional<HostColumn>> host_;  // by column
+  std::vector<LimitedStep> active_;              // rows of the master program
+  std::vector<double> master_price_;             // by active step, then by row, seconds a byte
+  std::vector<std::vector<double>> use_;         // by column, row
+  std::vector<double> weight_;                   // by usable column
   Dual result_;
 };
 
@@ -231,13 +303,9 @@ class DualSearch {
 
 PlacementColumn column_of(const ResidencyProblem& problem, const Placement& placement) {
   const Evaluation evaluation = evaluate(problem, placement);
-  PlacementColumn column{.placement = PackedPlacement(placement),
-                         .cost_seconds = evaluation.cost_seconds};
-  column.memory.reserve(evaluation.memory.size());
-  for (const Bytes bytes : evaluation.memory) {
-    column.memory.push_back(static_cast<double>(bytes.count()));
-  }
-  return column;
+  return {.placement = PackedPlacement(placement),
+          .cost_seconds = evaluation.cost_seconds,
+          .memory = counts_of(evaluation.memory)};
 }
 
 bool keeps_to(const PackedPlacement& placement, const Restrictions& restrictions) {

@@ -31,6 +31,7 @@ struct PlacementColumn {
 struct Multipliers {
   Prices steps;
   std::vector<std::int64_t> rows = {};  ///< 0 or more; by row, the last ones left out: 0
+  HostPrices host = {};                 ///< where the model limits the host's memory
   bool operator==(const Multipliers&) const = default;
 };
 
@@ -51,6 +52,7 @@ struct Dual {
   bool contradictory = false;  ///< the restrictions allow no placement
 };
 
+/// A model that limits the host's memory has these limits in its bound, too.
 /// Starts from `start` (empty: no prices) and appends the placements that it finds to `columns`.
 [[nodiscard]] Dual maximise_dual(const CutModel& model, const Restrictions& restrictions,
                                  const Multipliers& start, std::vector<PlacementColumn>& columns,

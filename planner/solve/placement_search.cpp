@@ -5,6 +5,8 @@
 #include <functional>
 #include <tuple>
 
+#include "planner/solve/host_relief.hpp"
+
 namespace stowage {
 
 namespace {
@@ -103,7 +105,7 @@ void PlacementSearch::relief_by_gaps(std::int32_t step, std::vector<Move>& moves
   for (const std::int32_t g : over_) {
     const GapPlace& gap = state_.gaps()[at(g)];
     if (g == kept_gap_ || !state_.resident(gap)) continue;
-    if (state_.must_be_resident(gap)) continue;
+    if (state_.must_be_resident(gap) || (!home_.empty() && home_[at(gap.item)])) continue;
     const std::int64_t bytes = problem_.items[at(gap.item)].bytes.count();
     if (bytes > 0) moves.push_back({Move::Kind::gap, g, 0, state_.flip_cost(gap), bytes});
     --effort_;
@@ -136,7 +138,7 @@ void PlacementSearch::relief_by_operations(std::int32_t step, std::vector<Move>&
     const auto beside = state_.gaps_beside(v);
     const bool kept = std::find(beside.begin(), beside.end(), kept_gap_) != beside.end();
     if (stopped()) return;
-    if (kept) continue;
+    if (kept || is_brought_home(v)) continue;
     if (v == step || !state_.on_gpu(step)) {
       measure(step, {Move::Kind::operation, v}, moves);
       continue;
@@ -192,11 +194,50 @@ bool PlacementSearch::relieve(std::int32_t step) {
   return true;
 }
 
+bool PlacementSearch::is_brought_home(std::int32_t operation) const {
+  if (home_.empty()) return false;
+  const auto touches = index_.touches_of(operation);
+  return std::any_of(touches.begin(), touches.end(),
+                     [&](const TouchPlace& touch) { return home_[at(touch.item)]; });
+}
+
 bool PlacementSearch::repair() {
+  return state_.host() == nullptr ? repair_on_gpu() : repair_on_both_sides();
+}
+
+bool PlacementSearch::repair_on_gpu() {
   while (state_.excess() > 0) {
     if (stopped() || !relieve(state_.worst_step())) return false;
   }
   return true;
+}
+
+// What one side gives up the other has to hold, so that it may take turns; what was taken back from
+// the host stays.
+bool PlacementSearch::repair_on_both_sides() {
+  constexpr int most_turns = 12;
+  if (!repair_on_gpu()) return false;
+  const std::size_t fitted = state_.mark();
+  home_.assign(problem_.items.size(), 0);
+  bool fits = state_.fits();
+  for (int turn = 0; !fits && turn < most_turns; ++turn) {
+    if (stopped() || !relieve_host(state_, index_, price_before_, home_, effort_)) break;
+    if (state_.host()->excess() <= 0 || turn % 2 == 1) {
+      if (!repair_on_gpu()) break;
+      fits = state_.fits();
+    }
+  }
+  home_.clear();
+  if (!fits) state_.undo_to(fitted);
+  return fits;
+}
+
+std::int64_t PlacementSearch::beyond_host() const {
+  return state_.host() ? std::max<std::int64_t>(state_.host()->excess(), 0) : 0;
+}
+
+bool PlacementSearch::is_within(std::int64_t beyond) const {
+  return state_.excess() <= 0 && beyond_host() <= beyond;
 }
 
 bool PlacementSearch::fill_gaps() {
@@ -222,10 +263,11 @@ bool PlacementSearch::fill_gaps() {
   for (const Chance& chance : chances) {
     if (stopped()) return changed;
     const GapPlace& gap = state_.gaps()[at(chance.gap)];
+    const std::int64_t beyond = beyond_host();
     const std::size_t mark = state_.mark();
     const Capacity cost = state_.cost();
     state_.flip(gap);
-    if (state_.excess() > 0 || state_.cost() >= cost)
+    if (!is_within(beyond) || state_.cost() >= cost)
       state_.undo_to(mark);
     else
       changed = true;
@@ -236,6 +278,7 @@ bool PlacementSearch::fill_gaps() {
 // An operation on the GPU is worth most together with the gaps beside it.
 bool PlacementSearch::try_on_gpu(std::int32_t operation) {
   if (!state_.has_room_for(operation)) return false;
+  const std::int64_t beyond = beyond_host();
   const std::size_t mark = state_.mark();
   const Capacity before = state_.cost();
   state_.move(operation, true);
@@ -250,7 +293,7 @@ bool PlacementSearch::try_on_gpu(std::int32_t operation) {
       if (state_.excess() > 0 || state_.cost() > cost) state_.undo_to(here);
     }
   }
-  if (state_.excess() <= 0 && state_.cost() < before) return true;
+  if (is_within(beyond) && state_.cost() < before) return true;
   state_.undo_to(mark);
   return false;
 }
@@ -266,10 +309,14 @@ bool PlacementSearch::fill_operations() {
     }
     if (state_.is_settled(v)) continue;
     --effort_;
-    if (state_.cost_of_leaving(v) < 0) {
-      state_.move(v, false);
+    const std::int64_t beyond = beyond_host();
+    const std::size_t mark = state_.mark();
+    const bool leaves = state_.cost_of_leaving(v) < 0;
+    if (leaves) state_.move(v, false);
+    if (leaves && is_within(beyond)) {
       changed = true;
     } else {
+      state_.undo_to(mark);
       state_.settle(v);
     }
   }
@@ -305,7 +352,7 @@ void PlacementSearch::settle_engines() {
 }
 
 bool PlacementSearch::keep_if_cheaper(std::size_t mark, Capacity before) {
-  if (state_.excess() <= 0 && state_.cost() < before) return true;
+  if (state_.fits() && state_.cost() < before) return true;
   state_.undo_to(mark);
   return false;
 }
@@ -353,7 +400,7 @@ bool PlacementSearch::eject_for_operation(std::int32_t operation) {
 }
 
 void PlacementSearch::improve() {
-  assert(state_.excess() <= 0);
+  assert(state_.fits());
   bool changed = true;
   while (changed) {
     changed = false;

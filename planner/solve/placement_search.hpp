@@ -1,7 +1,8 @@
 // PlacementSearch: from any placement to a good one within the limits, by moves.
 //
 //   repair   at the step that exceeds its limit most, gives up what costs least a byte that is
-//            needed there, until every step fits;
+//            needed there, until every step fits; where the host's memory has limits that are
+//            exceeded (host_relief.hpp), takes back from it what costs least, by turns;
 //   fill     takes back what saves most a (priced) byte and still fits;
 //   improve  forces a change in, repairs and fills around it, and keeps it if the cost fell: the
 //            ejection chains of Fiduccia and Mattheyses' tradition, one level deep.
@@ -25,9 +26,12 @@ class PlacementSearch {
   PlacementSearch(const CutModel& model, const PlacementIndex& index, const Placement& start,
                   const Prices& prices, std::int64_t effort, const std::function<bool()>& stop);
 
-  /// False: the limits are out of reach, or it was stopped. Never adds memory at any step.
+  /// False: the limits are out of reach, or it was stopped. Never adds memory at any step, but
+  /// where the host has limits: the state then fits on the GPU even where the host's are out of
+  /// reach.
   bool repair();
-  /// Once stopped, what was taken back so far stays: the state fits at any time.
+  /// Once stopped, what was taken back so far stays: the state fits at any time. Where the host's
+  /// limits are exceeded they are by no more afterwards, and often by less.
   void fill();
   /// Precondition: the state fits.
   void improve();
@@ -36,6 +40,9 @@ class PlacementSearch {
   bool turn(std::int32_t gap);
   /// Gives every operation the first of its fastest engines that still fits.
   void settle_engines();
+
+  /// As PlacementState's.
+  void price_host(const HostPrices& prices) { state_.price_host(prices); }
 
   [[nodiscard]] const PlacementState& state() const { return state_; }
   [[nodiscard]] std::int64_t effort_left() const { return effort_; }
@@ -56,6 +63,13 @@ class PlacementSearch {
   void measure(std::int32_t step, Move move, std::vector<Move>& moves);
   bool apply(const Move& move);
   bool relieve(std::int32_t step);
+  bool repair_on_gpu();
+  bool repair_on_both_sides();
+  [[nodiscard]] bool is_brought_home(std::int32_t operation) const;
+  /// By how much the host's limits are exceeded; 0: not at all.
+  [[nodiscard]] std::int64_t beyond_host() const;
+  /// On the GPU within its limits, and no more beyond the host's than that.
+  [[nodiscard]] bool is_within(std::int64_t beyond) const;
   bool fill_gaps();
   bool fill_operations();
   bool try_on_gpu(std::int32_t operation);
@@ -77,6 +91,7 @@ class PlacementSearch {
   std::vector<std::int32_t> over_;    ///< gaps over the step that is relieved
   std::int32_t kept_gap_ = -1;        ///< not to be dropped, or not to be taken back
   std::int32_t kept_operation_ = -1;  ///< not to be moved
+  std::vector<char> home_;  ///< by item: taken back from the host, not to be given up; or empty
 };
 
 /// What people do by hand: the GPU filled in order, operation by operation, while it fits.

@@ -29,6 +29,31 @@ PlacementState::PlacementState(const CutModel& model, const PlacementIndex& inde
     cost_ += item_cost_.back();
   }
   memory_ = StepProfile(memory_now());
+  if (!model.host.any()) return;
+  host_.emplace(model);
+  for (std::int32_t i = 0; i < std::ssize(problem_.items); ++i) host_->set(i, host_stay_of(i));
+  for (std::int32_t v = 0; v < std::ssize(problem_.operations); ++v) {
+    if (!gpu_[index(v)]) host_->set_temporaries(v, true);
+  }
+}
+
+void PlacementState::price_host(const HostPrices& prices) {
+  if (!host_) return;
+  host_->set_prices(prices);
+  for (std::int32_t i = 0; i < std::ssize(problem_.items); ++i) recount(i);
+}
+
+HostStay PlacementState::host_stay_of(std::int32_t item) const {
+  const Item& of = problem_.items[index(item)];
+  const auto on_cpu = [&](std::int32_t touch) {
+    return !gpu_[index(of.touches[index(touch)].step)];
+  };
+  const auto fetched = [&](std::int32_t touch) {
+    const std::int32_t before = gap_before(of, touch);
+    return !(before >= 0 && is_kept(item, before)) && present(item, touch);
+  };
+  return host_stay(of, model_.versions[index(item)],
+                   static_cast<std::int32_t>(problem_.operations.size()), on_cpu, fetched);
 }
 
 // Memory less the limit, by step.
@@ -94,6 +119,7 @@ Capacity PlacementState::item_cost(std::int32_t item) const {
     }
     if (host_copy && version.producer >= 0 && on_gpu(version.producer)) cost += index_.d2h(item);
   }
+  if (host_ && host_->is_priced()) cost += host_->cost(item, host_stay_of(item));
   return cost;
 }
 
@@ -110,6 +136,7 @@ std::int64_t PlacementState::operation_memory(std::int32_t operation) const {
 
 void PlacementState::recount(std::int32_t item) {
   for (const Touch& touch : problem_.items[index(item)].touches) settled_[index(touch.step)] = 0;
+  if (host_) host_->set(item, host_stay_of(item));
   const Capacity now = item_cost(item);
   cost_ += now - item_cost_[index(item)];
   item_cost_[index(item)] = now;
@@ -235,6 +262,7 @@ void PlacementState::flip_device(std::int32_t operation) {
   add_presence(-1);
   cost_ -= operation_cost(operation);
   gpu_[index(operation)] = !gpu_[index(operation)];
+  if (host_) host_->set_temporaries(operation, !gpu_[index(operation)]);
   settled_[index(operation)] = 0;
   cost_ += operation_cost(operation);
   add_presence(1);

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "planner/solve/host_ledger.hpp"
 #include "planner/solve/placement_index.hpp"
 #include "planner/solve/residency_cut.hpp"
 #include "planner/solve/step_profile.hpp"
@@ -29,6 +31,17 @@ class PlacementState {
   [[nodiscard]] std::int32_t worst_step() const { return memory_.largest_at(); }
   [[nodiscard]] Placement placement() const;
 
+  /// What it takes of the host; null: the model has no limits of that.
+  [[nodiscard]] const HostLedger* host() const { return host_ ? &*host_ : nullptr; }
+  /// Within the limits of both sides.
+  [[nodiscard]] bool fits() const { return excess() <= 0 && (!host_ || host_->excess() <= 0); }
+  /// From now on the cost has these prices of the host's memory in it; none: it has not.
+  /// Precondition: nothing is to be undone to a mark made before.
+  void price_host(const HostPrices& prices);
+
+  [[nodiscard]] const ResidencyProblem& problem() const { return problem_; }
+  /// As CutModel's: what a price times bytes is shifted by.
+  [[nodiscard]] int price_bits() const { return model_.price_bits; }
   [[nodiscard]] const std::vector<GapPlace>& gaps() const { return index_.gaps(); }
   [[nodiscard]] bool resident(const GapPlace& gap) const;
   /// Whether the problem pins it so.
@@ -86,6 +99,7 @@ class PlacementState {
   [[nodiscard]] Capacity operation_cost(std::int32_t operation) const;
   [[nodiscard]] std::int64_t operation_memory(std::int32_t operation) const;
   [[nodiscard]] std::vector<std::int64_t> memory_now() const;
+  [[nodiscard]] HostStay host_stay_of(std::int32_t item) const;
   void recount(std::int32_t item);
   [[nodiscard]] bool is_left_with(std::int32_t operation, const GapPlace& gap) const;
   void add_memory(std::int32_t step, std::int64_t bytes) {
@@ -104,6 +118,7 @@ class PlacementState {
   std::vector<Capacity> item_cost_;
   Capacity cost_ = 0;
   StepProfile memory_;  ///< memory less the limit
+  std::optional<HostLedger> host_;
   std::vector<char> settled_;
   std::vector<Change> log_;
 };

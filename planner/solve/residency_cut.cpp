@@ -4,58 +4,28 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <optional>
+
+#include "planner/solve/host_arcs.hpp"
 
 namespace stowage {
 
 namespace {
 
-__extension__ typedef __int128 Wide;
-
-// Where an unknown stands in the network: a node, or decided.
-using Handle = std::int32_t;
-constexpr Handle on_source = -1;  // on the GPU
-constexpr Handle on_sink = -2;    // not
-constexpr Handle by_ends = -3;    // a gap without price: resident where both its ends are
-constexpr Handle no_use = -4;     // a gap whose residency saves nothing
-
-// The flow network with its terminals as handles; what leads from one to the other is a constant.
-struct Network {
-  FlowNetwork flow;
-  Wide constant = 0;
-  bool contradictory = false;
-
-  void arc(Handle from, Handle to, Capacity capacity) {
-    if (from == on_sink || to == on_source || from == to || capacity == 0) return;
-    if (from == on_source && to == on_sink) {
-      if (capacity == infinite_capacity)
-        contradictory = true;
-      else
-        constant += capacity;
-    } else if (from == on_source) {
-      add(flow.from_source[static_cast<std::size_t>(to)], capacity);
-    } else if (to == on_sink) {
-      add(flow.to_sink[static_cast<std::size_t>(from)], capacity);
-    } else {
-      flow.add_arc(from, to, capacity);
-    }
-  }
-
- private:
-  static void add(Capacity& sum, Capacity capacity) {
-    const bool infinite = sum == infinite_capacity || capacity == infinite_capacity;
-    sum = infinite ? infinite_capacity : sum + capacity;
-  }
-};
+// Beside a node and the terminals, of a gap:
+constexpr Handle by_ends = -3;  // a gap without price: resident where both its ends are
+constexpr Handle no_use = -4;   // a gap whose residency saves nothing
 
 class CutBuilder {
  public:
   CutBuilder(const CutModel& model, const Restrictions& restrictions, const Prices& prices,
-             const std::vector<RowPrice>& rows)
+             const std::vector<RowPrice>& rows, const HostPrices& host)
       : model_(model),
         problem_(*model.problem),
         restrictions_(restrictions),
         prices_(prices),
         rows_(rows) {
+    if (!host.empty()) host_.emplace(model, host, network_);
     if (!rows.empty()) price_rows();
     price_.resize(problem_.operations.size(), 0);
     before_.resize(price_.size() + 1, 0);
@@ -65,6 +35,7 @@ class CutBuilder {
     present_.resize(problem_.items.size());
     resident_.resize(problem_.items.size());
     for (std::size_t i = 0; i < problem_.items.size(); ++i) add_item(i);
+    if (host_) price_host();
   }
 
   PricedCut solve() {
@@ -99,17 +70,12 @@ class CutBuilder {
     return (price * bytes.count()) >> model_.price_bits;
   }
 
-  // A cut that pays more than any placement costs is never the least, so such a term may be lowered
-  // to that: it keeps the sum of capacities within 64 bits, and the bound a bound.
   Capacity capped(Wide amount) const {
     return static_cast<Capacity>(std::min<Wide>(amount, model_.dearest));
   }
 
   void memory_arc(Handle from, Wide amount) {
-    if (from == on_source)
-      network_.constant += amount;
-    else
-      network_.arc(from, on_sink, capped(amount));
+    network_.memory_arc(from, on_sink, amount, model_.dearest);
   }
 
   Wide price_inside(const Item& item, std::int32_t gap) const {
@@ -262,13 +228,34 @@ class CutBuilder {
     memory_arc(resident, price);
   }
 
+  void price_host() {
+    for (std::size_t t = 0; t < device_.size(); ++t) {
+      host_->add_operation(static_cast<std::int32_t>(t), device_[t]);
+    }
+    for (std::size_t index = 0; index < problem_.items.size(); ++index) {
+      const Item& item = problem_.items[index];
+      ItemHandles handles{{}, present_[index], {}};
+      for (std::int32_t i = 0; i < std::ssize(item.touches); ++i) {
+        handles.device.push_back(device_of(item, i));
+        const std::int32_t gap = gap_before(item, i);
+        const auto at = static_cast<std::size_t>(std::max(gap, 0));
+        Handle stays = gap < 0 ? on_sink : resident_[index][at];
+        if (stays == by_ends) stays = present_[index][at];
+        if (stays == no_use) stays = on_sink;
+        handles.stays.push_back(stays);
+      }
+      host_->add_item(index, handles);
+    }
+  }
+
   Wide budget_price() const {
     Wide sum = 0;
     for (const StepPrice& p : prices_) {
       sum += static_cast<Wide>(p.price) * model_.limits[static_cast<std::size_t>(p.step)].count();
     }
     for (const RowPrice& p : rows_) sum += static_cast<Wide>(p.price) * p.row->limit;
-    return -((-sum) >> model_.price_bits);  // rounded up
+    const Wide rounded_up = -((-sum) >> model_.price_bits);
+    return rounded_up + (host_ ? host_->budget_price() : 0);
   }
 
   double seconds_below(Wide units) const {
@@ -329,7 +316,8 @@ class CutBuilder {
   std::vector<std::vector<Surcharge>> surcharges_;  // by item; empty without rows
   std::vector<std::int64_t> price_;                 // by step
   std::vector<Wide> before_;                        // the sum of prices of the steps before
-  Network network_;
+  PricedNetwork network_;
+  std::optional<HostArcs> host_;
   std::vector<Handle> device_;
   std::vector<std::int32_t> engine_;
   std::vector<std::vector<Handle>> present_;
@@ -354,23 +342,25 @@ Restrictions restrictions_of(const ResidencyProblem& problem) {
   return restrictions;
 }
 
-CutModel make_cut_model(const ResidencyProblem& problem, std::vector<Bytes> limits) {
+CutModel make_cut_model(const ResidencyProblem& problem, std::vector<Bytes> limits,
+                        const HostLimits& host) {
   assert(limits.size() == problem.operations.size());
   CutModel model;
   model.problem = &problem;
   model.limits = std::move(limits);
+  model.host = host;
   double dearest = 0;  // every time and every transfer paid
   double terms = 8;    // how many capacities there can be, generously
   for (const Operation& operation : problem.operations) {
     double gpu = 0;
     for (const EngineCost& engine : operation.engines) gpu = std::max(gpu, engine.seconds);
     dearest += operation.cpu_seconds + gpu;
-    terms += 2;
+    terms += host.any() ? 3 : 2;
   }
   for (const Item& item : problem.items) {
     const auto touches = static_cast<double>(item.touches.size());
     dearest += touches * (item.h2d_seconds + item.d2h_seconds);
-    terms += 6 * touches;
+    terms += (host.any() ? 10 : 6) * touches;
     model.versions.push_back(versions_of(item));
   }
   const double largest = std::ldexp(1.0, 61) / (terms * std::max(dearest, 1e-9));
@@ -386,8 +376,9 @@ CutModel make_cut_model(const ResidencyProblem& problem, std::vector<Bytes> limi
 }
 
 PricedCut cheapest_placement(const CutModel& model, const Restrictions& restrictions,
-                             const Prices& prices, const std::vector<RowPrice>& rows) {
-  return CutBuilder(model, restrictions, prices, rows).solve();
+                             const Prices& prices, const std::vector<RowPrice>& rows,
+                             const HostPrices& host) {
+  return CutBuilder(model, restrictions, prices, rows, host).solve();
 }
 
 }  // namespace stowage

@@ -11,6 +11,7 @@
 
 #include "estimator/base/bytes.hpp"
 #include "planner/certificate/certificate.hpp"
+#include "planner/problem/host_use.hpp"
 #include "planner/problem/residency_problem.hpp"
 #include "planner/problem/versions.hpp"
 #include "planner/solve/min_cut.hpp"
@@ -24,6 +25,13 @@ struct StepPrice {
   bool operator==(const StepPrice&) const = default;
 };
 using Prices = std::vector<StepPrice>;  ///< ascending steps, positive prices
+
+/// What a byte on the host costs at a step: any byte, and a pinned one beside that.
+struct HostPrices {
+  Prices all, pinned;
+  [[nodiscard]] bool empty() const { return all.empty() && pinned.empty(); }
+  bool operator==(const HostPrices&) const = default;
+};
 
 /// An item at a touch or, `gap`, resident through a gap.
 struct MemoryTerm {
@@ -57,6 +65,7 @@ struct CutModel {
   LaneWeights weights;  ///< each at most 1; the dearest placement is that of weights of 1
   const ResidencyProblem* problem = nullptr;
   std::vector<Bytes> limits;                   ///< of memory, by step
+  HostLimits host;                             ///< of the host's
   std::vector<std::vector<Version>> versions;  ///< by item
   int unit_exponent = 0;                       ///< a capacity of 1 is 2^-unit_exponent seconds
   int price_bits = 0;                          ///< and a price of 2^price_bits is one a byte
@@ -66,7 +75,8 @@ struct CutModel {
   [[nodiscard]] double unit() const;        ///< seconds
   [[nodiscard]] double price_unit() const;  ///< seconds a byte: 2^-price_bits units
 };
-[[nodiscard]] CutModel make_cut_model(const ResidencyProblem& problem, std::vector<Bytes> limits);
+[[nodiscard]] CutModel make_cut_model(const ResidencyProblem& problem, std::vector<Bytes> limits,
+                                      const HostLimits& host = {});
 
 struct PricedCut {
   bool contradictory = false;  ///< no placement keeps to the restrictions; the rest says nothing
@@ -80,6 +90,7 @@ struct PricedCut {
 /// O(problem) and one maximum flow. Gaps that cover no priced step take no node.
 [[nodiscard]] PricedCut cheapest_placement(const CutModel& model, const Restrictions& restrictions,
                                            const Prices& prices,
-                                           const std::vector<RowPrice>& rows = {});
+                                           const std::vector<RowPrice>& rows = {},
+                                           const HostPrices& host = {});
 
 }  // namespace stowage

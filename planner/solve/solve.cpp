@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "estimator/base/live_sum.hpp"
 #include "planner/solve/below_floor.hpp"
 #include "planner/solve/branch_and_bound.hpp"
 #include "planner/solve/lagrangian.hpp"
@@ -25,9 +27,12 @@ namespace {
 // any machine. All of it is at most about half a second on a thousand storages.
 constexpr std::int64_t search_effort = 50'000;
 constexpr int root_cuts = 60;
+constexpr int hosted_root_cuts = 30;   // with the host's limits, of a large problem
+constexpr double large = 2e3;          // storages and operations
 constexpr int branch_cuts = 100;       // at least; more where a cut is small
 constexpr double branch_effort = 4e5;  // storages and operations, over all cuts
 constexpr std::size_t improved_starts = 3;
+constexpr double hosted_starts = 2e4;  // storages and operations, over all starts that are repaired
 
 std::vector<Bytes> limits_of(const ResidencyProblem& problem, const SolveOptions& options) {
   std::vector<Bytes> limits(problem.operations.size(), options.budget);
@@ -44,7 +49,7 @@ class Solver {
   Solver(const ResidencyProblem& problem, const SolveOptions& options)
       : problem_(problem),
         options_(options),
-        model_(make_cut_model(problem, limits_of(problem, options))),
+        model_(make_cut_model(problem, limits_of(problem, options), options.host)),
         index_(model_),
         end_(std::chrono::steady_clock::now() +
              std::chrono::duration_cast<std::chrono::steady_clock::duration>(
@@ -61,11 +66,11 @@ class Solver {
     PricedCut unlimited = cheapest_placement(model_, restrictions_of(problem_), {});
     solution_.cuts = 1;
     solution_.all_gpu_cost_seconds = unlimited.value_seconds;
-    solution_.cost_lower_bound_seconds = unlimited.bound_seconds;
+    solution_.cost_lower_bound_seconds = bound_ = unlimited.bound_seconds;
     solution_.proof = single_leaf({});
     offer(unlimited.least, {}, 0);
     offer(filled_in_order(model_, index_, stop_), {}, 0);
-    if (!enough(solution_.cost_lower_bound_seconds)) bound_and_search();
+    if (!enough(bound_)) bound_and_search();
     const double cost = solution_.evaluation.cost_seconds;
     solution_.cost_lower_bound_seconds = std::min(solution_.cost_lower_bound_seconds, cost);
     solution_.proved_optimal = cost - solution_.cost_lower_bound_seconds <= 1e-9 * cost;
@@ -87,7 +92,8 @@ class Solver {
 
   bool enough(double bound) const {
     const double cost = solution_.evaluation.cost_seconds;
-    return cost - bound <= std::max(options_.target_gap * overhead(), 1e-9 * cost);
+    return solution_.beyond_host == Bytes() &&
+           cost - bound <= std::max(options_.target_gap * overhead(), 1e-9 * cost);
   }
 
   bool fits(const Evaluation& evaluation) const {
@@ -101,13 +107,25 @@ class Solver {
     return static_cast<double>(problem_.operations.size() + problem_.items.size());
   }
 
+  // Within the host's limits a bound says nothing about plans beyond them, and has no proof here.
   void raise_bound(double bound, BranchTree proof) {
-    if (bound <= solution_.cost_lower_bound_seconds) return;
+    bound_ = std::max(bound_, bound);
+    if (model_.host.any() || bound <= solution_.cost_lower_bound_seconds) return;
     solution_.cost_lower_bound_seconds = bound;
     solution_.proof = std::move(proof);
   }
 
+  [[nodiscard]] Bytes beyond_host(const Placement& placement) const {
+    if (!model_.host.any()) return {};
+    const HostUse use = host_use(problem_, placement);
+    const auto beyond = [](const std::vector<Bytes>& by_step, Bytes limit) {
+      return std::max(peak(by_step).bytes - limit, Bytes());
+    };
+    return beyond(use.pinned, model_.host.pinned) + beyond(use.all, model_.host.all);
+  }
+
   // A placement becomes the answer if it is consistent, fits and is cheaper: nobody is trusted.
+  // What the host holds goes before what it does not.
   void take(Placement placement) {
     Evaluation evaluation = evaluate(problem_, placement);
     if (!evaluation.consistent || !fits(evaluation)) {
@@ -117,14 +135,18 @@ class Solver {
                                              : "is not one: " + evaluation.inconsistency));
     }
     const bool first = !solution_.evaluation.consistent;
-    if (!first && evaluation.cost_seconds >= solution_.evaluation.cost_seconds) {
+    const Bytes beyond = beyond_host(placement);
+    if (!first && std::pair(beyond, evaluation.cost_seconds) >=
+                      std::pair(solution_.beyond_host, solution_.evaluation.cost_seconds)) {
+      if (beyond > Bytes()) return;
       return keep_aside(std::move(placement), evaluation.cost_seconds);
     }
-    if (!first) {
+    if (!first && solution_.beyond_host == Bytes()) {
       keep_aside(std::exchange(solution_.placement, {}), solution_.evaluation.cost_seconds);
     }
     solution_.placement = std::move(placement);
     solution_.evaluation = std::move(evaluation);
+    solution_.beyond_host = beyond;
   }
 
   void keep_aside(Placement placement, double cost) {
@@ -140,11 +162,19 @@ class Solver {
   }
 
   // Makes the best of a start that need not fit; nothing where it cannot be made to.
-  std::optional<Placement> offer(const Placement& start, const Prices& prices,
+  std::optional<Placement> offer(const Placement& start, const Multipliers& prices,
                                  std::int64_t effort) {
-    PlacementSearch search(model_, index_, start, prices, effort, stop_);
-    if (!search.repair()) return std::nullopt;
+    PlacementSearch search(model_, index_, start, prices.steps, effort, stop_);
+    search.price_host(prices.host);
+    (void)search.repair();
+    search.price_host({});
+    if (search.state().excess() > 0) return std::nullopt;
     search.fill();
+    if (!search.state().fits()) {
+      // Of those that the host does not hold the one that needs least is an answer, too.
+      take(search.state().placement());
+      return std::nullopt;
+    }
     if (effort > 0) search.improve();
     search.settle_engines();
     Placement placement = search.state().placement();
@@ -158,22 +188,23 @@ class Solver {
     Restrictions restrictions = restrictions_of(problem_);
     if (!tighten(model_, restrictions)) throw std::logic_error("the budget is below the floor");
     const double tolerance = 0.1 * options_.target_gap * overhead();
-    const Dual dual =
-        maximise_dual(model_, restrictions, {}, columns,
-                      {solution_.evaluation.cost_seconds, tolerance, root_cuts, stop_});
+    const Dual dual = maximise_dual(
+        model_, restrictions, {}, columns,
+        {dearest_of_interest(), tolerance,
+         model_.host.any() && size_of_problem() > large ? hosted_root_cuts : root_cuts, stop_});
     solution_.cuts += dual.cuts;
     solution_.active_steps = static_cast<int>(dual.prices.steps.size());
     raise_bound(dual.bound_seconds, single_leaf(in_seconds(model_, dual.prices.steps)));
     search_from(columns, dual);
-    if (!options_.branches || enough(solution_.cost_lower_bound_seconds) || stop_()) return;
+    if (!options_.branches || enough(bound_) || stop_()) return;
 
     BranchOptions branch;
     branch.most_cuts = std::max(branch_cuts, static_cast<int>(branch_effort / size_of_problem()));
     branch.tolerance = tolerance;
-    branch.upper_bound = [this] { return solution_.evaluation.cost_seconds; };
+    branch.upper_bound = [this] { return dearest_of_interest(); };
     branch.best = [this]() -> const Placement& { return solution_.placement; };
     branch.offer = [this](const Placement& placement, const Prices& prices) {
-      offer(placement, prices, 0);
+      offer(placement, {prices}, 0);
     };
     branch.enough = [this](double bound) { return enough(bound); };
     branch.stop = stop_;
@@ -186,25 +217,63 @@ class Solver {
   void search_from(const std::vector<PlacementColumn>& columns, const Dual& dual) {
     std::vector<std::pair<double, PackedPlacement>> starts;
     const auto add = [&](const Placement& start) {
-      const auto found = offer(start, dual.prices.steps, 0);
+      const auto found = offer(start, dual.prices, 0);
       if (found) starts.emplace_back(evaluate(problem_, *found).cost_seconds, *found);
     };
     for (const Placement& start : options_.starts) {
       add(start);
       if (stop_()) return;
     }
-    for (const PlacementColumn& column : columns) {
-      add(column.placement.unpacked(problem_));
-      if (stop_()) return;
+    for (const std::size_t i : worth_repairing(columns, dual.prices)) {
+      add(columns[i].placement.unpacked(problem_));
+      if (stop_() || (model_.host.any() && enough(bound_))) return;
     }
     std::stable_sort(starts.begin(), starts.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
     for (std::size_t i = 0; i < std::min(starts.size(), improved_starts); ++i) {
-      if (enough(solution_.cost_lower_bound_seconds) || stop_()) return;
-      offer(starts[i].second.unpacked(problem_), dual.prices.steps,
-            search_effort / static_cast<std::int64_t>(i + 1));
+      if (enough(bound_) || stop_()) return;
+      offer(starts[i].second.unpacked(problem_), dual.prices,
+            search_effort / static_cast<std::int64_t>((model_.host.any() ? 2 : 1) * (i + 1)));
     }
+  }
+
+  // What the host does not hold is no plan to be cheaper than.
+  [[nodiscard]] double dearest_of_interest() const {
+    if (solution_.beyond_host == Bytes()) return solution_.evaluation.cost_seconds;
+    return static_cast<double>(model_.dearest) * model_.unit();
+  }
+
+  // All; with the host's limits a repair takes long, and only those with the least priced cost are.
+  [[nodiscard]] std::vector<std::size_t> worth_repairing(
+      const std::vector<PlacementColumn>& columns, const Multipliers& prices) const {
+    std::vector<std::size_t> all(columns.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    const double most = std::clamp(hosted_starts / size_of_problem(), 8.0, 60.0);
+    if (!model_.host.any() || static_cast<double>(all.size()) <= most) return all;
+    std::vector<double> cost;
+    cost.reserve(columns.size());
+    for (const PlacementColumn& column : columns) cost.push_back(priced(column, prices));
+    std::ranges::stable_sort(all, {}, [&](std::size_t i) { return cost[i]; });
+    all.resize(static_cast<std::size_t>(most));
+    return all;
+  }
+
+  [[nodiscard]] double priced(const PlacementColumn& column, const Multipliers& prices) const {
+    const HostUse use = host_use(problem_, column.placement.unpacked(problem_));
+    double amount = 0;
+    const auto add = [&](std::int64_t price, double bytes) {
+      amount += static_cast<double>(price) * bytes;
+    };
+    const auto at = [](const StepPrice& p) { return static_cast<std::size_t>(p.step); };
+    for (const StepPrice& p : prices.steps) add(p.price, column.memory[at(p)]);
+    for (const StepPrice& p : prices.host.pinned) {
+      add(p.price, static_cast<double>(use.pinned[at(p)].count()));
+    }
+    for (const StepPrice& p : prices.host.all) {
+      add(p.price, static_cast<double>(use.all[at(p)].count()));
+    }
+    return column.cost_seconds + amount * model_.price_unit();
   }
 
   const ResidencyProblem& problem_;
@@ -214,6 +283,7 @@ class Solver {
   std::chrono::steady_clock::time_point end_;
   std::function<bool()> stop_;
   Solution solution_;
+  double bound_ = 0;              // within the host's limits, too
   std::vector<Candidate> aside_;  // by cost
 };
 

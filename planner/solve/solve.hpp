@@ -12,6 +12,7 @@
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "planner/certificate/certificate.hpp"
+#include "planner/problem/host_use.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
@@ -21,6 +22,9 @@ struct SolveOptions {
   /// Of single steps, by step: less than the budget, but never below the step's floor. Empty: the
   /// budget at every step. A bound is then one within these limits.
   std::vector<Bytes> limits = {};
+  /// Of the host's memory, as host_use() counts it; a solution keeps to them where one is found
+  /// that does. Bounds are of placements with any use of the host.
+  HostLimits host = {};
   double time_limit_seconds = 10;        ///< the best so far is returned with its gap
   double target_gap = 0.01;              ///< of the overhead: stop refining below it
   std::function<bool()> cancelled = {};  ///< polled; SIGINT
@@ -33,6 +37,7 @@ struct SolveOptions {
 struct Solution {
   Placement placement;
   Evaluation evaluation;
+  Bytes beyond_host;  ///< by how much it exceeds the host's limits, both together; 0: it does not
   /// Others that were found, the cheapest first and none the same: where this one does not pack.
   std::vector<Placement> others;
   double cost_lower_bound_seconds = 0;  ///< no placement within the budget costs less

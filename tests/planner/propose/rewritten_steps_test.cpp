@@ -131,6 +131,48 @@ TEST_CASE("a host that cannot pin what a plan copies is said to, unless a plan i
   CHECK(host_remarks(request.host, plan->totals).front().ends_with("'test' has 2.0 KiB"));
 }
 
+TEST_CASE("a host that holds less gets another plan, within its limits and not much longer") {
+  const PlanRequest roomy_request = on_gpu(3_MiB);
+  Asked roomy(roomy_request);
+  const auto free = cheapest_plan(roomy.planning, roomy.whole);
+  REQUIRE(free.has_value());
+  double before = 0;
+  for (const std::int64_t percent : {90, 80}) {
+    CAPTURE(percent);
+    PlanRequest request = roomy_request;
+    request.host.pinned_limit = Bytes(free->totals.host_peak.count() / 100 * percent);
+    Asked poor(request);
+    const auto plan = cheapest_plan(poor.planning, poor.whole);
+    REQUIRE(plan.has_value());
+    CHECK(plan->totals.host_peak <= request.host.pinned_limit);
+    CHECK(plan->remarks.empty());
+    CHECK(mistakes_of(*plan) == "");
+    CHECK(plan->totals.arena <= request.budget);
+    MESSAGE(percent, " percent: ", plan->totals.step_seconds, " s instead of ",
+            free->totals.step_seconds);
+    CHECK(plan->totals.step_seconds <= 1.5 * free->totals.step_seconds);
+    CHECK(plan->totals.step_seconds >= 0.99 * before);
+    before = plan->totals.step_seconds;
+  }
+}
+
+TEST_CASE("limits of the host that do not bind change nothing") {
+  const PlanRequest roomy_request = on_gpu(3_MiB);
+  Asked roomy(roomy_request);
+  const auto free = cheapest_plan(roomy.planning, roomy.whole);
+  REQUIRE(free.has_value());
+  PlanRequest request = roomy_request;
+  request.host.pinned_limit = free->totals.host_peak;
+  request.host.memory = free->totals.host_peak + free->totals.pageable_peak;
+  Asked enough(request);
+  const auto plan = cheapest_plan(enough.planning, enough.whole);
+  REQUIRE(plan.has_value());
+  CHECK(plan->totals.step_seconds == free->totals.step_seconds);
+  CHECK(plan->totals.host_peak == free->totals.host_peak);
+  CHECK(plan->transfers.size() == free->transfers.size());
+  CHECK(plan->totals.cost_seconds == free->totals.cost_seconds);
+}
+
 TEST_CASE("a rewriting promises what the host lacks, and one that it holds is searched first") {
   PlanRequest request = on_gpu(3_MiB);
   Asked roomy(request);

@@ -1,0 +1,97 @@
+#include "planner/solve/host_ledger.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace stowage {
+namespace {
+
+StepProfile below(Bytes limit, std::size_t steps) {
+  return StepProfile(std::vector<std::int64_t>(steps, -limit.count()));
+}
+
+std::vector<double> prices_before(const Prices& prices, std::size_t steps) {
+  std::vector<double> before(steps + 1, 0);
+  for (const StepPrice& p : prices) {
+    before[static_cast<std::size_t>(p.step) + 1] = static_cast<double>(p.price);
+  }
+  for (std::size_t t = 0; t < steps; ++t) before[t + 1] += before[t];
+  return before;
+}
+
+}  // namespace
+
+HostLedger::HostLedger(const CutModel& model)
+    : model_(model),
+      stays_(model.problem->items.size()),
+      pinned_(below(model.host.pinned, model.problem->operations.size())),
+      all_(below(model.host.all, model.problem->operations.size())) {}
+
+void HostLedger::add(std::int32_t item, StepRange range, bool crosses, std::int64_t sign) {
+  const std::int64_t bytes = model_.problem->items[static_cast<std::size_t>(item)].bytes.count();
+  if (model_.host.all != HostLimits::none) all_.add(range, sign * bytes);
+  if (crosses && model_.host.pinned != HostLimits::none) pinned_.add(range, sign * bytes);
+}
+
+void HostLedger::set(std::int32_t item, HostStay stay) {
+  HostStay& known = stays_[static_cast<std::size_t>(item)];
+  // Most changes leave most ranges as they are.
+  std::size_t same = 0;
+  while (known.crosses == stay.crosses && same < known.ranges.size() && same < stay.ranges.size() &&
+         known.ranges[same] == stay.ranges[same]) {
+    ++same;
+  }
+  for (std::size_t i = same; i < known.ranges.size(); ++i) {
+    add(item, known.ranges[i], known.crosses, -1);
+  }
+  for (std::size_t i = same; i < stay.ranges.size(); ++i) {
+    add(item, stay.ranges[i], stay.crosses, 1);
+  }
+  known = std::move(stay);
+}
+
+void HostLedger::set_temporaries(std::int32_t operation, bool on_cpu) {
+  const Operation& of = model_.problem->operations[static_cast<std::size_t>(operation)];
+  const std::int64_t bytes = of.temporaries.count();
+  if (bytes != 0 && model_.host.all != HostLimits::none)
+    all_.add(StepRange::single(operation), on_cpu ? bytes : -bytes);
+}
+
+std::int64_t HostLedger::excess() const { return std::max(pinned_.largest(), all_.largest()); }
+
+HostPlace HostLedger::worst() const {
+  if (pinned_.largest() >= all_.largest()) return {true, pinned_.largest_at()};
+  return {false, all_.largest_at()};
+}
+
+bool HostLedger::is_at(std::int32_t item, HostPlace place) const {
+  const HostStay& of = stay(item);
+  return (of.crosses || !place.pinned) &&
+         std::ranges::any_of(of.ranges,
+                             [&](const StepRange& range) { return range.contains(place.step); });
+}
+
+void HostLedger::set_prices(const HostPrices& prices) {
+  all_before_.clear();
+  pinned_before_.clear();
+  if (prices.empty()) return;
+  const std::size_t steps = model_.problem->operations.size();
+  all_before_ = prices_before(prices.all, steps);
+  pinned_before_ = prices_before(prices.pinned, steps);
+}
+
+Capacity HostLedger::cost(std::int32_t item, const HostStay& stay) const {
+  double price = 0;
+  for (const StepRange& range : stay.ranges) {
+    const auto begin = static_cast<std::size_t>(range.begin);
+    const auto end = static_cast<std::size_t>(range.end);
+    price += all_before_[end] - all_before_[begin];
+    if (stay.crosses) price += pinned_before_[end] - pinned_before_[begin];
+  }
+  const Bytes bytes = model_.problem->items[static_cast<std::size_t>(item)].bytes;
+  const double cost = std::ldexp(price * static_cast<double>(bytes.count()), -model_.price_bits);
+  return static_cast<Capacity>(std::min(cost, static_cast<double>(model_.dearest)));
+}
+
+}  // namespace stowage

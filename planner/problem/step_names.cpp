@@ -19,7 +19,17 @@ std::string_view without_micro_batch(std::string_view name) {
   return number ? name.substr(0, at) : name;
 }
 
+std::string_view as_made_first(std::string_view name) {
+  constexpr std::string_view ending = ".recomputed";
+  const std::size_t number = name.rfind('~');
+  const std::string_view whole = name.substr(0, number);
+  return whole.ends_with(ending) ? whole.substr(0, whole.size() - ending.size()) : name;
+}
+
 bool fits_name(std::string_view pattern, std::string_view name) {
+  if (const std::string_view first = as_made_first(name); first != name) {
+    return fits_name(pattern, first) || fits_pattern(name, pattern);
+  }
   return fits_pattern(name, pattern) || fits_pattern(without_micro_batch(name), pattern);
 }
 

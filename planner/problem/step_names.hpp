@@ -15,7 +15,10 @@ namespace stowage {
 /// "conv1.forward" of "conv1.forward@3": all micro-batches have one name.
 [[nodiscard]] std::string_view without_micro_batch(std::string_view name);
 
-/// Whether a node's or a storage's name fits a pattern, in whichever micro-batch.
+/// "relu1.forward" of "relu1.forward.recomputed~2": what is made again has the name of the first.
+[[nodiscard]] std::string_view as_made_first(std::string_view name);
+
+/// Whether a node's or a storage's name fits a pattern, in whichever micro-batch, and made again.
 [[nodiscard]] bool fits_name(std::string_view pattern, std::string_view name);
 
 /// Whether a layer fits a scope: "encoder.*", by its path; "encoder", also all below it.

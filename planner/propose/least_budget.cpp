@@ -73,6 +73,7 @@ class LeastBudgetSearch {
   [[nodiscard]] std::optional<PlanTotals> recomputed_within(Bytes budget) const {
     const auto points = choose_recomputation(whole_.step, planning_.rates,
                                              {.budget = budget,
+                                              .pins = whole_.pins,
                                               .swapped = {0},
                                               .time_limit_seconds = planning_.seconds_left(),
                                               .stop = planning_.options.cancelled});

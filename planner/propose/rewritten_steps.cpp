@@ -56,6 +56,7 @@ Trials recompute_trials(const Planning& planning, const StepCase& whole, Effort 
   const std::vector<RecomputePoint> points =
       choose_recomputation(whole.step, planning.rates,
                            {.budget = planning.request.budget,
+                            .pins = whole.pins,
                             .time_limit_seconds = choosing_share * planning.seconds_left(),
                             .effort = effort == Effort::full ? 1 : 0.2,
                             .stop = planning.options.cancelled});

@@ -40,7 +40,7 @@ std::vector<RecomputePoint> choose_recomputation(const SizedStep& step, const Ra
       !graph.settings.recomputed.empty()) {
     return {};
   }
-  RecomputeModel model(step, rates);
+  RecomputeModel model(step, rates, options.pins);
   RecomputeChoice choice(model.decisions(), false);
   const Bytes whole = model.outcome(choice, options.budget).peak;
   if (whole <= options.budget || choice.empty()) return {};

@@ -12,11 +12,13 @@
 
 #include "estimator/memory/sized_step.hpp"
 #include "planner/problem/rates.hpp"
+#include "planner/problem/step_pins.hpp"
 
 namespace stowage {
 
 struct RecomputeOptions {
   Bytes budget;
+  StepPins pins = {};  ///< of the step's nodes and storages
   /// How much each point leaves to be swapped: a factor on what the link can bring down while the
   /// forward pass computes, or on what lies above the budget if that is less. Ascending.
   std::vector<double> swapped = {0, 0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1};

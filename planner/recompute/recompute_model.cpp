@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "planner/recompute/pinned_lives.hpp"
+
 namespace stowage {
 
 namespace {
@@ -18,12 +20,13 @@ void insert_sorted(std::vector<std::int32_t>& numbers, std::int32_t number) {
 
 }  // namespace
 
-RecomputeModel::RecomputeModel(const SizedStep& step, const Rates& rates)
-    : graph_(step.graph), groups_(rerun_groups(*step.graph)) {
-  const ResidencyProblem problem = make_problem(step, rates, {.all_on_gpu = true});
+RecomputeModel::RecomputeModel(const SizedStep& step, const Rates& rates, const StepPins& pins)
+    : graph_(step.graph),
+      groups_(worth_running_again(rerun_groups(*step.graph), *step.graph, pins)) {
+  const ResidencyProblem problem = make_problem(step, rates, {.all_on_gpu = true, .pins = &pins});
   for (const Operation& operation : problem.operations) {
     seconds_.push_back(operation.engines.front().seconds);
-    scratch_.push_back(least_scratch(operation));
+    scratch_.push_back(operation.pin == Pin::cpu ? 0 : least_scratch(operation));
   }
   const std::size_t count = groups_.groups.size();
   for (const RerunGroup& group : groups_.groups) {
@@ -34,14 +37,14 @@ RecomputeModel::RecomputeModel(const SizedStep& step, const Rates& rates)
   saved_.resize(count);
   inputs_.resize(count);
   items_of_.resize(count);
-  add_items(problem);
+  add_items(problem, pins);
   add_renewals();
   has_run_.resize(count);
   place_.resize(problem.operations.size());
   places_.resize(items_.size());
 }
 
-void RecomputeModel::add_items(const ResidencyProblem& problem) {
+void RecomputeModel::add_items(const ResidencyProblem& problem, const StepPins& pins) {
   const std::size_t nodes = graph_->nodes.size();
   enter_.resize(nodes);
   leave_.resize(nodes);
@@ -57,19 +60,30 @@ void RecomputeModel::add_items(const ResidencyProblem& problem) {
   }
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
     const Item& of = problem.items[i];
+    const bool lives_on_cpu = pins.of(problem.storage_of[i]) == Pin::cpu;
+    const std::vector<StepRange> lives =
+        lives_on_cpu ? std::vector<StepRange>{} : lives_on_gpu(problem, of);
+    for (const Touch& touch : of.touches) {
+      const auto node = static_cast<std::size_t>(touch.step);
+      if (lives_on_cpu && problem.operations[node].pin != Pin::cpu) {
+        scratch_[node] += of.bytes.count();
+      }
+    }
     if (of.wraps) {
-      always_ += of.bytes.count();
+      add_lives(lives, of.bytes);
       continue;
     }
     const std::int32_t group = groups_.group_of[problem.storage_of[i].index()];
-    ChangingItem item{.bytes = of.bytes.count(),
+    ChangingItem item{.bytes = lives.empty() ? 0 : of.bytes.count(),
                       .group = group,
-                      .first = of.touches.front().step,
-                      .last = of.touches.back().step};
+                      .first = lives.empty() ? of.touches.front().step : lives.front().begin,
+                      .last = lives.empty() ? of.touches.back().step : lives.back().end - 1};
+    item.last_forward = item.first;
     const auto number = static_cast<std::int32_t>(items_.size());
     bool changes = group >= 0, is_saved = false;
     for (const Touch& touch : of.touches) {
       const auto node = static_cast<std::size_t>(touch.step);
+      const bool on_cpu = problem.operations[node].pin == Pin::cpu;
       const std::int32_t reader = group_of_node[node];
       if (reader >= 0 && reader != group) {
         changes = true;
@@ -78,9 +92,10 @@ void RecomputeModel::add_items(const ResidencyProblem& problem) {
       }
       if (reader >= 0 && reader == group) writes_[node].push_back(number);
       if (graph_->nodes[node].phase != Phase::backward) {
-        item.last_forward = touch.step;
+        if (!on_cpu) item.last_forward = touch.step;
       } else if (group >= 0) {
         insert_sorted(wants_[node], group);
+        if (on_cpu) continue;  // what is made again goes down to it at once
         wanted_items_[node].push_back(number);
         is_saved = true;
       }
@@ -90,9 +105,15 @@ void RecomputeModel::add_items(const ResidencyProblem& problem) {
       items_.push_back(item);
       if (group >= 0) items_of_[static_cast<std::size_t>(group)].push_back(number);
     } else {
-      enter_[static_cast<std::size_t>(item.first)] += item.bytes;
-      leave_[static_cast<std::size_t>(item.last)] += item.bytes;
+      add_lives(lives, of.bytes);
     }
+  }
+}
+
+void RecomputeModel::add_lives(const std::vector<StepRange>& lives, Bytes bytes) {
+  for (const StepRange& life : lives) {
+    enter_[static_cast<std::size_t>(life.begin)] += bytes.count();
+    leave_[static_cast<std::size_t>(life.end) - 1] += bytes.count();
   }
 }
 
@@ -193,7 +214,7 @@ RecomputeOutcome RecomputeModel::outcome(const RecomputeChoice& choice, Bytes li
     }
   }
   note_lifetimes();
-  std::int64_t fixed = always_, live = 0, peak = 0;
+  std::int64_t fixed = 0, live = 0, peak = 0;
   for (std::size_t place = 0; place < sequence_.size(); ++place) {
     live += change_[place];
     const std::int32_t node = sequence_[place];

@@ -1,9 +1,11 @@
 // RecomputeModel: what a choice of recomputed values costs and how much memory it leaves live.
 //
-// Everything stays on the GPU. A choice says of each group of kernels (rewrite/rerun_groups.hpp)
-// whether it runs again, and before which backward kernels what it has made by then is let go and
-// made once more. The figures are those of the step that with_recomputation makes of it, at a
-// fraction of the price: a choice is tried in a few microseconds, a large network's in a hundred.
+// Everything stays on the GPU, but what pins keep off it: a kernel on the CPU takes nothing there,
+// a storage on the CPU is there for its kernels alone (pinned_lives.hpp). A choice says of each
+// group of kernels (rewrite/rerun_groups.hpp) whether it runs again, and before which backward
+// kernels what it has made by then is let go and made once more. The figures are those of the step
+// that with_recomputation makes of it, at a fraction of the price: a choice is tried in a few
+// microseconds, a large network's in a hundred.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +14,12 @@
 #include <vector>
 
 #include "estimator/base/bytes.hpp"
+#include "estimator/base/step_range.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/rewrite/rerun_groups.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/problem/residency_problem.hpp"
+#include "planner/problem/step_pins.hpp"
 
 namespace stowage {
 
@@ -32,7 +36,8 @@ struct RecomputeOutcome {
 
 class RecomputeModel {
  public:
-  RecomputeModel(const SizedStep& step, const Rates& rates);
+  /// Groups that `pins` leave no reason to run again are none.
+  RecomputeModel(const SizedStep& step, const Rates& rates, const StepPins& pins = {});
 
   /// `limit`: above which memory counts as excess. Linear in the step. Not for several threads at
   /// once: it has scratch of its own.
@@ -71,7 +76,8 @@ class RecomputeModel {
     bool is_copied = false;
   };
 
-  void add_items(const ResidencyProblem& problem);
+  void add_items(const ResidencyProblem& problem, const StepPins& pins);
+  void add_lives(const std::vector<StepRange>& lives, Bytes bytes);
   void add_renewals();
   void let_go(std::size_t group);
   void run_again(std::int32_t node);
@@ -82,11 +88,10 @@ class RecomputeModel {
   RerunGroups groups_;
   std::vector<Renewal> renewals_;
   std::vector<double> seconds_;        // by node
-  std::vector<std::int64_t> scratch_;  // by node: workspace and temporaries
+  std::vector<std::int64_t> scratch_;  // by node: workspace, temporaries, what lives on the CPU
   std::vector<double> group_seconds_;
   std::vector<Bytes> saved_;
   std::vector<std::vector<std::int32_t>> inputs_, items_of_;  // by group
-  std::int64_t always_ = 0;                                   // bytes that are live throughout
   std::vector<std::int64_t> enter_, leave_;  // by node: bytes of what no choice can change
   std::vector<ChangingItem> items_;
   std::vector<std::vector<std::int32_t>> reads_, writes_;  // items, by node of a group

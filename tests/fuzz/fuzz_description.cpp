@@ -32,6 +32,7 @@ void weigh(const ModelGraph& model, std::size_t choice) {
   LoweringSettings settings{.kernels = kernel_set_of(runtime),
                             .mode = choice % 2 == 0 ? Mode::train : Mode::inference,
                             .optimizer = model.optimizer,
+                            .in_place = works_in_place(runtime),
                             .step = model.step};
   choice /= 2;
   settings.micro_batches = choice % 3 == 0 ? 2 : 1;

@@ -87,7 +87,8 @@ void try_one(const Draw& drawn) {
   CAPTURE(drawn.allocator);
   CAPTURE(std::string(to_string(drawn.runtime)));
   CAPTURE(drawn.total.count());
-  LoweringSettings lowering{.kernels = kernel_set_of(drawn.runtime)};
+  LoweringSettings lowering{.kernels = kernel_set_of(drawn.runtime),
+                            .in_place = works_in_place(drawn.runtime)};
   lowering.optimizer.name = drawn.optimizer == "momentum" ? "sgd" : drawn.optimizer;
   lowering.optimizer.momentum = drawn.optimizer == "momentum" ? 0.9 : 0;
   const auto graph = testing::lowered(testing::shipped(drawn.model), lowering);

@@ -74,8 +74,10 @@ TEST_CASE("drawn networks: rows sum to the peak, bytes grow with the batch, phas
     NoWorkspaces workspaces;
     const Card card = generic_card(80_GiB);
     for (const Runtime runtime : {Runtime::pytorch, Runtime::stowage}) {
-      const auto graph = testing::lowered(
-          model, {.kernels = kernel_set_of(runtime), .optimizer = {.name = "adam"}});
+      LoweringSettings settings{.kernels = kernel_set_of(runtime), .optimizer = {.name = "adam"}};
+      const auto apart = testing::lowered(model, settings);
+      settings.in_place = works_in_place(runtime);
+      const auto graph = testing::lowered(model, settings);
       Bytes before;
       for (const int batch : {1, 2, 5}) {
         const auto step = size_step(graph, batch, workspaces);
@@ -88,6 +90,10 @@ TEST_CASE("drawn networks: rows sum to the peak, bytes grow with the batch, phas
         RC_ASSERT(report.reserved_bytes() >= report.tensor_bytes());
         RC_ASSERT(report.phases[1].tensor_bytes <= report.phases[2].tensor_bytes);
         before = report.tensor_bytes();
+        const auto roomy = size_step(apart, batch, workspaces);
+        RC_ASSERT(roomy.has_value());
+        RC_ASSERT(report.tensor_bytes() <=
+                  check(*roomy, card, {.runtime = runtime}).tensor_bytes());
       }
     }
   });

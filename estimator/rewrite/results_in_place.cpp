@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "estimator/rewrite/renumber.hpp"
 #include "estimator/step/kernel_table.hpp"

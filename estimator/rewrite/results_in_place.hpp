@@ -9,8 +9,9 @@
 // - the kernel is the last to use the argument's storage, under whatever view, and reads it once;
 // - both are activations, or gradients of such, and the views of both are whole storages of one
 //   shape and type;
-// - neither is an input, a loss, the output, saved by forward or a parameter's gradient, as it is or
-//   as it arrives: the argument would be lost, or the result be found elsewhere.
+// - neither is an input, a loss, the output, saved by forward for backward, or a parameter's
+//   gradient, as it is or as it arrives: the argument would be lost, or the result be found
+//   elsewhere.
 //
 // Of a training step the output is no result, and it is never made again (rerun_groups.hpp): the
 // gradient that backward starts from may take its place. Other activations backward leaves alone.

@@ -1,10 +1,11 @@
 #include "planner/solve/branch_and_bound.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
+#include <map>
 #include <optional>
 
+#include "planner/solve/branch_decision.hpp"
 #include "planner/solve/memory_row.hpp"
 #include "planner/solve/search_tree.hpp"
 #include "planner/solve/tighten.hpp"
@@ -41,7 +42,7 @@ class Search {
     strengthen(root_, dual, root.rows, most_root_rounds);
     root.bound = dual.bound_seconds;
     root.prices = dual.prices;
-    root.next = next_decision(dual, root_);
+    root.next = next_decision(dual, root.rows, root_);
     root.proof = {root.prices, root.rows};
     tree_.set_prices(root.place, root.proof);
     tree_.add_rows(root.place, root.rows, {});
@@ -103,7 +104,7 @@ class Search {
     tree_.add_rows(child.place, child.rows, parent.rows);
     if (child.bound >= options_.upper_bound()) return;
     child.prices = dual.prices;
-    child.next = next_decision(dual, restrictions);
+    child.next = next_decision(dual, child.rows, restrictions);
     open_.push_back(std::move(child));
   }
 
@@ -147,6 +148,18 @@ class Search {
     dual.prices.rows = std::move(prices);
   }
 
+  // What is priced at a step by its own limit or by one that was rounded from it.
+  static Prices priced_steps(const Multipliers& prices, const std::vector<const MemoryRow*>& rows) {
+    std::map<std::int32_t, std::int64_t> by_step;
+    for (const StepPrice& p : prices.steps) by_step[p.step] += p.price;
+    for (std::size_t r = 0; r < prices.rows.size(); ++r) {
+      if (prices.rows[r] > 0) by_step[rows[r]->source.step] += prices.rows[r];
+    }
+    Prices priced;
+    for (const auto& [step, price] : by_step) priced.push_back({step, price});
+    return priced;
+  }
+
   bool add_rows(const Restrictions& restrictions, const Dual& dual,
                 std::vector<const MemoryRow*>& rows) {
     std::vector<std::pair<const PackedPlacement*, double>> placements;
@@ -155,7 +168,7 @@ class Search {
     }
     if (placements.empty()) return false;
     const MixedPresence mixture(std::move(placements));
-    Prices dearest = dual.prices.steps;
+    Prices dearest = priced_steps(dual.prices, rows);
     std::stable_sort(dearest.begin(), dearest.end(),
                      [](const StepPrice& a, const StepPrice& b) { return a.price > b.price; });
     if (dearest.size() > steps_a_round) dearest.resize(steps_a_round);
@@ -170,108 +183,12 @@ class Search {
     return rows.size() > known;
   }
 
+  std::optional<Decision> next_decision(const Dual& dual, const std::vector<const MemoryRow*>& rows,
+                                        const Restrictions& restrictions) const {
+    return decision_between({problem_, columns_, dual, rows, restrictions, options_.best()});
+  }
+
   bool spent() const { return result_.cuts >= options_.most_cuts || options_.stop(); }
-
-  // How much of the mixture has each gap resident, and each operation on the GPU.
-  struct Mixture {
-    std::vector<std::size_t> columns;
-    double total = 0;
-  };
-
-  Mixture mixture_of(const Dual& dual) const {
-    Mixture mixture;
-    for (std::size_t i = 0; i < dual.weight.size(); ++i) {
-      if (dual.weight[i] <= 1e-6) continue;
-      mixture.columns.push_back(i);
-      mixture.total += dual.weight[i];
-    }
-    return mixture;
-  }
-
-  template <typename On>
-  double share(const Mixture& mixture, const Dual& dual, const On& on) const {
-    double sum = 0;
-    for (const std::size_t i : mixture.columns) {
-      if (on(columns_[i].placement)) sum += dual.weight[i];
-    }
-    return sum;
-  }
-
-  // The largest of what the mixture leaves in between; where it leaves nothing, the largest in
-  // which it differs from the best plan; then the operations, likewise.
-  std::optional<Decision> next_decision(const Dual& dual, const Restrictions& restrictions) const {
-    const Mixture mixture = mixture_of(dual);
-    const Placement& best = options_.best();
-    std::optional<Decision> largest;
-    double most = 0;
-    for (const bool differing : {false, true}) {
-      const auto consider = [&](double on, bool best_on, double bytes, Decision decision) {
-        const double off = mixture.total - on;
-        const double apart = differing ? (best_on ? off : on) : std::min(on, off);
-        if (apart < 1e-3 || bytes * apart <= most || decided(restrictions, decision)) return;
-        most = bytes * apart;
-        largest = decision;
-      };
-      std::size_t place = 0;
-      for (std::size_t index = 0; index < problem_.items.size(); ++index) {
-        const auto bytes = static_cast<double>(problem_.items[index].bytes.count());
-        const auto gaps = static_cast<std::size_t>(gap_count(problem_.items[index]));
-        for (std::size_t gap = 0; gap < gaps; ++gap, ++place) {
-          const double on = share(mixture, dual, [&](const PackedPlacement& placement) {
-            return placement.resident(place);
-          });
-          consider(on, best.resident[index][gap], bytes,
-                   {static_cast<std::int32_t>(index), static_cast<std::int32_t>(gap)});
-        }
-      }
-      for (std::size_t v = 0; v < problem_.operations.size() && !largest; ++v) {
-        const double on = share(
-            mixture, dual, [&](const PackedPlacement& placement) { return placement.on_gpu(v); });
-        consider(on, best.device[v] == Device::gpu, 1, {static_cast<std::int32_t>(v), -1});
-      }
-      if (largest) break;
-    }
-    return largest ? largest : largest_priced(dual.prices.steps, restrictions);
-  }
-
-  // Where the mixture is the best plan itself, and yet dearer than the bound: what the prices weigh
-  // most, undecided so far. Lumps are told from one another by trying them.
-  std::optional<Decision> largest_priced(const Prices& prices,
-                                         const Restrictions& restrictions) const {
-    std::vector<double> before(problem_.operations.size() + 1, 0);
-    for (const StepPrice& p : prices) {
-      before[static_cast<std::size_t>(p.step) + 1] = static_cast<double>(p.price);
-    }
-    for (std::size_t t = 1; t < before.size(); ++t) before[t] += before[t - 1];
-    const auto price_of = [&](StepRange steps) {
-      return steps.empty() ? 0
-                           : before[static_cast<std::size_t>(steps.end)] -
-                                 before[static_cast<std::size_t>(steps.begin)];
-    };
-    std::optional<Decision> largest;
-    double most = 0;
-    for (std::size_t index = 0; index < problem_.items.size(); ++index) {
-      const Item& item = problem_.items[index];
-      const auto bytes = static_cast<double>(item.bytes.count());
-      for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
-        const GapSteps inside =
-            steps_inside(item, gap, static_cast<std::int32_t>(problem_.operations.size()));
-        const double weight = bytes * (price_of(inside.within) + price_of(inside.wrapped));
-        const Decision decision{static_cast<std::int32_t>(index), gap};
-        if (weight <= most || decided(restrictions, decision)) continue;
-        most = weight;
-        largest = decision;
-      }
-    }
-    return largest;
-  }
-
-  // By the problem, by a branch, or because nothing else fits.
-  static bool decided(const Restrictions& restrictions, const Decision& wanted) {
-    const auto index = static_cast<std::size_t>(wanted.index);
-    if (wanted.gap < 0) return restrictions.device[index] != Pin::free;
-    return restrictions.gap[index][static_cast<std::size_t>(wanted.gap)] != GapPin::free;
-  }
 
   const CutModel& model_;
   const PlacementIndex& index_;

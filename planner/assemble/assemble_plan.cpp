@@ -21,9 +21,13 @@ Plan described(const PlacedStep& placed) {
   plan.step.workspace_origin = WorkspaceOrigin::none;
   for (std::int32_t i = 0; i < placed.steps(); ++i) {
     const bool on_gpu = placed.on_gpu(i);
-    PlannedNode node{on_gpu ? gpu_processor : cpu_processor, "", placed.workspace(i), Bytes()};
+    PlannedNode node{on_gpu ? gpu_processor : cpu_processor, "", Bytes(), Bytes()};
     const auto& engines = placed.step.engines[at(i)];
-    if (on_gpu && !engines.empty()) node.engine = engines[at(placed.placement.engine[at(i)])].name;
+    if (on_gpu && !engines.empty()) {
+      const Engine& engine = engines[at(placed.placement.engine[at(i)])];
+      node.engine = engine.name;
+      node.workspace = engine.workspace;
+    }
     plan.nodes.push_back(std::move(node));
   }
   return plan;

@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::size_t most_stretches = 3;  // lowered one at a time
 constexpr std::int64_t much = 50;          // of so many parts of the budget one or more are missing
-constexpr std::int64_t least_part = 4096;  // of so many of the budget one is taken off at least
 constexpr std::size_t same_stretch = 4;    // steps between two that belong together
 
 /// Below what the placement has there, so that it is not found again.
@@ -51,8 +50,8 @@ std::vector<Stretch> full_stretches(const Overflow& overflow, Bytes budget) {
   return stretches;
 }
 
-/// What the limit leaves at the fullest step with blocks beyond the budget, where that is little
-/// (sizes are rounded up in the arena only): to lower limits by less would change nothing.
+/// What the limit leaves at the fullest step with blocks beyond the budget, where that is little:
+/// to lower limits by less would change nothing.
 Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, Bytes budget) {
   const Bytes little(budget.count() / 256);
   Bytes unused = little;
@@ -68,15 +67,6 @@ Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, Byte
 std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overflow, Bytes budget) {
   std::vector<StepLimits> ways = out_of_conflict(limits, overflow.bound, budget);
   if (overflow.beyond.empty()) return ways;
-  if (overflow.bound.least_peak > budget) {
-    // What is live at once exceeds it by what the arena rounds up: no packing says any more.
-    const Bytes given = budget - *std::ranges::min_element(limits);
-    const Bytes less =
-        std::max({overflow.bound.least_peak - budget, given, Bytes(budget.count() / least_part)});
-    StepLimits way = limits;
-    for (Bytes& limit : way) limit = std::max(Bytes(), limit - less);
-    return {std::move(way)};
-  }
   const Bytes unused = unused_at_fullest(limits, overflow, budget);
   const auto by_part = [&](std::int64_t part) {
     StepLimits way = limits;

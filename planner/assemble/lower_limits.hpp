@@ -21,12 +21,10 @@ struct Overflow {
 
 /// Several ways to go on, each with at least one limit lower than in `limits`. Where places are
 /// held open (ArenaBound::held): less at the first, the second or the third of the steps in
-/// conflict, none known to be better. Else what is to be tried first comes first. Where only what
-/// the arena rounds up is above the budget: all steps by that, by twice as much each time. Where
-/// blocks reached beyond the budget: less at all steps where they do; at single stretches of those
-/// that are too full for it; at all by half, and where much is missing by an eighth and a quarter,
-/// since the hole need not shrink with what is live. A step that has given before gives twice as
-/// much.
+/// conflict, none known to be better. Else what is to be tried first comes first: less at all steps
+/// where blocks reached beyond the budget; at single stretches of those that are too full for it;
+/// at all by half, and where much is missing by an eighth and a quarter, since the hole need not
+/// shrink with what is live.
 [[nodiscard]] std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overflow,
                                                Bytes budget);
 

@@ -117,6 +117,8 @@ struct NodeWorkspace {
 };
 
 struct Certificate {
+  /// A place on the GPU takes a multiple of it: 1, or a divisor of the arena's granules.
+  Bytes granule{1};
   std::vector<NodeWorkspace> workspaces;  ///< ascending nodes, positive sizes; of others 0
   std::optional<TreeProof> cost;          ///< of cost_lower_bound_seconds
   std::optional<TreeProof> transfers;     ///< of pcie_lower_bound_bytes

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/arena/arena.hpp"
 #include "planner/plan/two_sides.hpp"
 #include "planner/problem/versions.hpp"
 
@@ -35,7 +36,7 @@ void set_copy_seconds(const Plan& plan, Item& item) {
     rates.link_latency = link.latency;
     rates.h2d_bandwidth = link.bandwidth;
     const bool up = plan.machine.memory(link.to).kind == MemoryKind::device;
-    (up ? item.h2d_seconds : item.d2h_seconds) = h2d_seconds(rates, item.bytes);
+    (up ? item.h2d_seconds : item.d2h_seconds) = h2d_seconds(rates, item.bytes - item.padding);
   }
 }
 
@@ -70,7 +71,7 @@ class Reader {
       placement.engine.push_back(0);
       Operation& operation = result_.problem.operations[i];
       operation.engines.resize(1);
-      operation.engines.front().workspace = plan_.nodes[i].workspace;
+      operation.engines.front().workspace = round_up(plan_.nodes[i].workspace, arena_alignment);
     }
     for (std::size_t index = 0; index < result_.problem.items.size(); ++index) read_item(index);
   }

@@ -1,5 +1,6 @@
 // The table `certificate` of a plan file. docs/plan-file.md has its rows.
 //
+//   granule BYTES                        what sizes on the GPU are rounded up to; none: 1
 //   workspace BYTES NODE                 the least of the node's engines
 //   bound KIND SCOPE...                  begins a bound: cost, transfers, lanes or split
 //   weights GPU CPU UPLOADS DOWNLOADS    of lanes

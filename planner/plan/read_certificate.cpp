@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "estimator/arena/arena.hpp"
 #include "estimator/base/quantity.hpp"
 #include "planner/plan/certificate_table.hpp"
 #include "planner/plan/scope_words.hpp"
@@ -46,7 +47,8 @@ class CertificateReader {
   };
 
   void read(const TableRow& row) {
-    static constexpr std::array<Kind, 10> kinds{{{"workspace", &CertificateReader::workspace},
+    static constexpr std::array<Kind, 11> kinds{{{"granule", &CertificateReader::granule},
+                                                 {"workspace", &CertificateReader::workspace},
                                                  {"bound", &CertificateReader::bound},
                                                  {"weights", &CertificateReader::weights},
                                                  {"beside", &CertificateReader::beside},
@@ -76,6 +78,15 @@ class CertificateReader {
     if (found != rows.end()) return found->second;
     cells.refuse(name, fmt::format("the step has no {} '{}'", kind, name));
     return 0;
+  }
+
+  void granule(TableCells& cells) {
+    const std::int64_t bytes = cells.number("the granule", 2, arena_alignment.count());
+    if (arena_alignment.count() % bytes != 0 || certificate_.granule > Bytes(1)) {
+      return cells.refuse("?", "a granule divides the arena's, and is given once");
+    }
+    certificate_.granule = Bytes(bytes);
+    cells.end();
   }
 
   void workspace(TableCells& cells) {

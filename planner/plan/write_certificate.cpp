@@ -17,6 +17,7 @@ class CertificateWriter {
   std::string run(const Certificate& certificate) {
     row("certificate: |");
     row("  # kind and what docs/plan-file.md says of it");
+    if (certificate.granule > Bytes(1)) row("  granule {}", certificate.granule.count());
     for (const NodeWorkspace& each : certificate.workspaces) {
       row("  workspace {} {}", each.least.count(), node(each.node));
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "estimator/arena/arena.hpp"
 #include "planner/problem/residency_problem.hpp"
 #include "planner/problem/step_pins.hpp"
 #include "planner/problem/versions.hpp"
@@ -33,7 +34,7 @@ Pin pin_of(const KernelNode& node, NodeId id, const ProblemOptions& options) {
 std::vector<EngineCost> engines_of(const SizedStep& step, NodeId id, double seconds) {
   std::vector<EngineCost> engines;
   for (const Engine& engine : step.engines[id.index()]) {
-    engines.push_back({seconds, engine.workspace});
+    engines.push_back({seconds, round_up(engine.workspace, arena_alignment)});
   }
   if (engines.empty()) engines.push_back({seconds, Bytes()});
   return engines;
@@ -46,7 +47,9 @@ Operation operation_of(const SizedStep& step, const Rates& rates, const ProblemO
   operation.name = node.name;
   operation.engines = engines_of(step, id, gpu_seconds(rates, step, id));
   operation.cpu_seconds = cpu_seconds(rates, step, id);
-  for (const StorageId temporary : node.temporaries) operation.temporaries += step.bytes(temporary);
+  for (const StorageId temporary : node.temporaries) {
+    operation.temporaries += round_up(step.bytes(temporary), arena_alignment);
+  }
   operation.pin = pin_of(node, id, options);
   return operation;
 }
@@ -62,7 +65,9 @@ Item item_of(const SizedStep& step, const Rates& rates, StorageId id, std::vecto
       std::any_of(touches.begin(), touches.end(), [](const Touch& touch) { return touch.writes; });
   Item item;
   item.name = storage.name;
-  item.bytes = step.bytes(id);
+  const Bytes own = step.bytes(id);
+  item.bytes = round_up(own, arena_alignment);
+  item.padding = item.bytes - own;
   item.touches = std::move(touches);
   // What is there for the whole step and is not made anew in it is there in the next one too.
   item.wraps = storage.persistence == Persistence::persistent &&
@@ -71,8 +76,8 @@ Item item_of(const SizedStep& step, const Rates& rates, StorageId id, std::vecto
   // there, as if that kernel left part of it alone.
   if (item.wraps) item.touches.front().reads = true;
   item.host_at_start = item.wraps ? !written : storage.persistence == Persistence::from_host;
-  item.h2d_seconds = h2d_seconds(rates, item.bytes);
-  item.d2h_seconds = d2h_seconds(rates, item.bytes);
+  item.h2d_seconds = h2d_seconds(rates, own);
+  item.d2h_seconds = d2h_seconds(rates, own);
   return item;
 }
 

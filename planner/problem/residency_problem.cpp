@@ -248,8 +248,8 @@ Evaluation evaluate(const ResidencyProblem& problem, const Placement& placement)
     walk.walk();
     result.upload_seconds += walk.fetches * item.h2d_seconds;
     result.download_seconds += walk.downloads * item.d2h_seconds;
-    result.h2d_bytes += item.bytes * walk.fetches;
-    result.d2h_bytes += item.bytes * walk.downloads;
+    result.h2d_bytes += (item.bytes - item.padding) * walk.fetches;
+    result.d2h_bytes += (item.bytes - item.padding) * walk.downloads;
   }
   result.cost_seconds = result.compute_seconds + (result.upload_seconds + result.download_seconds);
   result.memory = memory_of(problem, placement);

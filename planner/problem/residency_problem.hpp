@@ -68,12 +68,13 @@ struct Touch {
 
 struct Item {
   std::string name;
-  Bytes bytes;
+  Bytes bytes;                 ///< of its place on the GPU
   std::vector<Touch> touches;  ///< ascending, one a step, never empty
   bool wraps = false;
   bool host_at_start = false;
   double h2d_seconds = 0;
   double d2h_seconds = 0;
+  Bytes padding = {};  ///< of `bytes` what no copy moves: the end of the last granule
   std::vector<GapPin> gap_pins = {};  ///< by gap; empty: all free. Only gaps to a touch that reads
                                       ///< and between touches that no operation on the CPU writes
                                       ///< may be pinned resident
@@ -139,7 +140,8 @@ struct ProblemOptions {
   bool keep_state = false;        ///< optimizer state and gradients
 };
 /// The problem of a step (the `stowage` or `pytorch` lowering). Storages that no node touches are
-/// left out; temporaries and workspaces go to their operation.
+/// left out; temporaries and workspaces go to their operation. All have the bytes of their places
+/// in an arena, each rounded up to its granules: less than these no packing takes.
 [[nodiscard]] ResidencyProblem make_problem(const SizedStep& step, const Rates& rates,
                                             const ProblemOptions& options);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/arena/arena.hpp"
 #include "estimator/base/hash.hpp"
 #include "estimator/document/step_hash.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
@@ -200,7 +201,8 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, const P
   totals.proved_optimal = !of.open && best.at_budget && solution.proved_optimal;
   totals.step_lower_bound_seconds = std::min(totals.step_seconds, step_bound.seconds);
   plan.certificate =
-      Certificate{.workspaces = least_workspaces(of.step),
+      Certificate{.granule = arena_alignment,
+                  .workspaces = least_workspaces(of.step),
                   .cost = TreeProof{of.scope, of.open ? of.open->proof : solution.proof},
                   .transfers = std::nullopt,
                   .step = std::move(step_bound.proof)};

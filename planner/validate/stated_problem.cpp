@@ -71,7 +71,7 @@ class Statement {
     for (std::size_t i = 0; i < plan_.nodes.size(); ++i) add_node(i);
     for (const NodeWorkspace& each : plan_.certificate->workspaces) {
       problem_.nodes[static_cast<std::size_t>(each.node)].engines.front().workspace =
-          each.least.count();
+          in_granules(each.least);
     }
     collect_touches();
     for (std::size_t i = 0; i < touches_.size(); ++i) {
@@ -95,7 +95,7 @@ class Statement {
     }
     node.engines = {{on_gpu, 0}};
     for (const StorageId temporary : plan_.step.graph->nodes[index].temporaries) {
-      node.temporaries += plan_.bytes(temporary).count();
+      node.temporaries += in_granules(plan_.bytes(temporary));
     }
     node.side = node_side(plan_, index, scope_);
     problem_.nodes.push_back(std::move(node));
@@ -131,7 +131,7 @@ class Statement {
     const Storage& storage = plan_.storage(id);
     BoundItem item;
     item.number = id.value;
-    item.bytes = plan_.bytes(id).count();
+    item.bytes = in_granules(plan_.bytes(id));
     item.touches = std::move(touches_[id.index()]);
     const bool written = std::ranges::any_of(item.touches, &BoundTouch::writes);
     // What lasts, unless each step makes it anew, is there in the next step; its value is wanted
@@ -159,6 +159,11 @@ class Statement {
 
   [[nodiscard]] bool is_on_gpu(const BoundTouch& touch) const {
     return problem_.nodes[static_cast<std::size_t>(touch.step)].side == Side::gpu;
+  }
+
+  /// No place on the GPU takes less.
+  [[nodiscard]] std::int64_t in_granules(Bytes bytes) const {
+    return round_up(bytes, plan_.certificate->granule).count();
   }
 
   const Plan& plan_;

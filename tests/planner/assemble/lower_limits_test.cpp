@@ -45,20 +45,6 @@ TEST_CASE("all steps give the excess, else stretches that are too full one at a 
   CHECK(ways[3] == StepLimits(20, budget - 256_B));
 }
 
-TEST_CASE("where only rounding is above the budget, all steps give that, then twice as much") {
-  Overflow overflow;
-  overflow.bound.least_peak = budget + 512_B;
-  overflow.arena = budget + 100_KiB;
-  overflow.beyond = {100_KiB, 0_B};
-  overflow.memory = {budget, 0_B};
-  const auto first = ways_out(whole(2), overflow, budget);
-  REQUIRE(first.size() == 1);
-  CHECK(first[0] == StepLimits(2, budget - 512_B));
-  const auto second = ways_out(first[0], overflow, budget);
-  REQUIRE(second.size() == 1);
-  CHECK(second[0] == StepLimits(2, budget - 1'024_B));
-}
-
 TEST_CASE("where much is missing, a quarter and an eighth of it are tried as well") {
   Overflow overflow;
   overflow.arena = budget + 16_KiB;

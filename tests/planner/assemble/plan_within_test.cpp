@@ -76,20 +76,17 @@ TEST_CASE("places held open over the step's end are solved around") {
   CHECK(plan.cost_seconds - solution.evaluation.cost_seconds <= 0.01 * overhead);
 }
 
-// The cheapest placement's live sum is 22 KB above the budget once each block is rounded up: half
-// of the overhead was lost where its packing was taken for what has to be given up.
-TEST_CASE("sizes that are rounded up in the arena are no reason to give up much") {
-  int overflowed = 0;
+// Where the problem had the storages' own bytes, the cheapest placement's live sum was 22 KB above
+// the budget once each block was rounded up, and half of the overhead was lost on the way below it.
+TEST_CASE("sizes that are rounded up in the arena are counted by the solver") {
   for (const int percent : {60, 80}) {
     CAPTURE(percent);
     const Planned plan = planned("densenet201", 16, percent, Precision::fp32, Mode::inference);
     const Solution& solution = plan.fitted.solution;
-    const double overhead = solution.evaluation.cost_seconds - solution.all_gpu_cost_seconds;
-    CHECK(overhead > 0);
-    overflowed += plan.fitted.at_budget ? 0 : 1;
-    CHECK(plan.cost_seconds - solution.evaluation.cost_seconds <= 0.02 * overhead);
+    CHECK(solution.evaluation.cost_seconds > solution.all_gpu_cost_seconds);
+    CHECK(plan.fitted.at_budget);
+    CHECK(plan.fitted.solves == 1);
   }
-  CHECK(overflowed > 0);
 }
 
 // Twenty-two equal weights, of which a bit more than one is missing at each step: the weight in use

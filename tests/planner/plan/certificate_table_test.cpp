@@ -54,6 +54,7 @@ Answer read(const std::string& text) {
 
 Certificate full_certificate() {
   Certificate certificate;
+  certificate.granule = 256_B;
   certificate.workspaces = {{1, 512_B}, {4, 1_GiB}};
   BranchLeaf priced{.steps = {{0, 1.0 / 3}, {4, 2.5e-10}}, .limits = {{0, 1e-300}, {1, 7}}};
   certificate.cost =
@@ -75,6 +76,7 @@ TEST_CASE("certificate: it reads back as it was written") {
   CHECK(text ==
         "certificate: |\n"
         "  # kind and what docs/plan-file.md says of it\n"
+        "  granule 256\n"
         "  workspace 512 n1\n"
         "  workspace 1073741824 n4\n"
         "  bound cost computation state\n"
@@ -116,6 +118,10 @@ TEST_CASE("certificate: mistakes are shown at their place") {
   CHECK(mistakes("prize 1 2") == "1:3: a certificate has no rows 'prize'\n");
   CHECK(mistakes("workspace 0 n1") ==
         "1:13: the workspace must be from 1 to 4611686018427387904\n");
+  CHECK(mistakes("granule 512") == "1:11: the granule must be from 2 to 256\n");
+  CHECK(mistakes("granule 24") == "1:11: a granule divides the arena's, and is given once\n");
+  CHECK(mistakes("granule 256\ngranule 256") ==
+        "2:11: a granule divides the arena's, and is given once\n");
   CHECK(mistakes("workspace 1 n9") == "1:15: the step has no node 'n9'\n");
   CHECK(mistakes("workspace 1 n1\nworkspace 1 n1") ==
         "2:15: this node is there twice or out of order\n");

@@ -101,12 +101,26 @@ TEST_CASE("make_problem: items are what nodes touch, temporaries are their opera
   for (const Item& i : problem.items) names.push_back(i.name);
   CHECK(names == std::vector<std::string>{"x", "w", "frozen", "y", "dw", "m"});
   CHECK(problem.storage_of[5] == StorageId{5});
-  CHECK(problem.operations[0].temporaries == Bytes(70));
+  CHECK(problem.operations[0].temporaries == Bytes(256));
   CHECK(problem.operations[1].temporaries == Bytes(0));
   CHECK(touches_of(item(problem, "w")) == "0r 3rw ");
   CHECK(touches_of(item(problem, "y")) == "0w 1rw 2r ");
   CHECK(touches_of(item(problem, "dw")) == "2w 3r ");
   CHECK(touches_of(item(problem, "m")) == "3rw ");
+}
+
+// Copies move what is there, at their own rates (the last test case).
+TEST_CASE("make_problem: a place on the GPU has whole granules, each by itself") {
+  SizedStep step = small_step();
+  step.storage_bytes[0] = Bytes(256);
+  step.storage_bytes[1] = Bytes(257);
+  const ResidencyProblem problem = make_problem(step, simple_rates(), {});
+  CHECK(item(problem, "x").bytes == Bytes(256));
+  CHECK(item(problem, "x").padding == Bytes(0));
+  CHECK(item(problem, "w").bytes == Bytes(512));
+  CHECK(item(problem, "w").padding == Bytes(255));
+  CHECK(item(problem, "w").h2d_seconds == doctest::Approx(1 + 25.7));
+  CHECK(problem.operations[0].engines[1].workspace == Bytes(256));
 }
 
 TEST_CASE("make_problem: what wraps, and what the host has at the start") {
@@ -141,7 +155,7 @@ TEST_CASE("make_problem: times, engines and pins") {
   const ResidencyProblem problem = make_problem(small_step(), simple_rates(), {});
   const Operation& forward = problem.operations[0];
   REQUIRE(forward.engines.size() == 2);
-  CHECK(forward.engines[0].workspace == Bytes(500));
+  CHECK(forward.engines[0].workspace == Bytes(512));
   CHECK(forward.engines[0].seconds == doctest::Approx(1));
   CHECK(forward.engines[1].seconds == doctest::Approx(1));
   CHECK(forward.cpu_seconds == doctest::Approx(10));

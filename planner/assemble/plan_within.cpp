@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <queue>
@@ -13,7 +14,10 @@
 #include "estimator/base/parallel.hpp"
 #include "planner/assemble/arena_claims.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/fitting_effort.hpp"
+#include "planner/assemble/fitting_node.hpp"
 #include "planner/assemble/lower_limits.hpp"
+#include "planner/assemble/squeeze.hpp"
 #include "planner/solve/placement_search.hpp"
 
 namespace stowage {
@@ -26,33 +30,8 @@ constexpr int most_turns_down = 7;      // with limits of single steps; then all
 constexpr int most_rounds = 8;          // with all steps allowed less
 constexpr int quick_rounds = 2;         // of those before anything else, where little is tried
 constexpr int halvings = 3;             // back towards the limits that overflowed
-
-/// How much is tried, by the size of the step: a solve with a packing takes from some 50 ms at a
-/// hundred nodes to half a second at ten thousand.
-struct FittingEffort {
-  std::size_t others;  // of the solver's placements, where its best does not pack
-  int solves;          // past which no cheaper plan is looked for
-  bool branches;       // in all of these solves, not in the last one alone
-};
-FittingEffort effort_for(std::size_t nodes, bool is_quick) {
-  if (is_quick) return {0, 0, false};
-  if (nodes < 1'000) return {4, 16, nodes < 400};
-  return {2, nodes < 3'000 ? 10 : 6, false};
-}
-
-/// Limits to solve within, or what was found within them.
-struct FittingNode {
-  double cost = 0;  // of the placement; where there is none yet that of what did not pack before
-  int number = 0;   // of two with the same cost the one made first
-  std::optional<Placement> placement;
-  StepLimits limits, above;  // above: those within which the placement before did not pack
-};
-using FittingNodePtr = std::shared_ptr<const FittingNode>;
-struct Dearer {
-  bool operator()(const FittingNodePtr& a, const FittingNodePtr& b) const {
-    return std::pair(a->cost, a->number) > std::pair(b->cost, b->number);
-  }
-};
+constexpr double much_lost = 0.01;      // of the overhead: what does not pack is squeezed
+constexpr std::int64_t squeeze_work = 400'000'000;  // some half a second
 
 /// What did not pack leads to lower limits in several ways (lower_limits.hpp). One after another is
 /// followed until there is a plan; then what is left is looked at, the cheapest first.
@@ -104,6 +83,44 @@ class Fitting {
     if (limits_of_plan_) search_above(*limits_of_plan_);
     look_at_the_rest();
     if (limits_of_plan_) branch_within(*limits_of_plan_);
+    squeeze_overflows();
+  }
+
+  /// As long as much is lost: what is free beside the plan's blocks is used, then what did not pack
+  /// is squeezed, the cheapest first.
+  void squeeze_overflows() {
+    if (effort_.squeezes > 0 && loses_much()) squeeze(best_.placement, offsets_);
+    std::vector<std::pair<double, const Placement*>> cheapest;
+    for (const auto& [placement, overflow] : overflows_) {
+      cheapest.emplace_back(evaluate(objective_, placement).cost_seconds, &placement);
+    }
+    std::ranges::stable_sort(cheapest, {}, &std::pair<double, const Placement*>::first);
+    for (std::size_t i = 0; i < std::min(cheapest.size(), effort_.squeezes); ++i) {
+      const auto& [cost, placement] = cheapest[i];
+      if (is_over() || (has_plan_ && (!loses_much() || cost >= cost_))) return;
+      const PlacedStep placed(step_, timing_, *placement);
+      squeeze(*placement,
+              pack_arena(kept_claims(placed).requests, {.effort = 1, .enough = options_.budget})
+                  .offsets);
+    }
+  }
+
+  void squeeze(const Placement& placement, const std::vector<Bytes>& offsets) {
+    const bool is_the_plan = &placement == &best_.placement;
+    const double dearest =
+        has_plan_ && !is_the_plan ? cost_ : std::numeric_limits<double>::infinity();
+    auto packed = squeezed({.step = step_,
+                            .problem = objective_,
+                            .placement = placement,
+                            .offsets = offsets,
+                            .budget = options_.budget,
+                            .dearest = dearest,
+                            .work = squeeze_work});
+    if (!packed || (has_plan_ && packed->cost_seconds >= cost_)) return;
+    best_.placement = std::move(packed->placement);
+    offsets_ = std::move(packed->offsets);
+    cost_ = packed->cost_seconds;
+    has_plan_ = true;
   }
 
   /// One way out after another. The ways not taken are left for later.
@@ -261,12 +278,16 @@ class Fitting {
     return overflow;
   }
 
-  /// The dearer of two placements is worth another look.
-  [[nodiscard]] bool is_close() const {
+  /// Of the solver's overhead. Precondition: there is a plan.
+  [[nodiscard]] double lost() const {
     const double solved = best_.solution.evaluation.cost_seconds;
     const double overhead = solved - best_.solution.all_gpu_cost_seconds;
-    return has_plan_ && cost_ - solved <= std::max(close_enough * overhead, 1e-9 * solved);
+    const double more = cost_ - solved;
+    return more <= 1e-9 * solved ? 0 : more / std::max(overhead, 1e-9 * solved);
   }
+  [[nodiscard]] bool loses_much() const { return has_plan_ && lost() > much_lost; }
+  /// The dearer of two placements is worth another look.
+  [[nodiscard]] bool is_close() const { return has_plan_ && lost() <= close_enough; }
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }

@@ -22,7 +22,8 @@ inline constexpr int last_packing_effort = 20;
 /// copies are placed by. Where the arena is larger than the budget though packed with effort, the
 /// steps at which blocks reach beyond it are allowed that much less and the problem is solved
 /// again; where that does not help in a few rounds, all steps are, and at last the least that any
-/// placement keeps is packed. Without `branches` less is tried, and nothing once there is a plan.
+/// placement keeps is packed. Where that loses much, what did not pack is squeezed (squeeze.hpp).
+/// Without `branches` less is tried, and nothing once there is a plan.
 /// Errors: solve's; the arena stays above the budget.
 [[nodiscard]] Result<FittedPlan> plan_within(const SizedStep& step,
                                              const ResidencyProblem& objective,

@@ -89,6 +89,16 @@ TEST_CASE("sizes that are rounded up in the arena are counted by the solver") {
   }
 }
 
+// A few large blocks fill the arena: limits of steps are too coarse to say which of them has to go,
+// and cost 8 percent of the overhead and more.
+TEST_CASE("what limits of steps lose by lumps is found in the packing") {
+  const Planned plan = planned("resnet18", 16, 60, Precision::amp_bf16);
+  const Solution& solution = plan.fitted.solution;
+  const double overhead = solution.evaluation.cost_seconds - solution.all_gpu_cost_seconds;
+  CHECK(!plan.fitted.at_budget);
+  CHECK(plan.cost_seconds - solution.evaluation.cost_seconds <= 0.06 * overhead);
+}
+
 // Twenty-two equal weights, of which a bit more than one is missing at each step: the weight in use
 // counts, so that two and a smaller one are streamed. What proves it is the rounded limit of a step
 // whose own limit has no price any more, and a branch has to go on from there: the bound stayed 37

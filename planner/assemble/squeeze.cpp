@@ -1,0 +1,87 @@
+#include "planner/assemble/squeeze.hpp"
+
+#include <algorithm>
+
+#include "estimator/arena/arena.hpp"
+#include "planner/assemble/packed_blocks.hpp"
+
+namespace stowage {
+namespace {
+
+/// About what pack_arena compares: its searches, and its orders by the square of the blocks.
+std::int64_t packing_work(std::size_t blocks) {
+  return 20'000'000 + 4 * static_cast<std::int64_t>(blocks * blocks);
+}
+
+class Squeeze {
+ public:
+  explicit Squeeze(const Squeezed& of)
+      : of_(of), blocks_(of.step, of.problem, of.placement, of.budget) {
+    take(of.offsets);
+    cost_packed_ = blocks_.cost_seconds();
+  }
+
+  std::optional<PackedStep> run() {
+    while (blocks_.work() + packed_work_ <= of_.work) {
+      if (blocks_.cost_seconds() >= of_.dearest) return std::nullopt;
+      const auto next = blocks_.largest_without_place();
+      if (!next) return result();
+      const std::int64_t size = blocks_.all()[*next].size;
+      if (blocks_.cost_seconds() > cost_packed_ && size < round_size_ / 2) {
+        repack();
+        cost_packed_ = blocks_.cost_seconds();
+        round_size_ = 0;
+      } else {
+        round_size_ = std::max(round_size_, size);
+        if (!blocks_.put(*next)) return std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void take(std::span<const Bytes> offsets) {
+    for (std::size_t i = 0; i < offsets.size(); ++i) blocks_.place(i, offsets[i].count());
+  }
+
+  /// What a new packing leaves without a place is taken where it is less.
+  void repack() {
+    std::vector<ArenaRequest> requests;
+    std::vector<Bytes> near;
+    std::int64_t left = 0, then = 0;
+    for (const ArenaBlock& block : blocks_.all()) {
+      requests.push_back({block.live, Bytes(block.size)});
+      near.push_back(block.is_placed() ? Bytes(block.offset) : of_.budget);
+      if (!block.is_placed()) left += block.size;
+    }
+    const ArenaPacking packing =
+        pack_arena(requests, {.effort = 1, .enough = of_.budget, .near = near});
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (packing.offsets[i] + requests[i].bytes > of_.budget) then += requests[i].bytes.count();
+    }
+    packed_work_ += packing_work(requests.size());
+    if (then < left) take(packing.offsets);
+  }
+
+  PackedStep result() {
+    blocks_.fill(of_.work);
+    PackedStep packed{blocks_.placement(), {}, 0};
+    for (const ArenaBlock& block : blocks_.all()) {
+      packed.offsets.emplace_back(std::max<std::int64_t>(block.offset, 0));
+    }
+    packed.cost_seconds = evaluate(of_.problem, packed.placement).cost_seconds;
+    return packed;
+  }
+
+  const Squeezed& of_;
+  PackedBlocks blocks_;
+  double cost_packed_ = 0;       // of what was packed last
+  std::int64_t round_size_ = 0;  // the largest that was put since
+  std::int64_t packed_work_ = 0;
+};
+
+}  // namespace
+
+std::optional<PackedStep> squeezed(const Squeezed& of) { return Squeeze(of).run(); }
+
+}  // namespace stowage

@@ -146,7 +146,7 @@ TEST_CASE("a host that holds less gets another plan, within its limits and not m
     REQUIRE(plan.has_value());
     CHECK(plan->totals.host_peak <= request.host.pinned_limit);
     CHECK(plan->remarks.empty());
-    CHECK(mistakes_of(*plan) == "");
+    CHECK(testing::plan_mistakes(*plan) == "");
     CHECK(plan->totals.arena <= request.budget);
     MESSAGE(percent, " percent: ", plan->totals.step_seconds, " s instead of ",
             free->totals.step_seconds);

@@ -13,8 +13,8 @@ namespace {
 constexpr double tiny = 1e-11;
 constexpr double nudge = 1e-7;
 
-/// Limits that are all a little different, so that no pivot is in vain where many are the same: most
-/// of our rows have the limit 0. Between 1 and 2 nudges more, spread by the golden ratio.
+/// Limits that are all a little different, so that no pivot is in vain where many are the same:
+/// most of our rows have the limit 0. Between 1 and 2 nudges more, spread by the golden ratio.
 double nudged(double limit, std::size_t row) {
   const double spread = static_cast<double>(row) * 0.6180339887498949;
   return limit + nudge * (1 + spread - std::floor(spread));

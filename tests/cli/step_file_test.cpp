@@ -10,6 +10,7 @@
 namespace stowage {
 
 using nlohmann::json;
+using testing::file_text;
 using testing::lowered;
 using testing::Outcome;
 using testing::stowage_program;

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t most_assembled_nodes = 40'000;
 constexpr std::int64_t mixed_filled = 62;  // of 64 parts of the budget, of two that are mixed
 constexpr int most_late = 2;               // assembled though the time is over
-constexpr double proposing_share = 0.6;    // of the time; the rest is for assembling
+constexpr double proposing_share = 0.75;   // of the time; the rest is for assembling
 constexpr double short_enough = 1.01;      // times the bound, or the step without a limit on memory
 
 constexpr std::int64_t moved_filled[] = {64, 62, 60};  // of 64 parts of the budget

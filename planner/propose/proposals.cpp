@@ -19,7 +19,9 @@
 namespace stowage {
 namespace {
 
-constexpr double best_share = 0.6;  // of the time that is left, for what promises most by far
+// Of the time that is left.
+constexpr double best_share = 0.6;    // for what promises most by far
+constexpr double alone_share = 0.85;  // for the step as it is, where it is not rewritten
 
 /// The plan of least cost, or `other` where the simulation, which ranks, shows that to be faster.
 Plan faster(const Plan& cheapest, const Plan& other, const Host& host) {
@@ -165,7 +167,9 @@ Searches search_as_it_is(const Planning& planning, const StepCase& whole, Trials
   const std::function<void()> searches[] = {
       [&] {
         found.cheapest =
-            cheapest_plan(planning, whole, {.promising = own ? &own->placement : nullptr});
+            cheapest_plan(planning, whole,
+                          {.share = rewritten.empty() ? alone_share : PlanSearch{}.share,
+                           .promising = own ? &own->placement : nullptr});
       },
       [&] {
         if (planning.is_over()) return;

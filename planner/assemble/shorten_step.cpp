@@ -76,6 +76,7 @@ class Shortening {
   struct Candidate {
     double seconds = 0;  ///< of its step, if whatever is in flight packs
     Placement placement;
+    bool by_rule = false;
   };
 
   void propose() {
@@ -83,6 +84,7 @@ class Shortening {
       take_each(std::size(swap_policies), always, [&](std::size_t i) {
         return placed_by(swap_policies[i], step_, problem_, options_.budget);
       });
+      for (Candidate& candidate : candidates_) candidate.by_rule = true;
     }
     const std::size_t count = std::min(target_.most_variations, std::size(variations));
     for (std::size_t i = 0; i < count && !is_done() && !is_over(); i += thread_count()) {
@@ -130,8 +132,9 @@ class Shortening {
     int late = 0;
     for (Candidate& candidate : candidates_) {
       if (is_done() || is_cancelled() || candidate.seconds >= best_step()) return;
-      if (is_over() && late++ == most_late) return;
-      assemble(std::move(candidate.placement));
+      if (is_late() && late++ == most_late) return;
+      // No plan may have a longer step than a rule's: these are looked at whatever was before.
+      if (left_ > 0 || candidate.by_rule) assemble(std::move(candidate));
     }
   }
 
@@ -145,10 +148,11 @@ class Shortening {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
   [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
-  [[nodiscard]] bool is_over() const {
+  [[nodiscard]] bool is_late() const {
     const double limit = options_.time_limit_seconds * (is_proposing_ ? proposing_share : 1);
-    return left_ == 0 || is_cancelled() || seconds() > limit;
+    return is_cancelled() || seconds() > limit;
   }
+  [[nodiscard]] bool is_over() const { return left_ == 0 || is_late(); }
 
   enum When : std::uint8_t { always, until_done };  ///< always: though the time is over, too
   /// Placements made beside each other, taken as if one came after the other.
@@ -238,13 +242,13 @@ class Shortening {
     if (std::ranges::find(seen_, candidate.placement) != seen_.end()) return;
     seen_.push_back(candidate.placement);
     // What may end the search is not put off.
-    if (would_do(candidate.seconds)) return assemble(std::move(candidate.placement));
+    if (would_do(candidate.seconds) && left_ > 0) return assemble(std::move(candidate));
     candidates_.push_back(std::move(candidate));
   }
 
-  void assemble(Placement placement) {
-    if (left_ == 0) return;
-    --left_;
+  void assemble(Candidate candidate) {
+    if (left_ > 0) --left_;
+    Placement& placement = candidate.placement;
     Plan plan =
         assemble_plan(step_, problem_, placement,
                       {.budget = options_.budget, .must_fit = true, .longest_step = best_step()});

@@ -80,20 +80,14 @@ std::optional<Decision> largest_priced(const BranchState& branch) {
   const ResidencyProblem& problem = branch.problem;
   const Multipliers& prices = branch.dual.prices;
   const std::size_t steps = problem.operations.size();
-  std::vector<double> before(steps + 1, 0);
-  for (const StepPrice& p : prices.steps) before[slot(p.step) + 1] = static_cast<double>(p.price);
-  for (std::size_t t = 1; t < before.size(); ++t) before[t] += before[t - 1];
-  const auto price_of = [&](StepRange range) {
-    return range.empty() ? 0 : before[slot(range.end)] - before[slot(range.begin)];
-  };
+  const PriceSums<double> sums(prices.steps, steps);
   std::vector<std::vector<double>> weight;
   weight.reserve(problem.items.size());
   for (const Item& item : problem.items) {
     std::vector<double>& of_gaps = weight.emplace_back();
     for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
       const GapSteps inside = steps_inside(item, gap, static_cast<std::int32_t>(steps));
-      of_gaps.push_back(static_cast<double>(item.bytes.count()) *
-                        (price_of(inside.within) + price_of(inside.wrapped)));
+      of_gaps.push_back(static_cast<double>(item.bytes.count()) * sums.in(inside));
     }
   }
   for (std::size_t r = 0; r < prices.rows.size(); ++r) {

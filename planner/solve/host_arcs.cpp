@@ -3,38 +3,20 @@
 #include "planner/problem/host_use.hpp"
 
 namespace stowage {
-namespace {
-
-std::vector<Wide> sums_before(const Prices& prices, std::size_t steps) {
-  std::vector<Wide> before(steps + 1, 0);
-  for (const StepPrice& p : prices) before[static_cast<std::size_t>(p.step) + 1] += p.price;
-  for (std::size_t t = 0; t < steps; ++t) before[t + 1] += before[t];
-  return before;
-}
-
-Wide sum_of(const Prices& prices) {
-  Wide sum = 0;
-  for (const StepPrice& p : prices) sum += p.price;
-  return sum;
-}
-
-}  // namespace
 
 HostArcs::HostArcs(const CutModel& model, const HostPrices& prices, PricedNetwork& network)
     : model_(model),
       prices_(prices),
       network_(network),
-      all_before_(sums_before(prices.all, model.problem->operations.size())),
-      pinned_before_(sums_before(prices.pinned, model.problem->operations.size())) {}
+      all_(prices.all, model.problem->operations.size()),
+      pinned_(prices.pinned, model.problem->operations.size()) {}
 
 HostArcs::Amount HostArcs::price_of(StepRange steps, Bytes bytes) const {
   if (steps.empty()) return {};
-  const auto sum = [&](const std::vector<Wide>& before) {
-    const Wide price =
-        before[static_cast<std::size_t>(steps.end)] - before[static_cast<std::size_t>(steps.begin)];
-    return (price * bytes.count()) >> model_.price_bits;
+  const auto amount = [&](const PriceSums<Wide>& prices) {
+    return (prices.in(steps)*bytes.count()) >> model_.price_bits;
   };
-  return {sum(all_before_), sum(pinned_before_)};
+  return {amount(all_), amount(pinned_)};
 }
 
 void HostArcs::pay(const Amount& amount, Handle on_gpu, Handle unless) {
@@ -82,8 +64,8 @@ void HostArcs::add_item(std::size_t index, const ItemHandles& handles) {
 
 Wide HostArcs::budget_price() const {
   Wide sum = 0;
-  if (!prices_.all.empty()) sum += sum_of(prices_.all) * model_.host.all.count();
-  if (!prices_.pinned.empty()) sum += sum_of(prices_.pinned) * model_.host.pinned.count();
+  if (!prices_.all.empty()) sum += all_.total() * model_.host.all.count();
+  if (!prices_.pinned.empty()) sum += pinned_.total() * model_.host.pinned.count();
   return -((-sum) >> model_.price_bits);
 }
 

@@ -54,7 +54,7 @@ class HostArcs {
   const CutModel& model_;
   const HostPrices& prices_;
   PricedNetwork& network_;
-  std::vector<Wide> all_before_, pinned_before_;  ///< by step: the prices of those before it
+  PriceSums<Wide> all_, pinned_;
 };
 
 }  // namespace stowage

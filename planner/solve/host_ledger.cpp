@@ -11,15 +11,6 @@ StepProfile below(Bytes limit, std::size_t steps) {
   return StepProfile(std::vector<std::int64_t>(steps, -limit.count()));
 }
 
-std::vector<double> prices_before(const Prices& prices, std::size_t steps) {
-  std::vector<double> before(steps + 1, 0);
-  for (const StepPrice& p : prices) {
-    before[static_cast<std::size_t>(p.step) + 1] = static_cast<double>(p.price);
-  }
-  for (std::size_t t = 0; t < steps; ++t) before[t + 1] += before[t];
-  return before;
-}
-
 }  // namespace
 
 HostLedger::HostLedger(const CutModel& model)
@@ -73,21 +64,17 @@ bool HostLedger::is_at(std::int32_t item, HostPlace place) const {
 }
 
 void HostLedger::set_prices(const HostPrices& prices) {
-  all_before_.clear();
-  pinned_before_.clear();
+  prices_.reset();
   if (prices.empty()) return;
   const std::size_t steps = model_.problem->operations.size();
-  all_before_ = prices_before(prices.all, steps);
-  pinned_before_ = prices_before(prices.pinned, steps);
+  prices_ = {PriceSums<double>(prices.all, steps), PriceSums<double>(prices.pinned, steps)};
 }
 
 Capacity HostLedger::cost(std::int32_t item, const HostStay& stay) const {
   double price = 0;
   for (const StepRange& range : stay.ranges) {
-    const auto begin = static_cast<std::size_t>(range.begin);
-    const auto end = static_cast<std::size_t>(range.end);
-    price += all_before_[end] - all_before_[begin];
-    if (stay.crosses) price += pinned_before_[end] - pinned_before_[begin];
+    price += prices_->all.in(range);
+    if (stay.crosses) price += prices_->pinned.in(range);
   }
   const Bytes bytes = model_.problem->items[static_cast<std::size_t>(item)].bytes;
   const double cost = std::ldexp(price * static_cast<double>(bytes.count()), -model_.price_bits);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "planner/problem/host_use.hpp"
@@ -39,7 +40,7 @@ class HostLedger {
 
   /// From now on; none: nothing costs anything.
   void set_prices(const HostPrices& prices);
-  [[nodiscard]] bool is_priced() const { return !all_before_.empty(); }
+  [[nodiscard]] bool is_priced() const { return prices_.has_value(); }
   /// What a stay of the item costs, in CutModel::unit(). Precondition: is_priced().
   [[nodiscard]] Capacity cost(std::int32_t item, const HostStay& stay) const;
 
@@ -47,9 +48,12 @@ class HostLedger {
   void add(std::int32_t item, StepRange range, bool crosses, std::int64_t sign);
 
   const CutModel& model_;
-  std::vector<HostStay> stays_;                     ///< by item
-  StepProfile pinned_, all_;                        ///< use less the limit
-  std::vector<double> all_before_, pinned_before_;  ///< by step: the prices of those before it
+  std::vector<HostStay> stays_;  ///< by item
+  StepProfile pinned_, all_;     ///< use less the limit
+  struct PricesOfBoth {
+    PriceSums<double> all, pinned;
+  };
+  std::optional<PricesOfBoth> prices_;
 };
 
 }  // namespace stowage

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <tuple>
+#include <vector>
+
+#include "planner/solve/cheapest_relief.hpp"
 
 namespace stowage {
 namespace {
@@ -19,42 +20,21 @@ struct HostMove {
 
 class HostRelief {
  public:
-  HostRelief(PlacementState& state, const PlacementIndex& index,
-             const std::vector<double>& price_before, std::vector<char>& home, std::int64_t& effort)
+  HostRelief(PlacementState& state, const PlacementIndex& index, const PriceSums<double>& prices,
+             std::vector<char>& home, std::int64_t& effort)
       : state_(state),
         problem_(state.problem()),
         index_(index),
-        price_before_(price_before),
+        prices_(prices),
         home_(home),
         effort_(effort),
         place_(state.host()->worst()) {}
 
-  // The scores fall behind as moves are made, as those of relieve() do: bytes that are no longer
-  // needed make a score worse, so one that is out of date comes too early, never too late.
   bool run() {
     find_moves();
-    using Score = std::tuple<double, std::int64_t, std::size_t>;
-    const auto score = [&](std::size_t i) {
-      const std::int64_t useful = std::min(excess(), moves_[i].bytes);
-      const double cost = moves_[i].cost;
-      return Score(cost > 0 ? cost / static_cast<double>(useful) : cost, -moves_[i].bytes, i);
-    };
-    std::vector<Score> heap;
-    for (std::size_t i = 0; i < moves_.size(); ++i) heap.push_back(score(i));
-    std::make_heap(heap.begin(), heap.end(), std::greater<>());
-    while (excess() > 0) {
-      if (heap.empty()) return false;
-      std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-      const std::size_t least = std::get<2>(heap.back());
-      heap.back() = score(least);
-      if (heap.size() > 1 && heap.front() < heap.back()) {
-        std::push_heap(heap.begin(), heap.end(), std::greater<>());
-        continue;
-      }
-      heap.pop_back();
-      make(moves_[least]);
-    }
-    return true;
+    return relieve_cheapest_first(
+        moves_, [&] { return excess(); }, [&](const HostMove& move) { make(move); },
+        [] { return false; });
   }
 
  private:
@@ -131,11 +111,8 @@ class HostRelief {
     const GapPlace& gap = state_.gaps()[at(place)];
     if (state_.resident(gap) || !state_.may_be_resident(gap)) return;
     state_.flip(gap);
-    const auto& [within, wrapped] = gap.inside;
-    const double price = price_before_[at(within.end)] - price_before_[at(within.begin)] +
-                         price_before_[at(wrapped.end)];
     const auto bytes = static_cast<double>(problem_.items[at(gap.item)].bytes.count());
-    on_gpu_ += std::ldexp(price * bytes, -state_.price_bits());
+    on_gpu_ += std::ldexp(prices_.in(gap.inside) * bytes, -state_.price_bits());
   }
 
   [[nodiscard]] bool is_free(std::int32_t operation) const {
@@ -145,7 +122,7 @@ class HostRelief {
   PlacementState& state_;
   const ResidencyProblem& problem_;
   const PlacementIndex& index_;
-  const std::vector<double>& price_before_;
+  const PriceSums<double>& prices_;
   std::vector<char>& home_;
   std::int64_t& effort_;
   HostPlace place_;
@@ -156,9 +133,8 @@ class HostRelief {
 }  // namespace
 
 bool relieve_host(PlacementState& state, const PlacementIndex& index,
-                  const std::vector<double>& price_before, std::vector<char>& home,
-                  std::int64_t& effort) {
-  return HostRelief(state, index, price_before, home, effort).run();
+                  const PriceSums<double>& prices, std::vector<char>& home, std::int64_t& effort) {
+  return HostRelief(state, index, prices, home, effort).run();
 }
 
 }  // namespace stowage

@@ -3,7 +3,8 @@
 // Three ways out, each a bundle of moves:
 //   home   an item stays on the GPU in all its gaps, and what touches it runs there;
 //   away   all that touches an item runs on the CPU: no copy crosses, so that it need not be
-//   pinned; side   one operation runs on the other side.
+//          pinned;
+//   side   one operation runs on the other side.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,10 @@
 namespace stowage {
 
 /// At the step at which the host's limits are exceeded most: makes moves until they no longer are
-/// there. May exceed the GPU's limits. `price_before`: the prices of GPU memory before each step,
-/// as a move is charged for what it takes there; `home`, by item, is set for what is taken back;
+/// there. May exceed the GPU's limits. `prices`: of GPU memory, as a move is charged
+/// for what it takes there; `home`, by item, is set for what is taken back;
 /// `effort` falls by what is looked at. False: no move helps.
 bool relieve_host(PlacementState& state, const PlacementIndex& index,
-                  const std::vector<double>& price_before, std::vector<char>& home,
-                  std::int64_t& effort);
+                  const PriceSums<double>& prices, std::vector<char>& home, std::int64_t& effort);
 
 }  // namespace stowage

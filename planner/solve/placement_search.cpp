@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <functional>
 #include <tuple>
 
+#include "planner/solve/cheapest_relief.hpp"
 #include "planner/solve/host_relief.hpp"
 
 namespace stowage {
@@ -21,12 +21,9 @@ PlacementSearch::PlacementSearch(const CutModel& model, const PlacementIndex& in
     : problem_(*model.problem),
       index_(index),
       state_(model, index, start),
+      prices_(prices, model.problem->operations.size()),
       effort_(effort),
       stop_(stop) {
-  std::vector<double> price(problem_.operations.size(), 0);
-  for (const StepPrice& p : prices) price[at(p.step)] = static_cast<double>(p.price);
-  price_before_.push_back(0);
-  for (const double p : price) price_before_.push_back(price_before_.back() + p);
   for (std::int32_t v = 0; v < std::ssize(problem_.operations); ++v) {
     if (problem_.operations[at(v)].pin == Pin::free) free_operations_.push_back(v);
   }
@@ -50,12 +47,9 @@ bool PlacementSearch::movable(std::int32_t operation) const {
 
 // Bytes, by what they cost where they lie; where nothing is priced a byte is nearly free.
 double PlacementSearch::weight(const GapPlace& gap) const {
-  const double total = price_before_.back();
-  const auto& [within, wrapped] = gap.inside;
-  const double inside = price_before_[at(within.end)] - price_before_[at(within.begin)] +
-                        price_before_[at(wrapped.end)];
+  const double total = prices_.total();
   const auto bytes = static_cast<double>(problem_.items[at(gap.item)].bytes.count());
-  return (bytes + 1) * (total > 0 ? inside / total + 1e-3 : 1);
+  return (bytes + 1) * (total > 0 ? prices_.in(gap.inside) / total + 1e-3 : 1);
 }
 
 bool PlacementSearch::apply(const Move& move) {
@@ -159,39 +153,15 @@ void PlacementSearch::relief_by_engines(std::int32_t step, std::vector<Move>& mo
   }
 }
 
-// Picks by cost a byte that is still needed, so that what overshoots is charged for all it costs.
-// What costs nothing comes first. As the excess falls a score can only rise, so a move whose score
-// is out of date waits in the heap at a place too early, never too late.
 bool PlacementSearch::relieve(std::int32_t step) {
   std::vector<Move> moves;
   index_.gaps_over(step, over_);
   relief_by_gaps(step, moves);
   relief_by_operations(step, moves);
   relief_by_engines(step, moves);
-  using Score = std::tuple<double, std::int64_t, std::size_t>;
-  const auto score = [&](std::size_t i) {
-    const auto cost = static_cast<double>(moves[i].cost);
-    const std::int64_t useful = std::min(state_.excess_at(step), moves[i].bytes);
-    return Score(cost > 0 ? cost / static_cast<double>(useful) : cost, -moves[i].bytes, i);
-  };
-  std::vector<Score> heap;
-  if (state_.excess_at(step) > 0) {
-    for (std::size_t i = 0; i < moves.size(); ++i) heap.push_back(score(i));
-  }
-  std::make_heap(heap.begin(), heap.end(), std::greater<>());
-  while (state_.excess_at(step) > 0) {
-    if (heap.empty() || stopped()) return false;
-    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-    const std::size_t least = std::get<2>(heap.back());
-    heap.back() = score(least);
-    if (heap.size() > 1 && heap.front() < heap.back()) {
-      std::push_heap(heap.begin(), heap.end(), std::greater<>());
-      continue;
-    }
-    heap.pop_back();
-    apply(moves[least]);
-  }
-  return true;
+  return relieve_cheapest_first(
+      moves, [&] { return state_.excess_at(step); }, [&](const Move& move) { apply(move); },
+      [&] { return stopped(); });
 }
 
 bool PlacementSearch::is_brought_home(std::int32_t operation) const {
@@ -221,7 +191,7 @@ bool PlacementSearch::repair_on_both_sides() {
   home_.assign(problem_.items.size(), 0);
   bool fits = state_.fits();
   for (int turn = 0; !fits && turn < most_turns; ++turn) {
-    if (stopped() || !relieve_host(state_, index_, price_before_, home_, effort_)) break;
+    if (stopped() || !relieve_host(state_, index_, prices_, home_, effort_)) break;
     if (state_.host()->excess() <= 0 || turn % 2 == 1) {
       if (!repair_on_gpu()) break;
       fits = state_.fits();

@@ -82,7 +82,7 @@ class PlacementSearch {
   const ResidencyProblem& problem_;
   const PlacementIndex& index_;
   PlacementState state_;
-  std::vector<double> price_before_;  ///< by step: the prices of the steps before it
+  PriceSums<double> prices_;
   std::vector<std::int32_t> free_operations_;
   std::int64_t effort_;
   const std::function<bool()>& stop_;

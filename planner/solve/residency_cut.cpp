@@ -24,14 +24,11 @@ class CutBuilder {
         problem_(*model.problem),
         restrictions_(restrictions),
         prices_(prices),
+        sums_(prices, problem_.operations.size()),
         rows_(rows) {
     if (!host.empty()) host_.emplace(model, host, network_);
     if (!rows.empty()) price_rows();
-    price_.resize(problem_.operations.size(), 0);
-    before_.resize(price_.size() + 1, 0);
-    for (const StepPrice& p : prices) price_[static_cast<std::size_t>(p.step)] = p.price;
-    for (std::size_t t = 0; t < price_.size(); ++t) before_[t + 1] = before_[t] + price_[t];
-    for (std::size_t t = 0; t < price_.size(); ++t) add_operation(t);
+    for (std::size_t t = 0; t < problem_.operations.size(); ++t) add_operation(t);
     present_.resize(problem_.items.size());
     resident_.resize(problem_.items.size());
     for (std::size_t i = 0; i < problem_.items.size(); ++i) add_item(i);
@@ -78,14 +75,12 @@ class CutBuilder {
     network_.memory_arc(from, on_sink, amount, model_.dearest);
   }
 
+  Wide price_at(std::size_t step) const {
+    return sums_.in(StepRange::single(static_cast<std::int32_t>(step)));
+  }
   Wide price_inside(const Item& item, std::int32_t gap) const {
     const auto steps = static_cast<std::int32_t>(problem_.operations.size());
-    const GapSteps inside = steps_inside(item, gap, steps);
-    return price_of(inside.within) + price_of(inside.wrapped);
-  }
-  Wide price_of(StepRange steps) const {
-    return before_[static_cast<std::size_t>(steps.end)] -
-           before_[static_cast<std::size_t>(steps.begin)];
+    return sums_.in(steps_inside(item, gap, steps));
   }
 
   // What the rows add to the price of an item's touches and gaps.
@@ -116,8 +111,8 @@ class CutBuilder {
 
   Wide engine_price(std::size_t t, const EngineCost& engine) const {
     const Operation& operation = problem_.operations[t];
-    return on_gpu(engine.seconds) + memory_price(price_[t], engine.workspace) +
-           memory_price(price_[t], operation.temporaries);
+    return on_gpu(engine.seconds) + memory_price(price_at(t), engine.workspace) +
+           memory_price(price_at(t), operation.temporaries);
   }
 
   std::int32_t cheapest_engine(std::size_t t) const {
@@ -178,7 +173,8 @@ class CutBuilder {
     for (std::int32_t i = 0; i < std::ssize(item.touches); ++i) {
       present.push_back(presence(item, i));
       const auto step = static_cast<std::size_t>(item.touches[static_cast<std::size_t>(i)].step);
-      memory_arc(present.back(), memory_price(price_[step], item.bytes) + in_rows(index, i, false));
+      memory_arc(present.back(),
+                 memory_price(price_at(step), item.bytes) + in_rows(index, i, false));
     }
     for (const Version& version : model_.versions[index]) {
       const Handle no_host_copy = add_host_copy(item, version);
@@ -312,10 +308,9 @@ class CutBuilder {
   const ResidencyProblem& problem_;
   const Restrictions& restrictions_;
   const Prices& prices_;
+  const PriceSums<Wide> sums_;
   const std::vector<RowPrice>& rows_;
   std::vector<std::vector<Surcharge>> surcharges_;  // by item; empty without rows
-  std::vector<std::int64_t> price_;                 // by step
-  std::vector<Wide> before_;                        // the sum of prices of the steps before
   PricedNetwork network_;
   std::optional<HostArcs> host_;
   std::vector<Handle> device_;

@@ -15,23 +15,9 @@
 #include "planner/problem/residency_problem.hpp"
 #include "planner/problem/versions.hpp"
 #include "planner/solve/min_cut.hpp"
+#include "planner/solve/step_prices.hpp"
 
 namespace stowage {
-
-/// What a byte of GPU memory costs at a step, in CutModel::price_unit seconds.
-struct StepPrice {
-  std::int32_t step = 0;
-  std::int64_t price = 0;
-  bool operator==(const StepPrice&) const = default;
-};
-using Prices = std::vector<StepPrice>;  ///< ascending steps, positive prices
-
-/// What a byte on the host costs at a step: any byte, and a pinned one beside that.
-struct HostPrices {
-  Prices all, pinned;
-  [[nodiscard]] bool empty() const { return all.empty() && pinned.empty(); }
-  bool operator==(const HostPrices&) const = default;
-};
 
 /// An item at a touch or, `gap`, resident through a gap.
 struct MemoryTerm {

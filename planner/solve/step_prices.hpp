@@ -1,0 +1,50 @@
+// What a byte of memory costs at a step, and what it costs through ranges of steps.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/problem/versions.hpp"
+
+namespace stowage {
+
+/// What a byte costs at a step, in CutModel::price_unit seconds.
+struct StepPrice {
+  std::int32_t step = 0;
+  std::int64_t price = 0;
+  bool operator==(const StepPrice&) const = default;
+};
+using Prices = std::vector<StepPrice>;  ///< ascending steps, positive prices
+
+/// What a byte on the host costs at a step: any byte, and a pinned one beside that.
+struct HostPrices {
+  Prices all, pinned;
+  [[nodiscard]] bool empty() const { return all.empty() && pinned.empty(); }
+  bool operator==(const HostPrices&) const = default;
+};
+
+/// Sums of prices over ranges of a problem's steps, O(1) each. In 128-bit integers they are exact;
+/// in floating point they do for what is only compared.
+template <typename Number>
+class PriceSums {
+ public:
+  PriceSums(const Prices& prices, std::size_t steps) : before_(steps + 1, 0) {
+    for (const StepPrice& p : prices) {
+      before_[static_cast<std::size_t>(p.step) + 1] = static_cast<Number>(p.price);
+    }
+    for (std::size_t t = 1; t < before_.size(); ++t) before_[t] += before_[t - 1];
+  }
+
+  [[nodiscard]] Number in(StepRange steps) const {
+    if (steps.empty()) return 0;
+    return before_[static_cast<std::size_t>(steps.end)] -
+           before_[static_cast<std::size_t>(steps.begin)];
+  }
+  [[nodiscard]] Number in(const GapSteps& gap) const { return in(gap.within) + in(gap.wrapped); }
+  [[nodiscard]] Number total() const { return before_.back(); }
+
+ private:
+  std::vector<Number> before_;  // by step: the prices of those before it
+};
+
+}  // namespace stowage

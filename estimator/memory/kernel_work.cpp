@@ -135,29 +135,7 @@ void describe_attention(const SizedStep& step, const KernelNode& node, KernelWor
 
 bool is_positive(double value) { return value > 0 && value <= 1e300; }
 
-}  // namespace
-
-std::string_view to_string(KernelKind kind) {
-  constexpr std::array<std::string_view, all_kernel_kinds.size()> names{"convolution",
-                                                                        "grouped-convolution",
-                                                                        "depthwise-convolution",
-                                                                        "product",
-                                                                        "attention",
-                                                                        "normalization",
-                                                                        "pointwise",
-                                                                        "update"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
-std::string_view to_string(MathFormat format) {
-  constexpr std::array<std::string_view, all_math_formats.size()> names{"fp64", "fp32", "tf32",
-                                                                        "fp16", "bf16"};
-  return names[static_cast<std::size_t>(format)];
-}
-
-KernelWork kernel_work(const SizedStep& step, NodeId id) {
-  const KernelNode& node = step.graph->node(id);
-  KernelWork work{.flops = step.flops[id.index()], .bytes = step.bytes_moved[id.index()]};
+KernelWork described(const SizedStep& step, const KernelNode& node, KernelWork work) {
   if (node.convolution >= 0) {
     describe_convolution(step, step.graph->convolutions[static_cast<std::size_t>(node.convolution)],
                          work);
@@ -182,4 +160,33 @@ KernelWork kernel_work(const SizedStep& step, NodeId id) {
   return work;
 }
 
+}  // namespace
+
+std::string_view to_string(KernelKind kind) {
+  constexpr std::array<std::string_view, all_kernel_kinds.size()> names{"convolution",
+                                                                        "grouped-convolution",
+                                                                        "depthwise-convolution",
+                                                                        "product",
+                                                                        "attention",
+                                                                        "normalization",
+                                                                        "pointwise",
+                                                                        "update"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view to_string(MathFormat format) {
+  constexpr std::array<std::string_view, all_math_formats.size()> names{"fp64", "fp32", "tf32",
+                                                                        "fp16", "bf16"};
+  return names[static_cast<std::size_t>(format)];
+}
+
+KernelWork kernel_work(const SizedStep& step, const KernelNode& node) {
+  return described(
+      step, node, {.flops = flops_of(node, step.batch), .bytes = bytes_moved_by(node, step.batch)});
+}
+
+KernelWork kernel_work(const SizedStep& step, NodeId id) {
+  return described(step, step.graph->node(id),
+                   {.flops = step.flops[id.index()], .bytes = step.bytes_moved[id.index()]});
+}
 }  // namespace stowage

@@ -69,5 +69,7 @@ struct KernelWork {
 /// Of any node, also of a step that was not lowered here: what does not hang together is described
 /// without a matrix product.
 [[nodiscard]] KernelWork kernel_work(const SizedStep& step, NodeId node);
+/// Of a node that the step does not have, on its storages.
+[[nodiscard]] KernelWork kernel_work(const SizedStep& step, const KernelNode& node);
 
 }  // namespace stowage

@@ -18,12 +18,14 @@ namespace stowage {
 
 namespace {
 
+double at_batch(const Affine& amount, std::int64_t batch) {
+  return static_cast<double>(amount.constant) +
+         static_cast<double>(amount.slope) * static_cast<double>(batch);
+}
+
 double bytes_of(const TensorView& view, std::int64_t batch) {
   double count = static_cast<double>(element_size(view.type));
-  for (const Affine& dimension : view.shape) {
-    count *= static_cast<double>(dimension.constant) +
-             static_cast<double>(dimension.slope) * static_cast<double>(batch);
-  }
+  for (const Affine& dimension : view.shape) count *= at_batch(dimension, batch);
   return count;
 }
 
@@ -135,6 +137,15 @@ WorkspaceAnswer workspace_engines(const StepGraph& graph, const KernelNode& node
   return source.attention_engines(std::get<AttentionQuery>(query));
 }
 
+double flops_of(const KernelNode& node, std::int64_t batch) { return at_batch(node.flops, batch); }
+
+double bytes_moved_by(const KernelNode& node, std::int64_t batch) {
+  double moved = 0;
+  for (const TensorView& view : node.reads) moved += bytes_of(view, batch);
+  for (const TensorView& view : node.writes) moved += bytes_of(view, batch);
+  return moved;
+}
+
 Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int64_t batch) {
   if (batch < 1) return failure(fmt::format("batch {} is not at least 1", batch));
   SizedStep sized{.graph = graph, .batch = batch};
@@ -160,12 +171,8 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
   sized.flops.reserve(graph->nodes.size());
   sized.bytes_moved.reserve(graph->nodes.size());
   for (const KernelNode& node : graph->nodes) {
-    sized.flops.push_back(static_cast<double>(node.flops.constant) +
-                          static_cast<double>(node.flops.slope) * static_cast<double>(batch));
-    double moved = 0;
-    for (const TensorView& view : node.reads) moved += bytes_of(view, batch);
-    for (const TensorView& view : node.writes) moved += bytes_of(view, batch);
-    sized.bytes_moved.push_back(moved);
+    sized.flops.push_back(flops_of(node, batch));
+    sized.bytes_moved.push_back(bytes_moved_by(node, batch));
   }
   sized.engines.resize(graph->nodes.size());
   return sized;

@@ -41,6 +41,10 @@ struct SizedStep {
 [[nodiscard]] Bytes class_bytes(const SizedStep& step, StorageClass storage_class,
                                 Bytes granularity = Bytes(1));
 
+/// What SizedStep::flops and bytes_moved say of a node.
+[[nodiscard]] double flops_of(const KernelNode& node, std::int64_t batch);
+[[nodiscard]] double bytes_moved_by(const KernelNode& node, std::int64_t batch);
+
 /// The question that a node with a convolution puts to a WorkspaceSource.
 [[nodiscard]] ConvolutionQuery convolution_query(const StepGraph& graph, const KernelNode& node,
                                                  std::int64_t batch);

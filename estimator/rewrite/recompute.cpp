@@ -50,8 +50,8 @@ class Recomputation {
     if (made_before_[group] == rerun.before) return;
     made_before_[group] = rerun.before;
     for (const StorageId made : groups_.groups[group].makes) make_copy(made);
-    for (const NodeId node : groups_.groups[group].nodes) {
-      for (const StorageId temporary : step_.node(node).temporaries) {
+    for (const SecondRun& run : groups_.groups[group].runs) {
+      for (const StorageId temporary : node_of(step_, run).temporaries) {
         if (groups_.group_of[temporary.index()] < 0) make_copy(temporary);
       }
     }
@@ -68,7 +68,7 @@ class Recomputation {
                   [&](const SavedTensor& saved) { return made.contains(saved.storage); });
     for (const SavedTensor& saved : step_.saved) kept.insert(saved.storage);
     for (const Rerun& rerun : schedule_) {
-      const KernelNode& node = step_.node(rerun.node);
+      const KernelNode node = node_of(step_, rerun.run);
       if (node.micro_batch != 0) continue;
       for (const TensorView& read : node.reads) {
         if (!read.storage.valid() || made.contains(read.storage)) continue;
@@ -89,11 +89,10 @@ class Recomputation {
     for (StorageId& id : node.holds) replace(id);
   }
 
-  [[nodiscard]] KernelNode run_again(NodeId id) const {
-    KernelNode node = step_.node(id);
+  [[nodiscard]] KernelNode run_again(SecondRun run) const {
+    KernelNode node = node_of(step_, run);
     node.name = second_name(node.name);
     node.phase = Phase::backward;
-    if (node.kernel == Kernel::batch_norm_forward) node.attributes.set("momentum", 0.0);
     read_copies(node);
     return node;
   }
@@ -107,7 +106,7 @@ class Recomputation {
     for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
       for (; next != schedule_.end() && next->before == NodeId::of(n); ++next) {
         make_copies(*next);
-        nodes.push_back(run_again(next->node));
+        nodes.push_back(run_again(next->run));
       }
       place.push_back(NodeId::of(nodes.size()));
       nodes.push_back(step_.nodes[n]);
@@ -172,7 +171,8 @@ Result<StepGraph> with_recomputation(StepGraph step, std::vector<RecomputedValue
   }
   const std::vector<Rerun> schedule = rerun_schedule(step, groups, chosen, renewals);
   if (const Rerun* late = too_late(groups, schedule)) {
-    return refused(fmt::format("what '{}' reads has changed by then", step.node(late->node).name));
+    return refused(
+        fmt::format("what '{}' reads has changed by then", step.node(late->run.node).name));
   }
   std::ranges::sort(values);
   values.erase(std::unique(values.begin(), values.end()), values.end());

@@ -8,8 +8,9 @@
 // before the first backward kernel that reads it (or before another that runs again and reads it),
 // on storages of their own, "conv1.recomputed"; from then on it is kept, or let go and made once
 // more before a later one (RecomputedValue::before). What those kernels read is recomputed too, or
-// is kept until then. They draw the random numbers that they drew before, and
-// batch norm leaves its running statistics alone. rerun_groups.hpp says which kernels that may be.
+// is kept until then. They draw the random numbers that they drew before, and a
+// batch norm takes the statistics that it made before (second_run.hpp). rerun_groups.hpp says which
+// kernels that may be.
 //
 // Checkpointed regions (checkpoints.hpp) are PyTorch's way: whole layers, all at once.
 #pragma once

@@ -67,14 +67,19 @@ class Grouping {
  private:
   void find_writers() {
     for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
-      for (const TensorView& view : step_.nodes[n].writes) {
-        if (!view.storage.valid()) continue;
-        std::vector<std::size_t>& of = writers_[view.storage.index()];
-        const bool transient = step_.storage(view.storage).persistence == Persistence::transient;
-        if (transient && !of.empty()) unions_.join(of.front(), n);
+      const std::vector<TensorView>& writes = step_.nodes[n].writes;
+      for (std::size_t w = 0; w < writes.size(); ++w) {
+        if (!writes[w].storage.valid()) continue;
+        std::vector<std::size_t>& of = writers_[writes[w].storage.index()];
+        const bool again = is_transient(writes[w]) && is_made_again(step_.nodes[n], w);
+        if (again && !of.empty()) unions_.join(of.front(), n);
         if (of.empty() || of.back() != n) of.push_back(n);
       }
     }
+  }
+
+  [[nodiscard]] bool is_transient(const TensorView& view) const {
+    return step_.storage(view.storage).persistence == Persistence::transient;
   }
 
   void bar(std::size_t node) { barred_[unions_.root(node)] = true; }
@@ -83,14 +88,24 @@ class Grouping {
     for (const std::size_t n : writers_[id.index()]) bar(n);
   }
 
+  void bar_others(StorageId id, std::size_t node) {
+    for (const std::size_t n : writers_[id.index()]) {
+      if (unions_.root(n) != unions_.root(node)) bar(n);
+    }
+  }
+
   void bar_what_may_not_run_twice() {
     for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
       const KernelNode& node = step_.nodes[n];
       if (!may_run_twice(node)) bar(n);
-      for (const TensorView& view : node.writes) {
+      for (std::size_t w = 0; w < node.writes.size(); ++w) {
+        const TensorView& view = node.writes[w];
         if (!view.storage.valid()) continue;
-        const bool lasts = step_.storage(view.storage).persistence != Persistence::transient;
-        if (lasts && !only_updates(node, view.storage)) bar(n);
+        if (!is_transient(view)) {
+          if (!only_updates(node, view.storage)) bar(n);
+        } else if (!is_made_again(node, w)) {
+          bar_others(view.storage, n);  // what they made is no longer there
+        }
       }
     }
   }
@@ -115,7 +130,7 @@ class Grouping {
       const std::vector<std::size_t>& writers = writers_[view.storage.index()];
       const auto next = std::upper_bound(writers.begin(), writers.end(), n);
       if (next == writers.end() || only_updates(node, view.storage)) continue;
-      const bool transient = step_.storage(view.storage).persistence == Persistence::transient;
+      const bool transient = is_transient(view);
       if (transient && unions_.root(*next) == unions_.root(n)) continue;  // a step of the chain
       if (transient) bar(*next);  // its second run would be done before this reads
       if (is_forward_pass(step_.nodes[*next])) bar(n);
@@ -133,18 +148,20 @@ class Grouping {
       if (barred_[root] || !is_forward_pass(step_.nodes[n])) continue;
       if (of_root[root] < 0) {
         of_root[root] = static_cast<std::int32_t>(result.groups.size());
-        result.groups.push_back({.nodes = {}, .makes = {}, .until = until_[root]});
+        result.groups.push_back({.nodes = {}, .runs = {}, .makes = {}, .until = until_[root]});
       }
       RerunGroup& group = result.groups[static_cast<std::size_t>(of_root[root])];
       group.nodes.push_back(NodeId::of(n));
-      for (const TensorView& view : step_.nodes[n].writes) {
-        if (!view.storage.valid()) continue;
-        if (step_.storage(view.storage).persistence != Persistence::transient) continue;
+      for (std::size_t w = 0; w < step_.nodes[n].writes.size(); ++w) {
+        const TensorView& view = step_.nodes[n].writes[w];
+        if (!view.storage.valid() || !is_made_again(step_.nodes[n], w)) continue;
+        if (!is_transient(view)) continue;
         std::int32_t& maker = result.group_of[view.storage.index()];
         if (maker < 0) group.makes.push_back(view.storage);
         maker = of_root[root];
       }
     }
+    for (RerunGroup& group : result.groups) group.runs = second_runs(step_, group.nodes);
     return result;
   }
 
@@ -185,14 +202,14 @@ std::vector<Rerun> rerun_schedule(const StepGraph& step, const RerunGroups& grou
     const std::size_t first = schedule.size();
     for (std::size_t next = 0; next < wanted.size(); ++next) {
       const auto group = static_cast<std::size_t>(wanted[next]);
-      for (const NodeId again : groups.groups[group].nodes) {
+      for (const SecondRun& again : groups.groups[group].runs) {
         schedule.push_back({NodeId::of(n), again, wanted[next], has_run_before[group]});
-        for (const TensorView& view : step.node(again).reads) want(view.storage);
+        for (const TensorView& view : node_of(step, again).reads) want(view.storage);
       }
       has_run_before[group] = true;
     }
     std::sort(schedule.begin() + static_cast<std::ptrdiff_t>(first), schedule.end(),
-              [](const Rerun& a, const Rerun& b) { return a.node < b.node; });
+              [](const Rerun& a, const Rerun& b) { return a.run.node < b.run.node; });
   }
   return schedule;
 }

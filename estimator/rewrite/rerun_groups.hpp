@@ -3,18 +3,20 @@
 // A group is one kernel, or several that write a storage in common (a batch norm and the ReLU that
 // works in place on its result): what they make is made again by all of them, in their order.
 // Everything that a group makes is recomputed or nothing of it: a dropout's result and its mask,
-// a normalisation's result and its statistics.
+// a layer norm's result and its statistics. A batch norm's statistics are kept (second_run.hpp).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "estimator/rewrite/second_run.hpp"
 #include "estimator/step/step_graph.hpp"
 
 namespace stowage {
 
 struct RerunGroup {
   std::vector<NodeId> nodes;     ///< ascending
+  std::vector<SecondRun> runs;   ///< how they run again
   std::vector<StorageId> makes;  ///< transient storages, in the order of their first write
   NodeId until;  ///< valid: this node overwrites what they read, so that they run again before it
 };
@@ -26,8 +28,8 @@ struct RerunGroups {
 
 /// None makes what outlives the step, an input, the output or a loss; what backward overwrites;
 /// what a kernel outside the group has read before the group was done with it. No foreign or custom
-/// kernel is in one, nor one that changes what persists: but batch norm is, whose running
-/// statistics a second run leaves alone. Random kernels draw the same numbers again (their
+/// kernel is in one, nor one that changes what persists: but batch norm is, whose second run
+/// leaves the running statistics alone. Random kernels draw the same numbers again (their
 /// attribute `seed`). Linear in the step, but for sorting.
 [[nodiscard]] RerunGroups rerun_groups(const StepGraph& step);
 
@@ -40,7 +42,7 @@ struct Renewal {
 /// A kernel that runs again, before a node of the step as it was.
 struct Rerun {
   NodeId before;
-  NodeId node;
+  SecondRun run;
   std::int32_t group = -1;
   bool renews = false;  ///< its group has run again before, and that was let go
 };

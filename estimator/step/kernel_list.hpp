@@ -32,6 +32,9 @@
   KERNEL(batch_norm_forward, floating, "x, [w, b], mean, var -> y over x, save_mean, save_invstd, mean, var", \
          "training: the running mean and var are updated; eps, momentum") \
   KERNEL(batch_norm_inference, floating, "x, [w, b], mean, var -> y over x", "eps") \
+  KERNEL(batch_norm_apply, floating, "x, [w, b], save_mean, save_invstd -> y over x", \
+         "what batch_norm_forward made, from the statistics that it made; function, and what it takes: " \
+         "applied to the result, relu or one of unary_forward's; none: nothing is") \
   KERNEL(batch_norm_backward, floating, "x, dy, [w], save_mean, save_invstd -> dx over dy, [dw, db]", \
          "dw and db where there is w") \
   KERNEL(layer_norm_forward, floating, "x, [w, b] -> y over x, mean, rstd", \

@@ -13,6 +13,14 @@ double roofline(double flops, double bytes, double flop_rate, double bandwidth) 
   return std::max(seconds_for(flops, flop_rate), seconds_for(bytes, bandwidth));
 }
 
+double without_kernel_rates(const Rates& rates, double flops, double bytes) {
+  return rates.gpu_launch + roofline(flops, bytes, rates.gpu_flops, rates.gpu_bandwidth);
+}
+
+double with_kernel_rates(const Rates& rates, const KernelWork& work) {
+  return rates.gpu_launch + kernel_seconds(*rates.gpu_kernels, rates.gpu_bandwidth, work);
+}
+
 double first_known(double a, double b, double c) { return a > 0 ? a : b > 0 ? b : c; }
 
 }  // namespace
@@ -32,12 +40,13 @@ Rates make_rates(const Card& card, const Host& host) {
 }
 
 double gpu_seconds(const Rates& rates, const SizedStep& step, NodeId node) {
-  if (rates.gpu_kernels) {
-    return rates.gpu_launch +
-           kernel_seconds(*rates.gpu_kernels, rates.gpu_bandwidth, kernel_work(step, node));
-  }
-  return rates.gpu_launch + roofline(step.flops[node.index()], step.bytes_moved[node.index()],
-                                     rates.gpu_flops, rates.gpu_bandwidth);
+  if (rates.gpu_kernels) return with_kernel_rates(rates, kernel_work(step, node));
+  return without_kernel_rates(rates, step.flops[node.index()], step.bytes_moved[node.index()]);
+}
+
+double gpu_seconds(const Rates& rates, const SizedStep& step, const KernelNode& node) {
+  if (rates.gpu_kernels) return with_kernel_rates(rates, kernel_work(step, node));
+  return without_kernel_rates(rates, flops_of(node, step.batch), bytes_moved_by(node, step.batch));
 }
 
 double cpu_seconds(const Rates& rates, const SizedStep& step, NodeId node) {

@@ -26,6 +26,8 @@ struct Rates {
 
 [[nodiscard]] Rates make_rates(const Card& card, const Host& host);
 [[nodiscard]] double gpu_seconds(const Rates& rates, const SizedStep& step, NodeId node);
+/// Of a node that the step does not have, on its storages.
+[[nodiscard]] double gpu_seconds(const Rates& rates, const SizedStep& step, const KernelNode& node);
 [[nodiscard]] double cpu_seconds(const Rates& rates, const SizedStep& step, NodeId node);
 [[nodiscard]] double h2d_seconds(const Rates& rates, Bytes bytes);
 [[nodiscard]] double d2h_seconds(const Rates& rates, Bytes bytes);

@@ -25,13 +25,19 @@ RecomputeModel::RecomputeModel(const SizedStep& step, const Rates& rates, const 
       groups_(worth_running_again(rerun_groups(*step.graph), *step.graph, pins)) {
   const ResidencyProblem problem = make_problem(step, rates, {.all_on_gpu = true, .pins = &pins});
   for (const Operation& operation : problem.operations) {
-    seconds_.push_back(operation.engines.front().seconds);
     scratch_.push_back(operation.pin == Pin::cpu ? 0 : least_scratch(operation));
   }
   const std::size_t count = groups_.groups.size();
   for (const RerunGroup& group : groups_.groups) {
     double seconds = 0;
-    for (const NodeId node : group.nodes) seconds += seconds_[node.index()];
+    for (const SecondRun& run : group.runs) {
+      const NodeId node = run.node;
+      const KernelNode& first = graph_->node(node);
+      const KernelNode again = node_of(*graph_, run);
+      seconds += again.kernel == first.kernel
+                     ? problem.operations[node.index()].engines.front().seconds
+                     : gpu_seconds(rates, step, again);
+    }
     group_seconds_.push_back(seconds);
   }
   saved_.resize(count);
@@ -85,7 +91,7 @@ void RecomputeModel::add_items(const ResidencyProblem& problem, const StepPins& 
       const auto node = static_cast<std::size_t>(touch.step);
       const bool on_cpu = problem.operations[node].pin == Pin::cpu;
       const std::int32_t reader = group_of_node[node];
-      if (reader >= 0 && reader != group) {
+      if (reader >= 0 && reader != group && reads_again(node, problem.storage_of[i])) {
         changes = true;
         reads_[node].push_back(number);
         if (group >= 0) insert_sorted(inputs_[static_cast<std::size_t>(reader)], group);
@@ -108,6 +114,11 @@ void RecomputeModel::add_items(const ResidencyProblem& problem, const StepPins& 
       add_lives(lives, of.bytes);
     }
   }
+}
+
+bool RecomputeModel::reads_again(std::size_t node, StorageId storage) const {
+  return std::ranges::any_of(node_of(*graph_, {NodeId::of(node), {}}).reads,
+                             [&](const TensorView& view) { return view.storage == storage; });
 }
 
 void RecomputeModel::add_lives(const std::vector<StepRange>& lives, Bytes bytes) {
@@ -201,7 +212,7 @@ RecomputeOutcome RecomputeModel::outcome(const RecomputeChoice& choice, Bytes li
         const RerunGroup& rerun = groups_.groups[group];
         if (rerun.until.valid() && rerun.until.index() < n) result.valid = false;
         result.extra_seconds += group_seconds_[group];
-        for (const NodeId node : rerun.nodes) batch_nodes_.push_back(node.value);
+        for (const SecondRun& run : rerun.runs) batch_nodes_.push_back(run.node.value);
         for (const std::int32_t input : inputs_[group]) want(input);
       }
       std::ranges::sort(batch_nodes_);

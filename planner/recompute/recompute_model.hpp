@@ -49,7 +49,7 @@ class RecomputeModel {
   /// How long a choice is.
   [[nodiscard]] std::size_t decisions() const { return groups().size() + renewals_.size(); }
   [[nodiscard]] const StepGraph& graph() const { return *graph_; }
-  /// Seconds of a group's kernels.
+  /// Seconds of a group's kernels when they run again.
   [[nodiscard]] double seconds(std::size_t group) const { return group_seconds_[group]; }
   /// What backward reads of a group's results, in bytes.
   [[nodiscard]] Bytes saved(std::size_t group) const { return saved_[group]; }
@@ -77,6 +77,7 @@ class RecomputeModel {
   };
 
   void add_items(const ResidencyProblem& problem, const StepPins& pins);
+  [[nodiscard]] bool reads_again(std::size_t node, StorageId storage) const;
   void add_lives(const std::vector<StepRange>& lives, Bytes bytes);
   void add_renewals();
   void let_go(std::size_t group);
@@ -87,7 +88,6 @@ class RecomputeModel {
   std::shared_ptr<const StepGraph> graph_;
   RerunGroups groups_;
   std::vector<Renewal> renewals_;
-  std::vector<double> seconds_;        // by node
   std::vector<std::int64_t> scratch_;  // by node: workspace, temporaries, what lives on the CPU
   std::vector<double> group_seconds_;
   std::vector<Bytes> saved_;

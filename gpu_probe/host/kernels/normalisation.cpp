@@ -35,10 +35,11 @@ void each_of_channel(const Planes& p, std::int64_t channel, Visit visit) {
   }
 }
 
-/// What both forward kernels read; without weight and bias (null) the scale is 1, the shift 0.
+/// What all forward kernels read; without weight and bias (null) the scale is 1, the shift 0.
 struct BatchNormReads {
   Planes p;
-  const float *x, *w, *b, *mean, *variance;
+  const float *x, *w, *b, *mean;
+  const float* variance;  ///< batch_norm_apply: one over the square root of it and eps
 };
 
 BatchNormReads batch_norm_reads(const KernelCall& call) {
@@ -58,13 +59,22 @@ double at(const float* values, std::int64_t i, double otherwise) {
   return values == nullptr ? otherwise : values[i];
 }
 
+/// By the statistics as they are kept, so that what is made of them later is the same to the bit.
+void normalise(const BatchNormReads& r, std::int64_t channel, float mean, float invstd, float* y) {
+  const float* const x = r.x;
+  const double centre = mean, scale = at(r.w, channel, 1), shift = at(r.b, channel, 0);
+  each_of_channel(r.p, channel, [&](std::int64_t i) {
+    y[i] = static_cast<float>((x[i] - centre) * invstd * scale + shift);
+  });
+}
+
 }  // namespace
 
 void batch_norm_forward(const KernelCall& call) {
   const BatchNormReads r = batch_norm_reads(call);
   // Not a structured binding, which clang 14 captures in no lambda.
   const Planes& p = r.p;
-  const float *x = r.x, *w = r.w, *b = r.b, *mean = r.mean, *variance = r.variance;
+  const float *x = r.x, *mean = r.mean, *variance = r.variance;
   float* y = mutable_floats(call.writes[0]);
   float *save_mean = mutable_floats(call.writes[1]), *save_invstd = mutable_floats(call.writes[2]),
         *new_mean = mutable_floats(call.writes[3]), *new_variance = mutable_floats(call.writes[4]);
@@ -75,18 +85,27 @@ void batch_norm_forward(const KernelCall& call) {
   for (std::int64_t c = 0; c < p.channels; ++c) {
     double sum = 0, squares = 0;
     each_of_channel(p, c, [&](std::int64_t i) { sum += x[i]; });
-    const double centre = sum / elements;
-    each_of_channel(p, c, [&](std::int64_t i) { squares += (x[i] - centre) * (x[i] - centre); });
-    const double invstd = 1 / std::sqrt(squares / elements + eps);
-    each_of_channel(p, c, [&](std::int64_t i) {
-      y[i] = static_cast<float>((x[i] - centre) * invstd * at(w, c, 1) + at(b, c, 0));
-    });
-    save_mean[c] = static_cast<float>(centre);
-    save_invstd[c] = static_cast<float>(invstd);
-    new_mean[c] = static_cast<float>((1 - momentum) * mean[c] + momentum * centre);
+    const double mean_of_all = sum / elements;
+    each_of_channel(
+        p, c, [&](std::int64_t i) { squares += (x[i] - mean_of_all) * (x[i] - mean_of_all); });
+    save_mean[c] = static_cast<float>(mean_of_all);
+    save_invstd[c] = static_cast<float>(1 / std::sqrt(squares / elements + eps));
+    normalise(r, c, save_mean[c], save_invstd[c], y);
+    new_mean[c] = static_cast<float>((1 - momentum) * mean[c] + momentum * mean_of_all);
     new_variance[c] =
         static_cast<float>((1 - momentum) * variance[c] + momentum * squares / (elements - 1));
   }
+}
+
+void batch_norm_apply(const KernelCall& call) {
+  const BatchNormReads r = batch_norm_reads(call);
+  float* y = mutable_floats(call.writes[0]);
+  for (std::int64_t c = 0; c < r.p.channels; ++c) normalise(r, c, r.mean[c], r.variance[c], y);
+  const std::string function = text(call, "function", "");
+  if (function.empty()) return;
+  KernelCall activation = call;
+  activation.reads = call.writes;
+  function == "relu" ? relu_forward(activation) : unary_forward(activation);
 }
 
 void batch_norm_inference(const KernelCall& call) {

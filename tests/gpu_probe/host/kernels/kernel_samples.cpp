@@ -40,6 +40,7 @@ std::vector<KernelSample> normalisations() {
   const SampleArgument c = channels, rows = f({2}), per_group = f({2, 2});
   return {{K::batch_norm_forward, eps, {image, c, c, c, c}, {image, c, c, c, c}},
           {K::batch_norm_inference, eps, {image, c, c, c, c}, {image}},
+          {K::batch_norm_apply, plain, {image, c, c, c, c}, {image}},
           {K::batch_norm_backward, eps, {image, image, c, c, c}, {image, c, c}},
           {K::layer_norm_forward, last, {matrix, c, c}, {matrix, rows, rows}},
           {K::layer_norm_backward, last, {matrix, matrix, c, rows, rows}, {matrix, c, c}},

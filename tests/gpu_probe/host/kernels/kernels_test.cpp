@@ -178,6 +178,34 @@ TEST_CASE("batch normalisation without weight is the one with weight 1 and bias 
         result(Kernel::batch_norm_inference, some, {&x, &w, &b, &m, &v}, x.shape).floats);
 }
 
+TEST_CASE("batch normalisation by the statistics that were made leaves the same bits") {
+  const Tensor x = tensor({3, 2}, {1, 2, 4, -3, 0, 5});
+  Tensor w = tensor({2}, {2, -0.5}), b = tensor({2}, {0.25, 3});
+  Tensor zero = tensor({2}, {0, 0}), one = tensor({2}, {1, 1});
+  const Attributes some = attributes_of({{"eps", 1e-5}, {"momentum", 0.1}});
+  Tensor y = unwritten({3, 2}), mean = unwritten({2}), invstd = mean, m = mean, v = mean;
+  Tensor first = x, again = x;
+  run(Kernel::batch_norm_forward, some, {&first, &w, &b, &zero, &one},
+      {&y, &mean, &invstd, &m, &v});
+  CHECK(result(Kernel::batch_norm_apply, no_attributes, {&again, &w, &b, &mean, &invstd}, x.shape)
+            .floats == y.floats);
+  run(Kernel::batch_norm_apply, no_attributes, {&again, &w, &b, &mean, &invstd}, {&again});
+  CHECK(again.floats == y.floats);
+  // With an activation in the same pass, which some of the values tell from none.
+  for (const std::string function : {"relu", "relu6", "clamp"}) {
+    CAPTURE(function);
+    Attributes of = attributes_of({{"function", function}});
+    if (function == "clamp") of.set("maximum", 1.0);
+    again = x;
+    const Tensor fused =
+        result(Kernel::batch_norm_apply, of, {&again, &w, &b, &mean, &invstd}, x.shape);
+    const Tensor apart = function == "relu" ? result(Kernel::relu_forward, of, {&y}, x.shape)
+                                            : result(Kernel::unary_forward, of, {&y}, x.shape);
+    CHECK(fused.floats == apart.floats);
+    CHECK(fused.floats != y.floats);
+  }
+}
+
 TEST_CASE("calls that do not fit are refused with their shapes") {
   Tensor image = unwritten({1, 3, 8, 8}), weight = unwritten({4, 3, 3, 3});
   Tensor small = unwritten({1, 4, 5, 5}), wrong = unwritten({1, 5, 6, 6});

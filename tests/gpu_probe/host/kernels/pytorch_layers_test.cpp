@@ -25,6 +25,8 @@ TEST_CASE("batch normalisation agrees with PyTorch") {
     run(Kernel::batch_norm_forward, c.attributes, {&x, &w, &b, &mean, &variance},
         {&y, &save_mean, &save_invstd, &mean, &variance});
     checked.output(y);
+    checked.output(result(Kernel::batch_norm_apply, of_no_layer,
+                          {&x, &w, &b, &save_mean, &save_invstd}, x.shape));
     CHECK(distance(mean, c.buffers_after[0].second) <= tolerance);
     CHECK(distance(variance, c.buffers_after[1].second) <= tolerance);
     Tensor dx = unwritten(x.shape), dw = unwritten(w.shape), db = unwritten(w.shape);

@@ -5,11 +5,9 @@
 //
 // MONET.csv: model,batch,method,memory_gb,overhead_pct as in MONeT's README (Shah et al., ICLR
 // 2021), measured on a P100; its solver had a day a schedule. Ours are the roofline's seconds of a
-// P100, forward to update, SGD without momentum. --plans adds the whole planner: the fastest
-// simulated step of those that recompute and swap. --effort: a factor on the choices that are
-// tried.
-#include "estimator/rewrite/recompute.hpp"
-
+// P100, forward to update, SGD without momentum. --plans adds the whole planner's shortest
+// simulated step that takes the batch at once, without recomputation (swapped) and with it (mixed).
+// --effort: a factor on the choices that are tried, not on plans.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,13 +19,13 @@
 #include <vector>
 
 #include "estimator/card/card_file.hpp"
+#include "estimator/document/make_document.hpp"
 #include "estimator/model/load_model.hpp"
-#include "estimator/rewrite/lower_step.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
-#include "planner/assemble/plan_within.hpp"
 #include "planner/problem/rates.hpp"
+#include "planner/propose/proposals.hpp"
 #include "planner/recompute/choose_recomputation.hpp"
 #include "planner/recompute/recompute_search.hpp"
 #include "planner/recompute/segments.hpp"
@@ -85,21 +83,32 @@ Host usual_host() {
 
 double gib(Bytes bytes) { return static_cast<double>(bytes.count()) / (1 << 30); }
 
-/// Of a step as plan_within makes it, without bounds; none: nothing packs.
-std::optional<double> planned_seconds(const SizedStep& step, const Rates& rates, Bytes budget) {
-  const ResidencyProblem problem = make_problem(step, rates, {});
-  const auto fitted = plan_within(step, problem, problem,
-                                  {.budget = budget, .time_limit_seconds = 2, .branches = false});
-  if (!fitted) return std::nullopt;
-  return fitted->plan.totals.step_seconds;
+/// Of the plans that take the batch at once; none: there is none.
+std::optional<double> shortest_step(const PlanRequest& request, WorkspaceSource& workspaces) {
+  const auto plans = make_plans(request, workspaces);
+  if (!plans) return std::nullopt;
+  std::optional<double> shortest;
+  for (const Plan& plan : *plans) {
+    if (plan.step.graph->settings.micro_batches > 1) continue;
+    if (!shortest || plan.totals.step_seconds < *shortest) shortest = plan.totals.step_seconds;
+  }
+  return shortest;
 }
 
 class Comparison {
  public:
-  Comparison(SizedStep step, const Rates& rates, WorkspaceSource& workspaces)
-      : step_(std::move(step)), rates_(rates), workspaces_(workspaces), model_(step_, rates) {
+  Comparison(StepDocument document, SizedStep step, const Card& card, WorkspaceSource& workspaces)
+      : document_(std::move(document)),
+        step_(std::move(step)),
+        card_(card),
+        rates_(make_rates(card, usual_host())),
+        workspaces_(workspaces),
+        model_(step_, rates_) {
     const ResidencyProblem problem = make_problem(step_, rates_, {.all_on_gpu = true});
     whole_ = evaluate(problem, all_gpu_placement(problem, Bytes()));
+    whole_step_ =
+        assemble_plan(step_, problem, all_gpu_placement(problem), {.budget = unlimited_arena})
+            .totals.step_seconds;
   }
 
   void print_whole(const std::string& name) const {
@@ -129,7 +138,7 @@ class Comparison {
     }
     fmt::print("  {:5.2f} GiB  MONeT {:6.2f}%  recomputed {:>8}  segments {:>8}  {:5.1f} s",
                theirs.memory_gib, theirs.overhead, ours, best_segments(budget), seconds);
-    if (plans) print_plans(points, budget);
+    if (plans) print_plans(budget);
     fmt::print("\n");
     std::fflush(stdout);
   }
@@ -150,34 +159,34 @@ class Comparison {
     return best ? fmt::format("{:.2f}%", percent(*best)) : "none";
   }
 
-  void print_plans(const std::vector<RecomputePoint>& points, Bytes budget) const {
+  /// What `plan` recommends of the plans that take the batch at once, with recomputation and
+  /// without.
+  void print_plans(Bytes budget) {
     const auto start = Clock::now();
-    const ResidencyProblem problem = make_problem(step_, rates_, {});
-    const Plan all =
-        assemble_plan(step_, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
+    PlanRequest request{.document = document_,
+                        .batch = WholeBatch(step_.batch),
+                        .card = card_,
+                        .host = usual_host(),
+                        .budget = budget};
     const auto over = [&](const std::optional<double>& seconds) {
-      return seconds ? fmt::format("{:.2f}%", 100 * (*seconds / all.totals.step_seconds - 1))
+      return seconds ? fmt::format("{:.2f}%", 100 * (*seconds / whole_step_ - 1))
                      : std::string("none");
     };
-    const auto swapped = planned_seconds(step_, rates_, budget);
-    std::optional<double> mixed = swapped;
-    for (const RecomputePoint& point : points) {
-      auto graph = with_recomputation(*step_.graph, point.values);
-      if (!graph) continue;
-      const auto step =
-          size_step(std::make_shared<const StepGraph>(*std::move(graph)), step_.batch, workspaces_);
-      const auto seconds = step ? planned_seconds(*step, rates_, budget) : std::nullopt;
-      if (seconds && (!mixed || *seconds < *mixed)) mixed = seconds;
-    }
+    const auto mixed = shortest_step(request, workspaces_);
+    request.levers.recompute = false;
+    const auto swapped = shortest_step(request, workspaces_);
     fmt::print("  planned: swapped {:>8}  mixed {:>8}  {:5.1f} s", over(swapped), over(mixed),
                seconds_since(start));
   }
 
+  StepDocument document_;
   SizedStep step_;
+  Card card_;
   Rates rates_;
   WorkspaceSource& workspaces_;
   RecomputeModel model_;
   Evaluation whole_;
+  double whole_step_ = 0;  ///< seconds, simulated
 };
 
 Result<void> compare(const std::string& name, const std::vector<Measured>& rows, bool plans,
@@ -188,13 +197,17 @@ Result<void> compare(const std::string& name, const std::vector<Measured>& rows,
   if (!model) return tl::unexpected(model.error());
   const auto card = find_card("p100-pcie-16gb", STOWAGE_SOURCE_DIR "/configs/gpus");
   if (!card) return tl::unexpected(card.error());
-  auto graph = lower_step(*model, {.in_place = true});
-  if (!graph) return tl::unexpected(graph.error());
+  const auto chosen = choose_step(*model, {.optimizer = "sgd",
+                                           .kernels = KernelSet::stowage,
+                                           .in_place = true,
+                                           .compute_capability = card->card.compute_capability});
+  if (!chosen) return tl::unexpected(chosen.error());
+  auto document = make_document(*model, *chosen, Runtime::stowage, {}, step_alone);
+  if (!document) return tl::unexpected(document.error());
   const auto workspaces = rule_workspace_source(card->card.compute_capability);
-  auto step = size_step(std::make_shared<const StepGraph>(*std::move(graph)), rows.front().batch,
-                        *workspaces);
+  auto step = size_step(document->graph, rows.front().batch, *workspaces);
   if (!step) return tl::unexpected(step.error());
-  Comparison comparison(*std::move(step), make_rates(card->card, usual_host()), *workspaces);
+  Comparison comparison(*std::move(document), *std::move(step), card->card, *workspaces);
   comparison.print_whole(name);
   comparison.print_segments();
   for (const Measured& row : rows) comparison.print_row(row, plans, effort);

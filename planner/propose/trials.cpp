@@ -16,17 +16,23 @@ constexpr std::int64_t filled = 62;  // of 64 parts of the budget: the rest is f
 constexpr int most_searched = 3, most_searched_of_small = 6;
 constexpr double trial_share = 0.1;  // of the time that is left
 
-// Below so many nodes a search takes milliseconds, and is made where the promise is longer, too.
+// A promise is made of copies in a part of the budget, and may be longer than the step that is
+// found. Below so many nodes a search takes milliseconds, and is made where it is much longer, too.
 constexpr std::size_t few_nodes = 500;
-constexpr double doubted = 1.5;
+constexpr double doubted = 1.1, doubted_of_small = 1.5;
 
 bool is_small(const Trial& trial) { return trial.of.step.graph->nodes.size() < few_nodes; }
+
+// What is longer with everything on the GPU is hardly ever shorter with copies.
+bool cannot_beat(const Trial& trial, const Plan& plan) {
+  return trial.of.all_gpu.seconds >= plan.totals.step_seconds;
+}
 
 }  // namespace
 
 bool may_beat(const Trial& trial, const Plan& plan) {
-  const double most = plan.totals.step_seconds * (is_small(trial) ? doubted : 1);
-  return trial.promise < Promise{Bytes(), most};
+  const double doubt = is_small(trial) ? doubted_of_small : doubted;
+  return trial.promise < Promise{Bytes(), doubt * plan.totals.step_seconds};
 }
 
 Result<StepCase> case_of(const Planning& planning, StepGraph graph) {
@@ -88,7 +94,7 @@ std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort e
   for (Trial& trial : trials) {
     const Plan* best = plans.empty() ? known : &plans.back();
     const bool is_good = best != nullptr && host_holds(host, best->totals);
-    if (is_good && !may_beat(trial, *best)) break;
+    if (is_good && (!may_beat(trial, *best) || cannot_beat(trial, *best))) continue;
     if (!trial.search) {
       const int most = is_small(trial) ? most_searched_of_small : most_searched;
       const bool is_enough = searched++ >= most || planning.is_over();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <tuple>
+#include <utility>
 
 #include "planner/solve/cheapest_relief.hpp"
 #include "planner/solve/host_relief.hpp"
@@ -17,13 +18,13 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 PlacementSearch::PlacementSearch(const CutModel& model, const PlacementIndex& index,
                                  const Placement& start, const Prices& prices, std::int64_t effort,
-                                 const std::function<bool()>& stop)
+                                 std::function<bool()> stop)
     : problem_(*model.problem),
       index_(index),
       state_(model, index, start),
       prices_(prices, model.problem->operations.size()),
       effort_(effort),
-      stop_(stop) {
+      stop_(std::move(stop)) {
   for (std::int32_t v = 0; v < std::ssize(problem_.operations); ++v) {
     if (problem_.operations[at(v)].pin == Pin::free) free_operations_.push_back(v);
   }

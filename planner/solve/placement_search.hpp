@@ -24,7 +24,7 @@ class PlacementSearch {
   /// `prices` weigh the bytes that fill() spends; none: every byte weighs the same. `stop` is
   /// polled within every loop, however long; the model and its index must outlive the search.
   PlacementSearch(const CutModel& model, const PlacementIndex& index, const Placement& start,
-                  const Prices& prices, std::int64_t effort, const std::function<bool()>& stop);
+                  const Prices& prices, std::int64_t effort, std::function<bool()> stop);
 
   /// False: the limits are out of reach, or it was stopped. Never adds memory at any step, but
   /// where the host has limits: the state then fits on the GPU even where the host's are out of
@@ -85,7 +85,7 @@ class PlacementSearch {
   PriceSums<double> prices_;
   std::vector<std::int32_t> free_operations_;
   std::int64_t effort_;
-  const std::function<bool()>& stop_;
+  std::function<bool()> stop_;
   int unpolled_ = 0;
   bool stopped_ = false;
   std::vector<std::int32_t> over_;    ///< gaps over the step that is relieved

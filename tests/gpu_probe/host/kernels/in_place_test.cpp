@@ -1,6 +1,8 @@
 // Kernels in the place of their arguments: a result that a signature allows there ("dx over dy")
 // has the bits that it has elsewhere.
-#include <cstring>
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <random>
 
 #include "estimator/step/kernel_table.hpp"
@@ -80,8 +82,11 @@ Arguments results_of(const KernelSample& sample, Arguments arguments, const Plac
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.integers == b.integers && a.bytes == b.bytes && a.floats.size() == b.floats.size() &&
-         std::memcmp(a.floats.data(), b.floats.data(), a.floats.size() * sizeof(float)) == 0;
+  const auto same = [](float left, float right) {
+    return std::bit_cast<std::uint32_t>(left) == std::bit_cast<std::uint32_t>(right);
+  };
+  return a.integers == b.integers && a.bytes == b.bytes &&
+         std::ranges::equal(a.floats, b.floats, same);
 }
 
 void check_place(const KernelSample& sample, Place place, bool positive) {

@@ -134,10 +134,14 @@ Bytes host_memory_for(const PlanTotals& totals) {
   return std::max(2 * totals.host_peak, totals.host_peak + totals.pageable_peak);
 }
 
+HostRank host_rank(const Host& host, const PlanTotals& totals, double step_seconds) {
+  if (host_holds(host, totals)) return {false, step_seconds};
+  return {true, static_cast<double>(host_memory_for(totals).count()) * step_seconds};
+}
+
 bool is_better(const Plan& plan, const Plan& than, const Host& host) {
   const auto rank = [&](const Plan& of) {
-    const Bytes lacking = host_holds(host, of.totals) ? Bytes() : host_memory_for(of.totals);
-    return std::pair(lacking, of.totals.step_seconds);
+    return host_rank(host, of.totals, of.totals.step_seconds);
   };
   return rank(plan) < rank(than);
 }

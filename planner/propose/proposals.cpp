@@ -98,8 +98,8 @@ Trials rewritings(const Planning& planning, const StepCase& whole) {
 bool promise_much(const Trials& rewritten, const std::optional<Promising>& own) {
   constexpr double by_far = 0.9;
   if (rewritten.empty()) return false;
-  const Promise best = std::ranges::min_element(rewritten, {}, &Trial::promise)->promise;
-  return !own || best < Promise{own->promise.lacking, by_far * own->promise.seconds};
+  const HostRank best = std::ranges::min_element(rewritten, {}, &Trial::promise)->promise;
+  return !own || best < HostRank{own->promise.lacks, by_far * own->promise.value};
 }
 
 /// The plans of the step as it is: all on the GPU, the cheapest, the fewest bytes.

@@ -32,7 +32,7 @@ bool cannot_beat(const Trial& trial, const Plan& plan) {
 
 bool may_beat(const Trial& trial, const Plan& plan) {
   const double doubt = is_small(trial) ? doubted_of_small : doubted;
-  return trial.promise < Promise{Bytes(), doubt * plan.totals.step_seconds};
+  return trial.promise < HostRank{false, doubt * plan.totals.step_seconds};
 }
 
 Result<StepCase> case_of(const Planning& planning, StepGraph graph) {
@@ -60,10 +60,8 @@ std::optional<Promising> promise_of(const Planning& planning, const StepCase& of
   PlanTotals totals;
   totals.host_peak = live_peak(claims.pinned, placed.steps());
   totals.pageable_peak = live_peak(claims.pageable, placed.steps());
-  const Host& host = planning.request.host;
-  const Promise promise{host_holds(host, totals) ? Bytes() : host_memory_for(totals),
-                        placed.step_seconds(schedule)};
-  return Promising{promise, std::move(solution->placement)};
+  return Promising{host_rank(planning.request.host, totals, placed.step_seconds(schedule)),
+                   std::move(solution->placement)};
 }
 
 std::optional<Trial> trial_of(const Planning& planning, StepCase of, std::string name,

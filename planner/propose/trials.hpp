@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/propose/fit_host.hpp"
 #include "planner/propose/step_plans.hpp"
 
 namespace stowage {
@@ -18,15 +19,10 @@ namespace stowage {
 [[nodiscard]] std::optional<Plan> plan_of(const Planning& planning, const StepCase& of,
                                           const PlanSearch& search);
 
-/// Of the step solved once without branching, a little below the budget since plans have to pack,
-/// with copies that need not: neither a bound nor a plan.
-struct Promise {
-  Bytes lacking;  ///< the host's memory, where that does not hold it: then all of it; else 0
-  double seconds = 0;
-  auto operator<=>(const Promise&) const = default;
-};
+/// What a step promises, and the placement that does: solved once without branching, a little below
+/// the budget since plans have to pack, with copies that need not. Neither a bound nor a plan.
 struct Promising {
-  Promise promise;
+  HostRank promise;
   Placement placement;
 };
 /// None: nothing fits.
@@ -34,7 +30,7 @@ struct Promising {
 
 struct Trial {
   StepCase of;
-  Promise promise;
+  HostRank promise;
   Placement placement;               ///< that promises it
   std::string name;                  ///< of its plan
   std::vector<std::string> remarks;  ///< on it

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "estimator/base/bytes.hpp"
+#include "planner/solve/folded_network.hpp"
 
 namespace stowage {
 
@@ -29,9 +30,9 @@ using Graph =
     boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property,
                                        boost::no_property, std::int32_t, std::int32_t>;
 using Edge = boost::graph_traits<Graph>::edge_descriptor;
-constexpr std::int32_t source = 0;
-constexpr std::int32_t sink = 1;
-constexpr std::int32_t first_node = 2;
+using flow::first_node;
+using flow::sink;
+using flow::source;
 
 // The network as Boost wants it: every arc with its reverse of capacity 0 beside it, grouped by
 // tail. A pair of opposite arcs gets two reverses: push-relabel tells them by their capacity of 0.
@@ -40,12 +41,6 @@ struct BoostNetwork {
   std::vector<Capacity> capacity;
   std::vector<Capacity> residual;
   std::vector<Edge> reverse;
-};
-
-struct HalfArc {
-  std::int32_t tail;
-  std::int32_t head;
-  Capacity capacity;
 };
 
 Capacity infinity_of(const FlowNetwork& network) {
@@ -154,8 +149,7 @@ std::vector<HalfArc> half_arcs(const FlowNetwork& network, const Contraction& co
   return halves;
 }
 
-BoostNetwork build(const std::vector<HalfArc>& halves, std::int32_t nodes) {
-  const auto vertices = static_cast<std::size_t>(nodes + first_node);
+BoostNetwork build(const std::vector<HalfArc>& halves, std::size_t vertices) {
   std::vector<std::int32_t> next(vertices + 1, 0);
   for (const HalfArc& half : halves) ++next[static_cast<std::size_t>(half.tail) + 1];
   for (std::size_t v = 0; v < vertices; ++v) next[v + 1] += next[v];
@@ -295,8 +289,9 @@ MinimumCut minimum_cut(const FlowNetwork& network, FlowAlgorithm algorithm) {
   result.infinite = contraction.infinite;
   if (result.infinite) return result;
   const std::vector<HalfArc> halves = half_arcs(network, contraction, result.value);
-  BoostNetwork boost_network = build(halves, network.nodes());
-  if (!halves.empty()) result.value += run(boost_network, algorithm);
+  const FoldedNetwork folded = fold(halves, network.nodes() + first_node);
+  BoostNetwork boost_network = build(folded.halves, folded.like.size());
+  const Capacity flow = folded.halves.empty() ? 0 : run(boost_network, algorithm);
 
   const auto residual = [&](const Edge& e) {
     return boost_network.residual[static_cast<std::size_t>(e.idx)];
@@ -308,9 +303,23 @@ MinimumCut minimum_cut(const FlowNetwork& network, FlowAlgorithm algorithm) {
       reach(boost_network, source, [&](const Edge& e) { return residual(e) > 0; });
   const std::vector<bool> to_sink =
       reach(boost_network, sink, [&](const Edge& e) { return backwards(e) > 0; });
+  const auto vertex_like = [&](std::int32_t vertex) {
+    return static_cast<std::size_t>(folded.like[static_cast<std::size_t>(vertex)]);
+  };
+  const auto cut_by = [&](const std::vector<HalfArc>& arcs) {
+    Capacity sum = 0;
+    for (const HalfArc& arc : arcs) {
+      const bool cut = from_source[vertex_like(arc.tail)] && !from_source[vertex_like(arc.head)];
+      sum += cut ? arc.capacity : 0;
+    }
+    return sum;
+  };
+  assert(cut_by(folded.halves) == flow);
+  (void)flow;
+  result.value += cut_by(halves);
   result.side.resize(static_cast<std::size_t>(network.nodes()), CutSide::either);
   for (std::size_t v = 0; v < result.side.size(); ++v) {
-    const auto vertex = static_cast<std::size_t>(contraction.vertex[v]);
+    const std::size_t vertex = vertex_like(contraction.vertex[v]);
     if (from_source[vertex]) result.side[v] = CutSide::source;
     if (to_sink[vertex]) result.side[v] = CutSide::sink;
   }

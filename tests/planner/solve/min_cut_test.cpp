@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "planner/solve/folded_network.hpp"
+
 namespace stowage {
 namespace {
 
@@ -105,6 +107,69 @@ TEST_CASE("minimum cut: contradictory pins are infinite") {
   CHECK_FALSE(minimum_cut(network).infinite);
   network.add_arc(1, 2, infinite_capacity);
   for (const FlowAlgorithm algorithm : algorithms) CHECK(minimum_cut(network, algorithm).infinite);
+}
+
+TEST_CASE("minimum cut: parts that are alike are solved once, and each gets its sides") {
+  Random random(41);
+  for (int round = 0; round < 300; ++round) {
+    CAPTURE(round);
+    const auto copies = static_cast<std::int32_t>(2 + random_below(random, 5));
+    const FlowNetwork one = random_network(random, 6, 9, 20, round % 3 == 0);
+    const FlowNetwork other = random_network(random, 3, 3, 20, false);
+    // The copies' nodes lie between one another's, the other network's behind the first copy's.
+    FlowNetwork network;
+    const auto place = [&](std::int32_t v, std::int32_t copy) {
+      return v * copies + copy + (v > 0 || copy > 0 ? other.nodes() : 0);
+    };
+    for (std::int32_t v = 0; v < one.nodes() * copies + other.nodes(); ++v) network.add_node();
+    const auto put = [&](const FlowNetwork& part, const auto& place_of) {
+      for (std::int32_t v = 0; v < part.nodes(); ++v) {
+        const auto at = static_cast<std::size_t>(place_of(v));
+        network.from_source[at] = part.from_source[static_cast<std::size_t>(v)];
+        network.to_sink[at] = part.to_sink[static_cast<std::size_t>(v)];
+      }
+      for (const FlowNetwork::Arc& arc : part.arcs) {
+        network.add_arc(place_of(arc.from), place_of(arc.to), arc.capacity);
+      }
+    };
+    for (std::int32_t copy = 0; copy < copies; ++copy) {
+      put(one, [&](std::int32_t v) { return place(v, copy); });
+    }
+    put(other, [](std::int32_t v) { return v + 1; });
+    const MinimumCut of_one = minimum_cut(one, FlowAlgorithm::edmonds_karp);
+    const MinimumCut of_other = minimum_cut(other, FlowAlgorithm::edmonds_karp);
+    for (const FlowAlgorithm algorithm : algorithms) {
+      const MinimumCut cut = minimum_cut(network, algorithm);
+      REQUIRE(cut.infinite == of_one.infinite);
+      if (cut.infinite) continue;
+      REQUIRE(cut.value == copies * of_one.value + of_other.value);
+      for (std::int32_t copy = 0; copy < copies; ++copy) {
+        for (std::int32_t v = 0; v < one.nodes(); ++v) {
+          REQUIRE(cut.side[static_cast<std::size_t>(place(v, copy))] ==
+                  of_one.side[static_cast<std::size_t>(v)]);
+        }
+      }
+    }
+  }
+  // Two chains of two nodes each, alike but for the second's last capacity.
+  constexpr std::int32_t source = flow::source, sink = flow::sink;
+  std::vector<HalfArc> halves;
+  const auto add = [&](std::int32_t tail, std::int32_t head, Capacity capacity) {
+    halves.push_back({tail, head, capacity});
+    halves.push_back({head, tail, 0});
+  };
+  for (const std::int32_t first : {2, 4}) {
+    add(source, first, 5);
+    add(first, first + 1, 3);
+    add(first + 1, sink, 4);
+  }
+  const FoldedNetwork alike = fold(halves, 6);
+  CHECK(alike.halves == std::vector<HalfArc>(halves.begin(), halves.begin() + 6));
+  CHECK(alike.like == std::vector<std::int32_t>{0, 1, 2, 3, 2, 3});
+  halves[10].capacity = 6;
+  const FoldedNetwork different = fold(halves, 6);
+  CHECK(different.halves == halves);
+  CHECK(different.like == std::vector<std::int32_t>{0, 1, 2, 3, 4, 5});
 }
 
 TEST_CASE("minimum cut: all algorithms agree with every assignment of small networks") {

@@ -174,6 +174,7 @@ class TableReader {
                                       begin, end, node.value));
     }
     PlannedNode& planned = plan_.nodes[node.index()];
+    if (!is_known(planned.processor)) return;  // its row has said so
     if (plan_.machine.processor(planned.processor).kind != ProcessorKind::cpu) {
       return cells.refuse(name, fmt::format("node '{}' is not on the CPU", name));
     }
@@ -182,6 +183,10 @@ class TableReader {
     }
     last_window_ = node;
     if (cells.good() && range != StepRange::single(node.value)) planned.window = range;
+  }
+
+  [[nodiscard]] bool is_known(ProcessorId id) const {
+    return id.valid() && id.index() < plan_.machine.processors.size();
   }
 
   StorageId storage_named(Cells& cells) {

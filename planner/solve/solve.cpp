@@ -30,7 +30,7 @@ constexpr int root_cuts = 60;
 constexpr int hosted_root_cuts = 30;   // with the host's limits, of a large problem
 constexpr double large = 2e3;          // storages and operations
 constexpr int branch_cuts = 100;       // at least; more where a cut is small
-constexpr double branch_effort = 4e5;  // storages and operations, over all cuts
+constexpr double branch_effort = 1e6;  // storages and operations, over all cuts
 constexpr std::size_t improved_starts = 3;
 constexpr double hosted_starts = 2e4;  // storages and operations, over all starts that are repaired
 

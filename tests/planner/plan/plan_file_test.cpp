@@ -177,6 +177,10 @@ TEST_CASE("windows of the CPU's nodes come back, those of one step alone are not
                               steps - 1)) != text.npos);
   CHECK(error_with(fmt::format("  0 2 {}\n", made.step.graph->nodes.front().name))
             .find("is not on the CPU") != text.npos);
+  // Of a node on a processor that there is not, only that is wrong.
+  const std::string nowhere = error_of(replaced(text, "\n  cpu ", "\n  cqu "));
+  CHECK(nowhere.find("there is no processor 'cqu'") != text.npos);
+  CHECK(nowhere.find("is not on the CPU") == text.npos);
 }
 
 TEST_CASE("card and host come back in every field") {

@@ -1,7 +1,10 @@
 #include "planner/assemble/all_gpu_placement.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
+
+#include "planner/assemble/idle_gaps.hpp"
 
 namespace stowage {
 namespace {
@@ -16,29 +19,13 @@ void place_with_room(const Item& item, Placement& placement) {
   };
   std::vector<bool> on_gpu(touches), resident(gaps);
   for (std::size_t i = 0; i < touches; ++i) on_gpu[i] = !on_cpu(i);
-  const auto kept_beside = [&](std::size_t touch) {  // a CPU reader with a gap on either side
-    const bool before = touch > 0 ? resident[touch - 1] : item.wraps && resident[gaps - 1];
-    return before && touch < gaps && resident[touch];
-  };
   for (std::size_t gap = 0; gap < gaps; ++gap) {
     const std::size_t next = (gap + 1) % touches;
     const bool holds =
         !(on_cpu(gap) && item.touches[gap].writes) && !(on_cpu(next) && item.touches[next].writes);
     resident[gap] = holds && gap_pin(item, static_cast<std::int32_t>(gap)) != GapPin::dropped;
   }
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t gap = 0; gap < gaps; ++gap) {
-      const std::size_t next = (gap + 1) % touches;
-      const bool idle = (on_cpu(gap) && !kept_beside(gap)) || (on_cpu(next) && !kept_beside(next));
-      if (!resident[gap] || !idle ||
-          gap_pin(item, static_cast<std::int32_t>(gap)) == GapPin::resident) {
-        continue;
-      }
-      resident[gap] = false;
-      changed = true;
-    }
-  }
+  resident = without_idle_gaps(item, placement.device, std::move(resident));
   for (std::size_t gap = 0; gap < gaps; ++gap) {
     if (resident[gap]) on_gpu[gap] = on_gpu[(gap + 1) % touches] = true;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "planner/assemble/idle_gaps.hpp"
 #include "planner/problem/versions.hpp"
 
 namespace stowage {
@@ -148,6 +149,7 @@ Placement without_windows(const ResidencyProblem& problem, const WindowedProblem
       } while (part != end);
       resident.push_back(all);
     }
+    resident = without_idle_gaps(item, placement.device, std::move(resident));
     // A copy beside a reader on the CPU that no gap leads to or from is of no use any more.
     for (std::size_t touch = 0; touch < on_gpu.size(); ++touch) {
       const auto step = static_cast<std::size_t>(item.touches[touch].step);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
+#include "planner/assemble/idle_gaps.hpp"
 #include "planner/problem/versions.hpp"
 
 namespace stowage {
@@ -90,7 +92,10 @@ class Mixer {
       const std::size_t next = (gap + 1) % touches.size();
       resident[gap] = first_.resident[i][gap] && second_.resident[i][gap] && may_be_there(gap) &&
                       may_be_there(next);
-      if (resident[gap]) on_gpu[gap] = on_gpu[next] = true;
+    }
+    resident = without_idle_gaps(problem_.items[i], mixed_.device, std::move(resident));
+    for (std::size_t gap = 0; gap < resident.size(); ++gap) {
+      if (resident[gap]) on_gpu[gap] = on_gpu[(gap + 1) % touches.size()] = true;
     }
   }
 

@@ -60,7 +60,7 @@ class NodeWindows {
   void find_begins() {
     // By item: from which boundary on it may be read, and from which it may be written.
     std::vector<std::int32_t> readable(downloads_.size(), 0), writable = readable;
-    std::vector<std::size_t> next(downloads_.size(), 0);  // of its downloads
+    std::vector<std::size_t> next(downloads_.size(), 0), next_upload = next;
     for (std::int32_t step = 0; step < steps_; ++step) {
       std::int32_t begin = on_cpu(step) ? 0 : step + 1;
       for (const Use& use : uses_[slot(step)]) {
@@ -77,6 +77,12 @@ class NodeWindows {
         const auto item = slot(use.item);
         writable[item] = std::max(writable[item], begin);
         if (use.writes) readable[item] = writable[item];
+        // A copy that a node of the CPU has brought ends at that node, whenever it is issued.
+        const std::vector<Copied>& uploads = uploads_[item];
+        for (; next_upload[item] < uploads.size() && uploads[next_upload[item]].step <= step;
+             ++next_upload[item]) {
+          writable[item] = std::max(writable[item], uploads[next_upload[item]].step);
+        }
       }
       if (on_cpu(step)) windows_[slot(step)].begin = begin;
       assert(begin <= step + 1);

@@ -6,7 +6,9 @@
 
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/item_moves.hpp"
 #include "planner/assemble/lane_schedule.hpp"
+#include "planner/assemble/node_windows.hpp"
 #include "planner/assemble/swap_policies.hpp"
 #include "planner/plan/lanes.hpp"
 #include "planner/plan/two_sides.hpp"
@@ -143,6 +145,28 @@ TEST_CASE("a forward operation on the CPU runs beside one on the GPU that does n
   // x; down 0.25; gate 1.5 beside up; up again 0.25; product.
   CHECK(plan.totals.step_seconds == doctest::Approx(1 + 0.25 + 1.5 + 0.25 + 1));
   CHECK(window_of(plan, NodeId{1}) == StepRange{1, 3});
+}
+
+TEST_CASE("an update on the CPU waits for a copy under way that no operation on the GPU reads") {
+  // The CPU's two readers may both begin as the step does; what is pinned between them has to come.
+  ResidencyProblem problem;
+  for (const char* name : {"gpu", "read", "read again", "update"}) {
+    problem.operations.push_back({name, {{1.0, 0_B}}, 0.5, 0_B, Pin::cpu});
+  }
+  problem.operations[0].pin = Pin::gpu;
+  problem.items = {{"w", 1_MiB, {{1, true, false}, {2, true, false}, {3, true, true}}, true}};
+  problem.items[0].h2d_seconds = problem.items[0].d2h_seconds = 0.75;
+  CHECK(make_moves(problem, all_gpu_placement(problem)).uploads.empty());
+  problem.items[0].gap_pins = {GapPin::resident, GapPin::free, GapPin::free};
+  const Placement placement = all_gpu_placement(problem);
+  const ItemMoves moves = make_moves(problem, placement);
+  REQUIRE(moves.uploads.size() == 1);
+  CopySchedule schedule;
+  schedule.uploads = {{0, 1}};
+  const std::vector<StepRange> windows = node_windows(problem, placement, moves, schedule);
+  CHECK(windows[1].begin == 0);
+  CHECK(windows[2].begin == 0);
+  CHECK(windows[3].begin == 1);
 }
 
 TEST_CASE("no plan of random problems is below a bound, or longer than with a waiting GPU") {

@@ -22,10 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/shipped_step.hpp"
 #include "estimator/base/hash.hpp"
-#include "estimator/card/card_file.hpp"
-#include "estimator/document/make_document.hpp"
-#include "estimator/model/load_model.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
@@ -177,30 +175,19 @@ Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspace
 
 /// The row, or why there is none.
 Result<Row> measured(const Scenario& scenario, bool with_step, double time_limit) {
-  const auto source = find_model(scenario.model, STOWAGE_SOURCE_DIR "/configs/models");
-  if (!source) return tl::unexpected(source.error());
-  ModelOptions options = source->options;
-  options.precision = scenario.precision;
-  const auto model = load_model(source->source, options);
-  if (!model) return tl::unexpected(model.error());
-  const auto card = find_card(scenario.card, STOWAGE_SOURCE_DIR "/configs/gpus");
-  if (!card) return tl::unexpected(card.error());
-  const auto chosen = choose_step(*model, {.mode = scenario.mode,
-                                           .kernels = KernelSet::stowage,
-                                           .in_place = true,
-                                           .compute_capability = card->card.compute_capability});
-  if (!chosen) return tl::unexpected(chosen.error());
-  auto document = make_document(*model, *chosen, Runtime::stowage, {}, step_alone);
-  if (!document) return tl::unexpected(document.error());
-  const auto workspaces = rule_workspace_source(card->card.compute_capability);
+  auto shipped =
+      shipped_step(scenario.model, scenario.card, {.mode = scenario.mode}, scenario.precision);
+  if (!shipped) return tl::unexpected(shipped.error());
+  auto& [description, card, document] = *shipped;
+  const auto workspaces = rule_workspace_source(card.compute_capability);
   Bytes parameters;
-  for (const Storage& storage : document->graph->storages) {
+  for (const Storage& storage : document.graph->storages) {
     if (storage.storage_class == StorageClass::parameter) parameters += Bytes(storage.bytes.at(1));
   }
   const std::int64_t batch = parameters.count() > 4 * large_model ? 1 : 16;
-  const auto step = size_step(document->graph, batch, *workspaces);
+  const auto step = size_step(document.graph, batch, *workspaces);
   if (!step) return tl::unexpected(step.error());
-  const auto problem = make_problem(*step, make_rates(card->card, usual_host()), {});
+  const auto problem = make_problem(*step, make_rates(card, usual_host()), {});
   const Plan all =
       assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
   const Bytes budget(all.totals.arena_lower_bound.count() / 100 * scenario.percent);
@@ -222,9 +209,9 @@ Result<Row> measured(const Scenario& scenario, bool with_step, double time_limit
   row.plan_gap_of_cost = share(cost - bound, cost);
   row.packing_loss = share(cost - solved, cost - solution.all_gpu_cost_seconds);
   if (with_step) {
-    PlanRequest request{.document = *std::move(document),
+    PlanRequest request{.document = std::move(document),
                         .batch = WholeBatch(batch),
-                        .card = card->card,
+                        .card = card,
                         .host = usual_host(),
                         .budget = budget,
                         .levers = {.operators = false}};

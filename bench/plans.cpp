@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/document/make_document.hpp"
+#include "bench/shipped_step.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
@@ -65,21 +65,15 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: {} MODEL BATCH [PERCENT...]\n", argv[0]);
     return 2;
   }
-  const auto source = find_model(argv[1], STOWAGE_SOURCE_DIR "/configs/models");
-  const auto model =
-      source ? load_model(source->source, source->options) : tl::unexpected(source.error());
-  const auto card = find_card("rtx3060", STOWAGE_SOURCE_DIR "/configs/gpus");
-  if (!model || !card) {
-    fmt::print(stderr, "{}", render(model ? card.error() : model.error()));
+  auto shipped = shipped_step(argv[1], "rtx3060", {});
+  if (!shipped) {
+    fmt::print(stderr, "{}", render(shipped.error()));
     return 2;
   }
-  const ChosenStep chosen{.lowering = {.optimizer = model->optimizer, .in_place = true}};
-  auto document = make_document(*model, chosen, Runtime::stowage, {}, step_alone);
-  if (!document) return 2;
-  PlanRequest request{.document = *std::move(document),
-                      .description = source->source,
+  PlanRequest request{.document = std::move(shipped->document),
+                      .description = shipped->description,
                       .batch = WholeBatch(std::stoll(argv[2])),
-                      .card = card->card,
+                      .card = shipped->card,
                       .host = usual_host(),
                       .stowage_version = "bench"};
   auto workspaces = rule_workspace_source(8.6);

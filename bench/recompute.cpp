@@ -18,9 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/card/card_file.hpp"
-#include "estimator/document/make_document.hpp"
-#include "estimator/model/load_model.hpp"
+#include "bench/shipped_step.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
@@ -191,23 +189,13 @@ class Comparison {
 
 Result<void> compare(const std::string& name, const std::vector<Measured>& rows, bool plans,
                      double effort) {
-  const auto source = find_model(models().at(name), STOWAGE_SOURCE_DIR "/configs/models");
-  if (!source) return tl::unexpected(source.error());
-  const auto model = load_model(source->source, source->options);
-  if (!model) return tl::unexpected(model.error());
-  const auto card = find_card("p100-pcie-16gb", STOWAGE_SOURCE_DIR "/configs/gpus");
-  if (!card) return tl::unexpected(card.error());
-  const auto chosen = choose_step(*model, {.optimizer = "sgd",
-                                           .kernels = KernelSet::stowage,
-                                           .in_place = true,
-                                           .compute_capability = card->card.compute_capability});
-  if (!chosen) return tl::unexpected(chosen.error());
-  auto document = make_document(*model, *chosen, Runtime::stowage, {}, step_alone);
-  if (!document) return tl::unexpected(document.error());
-  const auto workspaces = rule_workspace_source(card->card.compute_capability);
-  auto step = size_step(document->graph, rows.front().batch, *workspaces);
+  auto shipped = shipped_step(models().at(name), "p100-pcie-16gb", {.optimizer = "sgd"});
+  if (!shipped) return tl::unexpected(shipped.error());
+  auto& [description, card, document] = *shipped;
+  const auto workspaces = rule_workspace_source(card.compute_capability);
+  auto step = size_step(document.graph, rows.front().batch, *workspaces);
   if (!step) return tl::unexpected(step.error());
-  Comparison comparison(*std::move(document), *std::move(step), card->card, *workspaces);
+  Comparison comparison(std::move(document), *std::move(step), card, *workspaces);
   comparison.print_whole(name);
   comparison.print_segments();
   for (const Measured& row : rows) comparison.print_row(row, plans, effort);

@@ -48,11 +48,7 @@ std::int64_t parameter_count(const StepDocument& document, bool trainable_only) 
 }
 
 // FLOPs leave 64 bits long before bytes do.
-double value_of(const Affine& count, std::int64_t batch) {
-  return static_cast<double>(count.constant) +
-         static_cast<double>(count.slope) * static_cast<double>(batch);
-}
-Number giga(const Affine& flops, std::int64_t batch) { return {value_of(flops, batch) / 1e9, 3}; }
+Number giga(const Affine& flops, std::int64_t batch) { return {flops.real_at(batch) / 1e9, 3}; }
 
 Table listing(const std::vector<Layer>& layers, std::optional<std::int64_t> batch, bool costs) {
   Table table{.columns = {{"Parameters", "parameters"},
@@ -84,7 +80,7 @@ Json::Object json_of(const StepDocument& document, const std::string& name, std:
                                    {"op", layer.op},
                                    {"output_shape", std::move(shape)},
                                    {"parameters", layer.parameters},
-                                   {"flops", value_of(layer.flops, batch)},
+                                   {"flops", layer.flops.real_at(batch)},
                                    {"saved_bytes", layer.saved_bytes.at(batch)}});
   }
   return {{"model", Json::Object{{"name", name},

@@ -31,6 +31,10 @@ struct Affine {
   [[nodiscard]] constexpr bool is_constant() const { return slope == 0; }
   /// The value at a batch size. Checked.
   [[nodiscard]] std::int64_t at(std::int64_t batch) const;
+  /// The same in floating point: rounded where it is large, but never too large.
+  [[nodiscard]] constexpr double real_at(std::int64_t batch) const {
+    return static_cast<double>(constant) + static_cast<double>(slope) * static_cast<double>(batch);
+  }
   /// "64", "batch", "1024*batch", "1024*batch+3".
   [[nodiscard]] std::string to_string() const;
 };

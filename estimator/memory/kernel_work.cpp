@@ -6,15 +6,10 @@ namespace stowage {
 
 namespace {
 
-double extent(const Affine& dimension, std::int64_t batch) {
-  return static_cast<double>(dimension.constant) +
-         static_cast<double>(dimension.slope) * static_cast<double>(batch);
-}
-
 /// Of the axes from `first` on.
 double count_at(const Shape& shape, std::int64_t batch, std::size_t first = 0) {
   double count = 1;
-  for (std::size_t i = first; i < shape.size(); ++i) count *= extent(shape[i], batch);
+  for (std::size_t i = first; i < shape.size(); ++i) count *= shape[i].real_at(batch);
   return count;
 }
 
@@ -86,9 +81,9 @@ void describe_convolution(const SizedStep& step, const ConvolutionCall& call, Ke
   if (!has_filter || call.x.shape.size() < 3 || call.y.shape.size() < 3) return;
   work.products = static_cast<double>(groups);
   const std::int64_t batch = step.batch;
-  const double k = extent(call.w.shape[0], batch) / work.products;
-  const double c = extent(call.w.shape[1], batch), window = count_at(call.w.shape, batch, 2);
-  const double samples = extent(call.x.shape[0], batch);
+  const double k = call.w.shape[0].real_at(batch) / work.products;
+  const double c = call.w.shape[1].real_at(batch), window = count_at(call.w.shape, batch, 2);
+  const double samples = call.x.shape[0].real_at(batch);
   const double inputs = samples * count_at(call.x.shape, batch, 2);
   const double outputs = samples * count_at(call.y.shape, batch, 2);
   switch (call.direction) {
@@ -113,10 +108,10 @@ void describe_product(const SizedStep& step, const KernelNode& node, KernelWork&
   if (node.writes.empty() || node.writes.front().shape.empty()) return;
   const Shape& shape = node.writes.front().shape;
   const double results = count_at(shape, step.batch);
-  work.columns = extent(shape[shape.size() - 1], step.batch);
+  work.columns = shape[shape.size() - 1].real_at(step.batch);
   work.rows = results / work.columns;
   if (node.kernel == Kernel::matmul && shape.size() > 2) {
-    work.rows = extent(shape[shape.size() - 2], step.batch);
+    work.rows = shape[shape.size() - 2].real_at(step.batch);
     work.products = results / (work.rows * work.columns);
   }
   work.depth = work.flops / (2 * results);
@@ -128,8 +123,8 @@ void describe_attention(const SizedStep& step, const KernelNode& node, KernelWor
   work.format = product_format(operand_type(node), false);
   if (node.reads.empty() || node.reads.front().shape.size() < 3) return;
   const Shape& query = node.reads.front().shape;
-  work.rows = extent(query[query.size() - 2], step.batch);
-  work.columns = work.depth = extent(query[query.size() - 1], step.batch);
+  work.rows = query[query.size() - 2].real_at(step.batch);
+  work.columns = work.depth = query[query.size() - 1].real_at(step.batch);
   work.products = count_at(query, step.batch) / (work.rows * work.depth);
 }
 
@@ -189,4 +184,5 @@ KernelWork kernel_work(const SizedStep& step, NodeId id) {
   return described(step, step.graph->node(id),
                    {.flops = step.flops[id.index()], .bytes = step.bytes_moved[id.index()]});
 }
+
 }  // namespace stowage

@@ -18,14 +18,9 @@ namespace stowage {
 
 namespace {
 
-double at_batch(const Affine& amount, std::int64_t batch) {
-  return static_cast<double>(amount.constant) +
-         static_cast<double>(amount.slope) * static_cast<double>(batch);
-}
-
 double bytes_of(const TensorView& view, std::int64_t batch) {
   double count = static_cast<double>(element_size(view.type));
-  for (const Affine& dimension : view.shape) count *= at_batch(dimension, batch);
+  for (const Affine& dimension : view.shape) count *= dimension.real_at(batch);
   return count;
 }
 
@@ -137,7 +132,7 @@ WorkspaceAnswer workspace_engines(const StepGraph& graph, const KernelNode& node
   return source.attention_engines(std::get<AttentionQuery>(query));
 }
 
-double flops_of(const KernelNode& node, std::int64_t batch) { return at_batch(node.flops, batch); }
+double flops_of(const KernelNode& node, std::int64_t batch) { return node.flops.real_at(batch); }
 
 double bytes_moved_by(const KernelNode& node, std::int64_t batch) {
   double moved = 0;

@@ -59,11 +59,18 @@ void RecomputeModel::add_items(const ResidencyProblem& problem, const StepPins& 
   wants_.resize(nodes);
   wanted_items_.resize(nodes);
   std::vector<std::int32_t> group_of_node(nodes, -1);
+  std::vector<std::vector<StorageId>> read_again(nodes);
   for (std::size_t g = 0; g < groups_.groups.size(); ++g) {
     for (const NodeId node : groups_.groups[g].nodes) {
       group_of_node[node.index()] = static_cast<std::int32_t>(g);
+      for (const TensorView& view : node_of(*graph_, {node, {}}).reads) {
+        read_again[node.index()].push_back(view.storage);
+      }
     }
   }
+  const auto is_read_again = [&](std::size_t node, StorageId storage) {
+    return std::ranges::find(read_again[node], storage) != read_again[node].end();
+  };
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
     const Item& of = problem.items[i];
     const bool lives_on_cpu = pins.of(problem.storage_of[i]) == Pin::cpu;
@@ -91,7 +98,7 @@ void RecomputeModel::add_items(const ResidencyProblem& problem, const StepPins& 
       const auto node = static_cast<std::size_t>(touch.step);
       const bool on_cpu = problem.operations[node].pin == Pin::cpu;
       const std::int32_t reader = group_of_node[node];
-      if (reader >= 0 && reader != group && reads_again(node, problem.storage_of[i])) {
+      if (reader >= 0 && reader != group && is_read_again(node, problem.storage_of[i])) {
         changes = true;
         reads_[node].push_back(number);
         if (group >= 0) insert_sorted(inputs_[static_cast<std::size_t>(reader)], group);
@@ -114,11 +121,6 @@ void RecomputeModel::add_items(const ResidencyProblem& problem, const StepPins& 
       add_lives(lives, of.bytes);
     }
   }
-}
-
-bool RecomputeModel::reads_again(std::size_t node, StorageId storage) const {
-  return std::ranges::any_of(node_of(*graph_, {NodeId::of(node), {}}).reads,
-                             [&](const TensorView& view) { return view.storage == storage; });
 }
 
 void RecomputeModel::add_lives(const std::vector<StepRange>& lives, Bytes bytes) {

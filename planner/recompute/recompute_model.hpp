@@ -77,7 +77,6 @@ class RecomputeModel {
   };
 
   void add_items(const ResidencyProblem& problem, const StepPins& pins);
-  [[nodiscard]] bool reads_again(std::size_t node, StorageId storage) const;
   void add_lives(const std::vector<StepRange>& lives, Bytes bytes);
   void add_renewals();
   void let_go(std::size_t group);

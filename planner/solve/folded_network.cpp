@@ -11,24 +11,25 @@ namespace {
 
 using flow::first_node;
 
-std::size_t vertex_at(std::int32_t v) { return static_cast<std::size_t>(v); }
+std::size_t vertex(std::int32_t v) { return static_cast<std::size_t>(v); }
 
 /// By vertex, the first vertex of its component; the terminals are their own.
 std::vector<std::int32_t> components(const std::vector<HalfArc>& halves, std::int32_t vertices) {
-  std::vector<std::int32_t> parent(vertex_at(vertices));
+  std::vector<std::int32_t> parent(vertex(vertices));
   std::iota(parent.begin(), parent.end(), 0);
   const auto root = [&](std::int32_t v) {
-    while (parent[vertex_at(v)] != v)
-      v = parent[vertex_at(v)] = parent[vertex_at(parent[vertex_at(v)])];
+    while (parent[vertex(v)] != v) {
+      parent[vertex(v)] = parent[vertex(parent[vertex(v)])];
+      v = parent[vertex(v)];
+    }
     return v;
   };
   for (std::size_t i = 0; i < halves.size(); i += 2) {
     if (halves[i].tail < first_node || halves[i].head < first_node) continue;
     const std::int32_t a = root(halves[i].tail), b = root(halves[i].head);
-    parent[vertex_at(std::max(a, b))] = std::min(a, b);
+    parent[vertex(std::max(a, b))] = std::min(a, b);
   }
-  for (std::int32_t v = 0; v < vertices; ++v)
-    parent[vertex_at(v)] = parent[vertex_at(parent[vertex_at(v)])];
+  for (std::int32_t v = 0; v < vertices; ++v) parent[vertex(v)] = root(v);
   return parent;
 }
 
@@ -40,13 +41,13 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
 class Folding {
  public:
   Folding(const std::vector<HalfArc>& halves, std::int32_t vertices)
-      : halves_(halves), component_(components(halves, vertices)), local_(vertex_at(vertices)) {
-    std::vector<std::int32_t> size(vertex_at(vertices), 0);
+      : halves_(halves), component_(components(halves, vertices)), local_(vertex(vertices)) {
+    std::vector<std::int32_t> size(vertex(vertices), 0);
     for (std::int32_t v = first_node; v < vertices; ++v) {
-      local_[vertex_at(v)] = first_node + size[vertex_at(component_[vertex_at(v)])]++;
+      local_[vertex(v)] = first_node + size[vertex(component_[vertex(v)])]++;
     }
-    local_[vertex_at(flow::source)] = flow::source;
-    local_[vertex_at(flow::sink)] = flow::sink;
+    local_[vertex(flow::source)] = flow::source;
+    local_[vertex(flow::sink)] = flow::sink;
   }
 
   FoldedNetwork run() {
@@ -57,18 +58,17 @@ class Folding {
     const auto vertices = static_cast<std::int32_t>(component_.size());
     std::vector<std::vector<std::int32_t>> members(component_.size());
     for (std::int32_t v = first_node; v < vertices; ++v) {
-      const std::int32_t of = component_[vertex_at(v)];
-      if (stands_for[vertex_at(of)] == of) members[vertex_at(of)].push_back(v);
+      const std::int32_t of = component_[vertex(v)];
+      if (stands_for[vertex(of)] == of) members[vertex(of)].push_back(v);
     }
     folded.like = {flow::source, flow::sink};
     for (std::int32_t v = first_node; v < vertices; ++v) {
-      const std::int32_t first = stands_for[vertex_at(component_[vertex_at(v)])];
-      folded.like.push_back(
-          members[vertex_at(first)][vertex_at(local_[vertex_at(v)] - first_node)]);
+      const std::int32_t first = stands_for[vertex(component_[vertex(v)])];
+      folded.like.push_back(members[vertex(first)][vertex(local_[vertex(v)] - first_node)]);
     }
     for (std::size_t i = 0; i < halves_.size(); i += 2) {
       const std::int32_t of = component_of(halves_[i]);
-      if (stands_for[vertex_at(of)] != of) continue;
+      if (stands_for[vertex(of)] != of) continue;
       folded.halves.push_back(halves_[i]);
       folded.halves.push_back(halves_[i + 1]);
     }
@@ -77,27 +77,28 @@ class Folding {
 
  private:
   [[nodiscard]] std::int32_t component_of(const HalfArc& arc) const {
-    return component_[vertex_at(arc.tail < first_node ? arc.head : arc.tail)];
+    return component_[vertex(arc.tail < first_node ? arc.head : arc.tail)];
   }
 
   // Every arc with its vertices' numbers in their component, grouped by component.
   void sort_arcs() {
     begin_.assign(component_.size() + 1, 0);
-    for (std::size_t i = 0; i < halves_.size(); i += 2)
-      ++begin_[vertex_at(component_of(halves_[i])) + 1];
+    for (std::size_t i = 0; i < halves_.size(); i += 2) {
+      ++begin_[vertex(component_of(halves_[i])) + 1];
+    }
     std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
     std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
     arcs_.resize(halves_.size() / 2);
     for (std::size_t i = 0; i < halves_.size(); i += 2) {
       const HalfArc& arc = halves_[i];
-      arcs_[next[vertex_at(component_of(arc))]++] = {local_[vertex_at(arc.tail)],
-                                                     local_[vertex_at(arc.head)], arc.capacity};
+      arcs_[next[vertex(component_of(arc))]++] = {local_[vertex(arc.tail)],
+                                                  local_[vertex(arc.head)], arc.capacity};
     }
   }
 
   [[nodiscard]] std::span<const HalfArc> arcs_of(std::int32_t component) const {
-    return std::span(arcs_).subspan(begin_[vertex_at(component)], begin_[vertex_at(component) + 1] -
-                                                                      begin_[vertex_at(component)]);
+    const std::size_t begin = begin_[vertex(component)];
+    return std::span(arcs_).subspan(begin, begin_[vertex(component) + 1] - begin);
   }
 
   /// By component; by other vertices nothing of use.
@@ -106,7 +107,7 @@ class Folding {
     std::iota(first.begin(), first.end(), 0);
     std::unordered_multimap<std::uint64_t, std::int32_t> kinds;
     for (std::int32_t v = first_node; v < std::ssize(component_); ++v) {
-      if (component_[vertex_at(v)] != v) continue;
+      if (component_[vertex(v)] != v) continue;
       const auto arcs = arcs_of(v);
       std::uint64_t hash = arcs.size();
       for (const HalfArc& arc : arcs) {
@@ -121,7 +122,7 @@ class Folding {
       if (same == end) {
         kinds.emplace(hash, v);
       } else {
-        first[vertex_at(v)] = same->second;
+        first[vertex(v)] = same->second;
       }
     }
     return first;

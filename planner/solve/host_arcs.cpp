@@ -14,7 +14,8 @@ HostArcs::HostArcs(const CutModel& model, const HostPrices& prices, PricedNetwor
 HostArcs::Amount HostArcs::price_of(StepRange steps, Bytes bytes) const {
   if (steps.empty()) return {};
   const auto amount = [&](const PriceSums<Wide>& prices) {
-    return (prices.in(steps)*bytes.count()) >> model_.price_bits;
+    const auto price = prices.in(steps);
+    return (price * bytes.count()) >> model_.price_bits;
   };
   return {amount(all_), amount(pinned_)};
 }

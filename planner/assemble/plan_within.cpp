@@ -17,6 +17,7 @@
 #include "planner/assemble/fitting_effort.hpp"
 #include "planner/assemble/fitting_node.hpp"
 #include "planner/assemble/lower_limits.hpp"
+#include "planner/assemble/spare_workspaces.hpp"
 #include "planner/assemble/squeeze.hpp"
 #include "planner/solve/placement_search.hpp"
 
@@ -65,7 +66,7 @@ class Fitting {
     AssemblyOptions assembly{.budget = options_.budget, .kept = offsets_};
     if (is_cancelled()) assembly.arena_effort = 0;  // any schedule will do
     best_.plan = assemble_plan(step_, timing_, best_.placement, assembly);
-    best_.at_budget = best_.placement == solution->placement;
+    best_.at_budget = cost_ <= solution->evaluation.cost_seconds;
     best_.solves = solves_;
     best_.solution.others.clear();
     return std::move(best_);
@@ -91,8 +92,8 @@ class Fitting {
   void squeeze_overflows() {
     if (effort_.squeezes > 0 && loses_much()) squeeze(best_.placement, offsets_);
     std::vector<std::pair<double, const Placement*>> cheapest;
-    for (const auto& [placement, overflow] : overflows_) {
-      cheapest.emplace_back(evaluate(objective_, placement).cost_seconds, &placement);
+    for (const Unpacked& each : unpacked_) {
+      cheapest.emplace_back(evaluate(objective_, each.tried).cost_seconds, &each.tried);
     }
     std::ranges::stable_sort(cheapest, {}, &std::pair<double, const Placement*>::first);
     for (std::size_t i = 0; i < std::min(cheapest.size(), effort_.squeezes); ++i) {
@@ -117,10 +118,7 @@ class Fitting {
                             .dearest = dearest,
                             .work = squeeze_work});
     if (!packed || (has_plan_ && packed->cost_seconds >= cost_)) return;
-    best_.placement = std::move(packed->placement);
-    offsets_ = std::move(packed->offsets);
-    cost_ = packed->cost_seconds;
-    has_plan_ = true;
+    take(*std::move(packed));
   }
 
   /// One way out after another. The ways not taken are left for later.
@@ -249,34 +247,57 @@ class Fitting {
 
   /// None: it packs, and is the plan unless there is a cheaper one.
   std::optional<Overflow> try_to_pack(const Placement& placement, int effort) {
-    const Evaluation evaluation = evaluate(objective_, placement);
-    if (has_plan_ && evaluation.cost_seconds >= cost_) return std::nullopt;
-    for (const auto& [known, overflow] : overflows_) {
-      if (known == placement) return overflow;
+    if (has_plan_ && evaluate(objective_, placement).cost_seconds >= cost_) return std::nullopt;
+    for (const Unpacked& known : unpacked_) {
+      if (known.solved == placement) return known.overflow;
     }
-    const PlacedStep placed(step_, timing_, placement);
-    const ArenaClaims kept = kept_claims(placed);
-    Overflow overflow{.bound = bound_arena(kept.requests, options_.budget),
-                      .memory = evaluation.memory};
-    overflow.arena = overflow.bound.least_peak;
-    if (overflow.bound.held.front().empty()) {
-      const bool is_hopeless = overflow.arena > options_.budget || is_cancelled();
-      ArenaPacking packing = pack_arena(
-          kept.requests, {.effort = is_hopeless ? 0 : effort, .enough = options_.budget});
-      overflow.arena = packing.peak;
-      if (overflow.arena <= options_.budget) {
-        best_.placement = placement;
-        offsets_ = std::move(packing.offsets);
-        cost_ = evaluation.cost_seconds;
-        has_plan_ = true;
-        return std::nullopt;
-      }
-      overflow.beyond = overhang(kept, packing, options_.budget, placed.steps());
+    auto overflow = overflow_of(placement, effort);
+    if (!overflow) return std::nullopt;
+    Placement tried = placement;
+    if (auto least = with_least_workspaces(timing_, placement)) {
+      overflow = overflow_of(*least, effort);
+      if (!overflow) return std::nullopt;
+      tried = *std::move(least);
     }
-    if (overflows_.empty() || overflow.arena < smallest_arena_) smallest_arena_ = overflow.arena;
-    overflows_.emplace_back(placement, overflow);
+    if (unpacked_.empty() || overflow->arena < smallest_arena_) smallest_arena_ = overflow->arena;
+    unpacked_.push_back({placement, std::move(tried), *overflow});
     return overflow;
   }
+
+  /// None: it packs, and is the plan.
+  std::optional<Overflow> overflow_of(const Placement& placement, int effort) {
+    const PlacedStep placed(step_, timing_, placement);
+    const ArenaClaims kept = kept_claims(placed);
+    Evaluation evaluation = evaluate(objective_, placement);
+    Overflow overflow{.bound = bound_arena(kept.requests, options_.budget),
+                      .memory = std::move(evaluation.memory)};
+    overflow.arena = overflow.bound.least_peak;
+    if (!overflow.bound.held.front().empty()) return overflow;
+    const bool is_hopeless = overflow.arena > options_.budget || is_cancelled();
+    ArenaPacking packing =
+        pack_arena(kept.requests, {.effort = is_hopeless ? 0 : effort, .enough = options_.budget});
+    overflow.arena = packing.peak;
+    if (overflow.arena <= options_.budget) {
+      take({placement, std::move(packing.offsets), evaluation.cost_seconds});
+      return std::nullopt;
+    }
+    overflow.beyond = overhang(kept, packing, options_.budget, placed.steps());
+    return overflow;
+  }
+
+  void take(PackedStep packed) {
+    packed = with_preferred_workspaces(step_, timing_, std::move(packed), options_.budget);
+    best_.placement = std::move(packed.placement);
+    offsets_ = std::move(packed.offsets);
+    cost_ = packed.cost_seconds;
+    has_plan_ = true;
+  }
+
+  struct Unpacked {
+    Placement solved;  ///< as it was found
+    Placement tried;   ///< without workspaces that buy no time
+    Overflow overflow;
+  };
 
   /// Of the solver's overhead. Precondition: there is a plan.
   [[nodiscard]] double lost() const {
@@ -312,7 +333,7 @@ class Fitting {
   std::atomic<int> solves_ = 1;
   int numbered_ = 0;
   std::priority_queue<FittingNodePtr, std::vector<FittingNodePtr>, Dearer> open_;
-  std::vector<std::pair<Placement, Overflow>> overflows_;
+  std::vector<Unpacked> unpacked_;
   Bytes smallest_arena_;
 };
 

@@ -13,16 +13,10 @@
 #include <vector>
 
 #include "estimator/memory/sized_step.hpp"
+#include "planner/assemble/packed_step.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
-
-/// A placement whose arena is within the budget.
-struct PackedStep {
-  Placement placement;
-  std::vector<Bytes> offsets;  ///< one a request of its kept_claims (arena_claims.hpp)
-  double cost_seconds = 0;
-};
 
 struct Squeezed {
   const SizedStep& step;

@@ -9,6 +9,7 @@
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/arena_claims.hpp"
 #include "planner/solve/solve.hpp"
+#include "tests/planner/assemble/misplaced_blocks.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {
@@ -55,33 +56,8 @@ Squeezed question(const Overflowing& of) {
           .work = 400'000'000};
 }
 
-bool share_a_step(const ArenaRequest& a, const ArenaRequest& b) {
-  for (const StepRange& one : a.live) {
-    for (const StepRange& other : b.live) {
-      if (one.overlaps(other)) return true;
-    }
-  }
-  return false;
-}
-
-/// How many blocks reach beyond the budget or into another one.
 int misplaced(const Overflowing& of, const PackedStep& packed) {
-  const PlacedStep placed(of.step, of.problem, packed.placement);
-  const ArenaClaims claims = kept_claims(placed);
-  REQUIRE(claims.requests.size() == packed.offsets.size());
-  int wrong = 0;
-  const auto end = [&](std::size_t i) {
-    return packed.offsets[i] + round_up(claims.requests[i].bytes, arena_alignment);
-  };
-  for (std::size_t i = 0; i < claims.requests.size(); ++i) {
-    if (claims.requests[i].bytes == Bytes()) continue;
-    wrong += end(i) > of.budget || packed.offsets[i].count() % 256 != 0 ? 1 : 0;
-    for (std::size_t j = 0; j < i; ++j) {
-      const bool apart = end(i) <= packed.offsets[j] || end(j) <= packed.offsets[i];
-      wrong += !apart && share_a_step(claims.requests[i], claims.requests[j]) ? 1 : 0;
-    }
-  }
-  return wrong;
+  return testing::misplaced_blocks(of.step, of.problem, packed, of.budget);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "planner/assemble/spare_workspaces.hpp"
 
+#include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "planner/assemble/arena_claims.hpp"

@@ -293,12 +293,16 @@ Result<ValidateRequest> read_validate_request(const Arguments& arguments) {
   if (model_only && arguments.given("on")) {
     return failure(command_line_error("--model-only runs nothing, but --on asks for a run"));
   }
+  if (model_only && arguments.given("steps")) {
+    return failure(command_line_error("--model-only runs nothing, but --steps asks for a run"));
+  }
   return ValidateRequest{.plan = arguments.positionals().front(),
                          .keep_answers = !arguments.flag("no-cache"),
                          .compare_source = arguments.flag("source"),
                          .run = !model_only,
                          .on = arguments.text("on") == "cuda" ? RunOn::cuda : RunOn::host,
-                         .insists = arguments.given("on")};
+                         .steps = arguments.integer("steps").value_or(1),
+                         .insists = arguments.given("on") || arguments.given("steps")};
 }
 
 Result<ExplainRequest> read_explain_request(const Arguments& arguments) {

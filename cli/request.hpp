@@ -135,6 +135,7 @@ struct ValidateRequest {
   bool compare_source = false;  ///< with what the description in the plan lowers to now
   bool run = true;
   RunOn on = RunOn::host;
+  std::int64_t steps = 1;  ///< how many are run
   bool insists = false;  ///< the run was asked for by name, and is no mere default
 };
 

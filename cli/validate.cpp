@@ -23,6 +23,7 @@ constexpr double cuda_tolerance = 1e-3;
 struct Proceedings {
   std::vector<std::pair<std::string, Check>> checks;  ///< where: "model", "host", "cuda"
   std::vector<std::string> ran;
+  std::int64_t steps = 1;  ///< that are run
   std::optional<RunReport> run;
   std::string not_run;  ///< why the run that was asked for did not take place
   bool needs_gpu = false;
@@ -36,6 +37,8 @@ struct Proceedings {
                        [](const auto& entry) { return entry.second.passed; });
   }
 };
+
+Bytes of_steps(Bytes bytes, std::int64_t steps) { return Bytes(bytes.count() * steps); }
 
 Json measured_json(const Proceedings& proceedings, const Plan& plan) {
   if (!proceedings.run) return {};
@@ -56,12 +59,14 @@ Json measured_json(const Proceedings& proceedings, const Plan& plan) {
                       {"host_high_water_bytes", measured.host_high_water},
                       {"planned_host_peak_bytes", plan.totals.host_peak},
                       {"planned_pageable_peak_bytes", plan.totals.pageable_peak},
+                      {"steps", proceedings.steps},
                       {"h2d_bytes", measured.h2d.bytes},
-                      {"planned_h2d_bytes", plan.totals.h2d},
+                      {"planned_h2d_bytes", of_steps(plan.totals.h2d, proceedings.steps)},
                       {"d2h_bytes", measured.d2h.bytes},
-                      {"planned_d2h_bytes", plan.totals.d2h},
+                      {"planned_d2h_bytes", of_steps(plan.totals.d2h, proceedings.steps)},
                       {"h2d_copies", measured.h2d.copies},
                       {"d2h_copies", measured.d2h.copies},
+                      {"losses", Json::Array(measured.losses.begin(), measured.losses.end())},
                       {"step_seconds", measured.step_seconds},
                       {"kernel_seconds", measured.kernel_seconds},
                       {"h2d_seconds", measured.h2d_seconds},
@@ -94,7 +99,8 @@ Table check_table(const Proceedings& proceedings) {
   return table;
 }
 
-Table measured_table(const MeasuredRun& measured, const PlanTotals& totals) {
+Table measured_table(const MeasuredRun& measured, const PlanTotals& totals, std::int64_t steps) {
+  const std::string in_steps = steps == 1 ? "" : fmt::format(", in {} steps", steps);
   Table table{.one_size_scale = true,
               .columns = {{"Measured", "measured"}, {"Planned", "planned"}, {"", "what"}}};
   const auto row = [&](Bytes actual, Bytes planned, std::string what) {
@@ -104,14 +110,19 @@ Table measured_table(const MeasuredRun& measured, const PlanTotals& totals) {
   row(measured.gpu_high_water, totals.arena, "of the GPU arena touched");
   row(measured.host_high_water, totals.host_peak + totals.pageable_peak,
       "of the host arena touched");
-  row(measured.h2d.bytes, totals.h2d, "host to device");
-  row(measured.d2h.bytes, totals.d2h, "device to host");
+  row(measured.h2d.bytes, of_steps(totals.h2d, steps), "host to device" + in_steps);
+  row(measured.d2h.bytes, of_steps(totals.d2h, steps), "device to host" + in_steps);
   return table;
 }
 
-void say_run(const RunReport& run, const Plan& plan, Report& out) {
+void say_run(const RunReport& run, const Plan& plan, std::int64_t steps, Report& out) {
   out.say(fmt::format("\nMeasured on {}:", run.backend));
-  out.show(measured_table(run.measured, plan.totals));
+  out.show(measured_table(run.measured, plan.totals, steps));
+  const std::vector<double>& losses = run.measured.losses;
+  if (losses.size() > 1) {
+    out.say(fmt::format("  loss: {:.4g} in the first step, {:.4g} in step {}", losses.front(),
+                        losses.back(), losses.size()));
+  }
   for (const MeasuredDifference& entry : run.measured.differences) {
     const Difference& difference = entry.difference;
     out.say(fmt::format("  {}: {} of {} differ from the step with everything resident{}",
@@ -122,8 +133,8 @@ void say_run(const RunReport& run, const Plan& plan, Report& out) {
   }
 }
 
-Result<void> run_it(const Plan& plan, RunOn where, Proceedings& proceedings) {
-  const bool on_cuda = where == RunOn::cuda;
+Result<void> run_it(const Plan& plan, const ValidateRequest& request, Proceedings& proceedings) {
+  const bool on_cuda = request.on == RunOn::cuda;
   auto backend = on_cuda ? open_cuda_backend() : open_host_backend();
   if (!backend && on_cuda) {
     proceedings.needs_gpu = true;
@@ -131,7 +142,8 @@ Result<void> run_it(const Plan& plan, RunOn where, Proceedings& proceedings) {
     return {};
   }
   if (!backend) return tl::unexpected(std::move(backend.error()));
-  auto run = run_plan(plan, **backend, {.tolerance = on_cuda ? cuda_tolerance : 0.0});
+  auto run = run_plan(plan, **backend,
+                      {.steps = request.steps, .tolerance = on_cuda ? cuda_tolerance : 0.0});
   if (!run) return tl::unexpected(std::move(run.error()));
   proceedings.add(on_cuda ? "cuda" : "host", run->checks);
   proceedings.run = std::move(*run);
@@ -170,7 +182,7 @@ Result<Answer> run_validate(const ValidateRequest& request) {
   if (!plan) return tl::unexpected(plan.error());
 
   const Progress progress("checking the plan");
-  Proceedings proceedings;
+  Proceedings proceedings{.steps = request.steps};
   CudnnWorkspaceSource workspaces(plan->inputs.card, answer_folder(request.keep_answers));
   std::vector<Check> on_paper = validate_plan(*plan, workspaces).checks;
   on_paper.push_back(request.compare_source
@@ -185,7 +197,7 @@ Result<Answer> run_validate(const ValidateRequest& request) {
     proceedings.not_run = "the model checks failed";
   } else if (!executable && !request.insists) {
     proceedings.not_run = "the plan is of another runtime's kernels, which stowage does not run";
-  } else if (auto run = run_it(*plan, request.on, proceedings); !run) {
+  } else if (auto run = run_it(*plan, request, proceedings); !run) {
     return tl::unexpected(std::move(run.error()));
   }
 
@@ -198,7 +210,7 @@ Result<Answer> run_validate(const ValidateRequest& request) {
                       whole_batch(*plan).samples, plan->inputs.card.name),
           Tone::heading);
   out.show(out.listing);
-  if (proceedings.run) say_run(*proceedings.run, *plan, out);
+  if (proceedings.run) say_run(*proceedings.run, *plan, request.steps, out);
   out.say("");
   say_verdict(proceedings, out);
   return answer;

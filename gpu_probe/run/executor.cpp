@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <optional>
+#include <set>
 #include <type_traits>
 
+#include "gpu_probe/run/boundaries.hpp"
 #include "gpu_probe/run/initial_values.hpp"
 #include "gpu_probe/run/node_call.hpp"
 #include "gpu_probe/run/residency_book.hpp"
@@ -17,43 +20,6 @@ namespace {
 
 constexpr std::byte poison{0xFF};
 constexpr std::byte canary{0xA5};
-
-/// What happens at one boundary: indices into the plan's lists.
-struct Boundary {
-  std::vector<std::size_t> gpu_begins, gpu_ends, host_begins, host_ends;
-  std::vector<std::size_t> upload_begins, upload_ends, download_begins, download_ends;
-  std::vector<NodeId> cpu_begins, cpu_ends;  // nodes
-};
-
-std::vector<Boundary> boundaries_of(const Plan& plan) {
-  std::vector<Boundary> boundaries(plan.nodes.size() + 1);
-  const auto at = [&](std::int32_t step) -> Boundary& {
-    return boundaries[static_cast<std::size_t>(step)];
-  };
-  const std::vector<Residence>& on_gpu = residences_in(plan, MemoryKind::device);
-  const std::vector<Residence> on_host = residences_on(plan, Device::cpu);
-  for (std::size_t i = 0; i < on_gpu.size(); ++i) {
-    at(on_gpu[i].steps.begin).gpu_begins.push_back(i);
-    at(on_gpu[i].steps.end).gpu_ends.push_back(i);
-  }
-  for (std::size_t i = 0; i < on_host.size(); ++i) {
-    at(on_host[i].steps.begin).host_begins.push_back(i);
-    at(on_host[i].steps.end).host_ends.push_back(i);
-  }
-  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
-    const Transfer& t = plan.transfers[i];
-    const bool upload = direction_of(plan, t) == Direction::h2d;
-    (upload ? at(t.begin).upload_begins : at(t.begin).download_begins).push_back(i);
-    (upload ? at(t.end).upload_ends : at(t.end).download_ends).push_back(i);
-  }
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    if (device_of(plan, plan.nodes[i]) == Device::gpu) continue;
-    const StepRange window = window_of(plan, NodeId::of(i));
-    at(window.begin).cpu_begins.push_back(NodeId::of(i));
-    at(window.end).cpu_ends.push_back(NodeId::of(i));
-  }
-  return boundaries;
-}
 
 class Executor {
  public:
@@ -76,6 +42,8 @@ class Executor {
   struct Stop {};  // thrown at a violation or a failure, caught by run()
 
   void prepare();
+  void run_step();
+  void begin_next_step();
   void check_bounds();
   void at_boundary(std::int32_t step);
   void run_node(NodeId id);
@@ -128,6 +96,7 @@ class Executor {
   std::vector<std::vector<std::byte>> initial_;
   std::vector<ResultPlace> results_;
   std::vector<bool> uploaded_at_start_, downloaded_at_start_;  // by storage, at boundary 0
+  std::int64_t number_ = 1;                                    // of the step
   ResidencyBook book_;
   std::size_t book_read_ = 0;          // violations of the book that execution_ has
   std::vector<Ticket> tickets_;        // by transfer
@@ -258,7 +227,10 @@ void Executor::begin_residence(Device side, std::size_t index) {
   }
   if (book_.residence(side, residence.storage) != index) return;
   if (!there_at_start(side, residence)) return;
-  write(side, data, initial_[residence.storage.index()].data(), size, residence.storage);
+  const bool persists = graph_.storage(residence.storage).persistence == Persistence::persistent;
+  if (number_ == 1 || !persists) {
+    write(side, data, initial_[residence.storage.index()].data(), size, residence.storage);
+  }
   book_.loaded(side, residence.storage);
 }
 
@@ -343,9 +315,10 @@ void Executor::run_node(NodeId id) {
   }
   const NodeArguments arguments = arguments_of(
       node, plan_.step.batch, [&](StorageId storage) { return address(side, storage, who); });
+  const Attributes attributes = attributes_in_step(node, number_);
   KernelCall call{.kernel = node.kernel,
                   .device = side,
-                  .attributes = &node.attributes,
+                  .attributes = &attributes,
                   .reads = arguments.reads,
                   .writes = arguments.writes,
                   .engine = planned.engine,
@@ -425,16 +398,65 @@ void Executor::capture(std::int32_t after) {
 }
 
 void Executor::collect_times() {
+  StepTimes& times = execution_.times.emplace_back();
   for (std::size_t i = 0; i < node_tickets_.size(); ++i) {
-    execution_.times.nodes.push_back(
-        need(backend_.ran(node_tickets_[i]),
-             fmt::format("asking when node '{}' ran", graph_.nodes[i].name)));
+    times.nodes.push_back(need(backend_.ran(node_tickets_[i]),
+                               fmt::format("asking when node '{}' ran", graph_.nodes[i].name)));
   }
   for (std::size_t i = 0; i < tickets_.size(); ++i) {
-    execution_.times.copies.push_back(
+    times.copies.push_back(
         need(backend_.ran(tickets_[i]),
              fmt::format("asking when the copy of '{}' ran", name(plan_.transfers[i].storage))));
   }
+}
+
+/// Of what is there at the step's end only what persists stays, and only where the next step will
+/// look for it.
+void Executor::begin_next_step() {
+  for (const Device side : {Device::gpu, Device::cpu}) {
+    const std::vector<Residence>& residences = book_.residences(side);
+    std::set<std::pair<StorageId, Bytes>> kept;
+    for (const Residence& residence : residences) {
+      const Storage& storage = graph_.storage(residence.storage);
+      if (storage.persistence == Persistence::persistent && there_at_start(side, residence)) {
+        kept.emplace(residence.storage, residence.offset);
+      }
+    }
+    for (std::size_t i = 0; i < residences.size(); ++i) {
+      const Residence& residence = residences[i];
+      if (book_.residence(side, residence.storage) != i) continue;
+      if (kept.contains({residence.storage, residence.offset})) continue;
+      poison_place(side, place(side, i), residence.storage);
+    }
+  }
+  execution_.earlier.push_back(losses_of(graph_, execution_.results));
+  execution_.results.clear();
+  book_.begin_step();
+  tickets_.assign(tickets_.size(), {});
+  node_tickets_.assign(node_tickets_.size(), {});
+  compute_.clear();
+  awaited_node_.clear();
+  last_download_.clear();
+}
+
+void Executor::run_step() {
+  const auto steps = static_cast<std::int32_t>(graph_.nodes.size());
+  for (std::int32_t step = 0; step < steps; ++step) {
+    at_boundary(step);
+    const NodeId id{step};
+    execution_.gpu_peak = std::max(execution_.gpu_peak, book_.live_on_gpu(id));
+    if (device_of(plan_, plan_.nodes[id.index()]) == Device::cpu) continue;
+    run_node(id);
+    if (!options_.clean) capture(step);
+  }
+  at_boundary(steps);
+  need(backend_.synchronize(), "waiting for the step's end");
+  execution_.completed = number_ == options_.steps;
+  if (execution_.violations.empty()) collect_times();
+  book_.end_step();
+  capture(steps);
+  if (places_.canary > Bytes(0)) check_canaries("the step");
+  follow_book();
 }
 
 Result<Execution> Executor::run() {
@@ -443,23 +465,10 @@ Result<Execution> Executor::run() {
     need(backend_.allocate(places_.gpu_arena, places_.host_arena), "allocating the arenas");
     check_bounds();
     prepare();
-    const auto steps = static_cast<std::int32_t>(graph_.nodes.size());
-    for (std::int32_t step = 0; step < steps; ++step) {
-      at_boundary(step);
-      const NodeId id{step};
-      execution_.gpu_peak = std::max(execution_.gpu_peak, book_.live_on_gpu(id));
-      if (device_of(plan_, plan_.nodes[id.index()]) == Device::cpu) continue;
-      run_node(id);
-      if (!options_.clean) capture(step);
+    for (; number_ <= options_.steps; ++number_) {
+      if (number_ > 1) begin_next_step();
+      run_step();
     }
-    at_boundary(steps);
-    need(backend_.synchronize(), "waiting for the step's end");
-    execution_.completed = true;
-    if (execution_.violations.empty()) collect_times();
-    book_.end_step();
-    capture(steps);
-    if (places_.canary > Bytes(0)) check_canaries("the step");
-    follow_book();
   } catch (const Stop&) {
     // What stopped it is the failure, or among the violations or the overruns.
   }
@@ -472,6 +481,7 @@ Result<Execution> Executor::run() {
 }  // namespace
 
 Result<Execution> execute(const Plan& plan, Backend& backend, const ExecutionOptions& options) {
+  assert(options.steps >= 1 && (options.steps == 1 || !options.padded));
   return Executor(plan, backend, options).run();
 }
 

@@ -28,6 +28,17 @@ NodeArguments arguments_of(const KernelNode& node, std::int64_t batch,
   return arguments;
 }
 
+Attributes attributes_in_step(const KernelNode& node, std::int64_t number) {
+  constexpr std::int64_t seeds_apart = 1'000'003;  // no two nodes' seeds are so far from each other
+  Attributes attributes = node.attributes;
+  if (number == 1) return attributes;
+  if (node.phase == Phase::update) attributes.set("step", number);
+  if (attributes.has("seed")) {
+    attributes.set("seed", attributes.integer("seed") + (number - 1) * seeds_apart);
+  }
+  return attributes;
+}
+
 std::vector<StorageId> storages_read(const KernelNode& node) { return storages_of(node.reads); }
 std::vector<StorageId> storages_written(const KernelNode& node) { return storages_of(node.writes); }
 

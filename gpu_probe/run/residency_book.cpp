@@ -21,15 +21,23 @@ Device source_of(Direction direction) {
 
 }  // namespace
 
-ResidencyBook::ResidencyBook(const Plan& plan)
-    : plan_(plan), graph_(*plan.step.graph), newest_(graph_.storages.size(), no_value) {
+ResidencyBook::ResidencyBook(const Plan& plan) : plan_(plan), graph_(*plan.step.graph) {
   for (const Device side : {Device::cpu, Device::gpu}) {
     sides_[static_cast<std::size_t>(side)].residences = residences_on(plan, side);
   }
+  begin_step();
+}
+
+void ResidencyBook::begin_step() {
   for (Side& s : sides_) {
-    s.copies.resize(graph_.storages.size());
-    s.start_offset.resize(graph_.storages.size());
+    s.copies.assign(graph_.storages.size(), {});
+    s.start_offset.assign(graph_.storages.size(), {});
+    s.by_offset.clear();
+    s.live = {};
   }
+  flights_.clear();
+  holds_.clear();
+  newest_.assign(graph_.storages.size(), no_value);
   for (std::size_t i = 0; i < newest_.size(); ++i) {
     if (graph_.storages[i].persistence != Persistence::transient) newest_[i] = 0;
   }

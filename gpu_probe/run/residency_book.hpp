@@ -26,6 +26,8 @@ class ResidencyBook {
     return side(device).residences;
   }
 
+  /// Again, for the next step: nothing is there yet but what begin_residence will bring.
+  void begin_step();
   // What happens, in its order. `step` is the boundary, or the node.
   void begin_residence(Device side, std::size_t residence);
   /// The storage's initial contents have been put there.

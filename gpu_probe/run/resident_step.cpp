@@ -49,7 +49,9 @@ class ResidentStep {
         last_(last_touches(graph)),
         buffers_(graph.storages.size()) {}
 
+  /// Call it again for the next step.
   Result<StepResults> run() {
+    ++number_;
     const std::vector<ResultPlace> places = results_of(graph_);
     StepResults results;
     auto place = places.begin();
@@ -87,9 +89,10 @@ class ResidentStep {
   Result<void> run_node(const KernelNode& node) {
     const NodeArguments arguments =
         arguments_of(node, batch_, [this](StorageId id) { return address(id); });
+    const Attributes attributes = attributes_in_step(node, number_);
     const auto done = run_host_kernel({.kernel = node.kernel,
                                        .device = Device::cpu,
-                                       .attributes = &node.attributes,
+                                       .attributes = &attributes,
                                        .reads = arguments.reads,
                                        .writes = arguments.writes,
                                        .engine = {},
@@ -113,12 +116,26 @@ class ResidentStep {
   std::vector<std::vector<std::byte>> initial_;
   std::vector<std::size_t> last_;
   std::vector<Buffer> buffers_;
+  std::int64_t number_ = 0;  // of the step
 };
 
 }  // namespace
 
 Result<StepResults> run_resident_step(const StepGraph& graph, std::int64_t batch) {
   return ResidentStep(graph, batch).run();
+}
+
+Result<std::vector<StepResults>> run_resident_steps(const StepGraph& graph, std::int64_t batch,
+                                                    std::int64_t steps) {
+  ResidentStep step(graph, batch);
+  std::vector<StepResults> all;
+  for (std::int64_t number = 1; number <= steps; ++number) {
+    auto results = step.run();
+    if (!results) return tl::unexpected(results.error());
+    const bool is_whole = number == 1 || number == steps;
+    all.push_back(is_whole ? *std::move(results) : losses_of(graph, *results));
+  }
+  return all;
 }
 
 }  // namespace stowage

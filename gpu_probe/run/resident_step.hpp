@@ -5,6 +5,8 @@
 // no code with the executor but the building of a kernel call.
 #pragma once
 
+#include <vector>
+
 #include "estimator/base/diagnostic.hpp"
 #include "gpu_probe/run/step_results.hpp"
 
@@ -12,5 +14,12 @@ namespace stowage {
 
 /// `batch` is of one micro-batch. Errors: a host kernel's refusal, with the node's name.
 [[nodiscard]] Result<StepResults> run_resident_step(const StepGraph& graph, std::int64_t batch);
+
+/// Several steps, one after the other, on the same inputs: parameters, state and running statistics
+/// go on from step to step. By step what it left behind; of those between the first and the last
+/// the losses alone. Precondition: at least one.
+[[nodiscard]] Result<std::vector<StepResults>> run_resident_steps(const StepGraph& graph,
+                                                                  std::int64_t batch,
+                                                                  std::int64_t steps);
 
 }  // namespace stowage

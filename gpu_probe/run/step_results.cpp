@@ -62,6 +62,31 @@ std::vector<ResultPlace> results_of(const StepGraph& graph) {
   return places;
 }
 
+StepResults losses_of(const StepGraph& graph, const StepResults& results) {
+  StepResults losses;
+  for (const TensorView& loss : graph.losses) {
+    if (const auto found = results.find(loss.storage); found != results.end())
+      losses.insert(*found);
+  }
+  return losses;
+}
+
+std::optional<double> mean_loss(const StepGraph& graph, const StepResults& results) {
+  double sum = 0;
+  for (const TensorView& loss : graph.losses) {
+    const auto found = results.find(loss.storage);
+    float value = 0;
+    if (loss.type != DataType::float32 || found == results.end() ||
+        found->second.size() < sizeof value) {
+      return std::nullopt;
+    }
+    std::memcpy(&value, found->second.data(), sizeof value);
+    sum += value;
+  }
+  if (graph.losses.empty()) return std::nullopt;
+  return sum / static_cast<double>(graph.losses.size());
+}
+
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,12 @@ struct ResultPlace {
 
 /// Contents by StorageId.
 using StepResults = std::map<StorageId, std::vector<std::byte>>;
+
+/// The losses alone.
+[[nodiscard]] StepResults losses_of(const StepGraph& graph, const StepResults& results);
+
+/// The mean of the losses, one a micro-batch; nullopt: the step has none, or one is missing.
+[[nodiscard]] std::optional<double> mean_loss(const StepGraph& graph, const StepResults& results);
 
 struct Difference {
   double absolute = 0;  ///< largest over elements; infinite where one side alone is not finite

@@ -40,11 +40,12 @@ std::string first_of(const std::vector<std::string>& texts) {
   return text;
 }
 
-Check completion(const Way& way, const Execution& run, std::size_t nodes) {
+Check completion(const Way& way, const Execution& run, std::size_t nodes, std::int64_t steps) {
   const bool clean = run.violations.empty() && run.completed;
   return {fmt::format("residency ({})", way.name), clean,
-          clean ? fmt::format("{} nodes, {} uploads, {} downloads", nodes, run.h2d.copies,
-                              run.d2h.copies)
+          clean ? fmt::format("{} nodes, {} uploads, {} downloads{}", nodes, run.h2d.copies / steps,
+                              run.d2h.copies / steps,
+                              steps == 1 ? "" : fmt::format(" in each of {} steps", steps))
           : run.violations.empty() ? std::string("the step was not completed")
                                    : first_of(run.violations)};
 }
@@ -61,7 +62,13 @@ std::string planned_text(Bytes measured, Bytes planned) {
   return fmt::format("{} bytes measured, {} planned", measured.count(), planned.count());
 }
 
-void check_memory(const Plan& plan, const MeasuredRun& m, std::vector<Check>& checks) {
+std::string planned_text(const CopyCount& measured, Bytes planned, std::int64_t steps) {
+  return planned_text(measured.bytes, Bytes(planned.count() * steps)) +
+         (steps == 1 ? "" : fmt::format(" in {} steps", steps));
+}
+
+void check_memory(const Plan& plan, const MeasuredRun& m, std::int64_t steps,
+                  std::vector<Check>& checks) {
   checks.push_back({"GPU peak", m.gpu_peak == plan.totals.gpu_peak,
                     planned_text(m.gpu_peak, plan.totals.gpu_peak)});
   checks.push_back({"GPU arena", m.gpu_high_water <= plan.totals.arena,
@@ -71,10 +78,10 @@ void check_memory(const Plan& plan, const MeasuredRun& m, std::vector<Check>& ch
   checks.push_back(
       {"host arena", m.host_high_water <= host,
        fmt::format("touched up to byte {} of {}", m.host_high_water.count(), host.count())});
-  checks.push_back({"bytes to the GPU", m.h2d.bytes == plan.totals.h2d,
-                    planned_text(m.h2d.bytes, plan.totals.h2d)});
-  checks.push_back({"bytes from the GPU", m.d2h.bytes == plan.totals.d2h,
-                    planned_text(m.d2h.bytes, plan.totals.d2h)});
+  checks.push_back({"bytes to the GPU", m.h2d.bytes.count() == plan.totals.h2d.count() * steps,
+                    planned_text(m.h2d, plan.totals.h2d, steps)});
+  checks.push_back({"bytes from the GPU", m.d2h.bytes.count() == plan.totals.d2h.count() * steps,
+                    planned_text(m.d2h, plan.totals.d2h, steps)});
 }
 
 /// Whether `a` is a worse difference than `b`.
@@ -103,8 +110,68 @@ bool is_read_at_end(ResultKind kind) {
          kind == ResultKind::buffer;
 }
 
+/// Of the reference's steps the one that the run's last step is held against.
+const StepResults& expected_of(const Way& way, const std::vector<StepResults>& reference) {
+  return way.padded ? reference.front() : reference.back();
+}
+
+/// The losses of the steps before the last: bit by bit, or within the tolerance.
+Check check_losses(const StepGraph& graph, const std::array<Execution, ways.size()>& runs,
+                   const std::vector<StepResults>& reference, double tolerance) {
+  const std::vector<ResultPlace> places = results_of(graph);
+  Check check{"losses on the way", true, ""};
+  double largest = 0;
+  for (std::size_t i = 0; i < runs.size() && check.passed; ++i) {
+    if (ways[i].clean || ways[i].padded) continue;
+    for (std::size_t n = 0; n + 1 < reference.size() && check.passed; ++n) {
+      const StepResults& actual = n < runs[i].earlier.size() ? runs[i].earlier[n] : StepResults{};
+      const Difference d = difference(graph, places, ResultKind::loss, actual, reference[n]);
+      check.passed = d.finite && (tolerance == 0 ? d.unequal == 0 : d.relative <= tolerance);
+      largest = std::max(largest, d.relative);
+      if (!check.passed) {
+        check.detail = fmt::format("of step {}: relative difference {:.3g} ({})", n + 1, d.relative,
+                                   ways[i].name);
+      }
+    }
+  }
+  if (!check.passed) return check;
+  check.detail = tolerance == 0 ? fmt::format("of {} steps, every bit equal", reference.size() - 1)
+                                : fmt::format("of {} steps, relative difference {:.3g} at most",
+                                              reference.size() - 1, largest);
+  return check;
+}
+
+/// The step with the median of the time, without the first of several.
+const StepTimes* median_step(const std::vector<StepTimes>& times) {
+  std::vector<const StepTimes*> warm;
+  for (std::size_t i = times.size() > 1 ? 1 : 0; i < times.size(); ++i) warm.push_back(&times[i]);
+  if (warm.empty()) return nullptr;
+  const auto middle = warm.begin() + static_cast<std::ptrdiff_t>((warm.size() - 1) / 2);
+  std::ranges::nth_element(warm, middle, {}, [](const StepTimes* of) { return step_seconds(*of); });
+  return *middle;
+}
+
+void take_times(const Plan& plan, const std::vector<StepTimes>& by_step, MeasuredRun& measured) {
+  const StepTimes* times = median_step(by_step);
+  if (times == nullptr) return;
+  measured.step_seconds = step_seconds(*times);
+  measured.kernel_seconds = kernel_seconds(*times);
+  measured.h2d_seconds = copy_seconds(*times, plan, Direction::h2d);
+  measured.d2h_seconds = copy_seconds(*times, plan, Direction::d2h);
+}
+
+std::vector<double> losses_by_step(const StepGraph& graph, const Execution& run) {
+  std::vector<double> losses;
+  for (const StepResults& results : run.earlier) {
+    if (const auto loss = mean_loss(graph, results)) losses.push_back(*loss);
+  }
+  if (const auto loss = mean_loss(graph, run.results)) losses.push_back(*loss);
+  return losses;
+}
+
 void check_results(const StepGraph& graph, const std::array<Execution, ways.size()>& runs,
-                   const StepResults& reference, const RunOptions& options, RunReport& report) {
+                   const std::vector<StepResults>& reference, const RunOptions& options,
+                   RunReport& report) {
   const std::vector<ResultPlace> places = results_of(graph);
   for (const ResultKind kind :
        {ResultKind::output, ResultKind::loss, ResultKind::gradient, ResultKind::parameter,
@@ -113,7 +180,8 @@ void check_results(const StepGraph& graph, const std::array<Execution, ways.size
     const char* way = ways[0].name;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (ways[i].clean && !is_read_at_end(kind)) continue;
-      const Difference d = difference(graph, places, kind, runs[i].results, reference);
+      const Difference d =
+          difference(graph, places, kind, runs[i].results, expected_of(ways[i], reference));
       if (i > 0 && !worse(d, measured.difference)) continue;
       measured.difference = d;
       way = ways[i].name;
@@ -144,32 +212,34 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
   if (const auto missing = missing_kernels(plan, backend.gpu_kernels()); !missing.empty()) {
     return failure(first_of(missing), "its memory is planned and checked all the same");
   }
-  const auto reference = run_resident_step(graph, plan.step.batch);
+  const auto reference = run_resident_steps(graph, plan.step.batch, options.steps);
   if (!reference) return tl::unexpected(reference.error());
   std::array<Execution, ways.size()> runs;
   for (std::size_t i = 0; i < ways.size(); ++i) {
+    const std::int64_t steps = ways[i].padded ? 1 : options.steps;
     auto run = execute(plan, backend,
                        {.padded = ways[i].padded,
                         .timing = ways[i].timing,
                         .clean = ways[i].clean,
+                        .steps = steps,
                         .stop_at_violation = options.stop_at_violation});
     if (!run) return tl::unexpected(run.error());
     runs[i] = std::move(*run);
-    report.checks.push_back(completion(ways[i], runs[i], graph.nodes.size()));
+    report.checks.push_back(completion(ways[i], runs[i], graph.nodes.size(), steps));
   }
   report.checks.push_back(canaries(runs[padded_way]));
-  const StepTimes& times = runs[clean_way].times;
   report.measured = {.gpu_peak = runs[0].gpu_peak,
                      .gpu_high_water = runs[0].gpu_high_water,
                      .host_high_water = runs[0].host_high_water,
                      .h2d = runs[0].h2d,
                      .d2h = runs[0].d2h,
-                     .step_seconds = step_seconds(times),
-                     .kernel_seconds = kernel_seconds(times),
-                     .h2d_seconds = copy_seconds(times, plan, Direction::h2d),
-                     .d2h_seconds = copy_seconds(times, plan, Direction::d2h),
+                     .losses = losses_by_step(graph, runs[0]),
                      .differences = {}};
-  check_memory(plan, report.measured, report.checks);
+  take_times(plan, runs[clean_way].times, report.measured);
+  check_memory(plan, report.measured, options.steps, report.checks);
+  if (options.steps > 1 && !graph.losses.empty()) {
+    report.checks.push_back(check_losses(graph, runs, *reference, options.tolerance));
+  }
   check_results(graph, runs, *reference, options, report);
   return report;
 }

@@ -1,12 +1,14 @@
 // The proof by execution: a plan's step run on a backend, against the same step with everything
 // resident.
 //
+// Of one step, or of several one after the other, that train on from each other (executor.hpp).
+//
 // Three runs: at the plan's own offsets with copies as early as the plan's meaning allows, the same
-// with copies as late as it allows, and in padded places with canaries. A fourth, in which nothing
-// runs but the step's own kernels and copies, is for the times. The reference has the same
-// micro-batching and initial values and runs on the host kernels. On the host backend the two run
-// the same kernels on the same numbers, and a host kernel's result does not depend on addresses:
-// the results must be equal bit by bit (tolerance 0). A GPU's differ by rounding.
+// with copies as late as it allows, and, one step only, in padded places with canaries. A fourth,
+// in which nothing runs but the step's own kernels and copies, is for the times. The reference has
+// the same micro-batching and initial values and runs on the host kernels. On the host backend the
+// two run the same kernels on the same numbers, and a host kernel's result does not depend on
+// addresses: the results must be equal bit by bit (tolerance 0). A GPU's differ by rounding.
 #pragma once
 
 #include <optional>
@@ -21,6 +23,7 @@
 namespace stowage {
 
 struct RunOptions {
+  std::int64_t steps = 1;         ///< one after the other; at least 1
   double tolerance = 0;           ///< of relative differences (Difference::relative)
   bool stop_at_violation = true;  ///< false: let the numbers speak too
 };
@@ -35,7 +38,10 @@ struct MeasuredRun {
   Bytes gpu_peak;        ///< largest sum of what was resident, workspaces included
   Bytes gpu_high_water;  ///< how far into the arena anything was read or written
   Bytes host_high_water;
-  CopyCount h2d, d2h;
+  CopyCount h2d, d2h;  ///< of all steps
+  /// By step, the mean over micro-batches; empty: the step has no loss.
+  std::vector<double> losses;
+  /// Times are those of the step that took the median of the time, without the first of several.
   double step_seconds = 0;                  ///< from the first kernel or copy to the last one's end
   double kernel_seconds = 0;                ///< in kernels
   double h2d_seconds = 0, d2h_seconds = 0;  ///< in copies, by lane

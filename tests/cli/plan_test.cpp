@@ -211,6 +211,32 @@ TEST_CASE("what changes the training is never taken by itself") {
   CHECK(stowage_program({"validate", path}).exit_code == 0);
 }
 
+TEST_CASE("validate runs several steps and says what becomes of the loss") {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("plan.yaml");
+  REQUIRE(stowage_program({"plan", "-", "--batch", "8", "--budget", "60%", "-o", path},
+                          {.input = deep_net(false)})
+              .exit_code == 0);
+  const json one = parsed_plan(stowage_program({"validate", path, "--format", "json"}));
+  CHECK(one["measured"]["steps"] == 1);
+  CHECK(one["measured"]["losses"].size() == 1);
+  const Outcome outcome = stowage_program({"validate", path, "--steps", "3", "--format", "json"});
+  CHECK(outcome.exit_code == 0);
+  const json three = parsed_plan(outcome);
+  CHECK(three["measured"]["steps"] == 3);
+  REQUIRE(three["measured"]["losses"].size() == 3);
+  CHECK(three["measured"]["losses"][0] == one["measured"]["losses"][0]);
+  CHECK(three["measured"]["losses"][2] != one["measured"]["losses"][0]);
+  for (const char* figure : {"h2d_bytes", "d2h_bytes", "planned_h2d_bytes", "planned_d2h_bytes"}) {
+    CHECK(three["measured"][figure] == 3 * one["measured"][figure].get<std::int64_t>());
+  }
+  const Outcome told = stowage_program({"validate", path, "--steps", "3"});
+  CHECK(told.out.find(" in the first step, ") != std::string::npos);
+  CHECK(told.out.find(" in each of 3 steps") != std::string::npos);
+  CHECK(stowage_program({"validate", path, "--steps", "3", "--model-only"}).exit_code == 2);
+  CHECK(stowage_program({"validate", path, "--steps", "0"}).exit_code == 2);
+}
+
 TEST_CASE("mistakes of planning are told before any work") {
   CHECK(stowage_program({"plan", "mlp"}).err ==
         "<command line>: error: a plan needs --gpu NAME, --gpu-memory SIZE or --budget SIZE\n"
@@ -282,7 +308,7 @@ TEST_CASE("a budget alone is no card's size") {
 
 TEST_CASE("a plan says how much of it runs on the CPU") {
   // Two runs say the same only where the clock cuts neither short.
-  const std::vector<std::string> words{"plan",     "-",    "--batch",      "32",
+  const std::vector<std::string> words{"plan",     "-",   "--batch",      "32",
                                        "--budget", "80%", "--time-limit", "1000"};
   const auto run = [&](const std::vector<std::string>& more) {
     return stowage_program(with(words, more), {.input = deep_net(false)});

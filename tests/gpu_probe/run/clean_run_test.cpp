@@ -73,7 +73,8 @@ TEST_CASE("an execution has the times of all its kernels and copies") {
   for (const CopyTiming timing : {CopyTiming{false, false}, CopyTiming{true, true}}) {
     const auto done = execute(plan, *backend, {.timing = timing});
     REQUIRE(done.has_value());
-    const StepTimes& times = done->times;
+    REQUIRE(done->times.size() == 1);
+    const StepTimes& times = done->times.front();
     REQUIRE(times.nodes.size() == graph.nodes.size());
     REQUIRE(times.copies.size() == plan.transfers.size());
     for (const TimeSpan& node : times.nodes) CHECK(node.begin <= node.end);

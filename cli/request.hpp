@@ -136,7 +136,7 @@ struct ValidateRequest {
   bool run = true;
   RunOn on = RunOn::host;
   std::int64_t steps = 1;  ///< how many are run
-  bool insists = false;  ///< the run was asked for by name, and is no mere default
+  bool insists = false;    ///< the run was asked for by name, and is no mere default
 };
 
 struct ExplainRequest {

@@ -11,7 +11,7 @@ namespace stowage {
 // clang-format off
 enum class Kernel {
 #define STOWAGE_ENUMERATOR(name, ...) name,
-  STOWAGE_KERNELS(STOWAGE_ENUMERATOR, STOWAGE_ENUMERATOR)
+  STOWAGE_KERNELS(STOWAGE_ENUMERATOR, STOWAGE_ENUMERATOR, STOWAGE_ENUMERATOR)
 #undef STOWAGE_ENUMERATOR
   foreign,  ///< of a step that was not lowered here: named by KernelNode::foreign_kernel, run
             ///< nowhere

@@ -2,7 +2,8 @@
 // its name (kernel.hpp), the table (kernel_table.hpp), the host's functions
 // (gpu_probe/host/kernels/) and docs/kernels.md.
 //
-//   KERNEL(name, type, signature, notes)        the host has a function of that name
+//   KERNEL(name, type, signature, notes)        our own: a row of that name (gpu_probe/kernels)
+//   LIBRARY(name, type, signature, notes)       of oneDNN and OpenBLAS on the host (gpu_probe/host)
 //   ABSENT(name, type, why, signature, notes)   runs on no device
 //
 // The executor's contract: a backend implements each kernel for the arguments that its signature
@@ -13,20 +14,20 @@
 #pragma once
 
 // clang-format off
-#define STOWAGE_KERNELS(KERNEL, ABSENT) \
-  KERNEL(convolution_forward, floating, "x, w, [b] -> y", \
+#define STOWAGE_KERNELS(KERNEL, LIBRARY, ABSENT) \
+  LIBRARY(convolution_forward, floating, "x, w, [b] -> y", \
          "any spatial rank; stride, padding, dilation, groups") \
-  KERNEL(convolution_backward_data, floating, "dy, w -> dx", "as forward") \
-  KERNEL(convolution_backward_filter, floating, "x, dy -> dw", "as forward") \
-  KERNEL(transposed_convolution_forward, floating, "x, w, [b] -> y", \
+  LIBRARY(convolution_backward_data, floating, "dy, w -> dx", "as forward") \
+  LIBRARY(convolution_backward_filter, floating, "x, dy -> dw", "as forward") \
+  LIBRARY(transposed_convolution_forward, floating, "x, w, [b] -> y", \
          "w: [in, out/groups, kh, kw]; as convolution_forward, and output_padding") \
-  KERNEL(transposed_convolution_backward_data, floating, "dy, w -> dx", "as forward") \
-  KERNEL(transposed_convolution_backward_filter, floating, "x, dy -> dw", "as forward") \
-  KERNEL(channel_sum, floating, "dy -> db", "sums all axes but `axis`") \
-  KERNEL(linear_forward, floating, "x, w, [b] -> y", "x: [..., in], w: [out, in]") \
-  KERNEL(linear_backward_data, floating, "dy, w -> dx", "") \
-  KERNEL(linear_backward_filter, floating, "x, dy -> dw", "") \
-  KERNEL(matmul, floating, "a, b -> y", \
+  LIBRARY(transposed_convolution_backward_data, floating, "dy, w -> dx", "as forward") \
+  LIBRARY(transposed_convolution_backward_filter, floating, "x, dy -> dw", "as forward") \
+  LIBRARY(channel_sum, floating, "dy -> db", "sums all axes but `axis`") \
+  LIBRARY(linear_forward, floating, "x, w, [b] -> y", "x: [..., in], w: [out, in]") \
+  LIBRARY(linear_backward_data, floating, "dy, w -> dx", "") \
+  LIBRARY(linear_backward_filter, floating, "x, dy -> dw", "") \
+  LIBRARY(matmul, floating, "a, b -> y", \
          "transpose_a, transpose_b (the last two axes), alpha; leading axes broadcast; where y " \
          "lacks a leading axis that a and b have, or has it as 1, it is summed over") \
   KERNEL(batch_norm_forward, floating, "x, [w, b], mean, var -> y over x, save_mean, save_invstd, mean, var", \
@@ -45,122 +46,122 @@
   KERNEL(relu_backward, floating, "y, dy -> dx over dy", "") \
   KERNEL(gelu_forward, floating, "x -> y over x", "approximate") \
   KERNEL(gelu_backward, floating, "x, dy -> dx over dy", "approximate") \
-  KERNEL(max_pool_forward, floating, "x -> y, [indices: index]", \
+  LIBRARY(max_pool_forward, floating, "x -> y, [indices: index]", \
          "kernel, stride, padding, dilation") \
-  KERNEL(max_pool_backward, floating, "x, y, dy -> dx", \
+  LIBRARY(max_pool_backward, floating, "x, y, dy -> dx", \
          "a window's first maximum gets the gradient") \
-  KERNEL(avg_pool_forward, floating, "x -> y", \
+  LIBRARY(avg_pool_forward, floating, "x -> y", \
          "as max_pool_forward; count_include_pad") \
-  KERNEL(avg_pool_backward, floating, "dy -> dx", "as forward") \
-  KERNEL(adaptive_avg_pool_forward, floating, "x -> y", "") \
-  KERNEL(adaptive_avg_pool_backward, floating, "dy -> dx", "") \
-  KERNEL(adaptive_max_pool_forward, floating, "x -> y, [indices: index]", "") \
-  KERNEL(adaptive_max_pool_backward, floating, "x, y, dy -> dx", \
+  LIBRARY(avg_pool_backward, floating, "dy -> dx", "as forward") \
+  LIBRARY(adaptive_avg_pool_forward, floating, "x -> y", "") \
+  LIBRARY(adaptive_avg_pool_backward, floating, "dy -> dx", "") \
+  LIBRARY(adaptive_max_pool_forward, floating, "x -> y, [indices: index]", "") \
+  LIBRARY(adaptive_max_pool_backward, floating, "x, y, dy -> dx", \
          "a window's first maximum gets the gradient") \
-  KERNEL(dropout_forward, floating, "x -> y over x, mask: mask", "p, seed (integer)") \
-  KERNEL(dropout_backward, floating, "dy, mask: mask -> dx over dy", "p") \
-  KERNEL(feature_dropout_forward, floating, "x -> y over x, mask: mask", \
+  LIBRARY(dropout_forward, floating, "x -> y over x, mask: mask", "p, seed (integer)") \
+  LIBRARY(dropout_backward, floating, "dy, mask: mask -> dx over dy", "p") \
+  LIBRARY(feature_dropout_forward, floating, "x -> y over x, mask: mask", \
          "p, seed; mask: x's shape with trailing ones") \
-  KERNEL(feature_dropout_backward, floating, "dy, mask: mask -> dx over dy", "p") \
-  KERNEL(add, number, "a, b -> y over a or b", "broadcasts") \
-  KERNEL(subtract, number, "a, b -> y over a or b", "broadcasts") \
-  KERNEL(multiply, number, "a, b -> y over a or b", "broadcasts") \
-  KERNEL(divide, floating, "a, b -> y over a or b", "broadcasts") \
-  KERNEL(scale, floating, "x -> y over x", "factor, offset: y = factor x + offset") \
-  KERNEL(sum_to_shape, floating, "x -> y", "sums the broadcast axes") \
-  KERNEL(accumulate, floating, "a, b -> a", "a += b") \
-  KERNEL(reduce, floating, "x -> y", "axes, operation: sum or mean") \
-  KERNEL(expand, constant, "x -> y", "factor: y = factor x, broadcast to y") \
-  KERNEL(concatenate, any, "x... -> y", "axis (>= 0)") \
-  KERNEL(slice, any, "x -> y", "axis (>= 0), start") \
-  KERNEL(permute, any, "x -> y", "axes") \
-  KERNEL(copy, any, "x -> y", "") \
-  KERNEL(cast, any, "x -> y", \
+  LIBRARY(feature_dropout_backward, floating, "dy, mask: mask -> dx over dy", "p") \
+  LIBRARY(add, number, "a, b -> y over a or b", "broadcasts") \
+  LIBRARY(subtract, number, "a, b -> y over a or b", "broadcasts") \
+  LIBRARY(multiply, number, "a, b -> y over a or b", "broadcasts") \
+  LIBRARY(divide, floating, "a, b -> y over a or b", "broadcasts") \
+  LIBRARY(scale, floating, "x -> y over x", "factor, offset: y = factor x + offset") \
+  LIBRARY(sum_to_shape, floating, "x -> y", "sums the broadcast axes") \
+  LIBRARY(accumulate, floating, "a, b -> a", "a += b") \
+  LIBRARY(reduce, floating, "x -> y", "axes, operation: sum or mean") \
+  LIBRARY(expand, constant, "x -> y", "factor: y = factor x, broadcast to y") \
+  LIBRARY(concatenate, any, "x... -> y", "axis (>= 0)") \
+  LIBRARY(slice, any, "x -> y", "axis (>= 0), start") \
+  LIBRARY(permute, any, "x -> y", "axes") \
+  LIBRARY(copy, any, "x -> y", "") \
+  LIBRARY(cast, any, "x -> y", \
          "to y's format: rounds to nearest, ties to even, to integers towards zero; past the " \
          "range: infinity") \
-  KERNEL(fill, constant, "-> y", "value") \
-  KERNEL(iota, index, "-> y", "0, 1, ... on the last axis") \
-  KERNEL(pad, element, "x -> y", \
+  LIBRARY(fill, constant, "-> y", "value") \
+  LIBRARY(iota, index, "-> y", "0, 1, ... on the last axis") \
+  LIBRARY(pad, element, "x -> y", \
          "before, after (one an axis), mode (constant, reflect, replicate, circular), value") \
-  KERNEL(pad_backward, floating, "dy -> dx", "before, after, mode") \
-  KERNEL(roll, element, "x -> y", "shifts, axes") \
-  KERNEL(embedding_forward, floating, "indices: index, w -> y", "") \
-  KERNEL(embedding_backward, floating, "indices: index, dy -> dw", \
+  LIBRARY(pad_backward, floating, "dy -> dx", "before, after, mode") \
+  LIBRARY(roll, element, "x -> y", "shifts, axes") \
+  LIBRARY(embedding_forward, floating, "indices: index, w -> y", "") \
+  LIBRARY(embedding_backward, floating, "indices: index, dy -> dw", \
          "zeroes dw first; the row `padding_index` gets nothing (-1: none)") \
-  KERNEL(softmax_forward, floating, "x -> y over x", \
+  LIBRARY(softmax_forward, floating, "x -> y over x", \
          "axis (>= 0), causal: masks above the diagonal of the last two axes, aligned as " \
          "PyTorch's is_causal") \
-  KERNEL(softmax_backward, floating, "y, dy -> dx over dy", "axis, causal") \
-  KERNEL(log_softmax_forward, floating, "x -> y over x", "axis (>= 0)") \
-  KERNEL(log_softmax_backward, floating, "y, dy -> dx over dy", "axis") \
+  LIBRARY(softmax_backward, floating, "y, dy -> dx over dy", "axis, causal") \
+  LIBRARY(log_softmax_forward, floating, "x -> y over x", "axis (>= 0)") \
+  LIBRARY(log_softmax_backward, floating, "y, dy -> dx over dy", "axis") \
   ABSENT(attention_forward, floating, "PyTorch's own", "q, k, v, [bias: any] -> out, logsumexp, [rng...: any]", \
          "implementation") \
   ABSENT(attention_backward, floating, "PyTorch's own", "dout, q, k, v, out, logsumexp, [bias: any] -> dq, dk, dv, [dbias]", \
          "implementation") \
-  KERNEL(nll_loss_forward, floating, "logp, target: index -> loss", \
+  LIBRARY(nll_loss_forward, floating, "logp, target: index -> loss", \
          "mean over the targets that are not ignore_index; class axis 1. PyTorch's also writes " \
          "total_weight") \
-  KERNEL(nll_loss_backward, floating, "logp, target: index -> dlogp", \
+  LIBRARY(nll_loss_backward, floating, "logp, target: index -> dlogp", \
          "scale. PyTorch's reads dloss, logp, target, total_weight") \
-  KERNEL(cross_entropy_forward, floating, "logits, target: index -> loss, logsumexp", \
+  LIBRARY(cross_entropy_forward, floating, "logits, target: index -> loss, logsumexp", \
          "as nll_loss_forward; label_smoothing") \
-  KERNEL(cross_entropy_backward, floating, "logits, target: index, logsumexp -> dlogits over logits", \
+  LIBRARY(cross_entropy_backward, floating, "logits, target: index, logsumexp -> dlogits over logits", \
          "scale") \
-  KERNEL(mse_forward, floating, "x, target -> loss", "mean") \
-  KERNEL(mse_backward, floating, "x, target -> dx over x", "scale") \
-  KERNEL(l1_forward, floating, "x, target -> loss", "mean") \
-  KERNEL(l1_backward, floating, "x, target -> dx over x", "scale") \
-  KERNEL(bce_forward, floating, "x, target -> loss", "mean; logits: x are logits") \
-  KERNEL(bce_backward, floating, "x, target -> dx over x", "scale; logits") \
-  KERNEL(kl_div_forward, floating, "logp, target -> loss", "reduction: mean or batchmean") \
-  KERNEL(kl_div_backward, floating, "logp, target -> dlogp over logp", "reduction, scale") \
+  LIBRARY(mse_forward, floating, "x, target -> loss", "mean") \
+  LIBRARY(mse_backward, floating, "x, target -> dx over x", "scale") \
+  LIBRARY(l1_forward, floating, "x, target -> loss", "mean") \
+  LIBRARY(l1_backward, floating, "x, target -> dx over x", "scale") \
+  LIBRARY(bce_forward, floating, "x, target -> loss", "mean; logits: x are logits") \
+  LIBRARY(bce_backward, floating, "x, target -> dx over x", "scale; logits") \
+  LIBRARY(kl_div_forward, floating, "logp, target -> loss", "reduction: mean or batchmean") \
+  LIBRARY(kl_div_backward, floating, "logp, target -> dlogp over logp", "reduction, scale") \
   KERNEL(unary_forward, floating, "x -> y over x", \
          "function, and what it takes: relu6, leaky_relu (negative_slope), elu (alpha), silu, " \
          "mish, hardswish, hardsigmoid, softplus (beta, threshold), log, power (exponent), " \
          "clamp (minimum, maximum), sigmoid, tanh, exp, sqrt") \
   KERNEL(unary_backward, floating, "s, dy -> dx over dy", \
          "as forward; s is y for relu6, sigmoid, tanh, exp and sqrt, else x") \
-  KERNEL(prelu_forward, floating, "x, w -> y over x", "w: one, or one a channel (axis 1)") \
-  KERNEL(prelu_backward, floating, "x, w, dy -> dx over dy, dw", "") \
-  KERNEL(glu_forward, floating, "x -> y", \
+  LIBRARY(prelu_forward, floating, "x, w -> y over x", "w: one, or one a channel (axis 1)") \
+  LIBRARY(prelu_backward, floating, "x, w, dy -> dx over dy, dw", "") \
+  LIBRARY(glu_forward, floating, "x -> y", \
          "axis (>= 0); y = a gate(b) of the two halves along it; gate: sigmoid (glu), or silu " \
          "on the first half with first_is_gate (swiglu: y = silu(a) b)") \
-  KERNEL(glu_backward, floating, "x, dy -> dx", "as forward") \
-  KERNEL(upsample_forward, floating, "x -> y", \
+  LIBRARY(glu_backward, floating, "x, dy -> dx", "as forward") \
+  LIBRARY(upsample_forward, floating, "x -> y", \
          "mode: nearest, linear or cubic; align_corners; scale (0: by the extents)") \
-  KERNEL(upsample_backward, floating, "dy -> dx", "as forward") \
-  KERNEL(group_norm_forward, floating, "x, [w, b] -> y over x, mean, rstd", \
+  LIBRARY(upsample_backward, floating, "dy -> dx", "as forward") \
+  LIBRARY(group_norm_forward, floating, "x, [w, b] -> y over x, mean, rstd", \
          "groups, eps; mean: [batch, groups]") \
-  KERNEL(group_norm_backward, floating, "x, dy, [w], mean, rstd -> dx over dy, [dw, db]", \
+  LIBRARY(group_norm_backward, floating, "x, dy, [w], mean, rstd -> dx over dy, [dw, db]", \
          "groups; dw and db where there is w") \
-  KERNEL(rms_norm_forward, floating, "x, [w] -> y over x, rstd", "axes (how many trailing), eps") \
-  KERNEL(rms_norm_backward, floating, "x, dy, [w], rstd -> dx over dy, [dw]", \
+  LIBRARY(rms_norm_forward, floating, "x, [w] -> y over x, rstd", "axes (how many trailing), eps") \
+  LIBRARY(rms_norm_backward, floating, "x, dy, [w], rstd -> dx over dy, [dw]", \
          "axes; dw where there is w") \
-  KERNEL(local_response_norm_forward, floating, "x -> y, scale", \
+  LIBRARY(local_response_norm_forward, floating, "x -> y, scale", \
          "size, alpha, beta, k; scale: k + alpha/size sum x^2") \
-  KERNEL(local_response_norm_backward, floating, "x, y, scale, dy -> dx", "as forward") \
-  KERNEL(rotary_forward, floating, "x, cos, sin -> y over x", \
+  LIBRARY(local_response_norm_backward, floating, "x, y, scale, dy -> dx", "as forward") \
+  LIBRARY(rotary_forward, floating, "x, cos, sin -> y over x", \
          "layout: halves (y = x cos + rotate_half(x) sin: GPT-NeoX, LLaMA) or pairs " \
          "(neighbours are rotated: GPT-J); cos, sin: [..., positions, features], broadcast " \
          "over the leading axes") \
-  KERNEL(rotary_backward, floating, "dy, cos, sin -> dx over dy", "as forward") \
-  KERNEL(rotary_table, floating, "-> cos, sin", \
+  LIBRARY(rotary_backward, floating, "dy, cos, sin -> dx over dy", "as forward") \
+  LIBRARY(rotary_table, floating, "-> cos, sin", \
          "base: of position / base^(2 i / features), i = column modulo features/2") \
-  KERNEL(relative_buckets, index, "-> y", \
+  LIBRARY(relative_buckets, index, "-> y", \
          "[queries, keys]: T5's bucket of the distance key - query; buckets, max_distance, " \
          "bidirectional") \
-  KERNEL(rnn_forward, floating, "x, h0, [c0], w... -> y, hn, [cn], [reserve: bytes]", \
+  LIBRARY(rnn_forward, floating, "x, h0, [c0], w... -> y, hn, [cn], [reserve: bytes]", \
          "cell: lstm, gru, tanh or relu; layers, bidirectional, dropout, seed; x: [seq, batch, " \
          "in], or batch_first; weights in PyTorch's order: for each layer and direction w_ih, " \
          "w_hh, [b_ih, b_hh]; h0: [layers * directions, batch, hidden]; reserve: " \
          "estimator/step/rnn_reserve.hpp, in training") \
-  KERNEL(rnn_backward, floating, "x, h0, [c0], w..., y, reserve: bytes, dy, [dhn, [dcn]] -> dx, dh0, [dc0], dw...", \
+  LIBRARY(rnn_backward, floating, "x, h0, [c0], w..., y, reserve: bytes, dy, [dhn, [dcn]] -> dx, dh0, [dc0], dw...", \
          "as forward") \
-  KERNEL(sgd_update, floating, "p, g, [m] -> p, [m]", \
+  LIBRARY(sgd_update, floating, "p, g, [m] -> p, [m]", \
          "the optimizer's settings by their names; step (from 1)") \
-  KERNEL(adam_update, floating, "p, g, m, v, [vmax] -> p, m, v, [vmax]", \
+  LIBRARY(adam_update, floating, "p, g, m, v, [vmax] -> p, m, v, [vmax]", \
          "as sgd_update; decoupled, amsgrad") \
-  KERNEL(optimizer_update, floating, "p, g, [state...] -> p, [state...]", \
+  LIBRARY(optimizer_update, floating, "p, g, [state...] -> p, [state...]", \
          "as sgd_update; optimizer: a row's name, whose state stands in the row's order") \
   ABSENT(foreach_update, floating, "PyTorch's own", "p...: any -> p...: any", \
          "all parameters, then gradients, then state") \

@@ -15,7 +15,7 @@ constexpr std::array<KernelRow, kernel_count> kernel_rows{{
   {Kernel::name, #name, ArgumentType::type, signature(text), "", notes},
 #define STOWAGE_ABSENT_ROW(name, type, why, text, notes) \
   {Kernel::name, #name, ArgumentType::type, signature(text), why, notes},
-    STOWAGE_KERNELS(STOWAGE_ROW, STOWAGE_ABSENT_ROW)
+    STOWAGE_KERNELS(STOWAGE_ROW, STOWAGE_ROW, STOWAGE_ABSENT_ROW)
 #undef STOWAGE_ROW
 #undef STOWAGE_ABSENT_ROW
 }};

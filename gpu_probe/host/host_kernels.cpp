@@ -8,6 +8,9 @@
 #include <filesystem>
 #include <system_error>
 
+#include "estimator/step/kernel_table.hpp"
+#include "gpu_probe/kernels/rows/rows.hpp"
+
 namespace stowage {
 namespace {
 
@@ -27,6 +30,25 @@ Result<const HostKernelTable*> load() {
                              "'{}'",
                              module_name, places.back().parent_path().string()),
                  "install the program with its lib/stowage folder");
+}
+
+std::vector<DataType> types_of(std::span<const TensorArgument> arguments) {
+  std::vector<DataType> types;
+  for (const TensorArgument& argument : arguments) types.push_back(argument.type);
+  return types;
+}
+
+Result<void> run_own_kernel(const KernelCall& call) {
+  const auto reads = types_of(call.reads), writes = types_of(call.writes);
+  if (const auto problem = call_problem(call.kernel, {reads, writes}, KernelDevice::host)) {
+    return failure(fmt::format("{}: {}", to_string(call.kernel), *problem));
+  }
+  const auto launches = kernels::launches_of(call, kernels::Arithmetic::host);
+  if (!launches) return tl::unexpected(launches.error());
+  for (const kernels::Launch& launch : *launches) {
+    launch.run(launch.values.data(), 0, launch.count);
+  }
+  return {};
 }
 
 }  // namespace
@@ -66,6 +88,7 @@ Result<const HostKernelTable*> host_kernels() {
 }
 
 Result<void> run_host_kernel(const KernelCall& call) {
+  if (kernels::has_row(call.kernel)) return run_own_kernel(call);
   const auto kernels = host_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
   std::string error;

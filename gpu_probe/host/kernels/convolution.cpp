@@ -8,7 +8,8 @@
 #include <dnnl.hpp>
 #include <unordered_map>
 
-#include "gpu_probe/host/kernels/strides.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
+#include "gpu_probe/kernels/rows/strides.hpp"
 
 namespace stowage::host {
 namespace {

@@ -1,7 +1,7 @@
 // Rows of a table by index, and the gradient of the table.
 #include <algorithm>
 
-#include "gpu_probe/host/kernels/arguments.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
 
 namespace stowage::host {
 namespace {

@@ -1,4 +1,5 @@
-// The host kernels: one function a kernel that the table has and that runs.
+// The host kernels of the libraries: products and recurrent layers, a function each. The others are
+// our own (gpu_probe/kernels).
 //
 // float32 only (indices int64, masks uint8 or boolean; step/kernel_table.hpp says what runs in
 // other types), row-major, contiguous. Arguments may not overlap except where a signature names one
@@ -10,23 +11,18 @@
 // at any address.
 #pragma once
 
-#include <stdexcept>
-
-#include "gpu_probe/backend/backend.hpp"
+#include "gpu_probe/kernels/rows/arguments.hpp"
 
 namespace stowage::host {
 
-class KernelError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using namespace kernels;
 
 using KernelFunction = void (*)(const KernelCall&);
 
 // One a row of step/kernel_list.hpp. A row without a function fails when the program is linked.
 #define STOWAGE_DECLARATION(name, ...) void name(const KernelCall& call);
 #define STOWAGE_NO_DECLARATION(...)
-STOWAGE_KERNELS(STOWAGE_DECLARATION, STOWAGE_NO_DECLARATION)
+STOWAGE_KERNELS(STOWAGE_NO_DECLARATION, STOWAGE_DECLARATION, STOWAGE_NO_DECLARATION)
 #undef STOWAGE_DECLARATION
 #undef STOWAGE_NO_DECLARATION
 

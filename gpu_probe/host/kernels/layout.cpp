@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu_probe/host/kernels/arguments.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
 
 namespace stowage::host {
 namespace {

@@ -2,7 +2,7 @@
 // so that a mask is the same whenever its node runs again.
 #pragma once
 
-#include "gpu_probe/host/kernels/arguments.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
 
 namespace stowage::host {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "estimator/step/kernel_table.hpp"
-#include "gpu_probe/host/kernels/arguments.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
 
 namespace stowage::host {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr KernelFunction functions[] = {
 #define STOWAGE_FUNCTION(name, ...) name,
 #define STOWAGE_NO_FUNCTION(...) nullptr,
-    STOWAGE_KERNELS(STOWAGE_FUNCTION, STOWAGE_NO_FUNCTION)
+    STOWAGE_KERNELS(STOWAGE_NO_FUNCTION, STOWAGE_FUNCTION, STOWAGE_NO_FUNCTION)
 #undef STOWAGE_FUNCTION
 #undef STOWAGE_NO_FUNCTION
         nullptr,  // foreign

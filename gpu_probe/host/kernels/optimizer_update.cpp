@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "gpu_probe/host/kernels/arguments.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
 
 namespace stowage::host {
 namespace {

@@ -1,7 +1,7 @@
 // Padding and rolling: each axis has a map from the result's positions to x's, or to none.
 #include <algorithm>
 
-#include "gpu_probe/host/kernels/arguments.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
 
 namespace stowage::host {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpu_probe/host/kernels/arguments.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
 
 namespace stowage::host {
 namespace {

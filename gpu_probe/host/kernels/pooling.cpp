@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "gpu_probe/host/kernels/arguments.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
 
 namespace stowage::host {
 namespace {

@@ -1,5 +1,6 @@
 // Sums and averages over axes, and their opposite: one value repeated along axes.
-#include "gpu_probe/host/kernels/strides.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
+#include "gpu_probe/kernels/rows/strides.hpp"
 
 namespace stowage::host {
 namespace {

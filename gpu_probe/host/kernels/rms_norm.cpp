@@ -1,12 +1,13 @@
 // Root mean square normalisation: y = w x / sqrt(mean(x^2) + eps) over the trailing axes.
 #include <cmath>
 
-#include "gpu_probe/host/kernels/rows.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
+#include "gpu_probe/kernels/rows/row_shape.hpp"
 
 namespace stowage::host {
 
 void rms_norm_forward(const KernelCall& call) {
-  const Rows r = rows_of(call, call.reads[0]);
+  const RowShape r = row_shape(call, call.reads[0]);
   require_same_shape("y", call.writes[0], call.reads[0]);
   require_row_statistic("rstd", call.writes[1], r);
   const bool weighted = call.reads.size() == 2;
@@ -29,7 +30,7 @@ void rms_norm_forward(const KernelCall& call) {
 void rms_norm_backward(const KernelCall& call) {
   const bool weighted = call.reads.size() == 4;
   require_writes(call, weighted ? 2 : 1);
-  const Rows r = rows_of(call, call.reads[0]);
+  const RowShape r = row_shape(call, call.reads[0]);
   require_same_shape("dy", call.reads[1], call.reads[0]);
   require_same_shape("dx", call.writes[0], call.reads[0]);
   require_row_statistic("rstd", call.reads.back(), r);

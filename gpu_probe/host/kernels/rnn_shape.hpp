@@ -1,7 +1,7 @@
 // A recurrent call's sizes, and where things lie in its tensors and its reserve.
 #pragma once
 
-#include "gpu_probe/host/kernels/arguments.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
 #include "gpu_probe/host/kernels/rnn_cell.hpp"
 
 namespace stowage::host {

@@ -1,6 +1,7 @@
 // Rotary position embedding (Su et al., 2021): pairs of features are turned by an angle that grows
 // with the position. `halves` pairs feature i with i + features / 2, `pairs` neighbours.
-#include "gpu_probe/host/kernels/strides.hpp"
+#include "gpu_probe/host/kernels/kernels.hpp"
+#include "gpu_probe/kernels/rows/strides.hpp"
 
 namespace stowage::host {
 namespace {

@@ -1,8 +1,8 @@
-#include "gpu_probe/host/kernels/arguments.hpp"
+#include "gpu_probe/kernels/rows/arguments.hpp"
 
 #include <fmt/ranges.h>
 
-namespace stowage::host {
+namespace stowage::kernels {
 
 std::string shape_text(const Sizes& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
@@ -37,14 +37,29 @@ void require_same_shape(std::string_view what, const TensorArgument& a, const Te
 namespace {
 
 void require_type(const TensorArgument& argument, bool holds, std::string_view wanted) {
-  require(holds, "a tensor is {} where the host kernels take {}", to_string(argument.type), wanted);
+  require(holds, "a tensor is {} where {} is needed", to_string(argument.type), wanted);
   require(argument.data != nullptr || count(argument.shape) == 0, "a tensor {} has no address",
           shape_text(argument.shape));
 }
 
+using body::FloatFormat;
+
 bool is_mask(DataType type) { return type == DataType::uint8 || type == DataType::boolean; }
 
 }  // namespace
+
+void require_type(const TensorArgument& argument, DataType type) {
+  require_type(argument, argument.type == type, to_string(type));
+}
+
+body::Floats any_floats(const TensorArgument& argument) {
+  require_type(argument, is_floating_point(argument.type), "a floating-point format");
+  const FloatFormat format = argument.type == DataType::float32   ? FloatFormat::float32
+                             : argument.type == DataType::float64 ? FloatFormat::float64
+                             : argument.type == DataType::float16 ? FloatFormat::float16
+                                                                  : FloatFormat::bfloat16;
+  return {argument.data, format};
+}
 
 float* mutable_floats(const TensorArgument& argument) {
   require_type(argument, argument.type == DataType::float32, "float32");
@@ -150,4 +165,4 @@ std::size_t axis_of(const KernelCall& call, std::string_view name, std::size_t r
   return static_cast<std::size_t>(axis);
 }
 
-}  // namespace stowage::host
+}  // namespace stowage::kernels

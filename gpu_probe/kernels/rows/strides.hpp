@@ -1,9 +1,9 @@
 // Walking a tensor in row-major order beside another one that is laid out otherwise.
 #pragma once
 
-#include "gpu_probe/host/kernels/arguments.hpp"
+#include "gpu_probe/kernels/rows/arguments.hpp"
 
-namespace stowage::host {
+namespace stowage::kernels {
 
 /// Strides of `shape` seen as `whole`: 0 along the axes that it is repeated over. KernelError where
 /// it does not broadcast.
@@ -27,4 +27,4 @@ void walk(const Sizes& shape, const Sizes& strides, Visit visit) {
   }
 }
 
-}  // namespace stowage::host
+}  // namespace stowage::kernels

@@ -4,15 +4,23 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "gpu_probe/host/kernels/kernels.hpp"
+#include "gpu_probe/backend/backend.hpp"
+#include "gpu_probe/kernels/bodies/floats.hpp"
 
-namespace stowage::host {
+namespace stowage::kernels {
 
 using Sizes = std::vector<std::int64_t>;
+
+/// A call that a kernel cannot run, in words.
+class KernelError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// "[2, 3, 4]".
 [[nodiscard]] std::string shape_text(const Sizes& shape);
@@ -32,6 +40,14 @@ void require_writes(const KernelCall& call, std::size_t writes);
 void require_shape(std::string_view what, const TensorArgument& argument, const Sizes& expected);
 void require_same_shape(std::string_view what, const TensorArgument& a, const TensorArgument& b);
 
+/// KernelError unless it is of this type and, where it has elements, has an address.
+void require_type(const TensorArgument& argument, DataType type);
+
+/// Of whatever floating-point format. KernelError where it has none.
+[[nodiscard]] body::Floats any_floats(const TensorArgument& argument);
+inline constexpr body::Floats no_floats{nullptr, body::FloatFormat::float32};
+
+// For kernels that take float32 alone.
 [[nodiscard]] const float* floats(const TensorArgument& argument);
 [[nodiscard]] float* mutable_floats(const TensorArgument& argument);
 [[nodiscard]] const std::int64_t* integers(const TensorArgument& argument);
@@ -58,4 +74,4 @@ void require_same_shape(std::string_view what, const TensorArgument& a, const Te
 [[nodiscard]] std::size_t axis_of(const KernelCall& call, std::string_view name, std::size_t rank,
                                   std::int64_t otherwise);
 
-}  // namespace stowage::host
+}  // namespace stowage::kernels

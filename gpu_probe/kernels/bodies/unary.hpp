@@ -1,0 +1,191 @@
+// Functions of one number; their derivatives are PyTorch's at the kinks too.
+#pragma once
+
+#include "gpu_probe/kernels/bodies/floats.hpp"
+#include "gpu_probe/kernels/bodies/mathematics.hpp"
+
+namespace stowage::body {
+
+enum class Function : Byte {
+  relu,
+  relu6,
+  leaky_relu,
+  elu,
+  silu,
+  mish,
+  hardswish,
+  hardsigmoid,
+  sigmoid,
+  tanh,
+  softplus,
+  exp,
+  log,
+  sqrt,
+  power,
+  clamp,
+  gelu_erf,
+  gelu_tanh,
+};
+
+/// A function with its settings, whose meaning it decides: leaky_relu's slope, elu's alpha,
+/// softplus' beta and threshold, power's exponent, clamp's bounds.
+struct Unary {
+  Function function;
+  double first, second;
+
+  // Bounds are compared such that a NaN passes through, as in PyTorch: a poisoned input shows.
+  template <class Real>
+  [[nodiscard]] STOWAGE_BODY Real value(Real x) const {
+    const Real a = static_cast<Real>(first), b = static_cast<Real>(second);
+    switch (function) {
+      case Function::relu:
+        return x <= 0 ? 0 : x;
+      case Function::relu6:
+        return least(most(x, Real(0)), Real(6));
+      case Function::leaky_relu:
+        return x > 0 ? x : a * x;
+      case Function::elu:
+        return x > 0 ? x : a * body::expm1(x);
+      case Function::silu:
+        return x * body::sigmoid(x);
+      case Function::mish:
+        return x * body::tanh(body::log1p(body::exp(x)));
+      case Function::hardswish:
+        return x * hard_share(x);
+      case Function::hardsigmoid:
+        return hard_share(x);
+      case Function::sigmoid:
+        return body::sigmoid(x);
+      case Function::tanh:
+        return body::tanh(x);
+      case Function::softplus:
+        return a * x > b ? x : body::log1p(body::exp(a * x)) / a;
+      case Function::exp:
+        return body::exp(x);
+      case Function::log:
+        return body::log(x);
+      case Function::sqrt:
+        return body::sqrt(x);
+      case Function::power:
+        return body::pow(x, a);
+      case Function::clamp:
+        return least(most(x, a), b);
+      case Function::gelu_erf:
+        return Real(0.5) * x * (1 + body::erf(x / sqrt_of_2<Real>()));
+      case Function::gelu_tanh:
+        return Real(0.5) * x * (1 + gelu_share(x));
+    }
+    return 0;
+  }
+
+  /// The slope, where `s` is what the forward pass keeps: the result for relu, relu6, sigmoid,
+  /// tanh, exp and sqrt, the argument for the others.
+  template <class Real>
+  [[nodiscard]] STOWAGE_BODY Real slope(Real s) const {
+    const Real a = static_cast<Real>(first), b = static_cast<Real>(second);
+    switch (function) {
+      case Function::relu:
+        return s <= 0 ? 0 : 1;
+      case Function::relu6:
+        return s <= 0 || s >= 6 ? 0 : 1;
+      case Function::leaky_relu:
+        return s > 0 ? 1 : a;
+      case Function::elu:
+        return s > 0 ? 1 : a * body::exp(s);
+      case Function::silu:
+        return body::sigmoid(s) * (1 + s * (1 - body::sigmoid(s)));
+      case Function::mish: {
+        const Real t = body::tanh(body::log1p(body::exp(s)));
+        return t + s * body::sigmoid(s) * (1 - t * t);
+      }
+      case Function::hardswish:
+        return s <= -3 ? 0 : s < 3 ? s / 3 + Real(0.5) : 1;
+      case Function::hardsigmoid:
+        return s <= -3 || s >= 3 ? 0 : Real(1) / 6;
+      case Function::sigmoid:
+        return s * (1 - s);
+      case Function::tanh:
+        return 1 - s * s;
+      case Function::softplus:
+        return a * s > b ? 1 : body::sigmoid(a * s);
+      case Function::exp:
+        return s;
+      case Function::log:
+        return 1 / s;
+      case Function::sqrt:
+        return Real(0.5) / s;
+      case Function::power:
+        return a == 0 ? 0 : a * body::pow(s, a - 1);
+      case Function::clamp:
+        return s <= a || s >= b ? 0 : 1;
+      case Function::gelu_erf: {
+        const Real density = body::exp(Real(-0.5) * s * s) * tanh_scale<Real>() / 2;
+        return Real(0.5) * (1 + body::erf(s / sqrt_of_2<Real>())) + s * density;
+      }
+      case Function::gelu_tanh: {
+        const Real t = gelu_share(s);
+        return Real(0.5) * (1 + t) + Real(0.5) * s * (1 - t * t) * tanh_scale<Real>() *
+                                         (1 + 3 * tanh_cube<Real>() * s * s);
+      }
+    }
+    return 0;
+  }
+
+ private:
+  template <class Real>
+  STOWAGE_BODY static Real hard_share(Real x) {
+    return least(most(x + 3, Real(0)), Real(6)) / 6;
+  }
+  template <class Real>
+  STOWAGE_BODY static Real sqrt_of_2() {
+    return static_cast<Real>(1.4142135623730950488);
+  }
+  template <class Real>
+  STOWAGE_BODY static Real tanh_scale() {
+    return static_cast<Real>(0.7978845608028654);  // sqrt(2 / pi)
+  }
+  template <class Real>
+  STOWAGE_BODY static Real tanh_cube() {
+    return static_cast<Real>(0.044715);
+  }
+  template <class Real>
+  STOWAGE_BODY static Real gelu_share(Real x) {
+    return body::tanh(tanh_scale<Real>() * (x + tanh_cube<Real>() * x * x * x));
+  }
+};
+
+/// y = f(x); y may be x.
+template <class T, class Real>
+struct UnaryForward {
+  const T* x;
+  T* y;
+  Unary f;
+  STOWAGE_BODY void operator()(Index i) const { store(y, i, f.value(load<Real>(x, i))); }
+};
+
+/// dx = f'(s) dy; dx may be dy.
+template <class T, class Real>
+struct UnaryBackward {
+  const T *s, *dy;
+  T* dx;
+  Unary f;
+  STOWAGE_BODY void operator()(Index i) const {
+    store(dx, i, f.slope(load<Real>(s, i)) * load<Real>(dy, i));
+  }
+};
+
+/// As PyTorch's: a slope of 0 gives 0 whatever arrives, NaN too.
+template <class T>
+struct ReluBackward {
+  const T *y, *dy;
+  T* dx;
+  STOWAGE_BODY void operator()(Index i) const {
+    if (widened(y[i]) <= 0) {
+      store(dx, i, 0.0F);
+    } else {
+      dx[i] = dy[i];
+    }
+  }
+};
+
+}  // namespace stowage::body

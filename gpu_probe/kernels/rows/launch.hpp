@@ -1,0 +1,85 @@
+// What a kernel call of our own launches: bodies over index spaces, one after the other.
+//
+// A row (rows.hpp) makes them from a call; the host runs them here, a device by the name of the
+// body, with its bytes as the parameter.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "gpu_probe/kernels/bodies/group.hpp"
+
+namespace stowage::kernels {
+
+struct Launch {
+  /// The body's type as C++ spells it: "stowage::body::UnaryForward<float, float>".
+  std::string_view body;
+  std::int64_t count = 0;         ///< the index space is [0, count)
+  std::int64_t threads = 0;       ///< that share an index on a device; 0: each has its own
+  std::vector<std::byte> values;  ///< the body itself
+
+  /// Runs [begin, end) on this thread.
+  void (*run)(const std::byte* body, std::int64_t begin, std::int64_t end) = nullptr;
+  /// One thread's part of one index; null where `threads` is 0.
+  void (*run_in_group)(const std::byte* body, std::int64_t index,
+                       const body::Group& group) = nullptr;
+};
+using Launches = std::vector<Launch>;
+
+/// How many threads of a device share `elements` of work: a multiple of 32, at most 512.
+[[nodiscard]] constexpr std::int64_t threads_for(std::int64_t elements) {
+  constexpr std::int64_t warp = 32, each = 4, most = 512;
+  const std::int64_t warps = (elements + warp * each - 1) / (warp * each);
+  return warps < 1 ? warp : warps * warp > most ? most : warps * warp;
+}
+
+namespace detail {
+
+template <class T>
+constexpr std::string_view type_name() {
+  // "... [with T = name; ...]" or "... [T = name]".
+  constexpr std::string_view text = __PRETTY_FUNCTION__;
+  constexpr std::size_t begin = text.find("T = ") + 4;
+  constexpr std::size_t end = text.find_first_of(";]", begin);
+  return text.substr(begin, end - begin);
+}
+
+template <class Body>
+Launch launch_of(const Body& body, std::int64_t count, std::int64_t threads) {
+  static_assert(std::is_trivially_copyable_v<Body> && alignof(Body) <= alignof(std::max_align_t));
+  Launch launch{.body = type_name<Body>(), .count = count, .threads = threads};
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&body);
+  launch.values.assign(bytes, bytes + sizeof body);
+  return launch;
+}
+
+}  // namespace detail
+
+/// body(i) for each i of [0, count), in any order and side by side.
+template <class Body>
+[[nodiscard]] Launch each_index(const Body& body, std::int64_t count) {
+  Launch launch = detail::launch_of(body, count, 0);
+  launch.run = [](const std::byte* bytes, std::int64_t begin, std::int64_t end) {
+    const Body& self = *reinterpret_cast<const Body*>(bytes);
+    for (std::int64_t i = begin; i < end; ++i) self(i);
+  };
+  return launch;
+}
+
+/// body(i, group) for each i of [0, count), in any order and side by side.
+template <class Body>
+[[nodiscard]] Launch each_group(const Body& body, std::int64_t count, std::int64_t threads) {
+  Launch launch = detail::launch_of(body, count, threads);
+  launch.run = [](const std::byte* bytes, std::int64_t begin, std::int64_t end) {
+    const Body& self = *reinterpret_cast<const Body*>(bytes);
+    for (std::int64_t i = begin; i < end; ++i) self(i, body::Group{});
+  };
+  launch.run_in_group = [](const std::byte* bytes, std::int64_t index, const body::Group& group) {
+    (*reinterpret_cast<const Body*>(bytes))(index, group);
+  };
+  return launch;
+}
+
+}  // namespace stowage::kernels

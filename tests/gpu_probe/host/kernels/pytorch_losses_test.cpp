@@ -1,6 +1,7 @@
 // Losses and optimizers against PyTorch's values; and that no operator of the reference is left
 // out.
 #include "tests/gpu_probe/host/kernels/checked_case.hpp"
+#include "tests/gpu_probe/kernels/device_run.hpp"
 
 namespace stowage::test {
 namespace {
@@ -80,6 +81,11 @@ TEST_CASE("no operator of the reference is left out") {
                                         "transpose"};
   CHECK(reference_operators() == tested);
   MESSAGE("largest relative distance from PyTorch: ", worst_distance());
+  const DeviceDistances& device = device_distances();
+  CHECK(device.calls > 0);
+  MESSAGE("as a device runs them, ", device.calls, " calls, from the host: float32 ",
+          device.float32, ", float64 ", device.float64, ", float16 ", device.float16, ", bfloat16 ",
+          device.bfloat16);
 }
 
 }  // namespace stowage::test

@@ -18,12 +18,16 @@ CudaDriver::CudaDriver(const std::string& name) {
   };
 #define STOWAGE_BIND_QUERY(name, symbol, arguments) bind(#symbol, functions_.name, &lacking_query_);
 #define STOWAGE_BIND_CALL(name, symbol, arguments) bind(#symbol, functions_.name, &lacking_call_);
+#define STOWAGE_BIND_LANE_CALL(name, symbol, arguments) \
+  bind(#symbol, functions_.name, &lacking_lane_call_);
 #define STOWAGE_BIND_LATER(name, symbol, arguments) bind(#symbol, functions_.name, nullptr);
   STOWAGE_CUDA_QUERIES(STOWAGE_BIND_QUERY)
   STOWAGE_CUDA_CALLS(STOWAGE_BIND_CALL)
+  STOWAGE_CUDA_LANE_CALLS(STOWAGE_BIND_LANE_CALL)
   STOWAGE_LATER_CUDA_FUNCTIONS(STOWAGE_BIND_LATER)
 #undef STOWAGE_BIND_QUERY
 #undef STOWAGE_BIND_CALL
+#undef STOWAGE_BIND_LANE_CALL
 #undef STOWAGE_BIND_LATER
 }
 

@@ -54,6 +54,32 @@ using CudaDeviceNumber = int;         ///< CUdevice
   FUNCTION(copy_on_device, cuMemcpyDtoD_v2,                                                   \
            (stowage::DevicePointer to, stowage::DevicePointer from, std::size_t bytes))
 
+/// Lanes: streams, events, copies beside kernels, modules. All but the last since CUDA 11.0.
+#define STOWAGE_CUDA_LANE_CALLS(FUNCTION)                                                          \
+  FUNCTION(create_stream, cuStreamCreate, (void** stream, unsigned flags))                         \
+  FUNCTION(destroy_stream, cuStreamDestroy_v2, (void* stream))                                     \
+  FUNCTION(create_event, cuEventCreate, (void** event, unsigned flags))                            \
+  FUNCTION(destroy_event, cuEventDestroy_v2, (void* event))                                        \
+  FUNCTION(record_event, cuEventRecord, (void* event, void* stream))                               \
+  FUNCTION(wait_for_event, cuEventSynchronize, (void* event))                                      \
+  FUNCTION(milliseconds_between, cuEventElapsedTime, (float* milliseconds, void* from, void* to))  \
+  FUNCTION(stream_waits_for_event, cuStreamWaitEvent, (void* stream, void* event, unsigned flags)) \
+  FUNCTION(queue_fill, cuMemsetD8Async,                                                            \
+           (stowage::DevicePointer pointer, unsigned char value, std::size_t bytes, void* stream)) \
+  FUNCTION(queue_copy_to_device, cuMemcpyHtoDAsync_v2,                                             \
+           (stowage::DevicePointer to, const void* from, std::size_t bytes, void* stream))         \
+  FUNCTION(queue_copy_to_host, cuMemcpyDtoHAsync_v2,                                               \
+           (void* to, stowage::DevicePointer from, std::size_t bytes, void* stream))               \
+  FUNCTION(load_module, cuModuleLoadData, (void** module, const void* image))                      \
+  FUNCTION(unload_module, cuModuleUnload, (void* module))                                          \
+  FUNCTION(function_of, cuModuleGetFunction, (void** function, void* module, const char* name))    \
+  FUNCTION(launch, cuLaunchKernel,                                                                 \
+           (void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
+            unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream,               \
+            void** arguments, void** extra))                                                       \
+  FUNCTION(stream_waits_for_value, cuStreamWaitValue64_v2, /* CUDA 11.7 */                         \
+           (void* stream, stowage::DevicePointer address, std::uint64_t value, unsigned flags))
+
 /// What came later, null in older drivers.
 #define STOWAGE_LATER_CUDA_FUNCTIONS(FUNCTION) \
   FUNCTION(loading_mode, cuModuleGetLoadingMode, (int* mode)) /* CUDA 11.7 */
@@ -62,6 +88,7 @@ struct CudaFunctions {
 #define STOWAGE_DECLARE(name, symbol, arguments) int(*name) arguments = nullptr;
   STOWAGE_CUDA_QUERIES(STOWAGE_DECLARE)
   STOWAGE_CUDA_CALLS(STOWAGE_DECLARE)
+  STOWAGE_CUDA_LANE_CALLS(STOWAGE_DECLARE)
   STOWAGE_LATER_CUDA_FUNCTIONS(STOWAGE_DECLARE)
 #undef STOWAGE_DECLARE
 };
@@ -78,11 +105,12 @@ class CudaDriver {
   /// The first of the functions that it lacks; "" where it has all.
   [[nodiscard]] const std::string& lacking_query() const { return lacking_query_; }
   [[nodiscard]] const std::string& lacking_call() const { return lacking_call_; }
+  [[nodiscard]] const std::string& lacking_lane_call() const { return lacking_lane_call_; }
 
   [[nodiscard]] const CudaFunctions* operator->() const { return &functions_; }
 
  private:
-  std::string absence_, lacking_query_, lacking_call_;
+  std::string absence_, lacking_query_, lacking_call_, lacking_lane_call_;
   CudaFunctions functions_;
 };
 

@@ -5,6 +5,7 @@
   extern "C" __attribute__((weak, visibility("default"))) int symbol arguments;
 STOWAGE_CUDA_QUERIES(STOWAGE_ABSENT)
 STOWAGE_CUDA_CALLS(STOWAGE_ABSENT)
+STOWAGE_CUDA_LANE_CALLS(STOWAGE_ABSENT)
 #undef STOWAGE_ABSENT
 
 namespace {
@@ -16,4 +17,5 @@ constexpr int not_supported = 801;
   extern "C" int symbol arguments { return not_supported; }
 STOWAGE_CUDA_QUERIES(STOWAGE_ABSENT)
 STOWAGE_CUDA_CALLS(STOWAGE_ABSENT)
+STOWAGE_CUDA_LANE_CALLS(STOWAGE_ABSENT)
 #undef STOWAGE_ABSENT

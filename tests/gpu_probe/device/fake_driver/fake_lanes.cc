@@ -1,0 +1,156 @@
+// A CUDA driver whose device is the host's memory: all that is queued is done at once, in the order
+// of the calls, which every stream allows. Any call can be made to fail.
+#include "tests/gpu_probe/device/fake_driver/fake_lanes.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <thread>
+
+namespace {
+
+constexpr int invalid_value = 1, out_of_memory = 2, lost_device = 719;
+
+FakeLanes state;
+std::set<void*> live;  // allocations, streams, events, modules, the context
+
+/// Of the call that is being made; 0: none.
+int failure() {
+  ++state.calls;
+  if (state.fail_at == 0) return 0;
+  const bool fails = state.sticks ? state.calls >= state.fail_at : state.calls == state.fail_at;
+  return fails ? lost_device : 0;
+}
+
+int made(void** result, std::size_t bytes) {
+  if (const int error = failure()) return error;
+  *result = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (*result == nullptr) return out_of_memory;
+  live.insert(*result);
+  return 0;
+}
+
+int gone(void* what) {
+  if (live.erase(what) == 0) {
+    ++state.wrong_calls;
+    return invalid_value;
+  }
+  std::free(what);
+  return failure();
+}
+
+/// Whether something that is there is named.
+int use(void* what) {
+  if (const int error = failure()) return error;
+  if (what != nullptr && live.count(what) == 0) {
+    ++state.wrong_calls;
+    return invalid_value;
+  }
+  return 0;
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+extern "C" {
+
+FakeLanes* fakeLanes() {
+  state.live = live.size();
+  return &state;
+}
+
+int cuInit(unsigned) { return failure(); }
+int cuGetErrorString(int error, const char** text) {
+  *text = error == lost_device ? "unspecified launch failure" : "invalid argument";
+  return 0;
+}
+int cuDeviceGetCount(int* count) { return *count = 1, failure(); }
+int cuDeviceGet(int* device, int ordinal) { return *device = 0, ordinal == 0 ? failure() : 101; }
+int cuDeviceGetName(char* name, int length, int) {
+  return std::strncpy(name, "Fake", static_cast<std::size_t>(length)), failure();
+}
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  return *value = attribute == 75 ? 8 : 6, failure();
+}
+int cuDevicePrimaryCtxRetain(void** context, int) {
+  if (const int error = made(context, 1)) return error;
+  state.context = *context;
+  return 0;
+}
+int cuDevicePrimaryCtxRelease_v2(int) { return gone(state.context); }
+int cuCtxSetCurrent(void* context) { return use(context); }
+int cuCtxSynchronize() { return failure(); }
+
+int cuMemAlloc_v2(uint64_t* pointer, size_t bytes) {
+  return made(reinterpret_cast<void**>(pointer), bytes);
+}
+int cuMemFree_v2(uint64_t pointer) { return gone(reinterpret_cast<void*>(pointer)); }
+int cuMemAllocHost_v2(void** pointer, size_t bytes) { return made(pointer, bytes); }
+int cuMemFreeHost(void* pointer) { return gone(pointer); }
+
+int cuStreamCreate(void** stream, unsigned) { return made(stream, 1); }
+int cuStreamDestroy_v2(void* stream) { return gone(stream); }
+int cuEventCreate(void** event, unsigned) { return made(event, sizeof(double)); }
+int cuEventDestroy_v2(void* event) { return gone(event); }
+int cuEventRecord(void* event, void* stream) {
+  if (const int error = use(event)) return error;
+  const double time = now();
+  std::memcpy(event, &time, sizeof time);
+  return use(stream);
+}
+int cuEventSynchronize(void* event) { return use(event); }
+int cuEventElapsedTime(float* milliseconds, void* from, void* to) {
+  double times[2];
+  std::memcpy(&times[0], from, sizeof(double));
+  std::memcpy(&times[1], to, sizeof(double));
+  *milliseconds = static_cast<float>((times[1] - times[0]) * 1000);
+  return use(from);
+}
+int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  if (const int error = use(stream)) return error;
+  return use(event);
+}
+int cuStreamWaitValue64_v2(void* stream, uint64_t address, uint64_t value, unsigned) {
+  if (const int error = use(stream)) return error;
+  const std::atomic_ref count(*reinterpret_cast<uint64_t*>(address));
+  while (count.load(std::memory_order_acquire) < value) std::this_thread::yield();
+  return 0;
+}
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void* stream) {
+  if (const int error = use(stream)) return error;
+  std::memset(reinterpret_cast<void*>(to), value, bytes);
+  return 0;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void* stream) {
+  if (const int error = use(stream)) return error;
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return 0;
+}
+int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* stream) {
+  if (const int error = use(stream)) return error;
+  std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  return 0;
+}
+int cuModuleLoadData(void** module, const void*) { return made(module, 1); }
+int cuModuleUnload(void* module) { return gone(module); }
+int cuModuleGetFunction(void** function, void* module, const char* name) {
+  if (const int error = use(module)) return error;
+  state.function = name;
+  *function = &state;
+  return 0;
+}
+int cuLaunchKernel(void*, unsigned grid, unsigned, unsigned, unsigned block, unsigned, unsigned,
+                   unsigned, void* stream, void**, void**) {
+  ++state.launches;
+  state.grid = grid;
+  state.block = block;
+  return use(stream);
+}
+
+}  // extern "C"

@@ -1,0 +1,20 @@
+// What a test asks of fake_lanes.cc, and is told by it.
+#pragma once
+
+#include <cstddef>
+
+struct FakeLanes {
+  long calls = 0;
+  long fail_at = 0;      ///< the number of the call that fails, from 1; 0: none does
+  bool sticks = false;   ///< so do all behind it
+  long wrong_calls = 0;  ///< that named what is not there
+  std::size_t live = 0;  ///< what has been made and not destroyed
+  void* context = nullptr;
+  // The last kernel.
+  const char* function = nullptr;
+  long launches = 0;
+  unsigned grid = 0, block = 0;
+};
+
+/// "fakeLanes" of the library.
+using FakeLanesEntry = FakeLanes* (*)();

@@ -12,7 +12,7 @@
 namespace stowage::test {
 namespace {
 
-FakeLanes& fake() {
+FakeLanes& fake_lanes() {
   static const SharedLibrary library(STOWAGE_FAKE_LANES);
   static FakeLanesEntry entry = nullptr;
   if (entry == nullptr) REQUIRE(library.bind("fakeLanes", entry));
@@ -20,7 +20,7 @@ FakeLanes& fake() {
 }
 
 void begin(long fail_at = 0, bool sticks = false) {
-  FakeLanes& state = fake();
+  FakeLanes& state = fake_lanes();
   REQUIRE(state.live == 0);
   state = FakeLanes{};
   state.fail_at = fail_at;
@@ -94,8 +94,8 @@ TEST_CASE("a CUDA device as lanes does what it is asked, and leaves nothing behi
   const auto kernels = use_everything();
   REQUIRE(kernels.has_value());
   CHECK(*kernels == 1);
-  CHECK(fake().live == 0);
-  CHECK(fake().wrong_calls == 0);
+  CHECK(fake_lanes().live == 0);
+  CHECK(fake_lanes().wrong_calls == 0);
 }
 
 TEST_CASE("whatever call of the driver fails is named, and all is freed") {
@@ -106,9 +106,9 @@ TEST_CASE("whatever call of the driver fails is named, and all is freed") {
       CAPTURE(sticks);
       begin(n, sticks);
       const auto kernels = use_everything();
-      CHECK(fake().live == 0);
-      CHECK(fake().wrong_calls == 0);
-      const bool reached = fake().calls >= n;
+      CHECK(fake_lanes().live == 0);
+      CHECK(fake_lanes().wrong_calls == 0);
+      const bool reached = fake_lanes().calls >= n;
       if (!reached) break;
       // Calls that free are allowed to fail unheard.
       if (kernels) continue;
@@ -135,7 +135,7 @@ TEST_CASE("a device that CUDA does not show, and a driver that is none, are refu
   CHECK(refused(STOWAGE_FAKE_LANES, 0) == "no kernels");
   CHECK(refused(STOWAGE_STALE_KERNELS, 0) == "the CUDA driver is too old: it lacks cuInit");
   CHECK(refused("libno-such-driver.so.1", 0).starts_with("there is no CUDA driver: "));
-  CHECK(fake().live == 0);
+  CHECK(fake_lanes().live == 0);
 }
 
 }  // namespace stowage::test

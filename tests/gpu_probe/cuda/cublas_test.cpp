@@ -1,0 +1,131 @@
+// Products as cuBLAS is asked for them, by a cuBLAS of our own that follows its definition: sides,
+// sizes, distances and batches are right where the host's results come out. On no GPU.
+#include "gpu_probe/cuda/cublas.hpp"
+
+#include "gpu_probe/driver/shared_library.hpp"
+#include "tests/gpu_probe/device/fake_driver/fake_blas.hpp"
+#include "tests/gpu_probe/host/kernels/kernel_call.hpp"
+
+namespace stowage::test {
+namespace {
+
+FakeBlas& fake_blas() {
+  static const SharedLibrary library(STOWAGE_FAKE_BLAS);
+  static FakeBlasEntry entry = nullptr;
+  if (entry == nullptr) REQUIRE(library.bind("fakeBlas", entry));
+  return *entry();
+}
+
+Tensor whole_numbers(const Sizes& shape) {
+  Tensor result = unwritten(shape);
+  int i = 0;
+  for (float& value : result.floats) value = static_cast<float>(i++ % 7 - 3);
+  return result;
+}
+
+struct Question {
+  Kernel kernel;
+  AttributeList attributes;
+  Sizes a, b, y;
+};
+
+/// What cuBLAS makes of it is what the host makes of it; all numbers are whole.
+void check_product(const Cublas& blas, const Question& question) {
+  const Attributes attributes = attributes_of(question.attributes);
+  Tensor a = whole_numbers(question.a), b = whole_numbers(question.b), y = unwritten(question.y);
+  const std::vector<TensorArgument> reads{a.argument(), b.argument()}, writes{y.argument()};
+  const auto products = kernels::products_of({.kernel = question.kernel,
+                                              .device = Device::gpu,
+                                              .attributes = &attributes,
+                                              .reads = reads,
+                                              .writes = writes,
+                                              .engine = {},
+                                              .workspace = nullptr,
+                                              .workspace_bytes = {}});
+  for (const kernels::Product& product : products) REQUIRE(blas.run(product, {}).has_value());
+  CHECK(y.floats == result(question.kernel, attributes, {&a, &b}, question.y).floats);
+}
+
+kernels::Product small_product(Tensor& a, Tensor& b, Tensor& c) {
+  const auto matrix = [](Tensor& tensor) {
+    return kernels::Matrices{tensor.argument().data, DataType::float32, 2};
+  };
+  return {.m = 2, .n = 2, .k = 2, .a = matrix(a), .b = matrix(b), .c = matrix(c)};
+}
+
+}  // namespace
+
+TEST_CASE("cuBLAS is asked for the products that linear layers and matmul are") {
+  fake_blas() = {};
+  const auto blas = Cublas::open({STOWAGE_FAKE_BLAS});
+  REQUIRE(blas.has_value());
+  check_product(**blas, {Kernel::linear_forward, {}, {2, 3, 5}, {4, 5}, {2, 3, 4}});
+  check_product(**blas, {Kernel::linear_backward_data, {}, {2, 3, 4}, {4, 5}, {2, 3, 5}});
+  check_product(**blas, {Kernel::linear_backward_filter, {}, {2, 3, 5}, {2, 3, 4}, {4, 5}});
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      const AttributeList attributes{
+          {"transpose_a", transpose_a}, {"transpose_b", transpose_b}, {"alpha", 2.0}};
+      const Sizes a = transpose_a ? Sizes{6, 2, 5, 3} : Sizes{6, 2, 3, 5};
+      const Sizes b = transpose_b ? Sizes{6, 2, 4, 5} : Sizes{6, 2, 5, 4};
+      const Sizes one_b = transpose_b ? Sizes{2, 4, 5} : Sizes{2, 5, 4};
+      check_product(**blas, {Kernel::matmul, attributes, a, b, {6, 2, 3, 4}});
+      check_product(**blas, {Kernel::matmul, attributes, a, one_b, {6, 2, 3, 4}});
+      check_product(**blas, {Kernel::matmul, attributes, a, b, {2, 3, 4}});
+    }
+  }
+  CHECK(fake_blas().products > 15);
+}
+
+TEST_CASE("a product goes to its stream, with its workspace and in its precision") {
+  fake_blas() = {};
+  Tensor a = whole_numbers({2, 2}), b = whole_numbers({2, 2}), c = unwritten({2, 2});
+  {
+    const auto blas = Cublas::open({"libno-such-blas.so", STOWAGE_FAKE_BLAS});
+    REQUIRE(blas.has_value());
+    kernels::Product product = small_product(a, b, c);
+    std::byte workspace{};
+    REQUIRE((*blas)->run(product, {&c, &workspace, Bytes(512), true}).has_value());
+    CHECK(fake_blas().stream == &c);
+    CHECK(fake_blas().workspace_bytes == 512);
+    CHECK(fake_blas().compute == 77);  // CUBLAS_COMPUTE_32F_FAST_TF32
+    REQUIRE((*blas)->run(product, {}).has_value());
+    CHECK(fake_blas().workspace_bytes == 0);
+    CHECK(fake_blas().compute == 68);  // CUBLAS_COMPUTE_32F
+    for (const auto& [type, number, compute] :
+         {std::tuple(DataType::float16, 2, 68), std::tuple(DataType::bfloat16, 14, 68),
+          std::tuple(DataType::float64, 1, 70)}) {
+      product.a.type = product.b.type = product.c.type = type;
+      const auto refused = (*blas)->run(product, {.tf32 = true});
+      REQUIRE(!refused.has_value());
+      CHECK(refused.error().front().message == "cublasGemmStridedBatchedEx fails with error 15");
+      CHECK(fake_blas().type == number);
+      CHECK(fake_blas().compute == compute);
+    }
+    product.a.type = DataType::float32;
+    CHECK((*blas)->run(product, {}).error().front().message ==
+          "cuBLAS is given float32 times float64 to float64");
+    product = small_product(a, b, c);
+    product.m = std::int64_t{1} << 32;
+    CHECK((*blas)->run(product, {}).error().front().message ==
+          "a product of 4294967296 x 2 x 2 is too large for cuBLAS's 32-bit sizes");
+    CHECK(fake_blas().handles == 1);
+  }
+  CHECK(fake_blas().handles == 0);
+}
+
+TEST_CASE("a cuBLAS that is not there, is none, or does not start is said to be so") {
+  const auto refusal = [](const std::vector<std::string>& files) {
+    const auto blas = Cublas::open(files);
+    return blas ? std::string() : blas.error().front().message;
+  };
+  CHECK(refusal({}) == "cuBLAS was not found: no file was named");
+  CHECK(refusal({"libno-such-blas.so"}).starts_with("cuBLAS was not found: libno-such-blas.so"));
+  CHECK(refusal({STOWAGE_STALE_KERNELS}).ends_with("is no cuBLAS, or too old"));
+  fake_blas() = {};
+  fake_blas().create_fails = 1;
+  CHECK(refusal({STOWAGE_FAKE_BLAS}) == "cublasCreate fails with error 1");
+  fake_blas() = {};
+}
+
+}  // namespace stowage::test

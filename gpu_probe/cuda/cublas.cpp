@@ -10,21 +10,16 @@
 namespace stowage {
 namespace {
 
-// cuBLAS's own numbers (cublas_api.h, library_types.h).
-constexpr int not_transposed = 0, transposed = 1;
-constexpr int compute_32 = 68, compute_32_fast_tf32 = 77, compute_64 = 70;
-constexpr int usual_algorithm = -1;
-
 std::optional<int> number_of(DataType type) {
   switch (type) {
     case DataType::float32:
-      return 0;
+      return cublas::float32;
     case DataType::float64:
-      return 1;
+      return cublas::float64;
     case DataType::float16:
-      return 2;
+      return cublas::float16;
     case DataType::bfloat16:
-      return 14;
+      return cublas::bfloat16;
     default:
       return std::nullopt;
   }
@@ -101,20 +96,21 @@ Result<void> Cublas::run(const kernels::Product& p, const Settings& settings) co
   const auto alpha = static_cast<float>(p.alpha), beta = static_cast<float>(p.beta);
   const void* const alpha_at = wide ? static_cast<const void*>(&p.alpha) : &alpha;
   const void* const beta_at = wide ? static_cast<const void*>(&p.beta) : &beta;
-  const int compute = wide                                             ? compute_64
-                      : settings.tf32 && p.c.type == DataType::float32 ? compute_32_fast_tf32
-                                                                       : compute_32;
+  const int compute = wide ? cublas::compute_64
+                      : settings.tf32 && p.c.type == DataType::float32
+                          ? cublas::compute_32_fast_tf32
+                          : cublas::compute_32;
   const auto whole = [](std::int64_t value) { return static_cast<int>(value); };
   const auto side = [](const kernels::Matrices& m) {
-    return m.transposed ? transposed : not_transposed;
+    return m.transposed ? cublas::transposed : cublas::not_transposed;
   };
   // cuBLAS goes down columns: what it is given is the transpose of all, b before a.
-  return done(
-      functions_.gemm(handle_, side(p.b), side(p.a), whole(p.n), whole(p.m), whole(p.k), alpha_at,
-                      p.b.data, *type, whole(p.b.columns), p.b.distance, p.a.data, *type,
-                      whole(p.a.columns), p.a.distance, beta_at, p.c.data, *type,
-                      whole(p.c.columns), p.c.distance, whole(p.batch), compute, usual_algorithm),
-      "cublasGemmStridedBatchedEx");
+  return done(functions_.gemm(handle_, side(p.b), side(p.a), whole(p.n), whole(p.m), whole(p.k),
+                              alpha_at, p.b.data, *type, whole(p.b.columns), p.b.distance, p.a.data,
+                              *type, whole(p.a.columns), p.a.distance, beta_at, p.c.data, *type,
+                              whole(p.c.columns), p.c.distance, whole(p.batch), compute,
+                              cublas::usual_algorithm),
+              "cublasGemmStridedBatchedEx");
 }
 
 }  // namespace stowage

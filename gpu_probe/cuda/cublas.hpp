@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu_probe/driver/cublas_numbers.hpp"
 #include "gpu_probe/kernels/rows/products.hpp"
 
 namespace stowage {
@@ -39,11 +40,7 @@ class Cublas {
     int (*destroy)(void* handle) = nullptr;
     int (*set_stream)(void* handle, void* stream) = nullptr;
     int (*set_workspace)(void* handle, void* workspace, std::size_t bytes) = nullptr;
-    int (*gemm)(void* handle, int transpose_a, int transpose_b, int m, int n, int k,
-                const void* alpha, const void* a, int type_a, int columns_a, long long distance_a,
-                const void* b, int type_b, int columns_b, long long distance_b, const void* beta,
-                void* c, int type_c, int columns_c, long long distance_c, int batch, int compute,
-                int algorithm) = nullptr;
+    cublas::GemmStridedBatchedEx gemm = nullptr;
   };
   Functions functions_;
   void* handle_ = nullptr;

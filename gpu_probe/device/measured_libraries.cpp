@@ -10,11 +10,7 @@ namespace stowage {
 
 namespace {
 
-// cuBLAS's and cuDNN's own numbers (cublas_api.h, library_types.h, cudnn_graph.h).
-constexpr int not_transposed = 0;
-constexpr int real_32 = 0, real_16 = 2;
-constexpr int compute_32 = 68, compute_32_fast_tf32 = 77;
-constexpr int usual_algorithm = -1;
+// cuDNN's own numbers (cudnn_graph.h).
 constexpr int nchw = 0, floats = 0, cross_correlation = 1, algorithm_1 = 1;
 
 SharedLibrary first_of(const std::vector<std::string>& names) {
@@ -111,12 +107,13 @@ void MeasuredCublas::use_workspace(DevicePointer workspace, std::size_t bytes) c
 void MeasuredCublas::multiply(Precision precision, int n, DevicePointer a, DevicePointer b,
                               DevicePointer c) const {
   const float one = 1, zero = 0;
-  const int type = precision == Precision::fp16 ? real_16 : real_32;
-  const int compute = precision == Precision::tf32 ? compute_32_fast_tf32 : compute_32;
-  must_succeed(
-      functions_.gemm(handle_, not_transposed, not_transposed, n, n, n, &one, pointer(a), type, n,
-                      pointer(b), type, n, &zero, pointer(c), type, n, compute, usual_algorithm),
-      "cublasGemmEx");
+  const int type = precision == Precision::fp16 ? cublas::float16 : cublas::float32;
+  const int compute =
+      precision == Precision::tf32 ? cublas::compute_32_fast_tf32 : cublas::compute_32;
+  must_succeed(functions_.gemm(handle_, cublas::not_transposed, cublas::not_transposed, n, n, n,
+                               &one, pointer(a), type, n, pointer(b), type, n, &zero, pointer(c),
+                               type, n, compute, cublas::usual_algorithm),
+               "cublasGemmEx");
 }
 
 std::string run_convolutions(const SharedLibrary& library, DevicePointer memory) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpu_probe/device/cuda_context.hpp"
+#include "gpu_probe/driver/cublas_numbers.hpp"
 
 namespace stowage {
 
@@ -30,8 +31,7 @@ class MeasuredCublas {
     int (*create)(void**) = nullptr;
     int (*destroy)(void*) = nullptr;
     int (*set_workspace)(void*, void*, std::size_t) = nullptr;
-    int (*gemm)(void*, int, int, int, int, int, const void*, const void*, int, int, const void*,
-                int, int, const void*, void*, int, int, int, int) = nullptr;
+    cublas::GemmEx gemm = nullptr;
   };
   SharedLibrary library_;
   Functions functions_;

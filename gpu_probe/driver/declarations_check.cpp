@@ -1,9 +1,11 @@
-// Compares our declarations of the CUDA driver's functions with its header. Built only where that
-// is found; it has nothing but assertions.
+// Compares our declarations of the CUDA driver's and cuBLAS's functions with their headers. Built
+// only where those are found; it has nothing but assertions.
+#include <cublas_v2.h>
 #include <cuda.h>
 
 #include <type_traits>
 
+#include "gpu_probe/driver/cublas_numbers.hpp"
 #include "gpu_probe/driver/cuda_functions.hpp"
 
 namespace stowage {
@@ -40,6 +42,27 @@ STOWAGE_CUDA_CALLS(STOWAGE_COMPARE)
 STOWAGE_CUDA_LANE_CALLS(STOWAGE_COMPARE)
 STOWAGE_LATER_CUDA_FUNCTIONS(STOWAGE_COMPARE)
 #undef STOWAGE_COMPARE
+
+// Of the functions named alike, those that take cuBLAS's own word for the format of sums.
+using TheirGemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int,
+                                       int, int, const void*, const void*, cudaDataType, int,
+                                       const void*, cudaDataType, int, const void*, void*,
+                                       cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
+using TheirGemmStridedBatchedEx = cublasStatus_t (*)(
+    cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*, const void*,
+    cudaDataType, int, long long, const void*, cudaDataType, int, long long, const void*, void*,
+    cudaDataType, int, long long, int, cublasComputeType_t, cublasGemmAlgo_t);
+[[maybe_unused]] constexpr TheirGemmEx gemm = &::cublasGemmEx;
+[[maybe_unused]] constexpr TheirGemmStridedBatchedEx batched_gemm = &::cublasGemmStridedBatchedEx;
+static_assert(same_call<cublas::GemmEx, TheirGemmEx>);
+static_assert(same_call<cublas::GemmStridedBatchedEx, TheirGemmStridedBatchedEx>);
+static_assert(cublas::not_transposed == CUBLAS_OP_N && cublas::transposed == CUBLAS_OP_T);
+static_assert(cublas::float32 == CUDA_R_32F && cublas::float64 == CUDA_R_64F &&
+              cublas::float16 == CUDA_R_16F && cublas::bfloat16 == CUDA_R_16BF);
+static_assert(cublas::compute_32 == CUBLAS_COMPUTE_32F &&
+              cublas::compute_32_fast_tf32 == CUBLAS_COMPUTE_32F_FAST_TF32 &&
+              cublas::compute_64 == CUBLAS_COMPUTE_64F &&
+              cublas::usual_algorithm == CUBLAS_GEMM_DEFAULT);
 
 }  // namespace
 }  // namespace stowage

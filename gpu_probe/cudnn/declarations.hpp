@@ -63,6 +63,7 @@ enum cudnnBackendDescriptorType_t : int {
   CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR = 12,
   CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR = 13,
   CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR = 15,
+  CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR = 16,
   CUDNN_BACKEND_TENSOR_DESCRIPTOR = 17,
   CUDNN_BACKEND_MATMUL_DESCRIPTOR = 18,
   CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR = 19,
@@ -128,8 +129,13 @@ enum cudnnBackendAttributeName_t : int {
   CUDNN_ATTR_TENSOR_UNIQUE_ID = 906,
   CUDNN_ATTR_TENSOR_IS_VIRTUAL = 907,
   CUDNN_ATTR_TENSOR_IS_BY_VALUE = 908,
+  CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS = 1000,
+  CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS = 1001,
+  CUDNN_ATTR_VARIANT_PACK_WORKSPACE = 1003,
+  CUDNN_ATTR_ENGINE_OPERATION_GRAPH = 1300,
   CUDNN_ATTR_ENGINE_GLOBAL_INDEX = 1301,
   CUDNN_ATTR_ENGINE_NUMERICAL_NOTE = 1303,
+  CUDNN_ATTR_ENGINE_DEVICEPROP = 1307,
   CUDNN_ATTR_MATMUL_COMP_TYPE = 1500,
   CUDNN_ATTR_OPERATION_MATMUL_ADESC = 1520,
   CUDNN_ATTR_OPERATION_MATMUL_BDESC = 1521,
@@ -158,6 +164,7 @@ enum cudnnBackendAttributeType_t : int {
   CUDNN_TYPE_INT64 = 3,
   CUDNN_TYPE_FLOAT = 4,
   CUDNN_TYPE_DOUBLE = 5,
+  CUDNN_TYPE_VOID_PTR = 6,
   CUDNN_TYPE_CONVOLUTION_MODE = 7,
   CUDNN_TYPE_HEUR_MODE = 8,
   CUDNN_TYPE_KNOB_TYPE = 9,
@@ -201,6 +208,12 @@ struct CudnnFunctions {
                                      cudnnBackendAttributeType_t, std::int64_t, std::int64_t*,
                                      void*);
   using Finalize = cudnnStatus_t(cudnnBackendDescriptor_t);
+  // What runs on a device.
+  using Create = cudnnStatus_t(void** handle);
+  using Destroy = cudnnStatus_t(void* handle);
+  using SetStream = cudnnStatus_t(void* handle, void* stream);
+  using Execute = cudnnStatus_t(void* handle, cudnnBackendDescriptor_t plan,
+                                cudnnBackendDescriptor_t variant_pack);
 };
 
 }  // namespace stowage

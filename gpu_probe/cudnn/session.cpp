@@ -8,6 +8,9 @@
 
 #include "gpu_probe/cudnn/attention_graph.hpp"
 #include "gpu_probe/cudnn/circumstances.hpp"
+#include "gpu_probe/cudnn/described_device.hpp"
+#include "gpu_probe/cudnn/engine_name.hpp"
+#include "gpu_probe/cudnn/engine_plan.hpp"
 #include "gpu_probe/cudnn/library.hpp"
 #include "gpu_probe/cudnn/operation_graph.hpp"
 #include "gpu_probe/driver/driver_presence.hpp"
@@ -51,24 +54,10 @@ void hold_nvrtc() {
   }
 }
 
-// cuDNN 9.28 refuses a text without the width of the memory's bus, which the cards' texts, of
-// earlier versions, do not have. Its answers were the same for 64 to 8192 bits (resnet50 on an
-// A100).
-std::string with_bus_width(std::string device) {
-  const std::size_t first = device.find('{');
-  if (first != std::string::npos && device.find("\"memoryBusWidth\"") == std::string::npos) {
-    device.insert(first + 1, "\"memoryBusWidth\": 256, ");
-  }
-  return device;
-}
-
 class DescribedDeviceSession final : public CudnnSession {
  public:
   DescribedDeviceSession(const CudnnLibrary& library, const std::string& device)
-      : library_(library), device_(library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR) {
-    device_.set_text(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, with_bus_width(device));
-    device_.finalize("the card's device text");
-  }
+      : library_(library), device_(described_device(library, device)) {}
 
   Result<WorkspaceAnswer> engines(const ConvolutionQuery& query) override {
     try {
@@ -146,21 +135,19 @@ class DescribedDeviceSession final : public CudnnSession {
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device_);
     if (!plan.try_finalize()) return std::nullopt;
-    return Bytes(plan.get_integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64));
+    return Bytes(workspace_of(plan));
   }
 
-  // "cudnn 9.19.0 eng34 k2=2 k13=0": the engine's index, then its knobs, as cuDNN numbers them.
   std::string name(const CudnnDescriptor& configuration, const CudnnDescriptor& engine) const {
-    std::string name =
-        fmt::format("cudnn {} eng{}", library_.version(),
-                    engine.get_integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64));
+    EngineName name{.version = library_.version(),
+                    .index = engine.get_integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64)};
     for (const CudnnDescriptor& knob : configuration.get_descriptors(
              CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, most_knobs)) {
-      name += fmt::format(" k{}={}",
-                          knob.get_integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE),
-                          knob.get_integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64));
+      name.knobs.emplace_back(
+          knob.get_integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE),
+          knob.get_integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64));
     }
-    return name;
+    return to_string(name);
   }
 
   const CudnnLibrary& library_;

@@ -1,0 +1,42 @@
+#include "gpu_probe/cudnn/engine_plan.hpp"
+
+namespace stowage {
+namespace {
+
+CudnnDescriptor configuration(const CudnnLibrary& library, const CudnnDescriptor& device,
+                              const CudnnDescriptor& graph, const EngineName& name) {
+  CudnnDescriptor engine(library, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
+  engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, name.index);
+  engine.set(CUDNN_ATTR_ENGINE_DEVICEPROP, device);
+  engine.finalize("an engine by its index");
+  std::vector<CudnnDescriptor> knobs;
+  for (const auto& [kind, value] : name.knobs) {
+    CudnnDescriptor& knob = knobs.emplace_back(library, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    knob.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, static_cast<int>(kind));
+    knob.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, value);
+    knob.finalize("a knob of an engine");
+  }
+  CudnnDescriptor configuration(library, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  configuration.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+  if (!knobs.empty()) configuration.set(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, std::span(knobs));
+  configuration.finalize("an engine's configuration");
+  return configuration;
+}
+
+}  // namespace
+
+CudnnDescriptor engine_plan(const CudnnLibrary& library, const CudnnDescriptor& device,
+                            const CudnnDescriptor& graph, const EngineName& name) {
+  CudnnDescriptor plan(library, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration(library, device, graph, name));
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device);
+  plan.finalize("an engine's execution plan");
+  return plan;
+}
+
+std::int64_t workspace_of(const CudnnDescriptor& plan) {
+  return plan.get_integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64);
+}
+
+}  // namespace stowage

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <mutex>
 #include <vector>
 
@@ -158,7 +159,7 @@ Result<std::byte*> CudaLanes::allocate(Bytes bytes) {
   if (auto ok = done(driver_->allocate(&pointer, size_of(wanted)), "cuMemAlloc"); !ok) {
     return tl::unexpected(std::move(ok.error()));
   }
-  on_device_.push_back({reinterpret_cast<std::byte*>(pointer), wanted});
+  on_device_.push_back({std::bit_cast<std::byte*>(pointer), wanted});
   return on_device_.back().begin;
 }
 

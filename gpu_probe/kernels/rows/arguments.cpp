@@ -149,7 +149,7 @@ Sizes list(const KernelCall& call, std::string_view name) {
 Sizes list(const KernelCall& call, std::string_view name, std::size_t length,
            std::int64_t otherwise) {
   if (!has(call, name)) return Sizes(length, otherwise);
-  const Sizes numbers = list(call, name);
+  Sizes numbers = list(call, name);
   if (numbers.size() == 1) return Sizes(length, numbers.front());
   require(numbers.size() == length, "attribute '{}' has {} numbers instead of {}", name,
           numbers.size(), length);

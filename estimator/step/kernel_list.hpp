@@ -88,12 +88,12 @@
   LIBRARY(embedding_forward, floating, "indices: index, w -> y", "") \
   LIBRARY(embedding_backward, floating, "indices: index, dy -> dw", \
          "zeroes dw first; the row `padding_index` gets nothing (-1: none)") \
-  LIBRARY(softmax_forward, floating, "x -> y over x", \
+  KERNEL(softmax_forward, floating, "x -> y over x", \
          "axis (>= 0), causal: masks above the diagonal of the last two axes, aligned as " \
          "PyTorch's is_causal") \
-  LIBRARY(softmax_backward, floating, "y, dy -> dx over dy", "axis, causal") \
-  LIBRARY(log_softmax_forward, floating, "x -> y over x", "axis (>= 0)") \
-  LIBRARY(log_softmax_backward, floating, "y, dy -> dx over dy", "axis") \
+  KERNEL(softmax_backward, floating, "y, dy -> dx over dy", "axis, causal") \
+  KERNEL(log_softmax_forward, floating, "x -> y over x", "axis (>= 0)") \
+  KERNEL(log_softmax_backward, floating, "y, dy -> dx over dy", "axis") \
   ABSENT(attention_forward, floating, "PyTorch's own", "q, k, v, [bias: any] -> out, logsumexp, [rng...: any]", \
          "implementation") \
   ABSENT(attention_backward, floating, "PyTorch's own", "dout, q, k, v, out, logsumexp, [bias: any] -> dq, dk, dv, [dbias]", \

@@ -98,14 +98,14 @@
          "implementation") \
   ABSENT(attention_backward, floating, "PyTorch's own", "dout, q, k, v, out, logsumexp, [bias: any] -> dq, dk, dv, [dbias]", \
          "implementation") \
-  LIBRARY(nll_loss_forward, floating, "logp, target: index -> loss", \
+  KERNEL(nll_loss_forward, floating, "logp, target: index -> loss", \
          "mean over the targets that are not ignore_index; class axis 1. PyTorch's also writes " \
          "total_weight") \
-  LIBRARY(nll_loss_backward, floating, "logp, target: index -> dlogp", \
+  KERNEL(nll_loss_backward, floating, "logp, target: index -> dlogp", \
          "scale. PyTorch's reads dloss, logp, target, total_weight") \
-  LIBRARY(cross_entropy_forward, floating, "logits, target: index -> loss, logsumexp", \
+  KERNEL(cross_entropy_forward, floating, "logits, target: index -> loss, logsumexp", \
          "as nll_loss_forward; label_smoothing") \
-  LIBRARY(cross_entropy_backward, floating, "logits, target: index, logsumexp -> dlogits over logits", \
+  KERNEL(cross_entropy_backward, floating, "logits, target: index, logsumexp -> dlogits over logits", \
          "scale") \
   LIBRARY(mse_forward, floating, "x, target -> loss", "mean") \
   LIBRARY(mse_backward, floating, "x, target -> dx over x", "scale") \

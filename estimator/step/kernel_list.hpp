@@ -107,14 +107,14 @@
          "as nll_loss_forward; label_smoothing") \
   KERNEL(cross_entropy_backward, floating, "logits, target: index, logsumexp -> dlogits over logits", \
          "scale") \
-  LIBRARY(mse_forward, floating, "x, target -> loss", "mean") \
-  LIBRARY(mse_backward, floating, "x, target -> dx over x", "scale") \
-  LIBRARY(l1_forward, floating, "x, target -> loss", "mean") \
-  LIBRARY(l1_backward, floating, "x, target -> dx over x", "scale") \
-  LIBRARY(bce_forward, floating, "x, target -> loss", "mean; logits: x are logits") \
-  LIBRARY(bce_backward, floating, "x, target -> dx over x", "scale; logits") \
-  LIBRARY(kl_div_forward, floating, "logp, target -> loss", "reduction: mean or batchmean") \
-  LIBRARY(kl_div_backward, floating, "logp, target -> dlogp over logp", "reduction, scale") \
+  KERNEL(mse_forward, floating, "x, target -> loss", "mean") \
+  KERNEL(mse_backward, floating, "x, target -> dx over x", "scale") \
+  KERNEL(l1_forward, floating, "x, target -> loss", "mean") \
+  KERNEL(l1_backward, floating, "x, target -> dx over x", "scale") \
+  KERNEL(bce_forward, floating, "x, target -> loss", "mean; logits: x are logits") \
+  KERNEL(bce_backward, floating, "x, target -> dx over x", "scale; logits") \
+  KERNEL(kl_div_forward, floating, "logp, target -> loss", "reduction: mean or batchmean") \
+  KERNEL(kl_div_backward, floating, "logp, target -> dlogp over logp", "reduction, scale") \
   KERNEL(unary_forward, floating, "x -> y over x", \
          "function, and what it takes: relu6, leaky_relu (negative_slope), elu (alpha), silu, " \
          "mish, hardswish, hardsigmoid, softplus (beta, threshold), log, power (exponent), " \

@@ -85,8 +85,8 @@
          "before, after (one an axis), mode (constant, reflect, replicate, circular), value") \
   LIBRARY(pad_backward, floating, "dy -> dx", "before, after, mode") \
   LIBRARY(roll, element, "x -> y", "shifts, axes") \
-  LIBRARY(embedding_forward, floating, "indices: index, w -> y", "") \
-  LIBRARY(embedding_backward, floating, "indices: index, dy -> dw", \
+  KERNEL(embedding_forward, floating, "indices: index, w -> y", "") \
+  KERNEL(embedding_backward, floating, "indices: index, dy -> dw", \
          "zeroes dw first; the row `padding_index` gets nothing (-1: none)") \
   KERNEL(softmax_forward, floating, "x -> y over x", \
          "axis (>= 0), causal: masks above the diagonal of the last two axes, aligned as " \

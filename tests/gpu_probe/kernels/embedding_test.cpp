@@ -1,0 +1,74 @@
+// The table's gradient, which a device collects in other ways than the host.
+#include <cmath>
+
+#include "tests/gpu_probe/host/kernels/kernel_call.hpp"
+#include "tests/gpu_probe/kernels/device_arithmetic.hpp"
+
+namespace stowage::test {
+namespace {
+
+/// Multiples of 1/4 below 4 in magnitude: few sums of them are rounded in any format.
+float quarter(std::size_t i) { return static_cast<float>(static_cast<int>(i * 7 % 31) - 15) / 4; }
+
+Tensor quarters(const Sizes& shape) {
+  Tensor x = unwritten(shape);
+  for (std::size_t i = 0; i < x.floats.size(); ++i) x.floats[i] = quarter(i);
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("a table's gradient is the sum of what arrives at each row") {
+  // Few rows, and tables of one and of several rows a tile; columns that a group of four has at
+  // once, and more.
+  for (const std::int64_t rows : {3, 100, 1100}) {
+    for (const std::int64_t width : {1, 6, 40}) {
+      Tensor indices = integer_tensor({2, 75}, std::vector<std::int64_t>(150));
+      for (std::size_t i = 0; i < 150; ++i) {
+        // A few rows often, others seldom, the last one once.
+        const auto at = static_cast<std::int64_t>(i);
+        indices.integers[i] = i == 7 ? rows - 1 : i % 10 == 0 ? 2 : at * at % rows;
+      }
+      Tensor dy = quarters({2, 75, width});
+      for (const std::int64_t padding : {std::int64_t{-1}, std::int64_t{2}}) {
+        const Tensor dw =
+            result(Kernel::embedding_backward, attributes_of({{"padding_index", padding}}),
+                   {&indices, &dy}, {rows, width});
+        std::vector<float> expected(dw.floats.size());
+        const auto columns = static_cast<std::size_t>(width);
+        for (std::size_t i = 0; i < 150; ++i) {
+          if (indices.integers[i] == padding) continue;
+          const auto row = static_cast<std::size_t>(indices.integers[i]) * columns;
+          for (std::size_t j = 0; j < columns; ++j) {
+            expected[row + j] += dy.floats[i * columns + j];
+          }
+        }
+        CHECK(dw.floats == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("an index that a table lacks makes NaN on a device, and adds to no row") {
+  Tensor table = quarters({100, 2}), dy = quarters({4, 2});
+  Tensor y = unwritten({4, 2}), dw = unwritten({100, 2});
+  std::vector<std::int32_t> indices{1, 100, -1, 99};
+  run_on_device(Kernel::embedding_forward, {},
+                {argument_of(indices, DataType::int32), table.argument()}, {y.argument()});
+  for (std::size_t j = 0; j < 2; ++j) {
+    CHECK(y.floats[j] == table.floats[2 + j]);
+    CHECK(std::isnan(y.floats[2 + j]));
+    CHECK(std::isnan(y.floats[4 + j]));
+    CHECK(y.floats[6 + j] == table.floats[198 + j]);
+  }
+  run_on_device(Kernel::embedding_backward, {},
+                {argument_of(indices, DataType::int32), dy.argument()}, {dw.argument()});
+  std::vector<float> expected(200);
+  for (std::size_t j = 0; j < 2; ++j) {
+    expected[2 + j] = dy.floats[j];
+    expected[198 + j] = dy.floats[6 + j];
+  }
+  CHECK(dw.floats == expected);
+}
+
+}  // namespace stowage::test

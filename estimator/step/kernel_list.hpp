@@ -46,17 +46,17 @@
   KERNEL(relu_backward, floating, "y, dy -> dx over dy", "") \
   KERNEL(gelu_forward, floating, "x -> y over x", "approximate") \
   KERNEL(gelu_backward, floating, "x, dy -> dx over dy", "approximate") \
-  LIBRARY(max_pool_forward, floating, "x -> y, [indices: index]", \
+  KERNEL(max_pool_forward, floating, "x -> y, [indices: index]", \
          "kernel, stride, padding, dilation") \
-  LIBRARY(max_pool_backward, floating, "x, y, dy -> dx", \
+  KERNEL(max_pool_backward, floating, "x, y, dy -> dx", \
          "a window's first maximum gets the gradient") \
-  LIBRARY(avg_pool_forward, floating, "x -> y", \
+  KERNEL(avg_pool_forward, floating, "x -> y", \
          "as max_pool_forward; count_include_pad") \
-  LIBRARY(avg_pool_backward, floating, "dy -> dx", "as forward") \
-  LIBRARY(adaptive_avg_pool_forward, floating, "x -> y", "") \
-  LIBRARY(adaptive_avg_pool_backward, floating, "dy -> dx", "") \
-  LIBRARY(adaptive_max_pool_forward, floating, "x -> y, [indices: index]", "") \
-  LIBRARY(adaptive_max_pool_backward, floating, "x, y, dy -> dx", \
+  KERNEL(avg_pool_backward, floating, "dy -> dx", "as forward") \
+  KERNEL(adaptive_avg_pool_forward, floating, "x -> y", "") \
+  KERNEL(adaptive_avg_pool_backward, floating, "dy -> dx", "") \
+  KERNEL(adaptive_max_pool_forward, floating, "x -> y, [indices: index]", "") \
+  KERNEL(adaptive_max_pool_backward, floating, "x, y, dy -> dx", \
          "a window's first maximum gets the gradient") \
   LIBRARY(dropout_forward, floating, "x -> y over x, mask: mask", "p, seed (integer)") \
   LIBRARY(dropout_backward, floating, "dy, mask: mask -> dx over dy", "p") \

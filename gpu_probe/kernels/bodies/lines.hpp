@@ -5,22 +5,13 @@
 // of `Threads`, a Group or Alone.
 #pragma once
 
+#include "gpu_probe/kernels/bodies/alone.hpp"
 #include "gpu_probe/kernels/bodies/division.hpp"
 #include "gpu_probe/kernels/bodies/floats.hpp"
 #include "gpu_probe/kernels/bodies/group.hpp"
 #include "gpu_probe/kernels/bodies/mathematics.hpp"
 
 namespace stowage::body {
-
-/// One thread in the place of a group.
-struct Alone {
-  [[nodiscard]] STOWAGE_BODY Index rank() const { return 0; }
-  [[nodiscard]] STOWAGE_BODY Index size() const { return 1; }
-  template <class Value, class Combine>
-  [[nodiscard]] STOWAGE_BODY Value combined(Value value, Combine) const {
-    return value;
-  }
-};
 
 /// [outer, length, inner]: line l runs along the middle axis at outer l / inner, inner l % inner.
 struct Lines {

@@ -1,0 +1,18 @@
+// For bodies that are written once for a group of threads and for a thread of its own.
+#pragma once
+
+#include "gpu_probe/kernels/bodies/device.hpp"
+
+namespace stowage::body {
+
+/// One thread in the place of a group.
+struct Alone {
+  [[nodiscard]] STOWAGE_BODY Index rank() const { return 0; }
+  [[nodiscard]] STOWAGE_BODY Index size() const { return 1; }
+  template <class Value, class Combine>
+  [[nodiscard]] STOWAGE_BODY Value combined(Value value, Combine) const {
+    return value;
+  }
+};
+
+}  // namespace stowage::body

@@ -137,9 +137,9 @@
   LIBRARY(rms_norm_forward, floating, "x, [w] -> y over x, rstd", "axes (how many trailing), eps") \
   LIBRARY(rms_norm_backward, floating, "x, dy, [w], rstd -> dx over dy, [dw]", \
          "axes; dw where there is w") \
-  LIBRARY(local_response_norm_forward, floating, "x -> y, scale", \
+  KERNEL(local_response_norm_forward, floating, "x -> y, scale", \
          "size, alpha, beta, k; scale: k + alpha/size sum x^2") \
-  LIBRARY(local_response_norm_backward, floating, "x, y, scale, dy -> dx", "as forward") \
+  KERNEL(local_response_norm_backward, floating, "x, y, scale, dy -> dx", "as forward") \
   LIBRARY(rotary_forward, floating, "x, cos, sin -> y over x", \
          "layout: halves (y = x cos + rotate_half(x) sin: GPT-NeoX, LLaMA) or pairs " \
          "(neighbours are rotated: GPT-J); cos, sin: [..., positions, features], broadcast " \

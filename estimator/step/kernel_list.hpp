@@ -134,8 +134,8 @@
          "groups, eps; mean: [batch, groups]") \
   LIBRARY(group_norm_backward, floating, "x, dy, [w], mean, rstd -> dx over dy, [dw, db]", \
          "groups; dw and db where there is w") \
-  LIBRARY(rms_norm_forward, floating, "x, [w] -> y over x, rstd", "axes (how many trailing), eps") \
-  LIBRARY(rms_norm_backward, floating, "x, dy, [w], rstd -> dx over dy, [dw]", \
+  KERNEL(rms_norm_forward, floating, "x, [w] -> y over x, rstd", "axes (how many trailing), eps") \
+  KERNEL(rms_norm_backward, floating, "x, dy, [w], rstd -> dx over dy, [dw]", \
          "axes; dw where there is w") \
   KERNEL(local_response_norm_forward, floating, "x -> y, scale", \
          "size, alpha, beta, k; scale: k + alpha/size sum x^2") \

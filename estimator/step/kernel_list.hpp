@@ -23,7 +23,7 @@
          "w: [in, out/groups, kh, kw]; as convolution_forward, and output_padding") \
   LIBRARY(transposed_convolution_backward_data, floating, "dy, w -> dx", "as forward") \
   LIBRARY(transposed_convolution_backward_filter, floating, "x, dy -> dw", "as forward") \
-  LIBRARY(channel_sum, floating, "dy -> db", "sums all axes but `axis`") \
+  KERNEL(channel_sum, floating, "dy -> db", "sums all axes but `axis`") \
   LIBRARY(linear_forward, floating, "x, w, [b] -> y", "x: [..., in], w: [out, in]") \
   LIBRARY(linear_backward_data, floating, "dy, w -> dx", "") \
   LIBRARY(linear_backward_filter, floating, "x, dy -> dw", "") \
@@ -58,33 +58,33 @@
   KERNEL(adaptive_max_pool_forward, floating, "x -> y, [indices: index]", "") \
   KERNEL(adaptive_max_pool_backward, floating, "x, y, dy -> dx", \
          "a window's first maximum gets the gradient") \
-  LIBRARY(dropout_forward, floating, "x -> y over x, mask: mask", "p, seed (integer)") \
-  LIBRARY(dropout_backward, floating, "dy, mask: mask -> dx over dy", "p") \
-  LIBRARY(feature_dropout_forward, floating, "x -> y over x, mask: mask", \
+  KERNEL(dropout_forward, floating, "x -> y over x, mask: mask", "p, seed (integer)") \
+  KERNEL(dropout_backward, floating, "dy, mask: mask -> dx over dy", "p") \
+  KERNEL(feature_dropout_forward, floating, "x -> y over x, mask: mask", \
          "p, seed; mask: x's shape with trailing ones") \
-  LIBRARY(feature_dropout_backward, floating, "dy, mask: mask -> dx over dy", "p") \
-  LIBRARY(add, number, "a, b -> y over a or b", "broadcasts") \
-  LIBRARY(subtract, number, "a, b -> y over a or b", "broadcasts") \
-  LIBRARY(multiply, number, "a, b -> y over a or b", "broadcasts") \
-  LIBRARY(divide, floating, "a, b -> y over a or b", "broadcasts") \
-  LIBRARY(scale, floating, "x -> y over x", "factor, offset: y = factor x + offset") \
-  LIBRARY(sum_to_shape, floating, "x -> y", "sums the broadcast axes") \
-  LIBRARY(accumulate, floating, "a, b -> a", "a += b") \
-  LIBRARY(reduce, floating, "x -> y", "axes, operation: sum or mean") \
-  LIBRARY(expand, constant, "x -> y", "factor: y = factor x, broadcast to y") \
-  LIBRARY(concatenate, any, "x... -> y", "axis (>= 0)") \
-  LIBRARY(slice, any, "x -> y", "axis (>= 0), start") \
-  LIBRARY(permute, any, "x -> y", "axes") \
-  LIBRARY(copy, any, "x -> y", "") \
-  LIBRARY(cast, any, "x -> y", \
+  KERNEL(feature_dropout_backward, floating, "dy, mask: mask -> dx over dy", "p") \
+  KERNEL(add, number, "a, b -> y over a or b", "broadcasts") \
+  KERNEL(subtract, number, "a, b -> y over a or b", "broadcasts") \
+  KERNEL(multiply, number, "a, b -> y over a or b", "broadcasts") \
+  KERNEL(divide, floating, "a, b -> y over a or b", "broadcasts") \
+  KERNEL(scale, floating, "x -> y over x", "factor, offset: y = factor x + offset") \
+  KERNEL(sum_to_shape, floating, "x -> y", "sums the broadcast axes") \
+  KERNEL(accumulate, floating, "a, b -> a", "a += b") \
+  KERNEL(reduce, floating, "x -> y", "axes, operation: sum or mean") \
+  KERNEL(expand, constant, "x -> y", "factor: y = factor x, broadcast to y") \
+  KERNEL(concatenate, any, "x... -> y", "axis (>= 0)") \
+  KERNEL(slice, any, "x -> y", "axis (>= 0), start") \
+  KERNEL(permute, any, "x -> y", "axes") \
+  KERNEL(copy, any, "x -> y", "") \
+  KERNEL(cast, any, "x -> y", \
          "to y's format: rounds to nearest, ties to even, to integers towards zero; past the " \
          "range: infinity") \
-  LIBRARY(fill, constant, "-> y", "value") \
-  LIBRARY(iota, index, "-> y", "0, 1, ... on the last axis") \
-  LIBRARY(pad, element, "x -> y", \
+  KERNEL(fill, constant, "-> y", "value") \
+  KERNEL(iota, index, "-> y", "0, 1, ... on the last axis") \
+  KERNEL(pad, element, "x -> y", \
          "before, after (one an axis), mode (constant, reflect, replicate, circular), value") \
-  LIBRARY(pad_backward, floating, "dy -> dx", "before, after, mode") \
-  LIBRARY(roll, element, "x -> y", "shifts, axes") \
+  KERNEL(pad_backward, floating, "dy -> dx", "before, after, mode") \
+  KERNEL(roll, element, "x -> y", "shifts, axes") \
   KERNEL(embedding_forward, floating, "indices: index, w -> y", "") \
   KERNEL(embedding_backward, floating, "indices: index, dy -> dw", \
          "zeroes dw first; the row `padding_index` gets nothing (-1: none)") \
@@ -121,18 +121,18 @@
          "clamp (minimum, maximum), sigmoid, tanh, exp, sqrt") \
   KERNEL(unary_backward, floating, "s, dy -> dx over dy", \
          "as forward; s is y for relu6, sigmoid, tanh, exp and sqrt, else x") \
-  LIBRARY(prelu_forward, floating, "x, w -> y over x", "w: one, or one a channel (axis 1)") \
-  LIBRARY(prelu_backward, floating, "x, w, dy -> dx over dy, dw", "") \
-  LIBRARY(glu_forward, floating, "x -> y", \
+  KERNEL(prelu_forward, floating, "x, w -> y over x", "w: one, or one a channel (axis 1)") \
+  KERNEL(prelu_backward, floating, "x, w, dy -> dx over dy, dw", "") \
+  KERNEL(glu_forward, floating, "x -> y", \
          "axis (>= 0); y = a gate(b) of the two halves along it; gate: sigmoid (glu), or silu " \
          "on the first half with first_is_gate (swiglu: y = silu(a) b)") \
-  LIBRARY(glu_backward, floating, "x, dy -> dx", "as forward") \
+  KERNEL(glu_backward, floating, "x, dy -> dx", "as forward") \
   LIBRARY(upsample_forward, floating, "x -> y", \
          "mode: nearest, linear or cubic; align_corners; scale (0: by the extents)") \
   LIBRARY(upsample_backward, floating, "dy -> dx", "as forward") \
-  LIBRARY(group_norm_forward, floating, "x, [w, b] -> y over x, mean, rstd", \
+  KERNEL(group_norm_forward, floating, "x, [w, b] -> y over x, mean, rstd", \
          "groups, eps; mean: [batch, groups]") \
-  LIBRARY(group_norm_backward, floating, "x, dy, [w], mean, rstd -> dx over dy, [dw, db]", \
+  KERNEL(group_norm_backward, floating, "x, dy, [w], mean, rstd -> dx over dy, [dw, db]", \
          "groups; dw and db where there is w") \
   KERNEL(rms_norm_forward, floating, "x, [w] -> y over x, rstd", "axes (how many trailing), eps") \
   KERNEL(rms_norm_backward, floating, "x, dy, [w], rstd -> dx over dy, [dw]", \
@@ -140,14 +140,14 @@
   KERNEL(local_response_norm_forward, floating, "x -> y, scale", \
          "size, alpha, beta, k; scale: k + alpha/size sum x^2") \
   KERNEL(local_response_norm_backward, floating, "x, y, scale, dy -> dx", "as forward") \
-  LIBRARY(rotary_forward, floating, "x, cos, sin -> y over x", \
+  KERNEL(rotary_forward, floating, "x, cos, sin -> y over x", \
          "layout: halves (y = x cos + rotate_half(x) sin: GPT-NeoX, LLaMA) or pairs " \
          "(neighbours are rotated: GPT-J); cos, sin: [..., positions, features], broadcast " \
          "over the leading axes") \
-  LIBRARY(rotary_backward, floating, "dy, cos, sin -> dx over dy", "as forward") \
-  LIBRARY(rotary_table, floating, "-> cos, sin", \
+  KERNEL(rotary_backward, floating, "dy, cos, sin -> dx over dy", "as forward") \
+  KERNEL(rotary_table, floating, "-> cos, sin", \
          "base: of position / base^(2 i / features), i = column modulo features/2") \
-  LIBRARY(relative_buckets, index, "-> y", \
+  KERNEL(relative_buckets, index, "-> y", \
          "[queries, keys]: T5's bucket of the distance key - query; buckets, max_distance, " \
          "bidirectional") \
   LIBRARY(rnn_forward, floating, "x, h0, [c0], w... -> y, hn, [cn], [reserve: bytes]", \

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu_probe/host/kernels/mask_draw.hpp"
 #include "gpu_probe/host/kernels/rnn_lane.hpp"
+#include "gpu_probe/kernels/rows/mask_draw.hpp"
 
 namespace stowage::host {
 namespace {
@@ -18,20 +18,25 @@ void store(const Vector& from, float* to) {
   std::transform(from.begin(), from.end(), to, [](double v) { return static_cast<float>(v); });
 }
 
+struct Mask {
+  body::MaskDraw draw;
+  float scale;
+};
+
 /// Dropout between layers: of the argument of layer `layer`, by dropout_forward's draw, the
 /// elements of all layers' results being numbered through.
-void drop(const RnnShape& r, std::int64_t layer, const MaskDraw* draw, std::vector<float>& values) {
-  if (draw == nullptr || layer == 0) return;
+void drop(const RnnShape& r, std::int64_t layer, const Mask* mask, std::vector<float>& values) {
+  if (mask == nullptr || layer == 0) return;
   const std::int64_t first = (layer - 1) * r.seq * r.batch * r.width();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] *= draw->keeps(first + static_cast<std::int64_t>(i)) ? draw->scale() : 0;
+    values[i] *= mask->draw.keeps(first + static_cast<std::int64_t>(i)) ? mask->scale : 0;
   }
 }
 
-std::optional<MaskDraw> draw_of(const KernelCall& call) {
+std::optional<Mask> mask_of(const KernelCall& call) {
   const double p = real(call, "dropout", 0);
   if (p == 0) return std::nullopt;
-  return MaskDraw(p, integer(call, "seed", 0));
+  return Mask{mask_draw(p, integer(call, "seed", 0)), mask_scale(p)};
 }
 
 std::vector<const float*> addresses(std::span<const TensorArgument> tensors) {
@@ -74,7 +79,7 @@ void rnn_forward(const KernelCall& call) {
     last_states.push_back(mutable_floats(call.writes[i]));
   }
   const auto first_states = addresses(call.reads.subspan(1, states));
-  const auto draw = training ? draw_of(call) : std::nullopt;
+  const auto draw = training ? mask_of(call) : std::nullopt;
   std::vector<float> reserve(at(r.reserve_values()));
   std::vector<float> argument = sequence_first(r, floats(call.reads[0]), r.in), result;
   for (std::int64_t layer = 0; layer < r.layers; ++layer) {
@@ -163,7 +168,7 @@ void rnn_backward(const KernelCall& call) {
   const RnnShape& r = b.r;
   std::vector<float> reserve(at(r.reserve_values()));
   if (!reserve.empty()) std::memcpy(reserve.data(), mask_bytes(b.reserve), reserve_bytes(r));
-  const auto draw = draw_of(call);
+  const auto draw = mask_of(call);
   const auto first_states = addresses(b.first_states);
   std::vector<float> result = sequence_first(r, floats(b.y), r.width());
   std::vector<float> gradient = sequence_first(r, floats(b.dy), r.width());

@@ -127,9 +127,9 @@
          "axis (>= 0); y = a gate(b) of the two halves along it; gate: sigmoid (glu), or silu " \
          "on the first half with first_is_gate (swiglu: y = silu(a) b)") \
   KERNEL(glu_backward, floating, "x, dy -> dx", "as forward") \
-  LIBRARY(upsample_forward, floating, "x -> y", \
+  KERNEL(upsample_forward, floating, "x -> y", \
          "mode: nearest, linear or cubic; align_corners; scale (0: by the extents)") \
-  LIBRARY(upsample_backward, floating, "dy -> dx", "as forward") \
+  KERNEL(upsample_backward, floating, "dy -> dx", "as forward") \
   KERNEL(group_norm_forward, floating, "x, [w, b] -> y over x, mean, rstd", \
          "groups, eps; mean: [batch, groups]") \
   KERNEL(group_norm_backward, floating, "x, dy, [w], mean, rstd -> dx over dy, [dw, db]", \
@@ -157,11 +157,11 @@
          "estimator/step/rnn_reserve.hpp, in training") \
   LIBRARY(rnn_backward, floating, "x, h0, [c0], w..., y, reserve: bytes, dy, [dhn, [dcn]] -> dx, dh0, [dc0], dw...", \
          "as forward") \
-  LIBRARY(sgd_update, floating, "p, g, [m] -> p, [m]", \
+  KERNEL(sgd_update, floating, "p, g, [m] -> p, [m]", \
          "the optimizer's settings by their names; step (from 1)") \
-  LIBRARY(adam_update, floating, "p, g, m, v, [vmax] -> p, m, v, [vmax]", \
+  KERNEL(adam_update, floating, "p, g, m, v, [vmax] -> p, m, v, [vmax]", \
          "as sgd_update; decoupled, amsgrad") \
-  LIBRARY(optimizer_update, floating, "p, g, [state...] -> p, [state...]", \
+  KERNEL(optimizer_update, floating, "p, g, [state...] -> p, [state...]", \
          "as sgd_update; optimizer: a row's name, whose state stands in the row's order") \
   ABSENT(foreach_update, floating, "PyTorch's own", "p...: any -> p...: any", \
          "all parameters, then gradients, then state") \

@@ -1,5 +1,4 @@
-// The host kernels of the libraries, products and recurrent layers, and those that are not yet our
-// own: a function each. The others are
+// The host kernels of the libraries: products and recurrent layers, a function each. The others are
 // our own (gpu_probe/kernels).
 //
 // float32 only (indices int64, masks uint8 or boolean; step/kernel_table.hpp says what runs in

@@ -1,0 +1,166 @@
+// Updates that look at a whole parameter before they change it: LAMB and both Adafactors. One group
+// of threads does all of it, since what it finds on the way has no other place to be kept.
+#pragma once
+
+#include "gpu_probe/kernels/bodies/division.hpp"
+#include "gpu_probe/kernels/bodies/group.hpp"
+#include "gpu_probe/kernels/bodies/update.hpp"
+
+namespace stowage::body {
+
+/// The norms first, then the update. The corrections are Adam's.
+template <class T, class Real>
+struct Lamb {
+  T* p;
+  const T* g;
+  T *moment, *square;
+  Index elements;
+  Real rate, decay, share1, beta2, share2, epsilon, correction1, correction2;
+
+  STOWAGE_BODY void operator()(Index, const Group& group) const {
+    Pair<Real> sums{0, 0};  // of the weights' squares, and of the updates'
+    for (Index i = group.rank(); i < elements; i += group.size()) {
+      const Real gradient = load<Real>(g, i), weight = load<Real>(p, i);
+      store(moment, i, lerp(load<Real>(moment, i), gradient, share1));
+      store(square, i, beta2 * load<Real>(square, i) + share2 * gradient * gradient);
+      const Real change = update(i);
+      sums = sums + Pair<Real>{weight * weight, change * change};
+    }
+    sums = sum_of(group, sums);
+    const bool adapts = decay != 0 && sums.first > 0 && sums.second > 0;
+    const Real by = rate * (adapts ? body::sqrt(sums.first / sums.second) : Real(1));
+    for (Index i = group.rank(); i < elements; i += group.size()) {
+      store(p, i, load<Real>(p, i) - by * update(i));
+    }
+  }
+
+ private:
+  [[nodiscard]] STOWAGE_BODY Real update(Index i) const {
+    const Real root = body::sqrt(load<Real>(square, i));
+    return load<Real>(moment, i) / correction1 / (root / correction2 + epsilon) +
+           decay * load<Real>(p, i);
+  }
+};
+
+/// The second moment follows the gradient's squares as rows and columns of matrices (the axes
+/// before the last two are a batch), or, of a parameter of one axis, as it is; the update's root
+/// mean square is clipped.
+template <class T, class Real>
+struct Adafactor {
+  T* p;
+  const T* g;
+  Floats moment;       ///< of the update; not there: none
+  Floats row, column;  ///< or the second moment as it is, in `row`
+  Index elements, rows, columns;
+  bool is_factored;
+  Real relative;  ///< the rate, over the parameter's root mean square
+  Real kept;      ///< of the parameter before the update; 1: nothing is changed
+  Real decay;     ///< of the parameter in the update, times the rate
+  Real share;     ///< of the gradient in the second moment
+  Real share1;    ///< of the update in its moment
+  Real clip;      ///< the update's largest root mean square
+  Real addend;    ///< to the gradient's squares
+  Real estimate;  ///< the second moment's least
+  Real mean;      ///< the least mean of its rows
+
+  STOWAGE_BODY void operator()(Index, const Group& group) const {
+    constexpr Real smallest_scale = static_cast<Real>(1e-3);
+    Real squares = 0;
+    for (Index i = group.rank(); i < elements; i += group.size()) {
+      const Real value = load<Real>(p, i);
+      squares += value * value;
+    }
+    squares = sum_of(group, squares);
+    const Real root = body::sqrt(squares / static_cast<Real>(elements));
+    const Real rate = relative * most(smallest_scale, root);
+    if (kept != 1) {
+      for (Index i = group.rank(); i < elements; i += group.size()) {
+        store(p, i, load<Real>(p, i) * kept);
+      }
+    }
+    follow(group);
+    group.synchronize();
+    Real updates = 0;
+    each_estimate(group, [&](Index i, Real of) {
+      const Real update = load<Real>(g, i) / body::sqrt(most(of, estimate));
+      updates += update * update;
+    });
+    updates = sum_of(group, updates);
+    const Real clipped = most(Real(1), body::sqrt(updates / static_cast<Real>(elements)) / clip);
+    each_estimate(group, [&](Index i, Real of) {
+      apply(i, load<Real>(g, i) / body::sqrt(most(of, estimate)) / clipped * rate, rate);
+    });
+  }
+
+ private:
+  STOWAGE_BODY void apply(Index i, Real update, Real rate) const {
+    if (moment.is_there()) {
+      update = lerp(moment.at<Real>(i), update, share1);
+      moment.set(i, update);
+    }
+    store(p, i, load<Real>(p, i) * (1 - decay * rate) - update);
+  }
+
+  STOWAGE_BODY void follow(const Group& group) const {
+    if (!is_factored) {
+      for (Index i = group.rank(); i < elements; i += group.size()) {
+        const Real gradient = load<Real>(g, i);
+        row.set(i, lerp(row.at<Real>(i), gradient * gradient + addend, share));
+      }
+      return;
+    }
+    for (Index r = group.rank(); r < quotient(elements, columns); r += group.size()) {
+      row.set(r, lerp(row.at<Real>(r), mean_square(r * columns, columns, 1), share));
+    }
+    for (Index c = group.rank(); c < quotient(elements, rows); c += group.size()) {
+      const Index matrix = quotient(c, columns);
+      const Index first = matrix * rows * columns + (c - matrix * columns);
+      column.set(c, lerp(column.at<Real>(c), mean_square(first, rows, columns), share));
+    }
+  }
+  [[nodiscard]] STOWAGE_BODY Real mean_square(Index first, Index count, Index step) const {
+    Real squares = 0;
+    for (Index i = 0; i < count; ++i) {
+      const Real gradient = load<Real>(g, first + i * step);
+      squares += gradient * gradient + addend;
+    }
+    return squares / static_cast<Real>(count);
+  }
+
+  /// visit(i, the second moment's estimate), dealt out to the threads: always the same to each.
+  template <class Visit>
+  STOWAGE_BODY void each_estimate(const Group& group, Visit visit) const {
+    if (!is_factored) {
+      for (Index i = group.rank(); i < elements; i += group.size()) visit(i, row.at<Real>(i));
+      return;
+    }
+    const Index area = rows * columns;
+    if (area < group.size()) {  // small matrices: each thread finds its element's mean
+      for (Index i = group.rank(); i < elements; i += group.size()) {
+        const Index matrix = quotient(i, area);
+        visit(i, factored(matrix, i - matrix * area, sum_of_rows(matrix, 0, 1)));
+      }
+      return;
+    }
+    for (Index matrix = 0; matrix < quotient(elements, area); ++matrix) {
+      const Real sum = sum_of(group, sum_of_rows(matrix, group.rank(), group.size()));
+      for (Index k = group.rank(); k < area; k += group.size()) {
+        visit(matrix * area + k, factored(matrix, k, sum));
+      }
+    }
+  }
+  /// The sum of some rows of a matrix: begin, begin + step, ...
+  [[nodiscard]] STOWAGE_BODY Real sum_of_rows(Index matrix, Index begin, Index step) const {
+    Real sum = 0;
+    for (Index r = begin; r < rows; r += step) sum += row.at<Real>(matrix * rows + r);
+    return sum;
+  }
+  [[nodiscard]] STOWAGE_BODY Real factored(Index matrix, Index k, Real sum) const {
+    const Index r = quotient(k, columns), c = k - r * columns;
+    // Divided first: the product of the smallest rows and columns is no number of float32's.
+    const Real mean_of_rows = most(sum / static_cast<Real>(rows), mean);
+    return row.at<Real>(matrix * rows + r) / mean_of_rows * column.at<Real>(matrix * columns + c);
+  }
+};
+
+}  // namespace stowage::body

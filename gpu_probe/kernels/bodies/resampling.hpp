@@ -3,9 +3,9 @@
 // by axis.
 #pragma once
 
-#include "gpu_probe/kernels/bodies/division.hpp"
 #include "gpu_probe/kernels/bodies/floats.hpp"
 #include "gpu_probe/kernels/bodies/mathematics.hpp"
+#include "gpu_probe/kernels/bodies/place.hpp"
 
 namespace stowage::body {
 
@@ -94,15 +94,6 @@ struct ResampledAxis {
 /// Planes of three axes; those that a tensor lacks are of size 1.
 struct ResampledAxes {
   ResampledAxis first, second, third;
-
-  struct Place {
-    Index plane, first, second, third;
-  };
-  [[nodiscard]] STOWAGE_BODY static Place place(Index i, Index first, Index second, Index third) {
-    const Index rows = quotient(i, third), sheets = quotient(rows, second);
-    const Index plane = quotient(sheets, first);
-    return {plane, sheets - plane * first, rows - sheets * second, i - rows * third};
-  }
 };
 
 /// The index is an element of y.
@@ -114,7 +105,7 @@ struct UpsampleForward {
 
   STOWAGE_BODY void operator()(Index i) const {
     const ResampledAxis &first = axes.first, &second = axes.second, &third = axes.third;
-    const ResampledAxes::Place to = ResampledAxes::place(i, first.out, second.out, third.out);
+    const Place to = place_of(i, first.out, second.out, third.out);
     const Taps a = first.taps(to.first), b = second.taps(to.second), c = third.taps(to.third);
     Real sum = 0;
     for (int p = 0; p < a.count; ++p) {
@@ -139,7 +130,7 @@ struct UpsampleBackward {
 
   STOWAGE_BODY void operator()(Index i) const {
     const ResampledAxis &first = axes.first, &second = axes.second, &third = axes.third;
-    const ResampledAxes::Place at = ResampledAxes::place(i, first.in, second.in, third.in);
+    const Place at = place_of(i, first.in, second.in, third.in);
     Real sum = 0;
     each(first, at.first, 0, 1, [&](Index a, double of_a) {
       each(second, at.second, 0, of_a, [&](Index b, double of_b) {

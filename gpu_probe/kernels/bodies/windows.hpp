@@ -4,7 +4,7 @@
 // input or to the input itself, as PyTorch's does, ceil mode included.
 #pragma once
 
-#include "gpu_probe/kernels/bodies/division.hpp"
+#include "gpu_probe/kernels/bodies/place.hpp"
 
 namespace stowage::body {
 
@@ -53,11 +53,6 @@ struct WindowAxis {
   }
 };
 
-/// A place in a plane of three axes.
-struct Place {
-  Index plane, first, second, third;
-};
-
 /// Planes of three axes; those that a tensor lacks are of size 1.
 struct Windows {
   WindowAxis first, second, third;
@@ -65,16 +60,11 @@ struct Windows {
   [[nodiscard]] STOWAGE_BODY Index in_area() const { return first.in * second.in * third.in; }
   [[nodiscard]] STOWAGE_BODY Index out_area() const { return first.out * second.out * third.out; }
 
-  [[nodiscard]] STOWAGE_BODY static Place place(Index i, Index first, Index second, Index third) {
-    const Index rows = quotient(i, third), sheets = quotient(rows, second);
-    const Index plane = quotient(sheets, first);
-    return {plane, sheets - plane * first, rows - sheets * second, i - rows * third};
-  }
   [[nodiscard]] STOWAGE_BODY Place output(Index i) const {
-    return place(i, first.out, second.out, third.out);
+    return place_of(i, first.out, second.out, third.out);
   }
   [[nodiscard]] STOWAGE_BODY Place input(Index i) const {
-    return place(i, first.in, second.in, third.in);
+    return place_of(i, first.in, second.in, third.in);
   }
 };
 

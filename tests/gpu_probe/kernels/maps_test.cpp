@@ -1,11 +1,10 @@
 // Padding and resampling: what takes its value from where, found from either side.
-#include "gpu_probe/kernels/bodies/padding.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "gpu_probe/kernels/bodies/padding.hpp"
 #include "gpu_probe/kernels/bodies/resampling.hpp"
 
 namespace stowage::test {

@@ -60,6 +60,11 @@ struct CopyTiming {
   bool late_downloads = false;
 };
 
+struct ArenaSizes {
+  Bytes gpu, host;
+  Bytes pinned;  ///< at the front of the host's: where copies go
+};
+
 /// What has crossed the link, counted where the bytes are copied.
 struct CopyCount {
   std::int64_t copies = 0;
@@ -78,9 +83,9 @@ class Backend {
   [[nodiscard]] virtual KernelDevice gpu_kernels() const = 0;
 
   /// Allocates both arenas, in place of those that there are. Their contents are uninitialised.
-  [[nodiscard]] virtual Result<void> allocate(Bytes gpu_arena, Bytes host_arena) = 0;
-  [[nodiscard]] virtual std::byte* gpu_base() = 0;   ///< a device address on cuda
-  [[nodiscard]] virtual std::byte* host_base() = 0;  ///< pinned on cuda
+  [[nodiscard]] virtual Result<void> allocate(const ArenaSizes& sizes) = 0;
+  [[nodiscard]] virtual std::byte* gpu_base() = 0;  ///< a device address on cuda
+  [[nodiscard]] virtual std::byte* host_base() = 0;
 
   /// Queues a kernel of the GPU on the compute lane; one of the CPU on the CPU's, behind those that
   /// are there and all that the compute lane has to do and to wait for so far. What the call points
@@ -92,17 +97,23 @@ class Backend {
                                             Bytes bytes, std::span<const Ticket> after) = 0;
   /// The compute lane goes on only when these are done: copies, and kernels of the CPU.
   [[nodiscard]] virtual Result<void> compute_waits_for(std::span<const Ticket> tickets) = 0;
+  /// Returns when these are done, so that the caller may use what they left in the host's arena.
+  [[nodiscard]] virtual Result<void> host_waits_for(std::span<const Ticket> tickets) = 0;
   /// Returns when all that was queued is done.
   [[nodiscard]] virtual Result<void> synchronize() = 0;
   /// When the ticket's kernel or copy ran, since allocate(), by the backend's own events.
   /// Precondition: synchronize() has returned since.
   [[nodiscard]] virtual Result<TimeSpan> ran(Ticket ticket) const = 0;
+  /// No ticket so far is asked about any more. Precondition: synchronize() has returned since.
+  [[nodiscard]] virtual Result<void> forget_tickets() = 0;
   /// Since allocate().
   [[nodiscard]] virtual CopyCount copied(Direction direction) const = 0;
   /// Ignored where the lanes are real.
   virtual void set_copy_timing(CopyTiming timing) = 0;
 
-  /// Synchronous access for setting up, poisoning and comparing; never counted as transfers.
+  /// Access for setting up, poisoning and comparing, behind what the compute lane has been given
+  /// and before what any lane is given from now on; never counted as transfers. The source may be
+  /// used again, and the destination holds the bytes, on return.
   [[nodiscard]] virtual Result<void> write_gpu(std::byte* gpu, const std::byte* source,
                                                Bytes bytes) = 0;
   [[nodiscard]] virtual Result<void> read_gpu(std::byte* destination, const std::byte* gpu,

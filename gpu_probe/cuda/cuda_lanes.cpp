@@ -1,11 +1,15 @@
 #include "gpu_probe/cuda/cuda_lanes.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <vector>
 
@@ -37,9 +41,9 @@ class CudaLanes final : public LaneDevice {
   [[nodiscard]] KernelDevice kernels() const override { return KernelDevice::cuda; }
 
   [[nodiscard]] Result<std::byte*> allocate(Bytes bytes) override;
-  [[nodiscard]] Result<std::byte*> allocate_pinned(Bytes bytes) override;
+  [[nodiscard]] Result<std::byte*> allocate_host(Bytes bytes, Bytes pinned) override;
   void free(std::byte* memory) noexcept override;
-  void free_pinned(std::byte* memory) noexcept override;
+  void free_host(std::byte* memory) noexcept override;
 
   [[nodiscard]] Result<LaneEvent> record(Lane lane) override;
   [[nodiscard]] Result<void> wait(Lane lane, LaneEvent event) override;
@@ -60,6 +64,11 @@ class CudaLanes final : public LaneDevice {
     std::byte* begin;
     Bytes bytes;
   };
+  struct HostBlock {
+    std::byte* begin;
+    Bytes bytes;  ///< whole pages
+    bool pinned;  ///< from its beginning, some way
+  };
 
   [[nodiscard]] Result<void> done(int error, const char* call) const;
   [[nodiscard]] void* stream(Lane lane) const { return streams_[static_cast<std::size_t>(lane)]; }
@@ -78,7 +87,7 @@ class CudaLanes final : public LaneDevice {
   std::size_t used_ = 0;             // the owner's; events_ is read by wait_for() meanwhile
   mutable std::mutex events_mutex_;  // of events_
   std::vector<Block> on_device_;
-  std::vector<void*> pinned_;
+  std::vector<HostBlock> on_host_;
   void* signal_ = nullptr;  // pinned: a 64-bit count
   std::unique_ptr<GpuKernels> kernels_;
 };
@@ -147,7 +156,7 @@ CudaLanes::~CudaLanes() {
     if (stream != nullptr) driver_->destroy_stream(stream);
   }
   for (const Block& block : on_device_) driver_->free(device_pointer(block.begin));
-  for (void* const memory : pinned_) driver_->free_pinned(memory);
+  while (!on_host_.empty()) free_host(on_host_.back().begin);
   if (signal_ != nullptr) driver_->free_pinned(signal_);
   driver_->release_context(device_);
 }
@@ -163,13 +172,25 @@ Result<std::byte*> CudaLanes::allocate(Bytes bytes) {
   return on_device_.back().begin;
 }
 
-Result<std::byte*> CudaLanes::allocate_pinned(Bytes bytes) {
-  void* pointer = nullptr;
-  const auto ok = done(driver_->allocate_pinned(&pointer, size_of(std::max(bytes, Bytes(1)))),
-                       "cuMemAllocHost");
-  if (!ok) return tl::unexpected(ok.error());
-  pinned_.push_back(pointer);
-  return static_cast<std::byte*>(pointer);
+Result<std::byte*> CudaLanes::allocate_host(Bytes bytes, Bytes pinned) {
+  const Bytes page(sysconf(_SC_PAGESIZE));
+  const Bytes size = round_up(std::max(bytes, Bytes(1)), page);
+  void* const memory = mmap(nullptr, size_of(size), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    return failure(
+        fmt::format("no {} of host memory: {}", format_bytes(bytes), std::strerror(errno)));
+  }
+  if (pinned > Bytes(0)) {
+    if (auto ok =
+            done(driver_->pin(memory, size_of(round_up(pinned, page)), 0), "cuMemHostRegister");
+        !ok) {
+      munmap(memory, size_of(size));
+      return tl::unexpected(std::move(ok.error()));
+    }
+  }
+  on_host_.push_back({static_cast<std::byte*>(memory), size, pinned > Bytes(0)});
+  return on_host_.back().begin;
 }
 
 void CudaLanes::free(std::byte* memory) noexcept {
@@ -179,8 +200,12 @@ void CudaLanes::free(std::byte* memory) noexcept {
   on_device_.erase(found);
 }
 
-void CudaLanes::free_pinned(std::byte* memory) noexcept {
-  if (std::erase(pinned_, memory) > 0) driver_->free_pinned(memory);
+void CudaLanes::free_host(std::byte* memory) noexcept {
+  const auto found = std::ranges::find(on_host_, memory, &HostBlock::begin);
+  if (found == on_host_.end()) return;
+  if (found->pinned) driver_->unpin(memory);
+  munmap(memory, size_of(found->bytes));
+  on_host_.erase(found);
 }
 
 bool CudaLanes::is_on_device(const std::byte* address) const {

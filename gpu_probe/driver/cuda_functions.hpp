@@ -56,6 +56,8 @@ using CudaDeviceNumber = int;         ///< CUdevice
 
 /// Lanes: streams, events, copies beside kernels, modules. All but the last since CUDA 11.0.
 #define STOWAGE_CUDA_LANE_CALLS(FUNCTION)                                                          \
+  FUNCTION(pin, cuMemHostRegister_v2, (void* memory, std::size_t bytes, unsigned flags))           \
+  FUNCTION(unpin, cuMemHostUnregister, (void* memory))                                             \
   FUNCTION(create_stream, cuStreamCreate, (void** stream, unsigned flags))                         \
   FUNCTION(destroy_stream, cuStreamDestroy_v2, (void* stream))                                     \
   FUNCTION(create_event, cuEventCreate, (void** event, unsigned flags))                            \

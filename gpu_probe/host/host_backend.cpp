@@ -26,14 +26,15 @@ class HostBackend final : public Backend {
   [[nodiscard]] std::string name() const override { return "host"; }
   [[nodiscard]] KernelDevice gpu_kernels() const override { return KernelDevice::host; }
 
-  [[nodiscard]] Result<void> allocate(Bytes gpu_arena, Bytes host_arena) override {
-    auto gpu = GuardedMemory::of(gpu_arena), host = GuardedMemory::of(host_arena);
+  [[nodiscard]] Result<void> allocate(const ArenaSizes& sizes) override {
+    auto gpu = GuardedMemory::of(sizes.gpu), host = GuardedMemory::of(sizes.host);
     if (!gpu) return tl::unexpected(gpu.error());
     if (!host) return tl::unexpected(host.error());
     cpu_.reset();  // whatever runs there uses the old arenas
     gpu_ = std::move(*gpu);
     host_ = std::move(*host);
     lanes_ = {};
+    first_ += std::ssize(spans_);
     spans_.clear();
     start_ = Clock::now();
     return {};
@@ -78,6 +79,10 @@ class HostBackend final : public Backend {
     return {};
   }
 
+  [[nodiscard]] Result<void> host_waits_for(std::span<const Ticket> tickets) override {
+    return compute_waits_for(tickets);
+  }
+
   [[nodiscard]] Result<void> synchronize() override {
     for (Lane& lane : lanes_) {
       while (!lane.waiting.empty()) {
@@ -94,9 +99,16 @@ class HostBackend final : public Backend {
   void set_copy_timing(CopyTiming timing) override { timing_ = timing; }
 
   [[nodiscard]] Result<TimeSpan> ran(Ticket ticket) const override {
-    const auto index = static_cast<std::size_t>(ticket.id);
-    if (ticket.id >= 0 && index < spans_.size() && spans_[index]) return *spans_[index];
+    const std::int64_t index = ticket.id - first_;
+    if (index >= 0 && index < std::ssize(spans_)) {
+      if (const auto& span = spans_[static_cast<std::size_t>(index)]) return *span;
+    }
     return failure(fmt::format("ticket {} has not run", ticket.id));
+  }
+  [[nodiscard]] Result<void> forget_tickets() override {
+    first_ += std::ssize(spans_);
+    spans_.clear();
+    return {};
   }
 
   [[nodiscard]] Result<void> write_gpu(std::byte* gpu, const std::byte* source,
@@ -134,10 +146,10 @@ class HostBackend final : public Backend {
   }
   Ticket next_ticket() {
     spans_.emplace_back();
-    return {std::ssize(spans_) - 1};
+    return {first_ + std::ssize(spans_) - 1};
   }
   std::optional<TimeSpan>& span(Ticket ticket) {
-    return spans_[static_cast<std::size_t>(ticket.id)];
+    return spans_[static_cast<std::size_t>(ticket.id - first_)];
   }
 
   Lane& lane(Direction direction) { return lanes_[static_cast<std::size_t>(direction)]; }
@@ -177,7 +189,8 @@ class HostBackend final : public Backend {
   std::array<Lane, 2> lanes_;
   CopyTiming timing_;
   Clock::time_point start_;
-  std::vector<std::optional<TimeSpan>> spans_;  // by Ticket; none: it has not run
+  std::int64_t first_ = 0;                      // of the tickets that are not forgotten
+  std::vector<std::optional<TimeSpan>> spans_;  // of those; none: it has not run
   std::unique_ptr<KernelLane> cpu_;             // the last member: its thread uses the arenas
 };
 

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpu_probe/host/host_kernels.hpp"
-
 namespace stowage {
 
-KernelLane::KernelLane(std::function<double()> now)
-    : now_(std::move(now)), thread_([this] { work(); }) {
+KernelLane::KernelLane(std::function<double()> now, RunKernel run)
+    : now_(std::move(now)), run_(std::move(run)), thread_([this] { work(); }) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return is_ready_; });
 }
@@ -22,19 +20,11 @@ KernelLane::~KernelLane() {
   thread_.join();
 }
 
-void KernelLane::push(Ticket ticket, const KernelCall& call) {
+void KernelLane::push(Ticket ticket, const KernelCall& call, Gates gates) {
   pending_.push_back(ticket);
   {
     const std::lock_guard lock(mutex_);
-    Job& job =
-        waiting_.emplace_back(Job{ticket,
-                                  call,
-                                  {call.reads.begin(), call.reads.end()},
-                                  {call.writes.begin(), call.writes.end()},
-                                  call.attributes != nullptr ? *call.attributes : Attributes{}});
-    job.call.reads = job.reads;
-    job.call.writes = job.writes;
-    job.call.attributes = &job.attributes;
+    waiting_.emplace_back(ticket, call, std::move(gates));
   }
   changed_.notify_all();
 }
@@ -58,6 +48,15 @@ Result<std::vector<KernelLane::Finished>> KernelLane::wait(std::int64_t last) {
   return std::exchange(finished_, {});
 }
 
+Result<KernelLane::Finished> KernelLane::done(const Job& job) const {
+  if (job.gates.before) {
+    if (auto passed = job.gates.before(); !passed) return tl::unexpected(std::move(passed.error()));
+  }
+  const double begin = now_();
+  if (auto ran = run_(job.call.get()); !ran) return tl::unexpected(std::move(ran.error()));
+  return Finished{job.ticket, {begin, now_()}};
+}
+
 void KernelLane::work() {
   // The number of threads is one of each thread's own settings.
   const auto kernels = host_kernels();
@@ -66,20 +65,20 @@ void KernelLane::work() {
   is_ready_ = true;
   changed_.notify_all();
   while (true) {
-    changed_.wait(lock, [&] { return stops_ || (!waiting_.empty() && failure_.empty()); });
-    if (stops_) return;
+    changed_.wait(lock, [&] { return stops_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
     // A deque's elements stay where they are while others are pushed behind them.
     const Job& job = waiting_.front();
+    const bool runs = !stops_ && failure_.empty();
     lock.unlock();
-    const double begin = now_();
-    const Result<void> done = run_host_kernel(job.call);
-    const TimeSpan span{begin, now_()};
+    const Result<Finished> finished = runs ? done(job) : Finished{};
+    if (job.gates.after) job.gates.after();
     lock.lock();
-    if (done) {
-      finished_.push_back({job.ticket, span});
+    if (!finished) {
+      failure_ = finished.error();
+    } else if (runs) {
+      finished_.push_back(*finished);
       last_finished_ = job.ticket.id;
-    } else {
-      failure_ = done.error();
     }
     waiting_.pop_front();
     changed_.notify_all();

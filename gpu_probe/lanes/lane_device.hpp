@@ -7,7 +7,7 @@
 // of a lane, with a time.
 //
 // Errors name the call in the device's own words ("cuMemAlloc fails with error 2 (out of memory)").
-// After one the lanes are in no known state; free() and free_pinned() may still be called.
+// After one the lanes are in no known state; free() and free_host() may still be called.
 //
 // Called from one thread, but for wait_for() and signal(), which the CPU's lane calls from its own.
 #pragma once
@@ -39,13 +39,13 @@ class LaneDevice {
   [[nodiscard]] virtual std::string name() const = 0;  ///< "cuda: NVIDIA H200"
   [[nodiscard]] virtual KernelDevice kernels() const = 0;
 
-  /// Memory of the device, and of the host where copies go. Contents are uninitialised; addresses
-  /// are multiples of 256. Of no bytes: an address all the same.
+  /// Memory of the device, and of the host, whose first `pinned` bytes copies may use. Contents are
+  /// uninitialised; addresses are multiples of 256. Of no bytes: an address all the same.
   [[nodiscard]] virtual Result<std::byte*> allocate(Bytes bytes) = 0;
-  [[nodiscard]] virtual Result<std::byte*> allocate_pinned(Bytes bytes) = 0;
+  [[nodiscard]] virtual Result<std::byte*> allocate_host(Bytes bytes, Bytes pinned) = 0;
   /// Precondition: nothing that is queued uses it.
   virtual void free(std::byte* memory) noexcept = 0;
-  virtual void free_pinned(std::byte* memory) noexcept = 0;
+  virtual void free_host(std::byte* memory) noexcept = 0;
 
   /// A point behind all that the lane has been given so far.
   [[nodiscard]] virtual Result<LaneEvent> record(Lane lane) = 0;

@@ -54,6 +54,7 @@ ArenaPlaces exact_places(const Plan& plan) {
   places.gpu_arena = plan.totals.arena;
   for (const Residence& residence : residences_in(plan, MemoryKind::device))
     places.gpu.push_back(residence.offset);
+  places.pinned = plan.totals.host_peak;
   for (const Residence& residence : residences_on(plan, Device::cpu)) {
     places.host.push_back(residence.offset);
     places.host_arena = std::max(places.host_arena, residence.offset + bytes_of(plan, residence));
@@ -70,7 +71,7 @@ ArenaPlaces padded_places(const Plan& plan) {
   places.gpu.resize(gpu.size());
   places.host.resize(host.size());
   places.workspace.resize(plan.nodes.size());
-  std::vector<Tenant> on_gpu, on_host;
+  std::vector<Tenant> on_gpu, pinned, pageable;
   for (std::size_t i = 0; i < gpu.size(); ++i) {
     on_gpu.push_back({gpu[i].steps, bytes_of(plan, gpu[i]), &places.gpu[i]});
   }
@@ -79,11 +80,15 @@ ArenaPlaces padded_places(const Plan& plan) {
     if (plan.nodes[i].workspace == Bytes(0)) continue;
     on_gpu.push_back({StepRange::single(step), plan.nodes[i].workspace, &places.workspace[i]});
   }
+  const std::size_t copied_to = residences_in(plan, MemoryKind::pinned).size();
   for (std::size_t i = 0; i < host.size(); ++i) {
-    on_host.push_back({host[i].steps, bytes_of(plan, host[i]), &places.host[i]});
+    (i < copied_to ? pinned : pageable)
+        .push_back({host[i].steps, bytes_of(plan, host[i]), &places.host[i]});
   }
   places.gpu_arena = place_in_order(std::move(on_gpu));
-  places.host_arena = place_in_order(std::move(on_host));
+  places.pinned = place_in_order(std::move(pinned));
+  places.host_arena = places.pinned + place_in_order(std::move(pageable));
+  for (std::size_t i = copied_to; i < host.size(); ++i) places.host[i] += places.pinned;
   return places;
 }
 

@@ -15,6 +15,7 @@ struct ArenaPlaces {
   std::vector<Bytes> gpu, host;  ///< offsets, by index into Plan::gpu and Plan::host
   std::vector<Bytes> workspace;  ///< by NodeId; where the node has one
   Bytes gpu_arena, host_arena;
+  Bytes pinned;  ///< of the host's arena, at its front: all that copies reach
   Bytes canary;  ///< on each side of everything; 0: none
 };
 

@@ -48,6 +48,7 @@ class Executor {
   void at_boundary(std::int32_t step);
   void run_node(NodeId id);
   void await_node(NodeId id);
+  void host_waits();
   void begin_residence(Device side, std::size_t index);
   void end_residence(Device side, std::size_t index, std::int32_t step);
   void begin_transfer(std::size_t index);
@@ -98,13 +99,14 @@ class Executor {
   std::vector<bool> uploaded_at_start_, downloaded_at_start_;  // by storage, at boundary 0
   std::int64_t number_ = 1;                                    // of the step
   ResidencyBook book_;
-  std::size_t book_read_ = 0;          // violations of the book that execution_ has
-  std::vector<Ticket> tickets_;        // by transfer
-  std::vector<Ticket> node_tickets_;   // by NodeId
-  std::vector<Ticket> compute_;        // of the last node on the GPU's lane; at most one
-  std::vector<Ticket> awaited_node_;   // the last of the CPU's that has ended; at most one
-  std::vector<Ticket> last_download_;  // the last that has ended; at most one
-  Diagnostics failure_;                // of the backend; none: it did all that it was asked
+  std::size_t book_read_ = 0;         // violations of the book that execution_ has
+  std::vector<Ticket> tickets_;       // by transfer
+  std::vector<Ticket> node_tickets_;  // by NodeId
+  std::vector<Ticket> compute_;       // of the last node on the GPU's lane; at most one
+  std::vector<Ticket> awaited_node_;  // the last of the CPU's that has ended; at most one
+  std::array<std::vector<Ticket>, 2> last_copies_;  // by Direction: the last that has ended
+  std::vector<Ticket> ended_;  // copies and the CPU's nodes, since the host waited for any
+  Diagnostics failure_;        // of the backend; none: it did all that it was asked
   Execution execution_;
 };
 
@@ -118,8 +120,16 @@ void Executor::follow_book() {
   while (book_read_ < said.size()) violation(said[book_read_++]);
 }
 
+/// Before the host's arena is used from here: what has ended in the plan may still be under way.
+void Executor::host_waits() {
+  if (ended_.empty()) return;
+  need(backend_.host_waits_for(ended_), "waiting for what has ended");
+  ended_.clear();
+}
+
 void Executor::write(Device side, std::byte* to, const std::byte* from, Bytes size, StorageId id) {
   if (side == Device::cpu) {
+    host_waits();
     std::copy(from, from + size.count(), to);
   } else {
     need(backend_.write_gpu(to, from, size), fmt::format("writing '{}' to the GPU", name(id)));
@@ -128,6 +138,7 @@ void Executor::write(Device side, std::byte* to, const std::byte* from, Bytes si
 
 void Executor::read(Device side, std::byte* to, const std::byte* from, Bytes size, StorageId id) {
   if (side == Device::cpu) {
+    host_waits();
     std::copy(from, from + size.count(), to);
   } else {
     need(backend_.read_gpu(to, from, size), fmt::format("reading '{}' from the GPU", name(id)));
@@ -137,6 +148,7 @@ void Executor::read(Device side, std::byte* to, const std::byte* from, Bytes siz
 void Executor::fill(Device side, std::byte* to, std::byte value, Bytes size,
                     const std::string& what) {
   if (side == Device::cpu) {
+    host_waits();
     std::fill(to, to + size.count(), value);
   } else {
     need(backend_.fill_gpu(to, value, size), fmt::format("filling {} on the GPU", what));
@@ -251,9 +263,8 @@ void Executor::begin_transfer(std::size_t index) {
   std::vector<Ticket> after = compute_;
   after.insert(after.end(), awaited_node_.begin(), awaited_node_.end());
   const Direction direction = direction_of(plan_, t);
-  if (direction == Direction::h2d) {
-    after.insert(after.end(), last_download_.begin(), last_download_.end());
-  }
+  // The compute lane has been told to wait for these, but may have had no kernel since.
+  for (const auto& copies : last_copies_) after.insert(after.end(), copies.begin(), copies.end());
   tickets_[index] = need(backend_.copy(direction, gpu, host, bytes(t.storage), after), who);
 }
 
@@ -266,6 +277,13 @@ void Executor::end_transfers(const std::vector<std::size_t>& indices) {
   }
   need(backend_.compute_waits_for(tickets),
        fmt::format("waiting for the copy of '{}'", name(plan_.transfers[indices.front()].storage)));
+  ended_.insert(ended_.end(), tickets.begin(), tickets.end());
+  for (const std::size_t index : indices) {
+    const Ticket ticket = tickets_[index];
+    auto& last =
+        last_copies_[static_cast<std::size_t>(direction_of(plan_, plan_.transfers[index]))];
+    if (ticket.id >= 0 && (last.empty() || last.front().id < ticket.id)) last = {ticket};
+  }
 }
 
 void Executor::at_boundary(std::int32_t step) {
@@ -278,11 +296,6 @@ void Executor::at_boundary(std::int32_t step) {
   }
   for (const std::size_t i : b.download_begins) begin_transfer(i);
   end_transfers(b.download_ends);
-  for (const std::size_t i : b.download_ends) {
-    if (last_download_.empty() || last_download_.front().id < tickets_[i].id) {
-      last_download_ = {tickets_[i]};
-    }
-  }
   if (!last) {
     for (const std::size_t i : b.gpu_ends) end_residence(Device::gpu, i, step);
     for (const std::size_t i : b.gpu_begins) begin_residence(Device::gpu, i);
@@ -296,7 +309,10 @@ void Executor::await_node(NodeId id) {
   const std::string who = fmt::format("node '{}'", graph_.node(id).name);
   const Ticket ticket = node_tickets_[id.index()];
   const std::vector<Ticket> tickets{ticket};
-  if (ticket.id >= 0) need(backend_.compute_waits_for(tickets), who);
+  if (ticket.id >= 0) {
+    need(backend_.compute_waits_for(tickets), who);
+    ended_.push_back(ticket);
+  }
   if (awaited_node_.empty() || awaited_node_.front().id < ticket.id) awaited_node_ = tickets;
   book_.finish_node(id);
   if (places_.canary > Bytes(0)) check_canaries(who);
@@ -436,7 +452,7 @@ void Executor::begin_next_step() {
   node_tickets_.assign(node_tickets_.size(), {});
   compute_.clear();
   awaited_node_.clear();
-  last_download_.clear();
+  last_copies_ = {};
 }
 
 void Executor::run_step() {
@@ -451,8 +467,10 @@ void Executor::run_step() {
   }
   at_boundary(steps);
   need(backend_.synchronize(), "waiting for the step's end");
+  ended_.clear();
   execution_.completed = number_ == options_.steps;
   if (execution_.violations.empty()) collect_times();
+  need(backend_.forget_tickets(), "forgetting the step's tickets");
   book_.end_step();
   capture(steps);
   if (places_.canary > Bytes(0)) check_canaries("the step");
@@ -462,7 +480,9 @@ void Executor::run_step() {
 Result<Execution> Executor::run() {
   backend_.set_copy_timing(options_.timing);
   try {
-    need(backend_.allocate(places_.gpu_arena, places_.host_arena), "allocating the arenas");
+    need(backend_.allocate(
+             {.gpu = places_.gpu_arena, .host = places_.host_arena, .pinned = places_.pinned}),
+         "allocating the arenas");
     check_bounds();
     prepare();
     for (; number_ <= options_.steps; ++number_) {

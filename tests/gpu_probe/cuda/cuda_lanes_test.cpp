@@ -53,12 +53,12 @@ Result<int> use_everything() {
   if (!lanes) return tl::unexpected(lanes.error());
   LaneDevice& device = **lanes;
   CHECK(device.name() == "cuda: Fake");
-  const auto gpu = device.allocate(Bytes(16)), host = device.allocate_pinned(Bytes(16));
+  const auto gpu = device.allocate(Bytes(16)), host = device.allocate_host(Bytes(16), Bytes(16));
   if (!gpu) return tl::unexpected(gpu.error());
   if (!host) return tl::unexpected(host.error());
   const auto freed = [&](const Result<void>& done) -> Result<int> {
     device.free(*gpu);
-    device.free_pinned(*host);
+    device.free_host(*host);
     if (!done) return tl::unexpected(done.error());
     return kernels;
   };

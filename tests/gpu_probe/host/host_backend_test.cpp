@@ -76,7 +76,7 @@ TEST_CASE("late copies take place when they are waited for, in their lane's orde
   for (const bool is_late : {false, true}) {
     const auto backend = host_backend();
     backend->set_copy_timing({is_late, is_late});
-    REQUIRE(backend->allocate(64_B, 64_B).has_value());
+    REQUIRE(backend->allocate({.gpu = 64_B, .host = 64_B}).has_value());
     std::byte* const gpu = backend->gpu_base();
     std::byte* const cpu = backend->host_base();
     std::fill_n(gpu, 64, std::byte{1});
@@ -99,7 +99,7 @@ TEST_CASE("late copies take place when they are waited for, in their lane's orde
 TEST_CASE("a copy comes after what it waits for on the other lane") {
   const auto backend = host_backend();
   backend->set_copy_timing({true, true});
-  REQUIRE(backend->allocate(64_B, 64_B).has_value());
+  REQUIRE(backend->allocate({.gpu = 64_B, .host = 64_B}).has_value());
   std::byte* const gpu = backend->gpu_base();
   std::byte* const cpu = backend->host_base();
   gpu[0] = std::byte{7};
@@ -114,7 +114,7 @@ TEST_CASE("a copy comes after what it waits for on the other lane") {
 TEST_CASE("a copy has its times once it has run, and a new allocation forgets them") {
   const auto backend = host_backend();
   backend->set_copy_timing({true, true});
-  REQUIRE(backend->allocate(64_B, 64_B).has_value());
+  REQUIRE(backend->allocate({.gpu = 64_B, .host = 64_B}).has_value());
   const auto first =
       backend->copy(Direction::h2d, backend->gpu_base(), backend->host_base(), 8_B, {});
   const auto second =
@@ -127,14 +127,14 @@ TEST_CASE("a copy has its times once it has run, and a new allocation forgets th
   CHECK(0 <= a->begin);
   CHECK(a->begin <= a->end);
   CHECK(a->end <= b->begin);
-  REQUIRE(backend->allocate(64_B, 64_B).has_value());
+  REQUIRE(backend->allocate({.gpu = 64_B, .host = 64_B}).has_value());
   CHECK(!backend->ran(*first).has_value());
   CHECK(!backend->ran({}).has_value());
 }
 
 TEST_CASE("a fill writes its bytes and no others") {
   const auto backend = host_backend();
-  REQUIRE(backend->allocate(64_B, 64_B).has_value());
+  REQUIRE(backend->allocate({.gpu = 64_B, .host = 64_B}).has_value());
   REQUIRE(backend->fill_gpu(backend->gpu_base(), std::byte{1}, 64_B).has_value());
   REQUIRE(backend->fill_gpu(backend->gpu_base() + 8, std::byte{2}, 16_B).has_value());
   CHECK(std::count(backend->gpu_base(), backend->gpu_base() + 64, std::byte{2}) == 16);

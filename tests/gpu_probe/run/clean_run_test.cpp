@@ -15,9 +15,9 @@ class WatchedBackend final : public WrappedBackend {
  public:
   [[nodiscard]] int accesses() const { return accesses_; }
 
-  Result<void> allocate(Bytes gpu, Bytes cpu) override {
+  Result<void> allocate(const ArenaSizes& sizes) override {
     accesses_ = 0;
-    return WrappedBackend::allocate(gpu, cpu);
+    return WrappedBackend::allocate(sizes);
   }
   Result<Ticket> run(const KernelCall& call) override {
     working_ = true;

@@ -116,7 +116,7 @@ TEST_CASE("a node that is issued before what it reads is on the host is found") 
 
 TEST_CASE("a kernel that fails on the CPU's lane is told where it is waited for") {
   const auto backend = host_backend();
-  REQUIRE(backend->allocate(64_B, 64_B).has_value());
+  REQUIRE(backend->allocate({.gpu = 64_B, .host = 64_B}).has_value());
   const Attributes none;
   KernelCall call{.kernel = Kernel::custom_forward, .device = Device::cpu, .attributes = &none};
   const auto failing = backend->run(call);
@@ -127,7 +127,7 @@ TEST_CASE("a kernel that fails on the CPU's lane is told where it is waited for"
   CHECK(!backend->synchronize().has_value());
   CHECK(!backend->ran(*failing).has_value());
   // A new allocation starts afresh.
-  REQUIRE(backend->allocate(64_B, 64_B).has_value());
+  REQUIRE(backend->allocate({.gpu = 64_B, .host = 64_B}).has_value());
   CHECK(backend->synchronize().has_value());
 }
 

@@ -23,9 +23,9 @@ class FailingBackend final : public WrappedBackend {
   [[nodiscard]] const std::string& failed_call() const { return failed_call_; }
   [[nodiscard]] int calls_after_it() const { return failed() ? calls_ - n_ : 0; }
 
-  Result<void> allocate(Bytes gpu, Bytes cpu) override {
+  Result<void> allocate(const ArenaSizes& sizes) override {
     if (fails("allocate")) return refusal();
-    return WrappedBackend::allocate(gpu, cpu);
+    return WrappedBackend::allocate(sizes);
   }
   Result<Ticket> run(const KernelCall& call) override {
     if (fails("run")) return refusal();
@@ -39,6 +39,14 @@ class FailingBackend final : public WrappedBackend {
   Result<void> compute_waits_for(std::span<const Ticket> tickets) override {
     if (fails("compute_waits_for")) return refusal();
     return WrappedBackend::compute_waits_for(tickets);
+  }
+  Result<void> host_waits_for(std::span<const Ticket> tickets) override {
+    if (fails("host_waits_for")) return refusal();
+    return WrappedBackend::host_waits_for(tickets);
+  }
+  Result<void> forget_tickets() override {
+    if (fails("forget_tickets")) return refusal();
+    return WrappedBackend::forget_tickets();
   }
   Result<void> synchronize() override {
     if (fails("synchronize")) return refusal();
@@ -116,12 +124,14 @@ TEST_CASE("whichever call of the backend fails, the execution ends there and say
     }
   }
   CHECK(calls == std::set<std::string>{"allocate", "run", "copy", "compute_waits_for",
-                                       "synchronize", "ran", "write_gpu", "read_gpu", "fill_gpu"});
+                                       "forget_tickets", "host_waits_for", "synchronize", "ran",
+                                       "write_gpu", "read_gpu", "fill_gpu"});
   CHECK(activities == std::set<std::string>{
                           "a copy of ", "allocating the arenas", "asking when node ",
                           "asking when the copy of ", "filling the arena on the GPU",
-                          "filling the canaries of ", "filling the place of ", "node ", "reading ",
-                          "waiting for the copy of ", "waiting for the step", "writing "});
+                          "filling the canaries of ", "filling the place of ",
+                          "forgetting the step", "node ", "reading ", "waiting for the copy of ",
+                          "waiting for the step", "waiting for what has ended", "writing "});
 }
 
 TEST_CASE("a backend that fails is no finding about the plan") {

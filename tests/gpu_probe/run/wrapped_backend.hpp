@@ -18,9 +18,11 @@ inline std::unique_ptr<Backend> host_backend() {
 
 class WrappedBackend : public Backend {
  public:
+  explicit WrappedBackend(std::unique_ptr<Backend> inner = host_backend())
+      : inner_(std::move(inner)) {}
   std::string name() const override { return "wrapped"; }
   KernelDevice gpu_kernels() const override { return inner_->gpu_kernels(); }
-  Result<void> allocate(Bytes gpu, Bytes cpu) override { return inner_->allocate(gpu, cpu); }
+  Result<void> allocate(const ArenaSizes& sizes) override { return inner_->allocate(sizes); }
   std::byte* gpu_base() override { return inner_->gpu_base(); }
   std::byte* host_base() override { return inner_->host_base(); }
   Result<Ticket> run(const KernelCall& call) override { return inner_->run(call); }
@@ -31,6 +33,10 @@ class WrappedBackend : public Backend {
   Result<void> compute_waits_for(std::span<const Ticket> tickets) override {
     return inner_->compute_waits_for(tickets);
   }
+  Result<void> host_waits_for(std::span<const Ticket> tickets) override {
+    return inner_->host_waits_for(tickets);
+  }
+  Result<void> forget_tickets() override { return inner_->forget_tickets(); }
   Result<void> synchronize() override { return inner_->synchronize(); }
   Result<TimeSpan> ran(Ticket ticket) const override { return inner_->ran(ticket); }
   CopyCount copied(Direction direction) const override { return inner_->copied(direction); }
@@ -46,7 +52,7 @@ class WrappedBackend : public Backend {
   }
 
  private:
-  std::unique_ptr<Backend> inner_ = host_backend();
+  std::unique_ptr<Backend> inner_;
 };
 
 }  // namespace stowage::test

@@ -94,6 +94,17 @@ int cuMemFree_v2(uint64_t pointer) { return gone(reinterpret_cast<void*>(pointer
 int cuMemAllocHost_v2(void** pointer, size_t bytes) { return made(pointer, bytes); }
 int cuMemFreeHost(void* pointer) { return gone(pointer); }
 
+// What is pinned is the caller's own.
+int cuMemHostRegister_v2(void* memory, size_t, unsigned) {
+  if (const int error = failure()) return error;
+  if (!live.insert(memory).second) ++state.wrong_calls;
+  return 0;
+}
+int cuMemHostUnregister(void* memory) {
+  if (live.erase(memory) == 0) ++state.wrong_calls;
+  return failure();
+}
+
 int cuStreamCreate(void** stream, unsigned) { return made(stream, 1); }
 int cuStreamDestroy_v2(void* stream) { return gone(stream); }
 int cuEventCreate(void** event, unsigned) { return made(event, sizeof(double)); }

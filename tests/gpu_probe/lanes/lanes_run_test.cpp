@@ -1,0 +1,117 @@
+// The backend for devices with lanes, over threads with delays: planned steps must leave the
+// resident step's bits, and nothing may touch what it has not waited for.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "gpu_probe/lanes/laned_backend.hpp"
+#include "gpu_probe/run/validate_run.hpp"
+#include "tests/gpu_probe/lanes/plain_kernels.hpp"
+#include "tests/gpu_probe/lanes/threaded_device.hpp"
+#include "tests/gpu_probe/run/random_plan.hpp"
+#include "tests/gpu_probe/run/small_models.hpp"
+
+namespace stowage::test {
+namespace {
+
+constexpr std::uint64_t seeds = 20;
+
+std::string failures_in(const RunReport& report) {
+  std::string text;
+  for (const Check& check : report.checks) {
+    if (!check.passed) text += check.name + ": " + check.detail + "\n";
+  }
+  return text;
+}
+
+std::string lines_of(const std::vector<std::string>& texts) {
+  std::string lines;
+  for (const std::string& text : texts) lines += text + "\n";
+  return lines;
+}
+
+struct Seen {
+  long kernels = 0, copies = 0, waits = 0;
+};
+
+/// Plans are drawn as well: what crosses, what the CPU computes, and when.
+Seen run_seeds(const char* model, const LoweringSettings& settings, std::int64_t steps) {
+  const StepGraph graph = step_of(model, settings);
+  Seen seen;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    CAPTURE(graph.model);
+    const Plan plan = random_plan(graph, 2, seed);
+    auto made = threaded_device({.seed = seed, .run = tested_kernels()});
+    {
+      const auto backend = laned_backend(std::move(made.device), made.run_on_cpu);
+      const auto report =
+          run_plan(plan, *backend, {.steps = steps, .tolerance = tested_tolerance()});
+      REQUIRE(report.has_value());
+      CHECK(report->backend == "threads");
+      CHECK(failures_in(*report) == "");
+      CHECK(report->measured.step_seconds > 0);
+    }
+    CHECK(lines_of(made.diary->book.races()) == "");
+    CHECK(lines_of(made.diary->misuses) == "");
+    CHECK(made.diary->blocks == 0);
+    seen.kernels += made.diary->kernels;
+    seen.copies += made.diary->copies;
+    seen.waits += made.diary->waits;
+  }
+  return seen;
+}
+
+}  // namespace
+
+TEST_SUITE("lanes") {
+  TEST_CASE("planned steps leave the resident step's bits whatever the lanes' delays") {
+    Seen all;
+    const auto run = [&](const char* model, const LoweringSettings& settings, std::int64_t steps) {
+      const Seen seen = run_seeds(model, settings, steps);
+      all.kernels += seen.kernels;
+      all.copies += seen.copies;
+      all.waits += seen.waits;
+    };
+    run(mlp, sgd_momentum(), 1);
+    run(mlp, adamw(2), 3);
+    run(small_gpt2, adamw(), 1);
+    if (has_convolutions()) {
+      run(small_cnn, sgd_momentum(), 2);
+      run(small_resnet, adamw(), 1);
+      run(small_unet, sgd_momentum(2), 1);
+    }
+    CHECK(all.waits > 1000);
+    MESSAGE(all.kernels, " kernels, ", all.copies, " copies and ", all.waits, " waits of lanes");
+  }
+
+  TEST_CASE("times come from the lanes' own events") {
+    const StepGraph graph = step_of(mlp, sgd_momentum());
+    const Plan plan = random_plan(graph, 2, 3);
+    auto made = threaded_device({.seed = 3, .run = tested_kernels()});
+    const auto backend = laned_backend(std::move(made.device), made.run_on_cpu);
+    const auto done = execute(plan, *backend, {.clean = true, .steps = 3});
+    REQUIRE(done.has_value());
+    REQUIRE(done->times.size() == 3);
+    for (const StepTimes& times : done->times) {
+      for (const auto& spans : {times.nodes, times.copies}) {
+        for (const TimeSpan& span : spans) {
+          CHECK(span.begin >= 0);
+          CHECK(span.end >= span.begin);
+        }
+      }
+      // What a node on the GPU's lane took is not told before what was ahead of it on the lane.
+      double last = 0;
+      for (std::size_t i = 0; i < times.nodes.size(); ++i) {
+        if (device_of(plan, plan.nodes[i]) == Device::cpu) continue;
+        CHECK(times.nodes[i].begin >= last - 1e-5);
+        last = times.nodes[i].end;
+      }
+    }
+    CHECK(!backend->ran({-1}).has_value());
+    CHECK(!backend->ran({1 << 20}).has_value());
+  }
+}
+
+}  // namespace stowage::test

@@ -184,7 +184,8 @@ const std::vector<CommandSpec>& all_commands() {
            "compares bytes and numbers with the same step with everything resident. Exit "
            "code 1: a check failed, 3: --on cuda where there is no GPU to run on.",
        .positionals = {{.name = "PLAN", .help = "a plan's file, or '-' for stdin"}},
-       .options = {"model-only", "source", "on", "steps", "format", "cudnn", "no-cache"},
+       .options = {"model-only", "source", "on", "steps", "format", "cudnn", "cuda-libraries",
+                   "no-cache"},
        .examples = {"stowage validate m.yaml --on host --steps 3",
                     "stowage validate m.yaml --model-only"},
        .run = answered<read_validate_request, run_validate>},

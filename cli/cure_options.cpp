@@ -31,6 +31,8 @@ std::string_view in_options(Cure cure) {
       return "--gpu-memory SIZE takes yours";
     case Cure::host_execution:
       return "--on host executes the plan on the CPU";
+    case Cure::cuda_libraries:
+      return "an environment with PyTorch has it: activate it, or --cuda-libraries DIR names it";
   }
   return "";
 }

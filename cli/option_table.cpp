@@ -294,6 +294,13 @@ const std::vector<OptionSpec>& all_options() {
        .value = "DIR",
        .help = "where cuDNN lies: its root or a Python environment; only its workspaces are asked",
        .default_note = "CUDNN_PATH, the active Python environment, the loader, python3's packages"},
+      {.name = "cuda-libraries",
+       .type = text,
+       .group = device,
+       .value = "DIR",
+       .help = "where cuDNN, cuBLAS and NVRTC lie: a toolkit's root or a Python environment",
+       .default_note = "the active Python environment, the loader, /usr/local/cuda, python3's "
+                       "packages"},
       {.name = "no-cache",
        .type = flag,
        .group = device,

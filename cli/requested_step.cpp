@@ -14,7 +14,7 @@
 #include "estimator/card/card_file.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/step/foreign_kernels.hpp"
-#include "gpu_probe/cudnn/answer_cache.hpp"
+#include "gpu_probe/cache/kept_files.hpp"
 
 namespace stowage {
 
@@ -176,6 +176,6 @@ Result<SharedGraph> sizing_step(const StepDocument& document) {
   return accumulating_step(document);
 }
 
-std::string answer_folder(bool keep_answers) { return keep_answers ? default_answer_folder() : ""; }
+std::string answer_folder(bool keep_answers) { return keep_answers ? default_cache_folder() : ""; }
 
 }  // namespace stowage

@@ -16,7 +16,7 @@
 #include "cli/option.hpp"
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
-#include "gpu_probe/cudnn/library_places.hpp"
+#include "gpu_probe/driver/library_places.hpp"
 
 namespace stowage {
 
@@ -103,6 +103,17 @@ ExitCode run_program(std::span<const std::string> words) {
           mistakes_format);
     }
     use_cudnn_in(*folder);
+  }
+  if (const auto folder = arguments->text("cuda-libraries")) {
+    if (!has_nvidia_libraries(*folder)) {
+      return refuse(
+          {command_line_error(
+              fmt::format("--cuda-libraries: neither cuDNN nor cuBLAS nor NVRTC is in '{}'",
+                          *folder),
+              "a toolkit's root, its lib64/ or a Python environment with PyTorch")},
+          mistakes_format);
+    }
+    use_nvidia_libraries_in(*folder);
   }
   Result<Answer> answer = command->run(*arguments);
   if (!answer) return refuse(answer.error(), mistakes_format);

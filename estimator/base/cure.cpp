@@ -30,6 +30,8 @@ std::string_view in_words(Cure cure) {
       return "give your own card's total";
     case Cure::host_execution:
       return "execute it on the CPU";
+    case Cure::cuda_libraries:
+      return "install NVIDIA's libraries, as PyTorch's packages do, or say where they lie";
   }
   return "";
 }

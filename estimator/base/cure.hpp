@@ -23,10 +23,11 @@ enum class Cure : std::uint8_t {
   described_card,     ///< a card that is known, or described
   tensors_alone,      ///< a total instead of a card, and no runtime on it
   own_total,          ///< the user's own total in place of the catalogue's
-  host_execution,     ///< a plan is executed on the CPU; the last: cure_count
+  host_execution,     ///< a plan is executed on the CPU
+  cuda_libraries,     ///< where cuDNN, cuBLAS and NVRTC lie; the last: cure_count
 };
 
-inline constexpr int cure_count = static_cast<int>(Cure::host_execution) + 1;
+inline constexpr int cure_count = static_cast<int>(Cure::cuda_libraries) + 1;
 
 /// "give a smaller batch". No cure's words stand in another's.
 [[nodiscard]] std::string_view in_words(Cure cure);

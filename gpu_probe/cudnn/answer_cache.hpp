@@ -2,9 +2,7 @@
 //
 // A file of a folder for each set of circumstances, which it holds in full: the hash in its name
 // decides where an answer is looked for and never which one is given. Read whole when the cache is
-// opened, replaced whole (a new file, renamed) when it is written, so that a reader never sees half
-// a file; of two that write at once the later one's file stands. Nothing here fails: a folder or a
-// file that cannot be read, written or believed is as if there were none.
+// opened, replaced whole when it is written (kept_files.hpp).
 #pragma once
 
 #include <map>
@@ -17,10 +15,6 @@
 namespace stowage {
 
 inline constexpr std::size_t most_answer_files = 64;  ///< of a folder; the longest unused go
-
-/// XDG_CACHE_HOME, else ~/.cache, with /stowage; "" where neither is an absolute path, or where
-/// STOWAGE_NO_CACHE is set.
-[[nodiscard]] std::string default_answer_folder();
 
 /// Not thread-safe.
 class CudnnAnswerCache {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu_probe/cudnn/library_places.hpp"
+#include "gpu_probe/driver/library_places.hpp"
 
 namespace stowage {
 

@@ -2,11 +2,13 @@
 // only where those are found; it has nothing but assertions.
 #include <cublas_v2.h>
 #include <cuda.h>
+#include <nvrtc.h>
 
 #include <type_traits>
 
 #include "gpu_probe/driver/cublas_numbers.hpp"
 #include "gpu_probe/driver/cuda_functions.hpp"
+#include "gpu_probe/driver/nvrtc_functions.hpp"
 
 namespace stowage {
 namespace {
@@ -42,6 +44,13 @@ STOWAGE_CUDA_CALLS(STOWAGE_COMPARE)
 STOWAGE_CUDA_LANE_CALLS(STOWAGE_COMPARE)
 STOWAGE_LATER_CUDA_FUNCTIONS(STOWAGE_COMPARE)
 #undef STOWAGE_COMPARE
+
+#define STOWAGE_COMPARE(name, symbol, arguments) \
+  static_assert(same_call<decltype(NvrtcFunctions::name), decltype(&::symbol)>, #symbol);
+STOWAGE_NVRTC_FUNCTIONS(STOWAGE_COMPARE)
+#undef STOWAGE_COMPARE
+static_assert(same_call<int (*)(int), int (*)(nvrtcResult)>);
+static_assert(std::is_same_v<decltype(&::nvrtcGetErrorString), const char* (*)(nvrtcResult)>);
 
 // Of the functions named alike, those that take cuBLAS's own word for the format of sums.
 using TheirGemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int,

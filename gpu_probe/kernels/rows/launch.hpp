@@ -4,6 +4,7 @@
 // body, with its bytes as the parameter.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -28,6 +29,14 @@ struct Launch {
 };
 using Launches = std::vector<Launch>;
 
+struct LaunchableBody {
+  std::string_view name;  ///< as Launch::body
+  bool in_groups = false;
+  auto operator<=>(const LaunchableBody&) const = default;
+};
+/// Every body that any row can launch, in either arithmetic; sorted.
+[[nodiscard]] std::vector<LaunchableBody> launchable_bodies();
+
 /// How many threads of a device share `elements` of work: a multiple of 32, at most 512.
 [[nodiscard]] constexpr std::int64_t threads_for(std::int64_t elements) {
   constexpr std::int64_t warp = 32, each = 4, most = 512;
@@ -46,6 +55,12 @@ constexpr std::string_view type_name() {
   return text.substr(begin, end - begin);
 }
 
+/// Adds to launchable_bodies(); returns true.
+bool enlist(std::string_view body, bool in_groups);
+/// Each body that a row launches is in the list before the program begins.
+template <class Body, bool in_groups>
+inline const bool is_enlisted = enlist(type_name<Body>(), in_groups);
+
 template <class Body>
 Launch launch_of(const Body& body, std::int64_t count, std::int64_t threads) {
   static_assert(std::is_trivially_copyable_v<Body> && alignof(Body) <= alignof(std::max_align_t));
@@ -60,6 +75,7 @@ Launch launch_of(const Body& body, std::int64_t count, std::int64_t threads) {
 /// body(i) for each i of [0, count), in any order and side by side.
 template <class Body>
 [[nodiscard]] Launch each_index(const Body& body, std::int64_t count) {
+  static_cast<void>(detail::is_enlisted<Body, false>);
   Launch launch = detail::launch_of(body, count, 0);
   launch.run = [](const std::byte* bytes, std::int64_t begin, std::int64_t end) {
     const Body& self = *reinterpret_cast<const Body*>(bytes);
@@ -71,6 +87,7 @@ template <class Body>
 /// body(i, group) for each i of [0, count), in any order and side by side.
 template <class Body>
 [[nodiscard]] Launch each_group(const Body& body, std::int64_t count, std::int64_t threads) {
+  static_cast<void>(detail::is_enlisted<Body, true>);
   Launch launch = detail::launch_of(body, count, threads);
   launch.run = [](const std::byte* bytes, std::int64_t begin, std::int64_t end) {
     const Body& self = *reinterpret_cast<const Body*>(bytes);

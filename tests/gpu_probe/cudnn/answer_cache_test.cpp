@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "gpu_probe/cache/kept_files.hpp"
 #include "gpu_probe/cudnn/circumstances.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -308,17 +309,17 @@ TEST_CASE("where the cache is") {
   const Variable off("STOWAGE_NO_CACHE", nullptr);
   const Variable cache("XDG_CACHE_HOME", "/some/cache");
   const Variable home("HOME", "/home/me");
-  CHECK(default_answer_folder() == "/some/cache/stowage");
+  CHECK(default_cache_folder() == "/some/cache/stowage");
   {
     const Variable relative("XDG_CACHE_HOME", "cache");
-    CHECK(default_answer_folder() == "/home/me/.cache/stowage");
+    CHECK(default_cache_folder() == "/home/me/.cache/stowage");
     const Variable nowhere("HOME", "");
-    CHECK(default_answer_folder() == "");
+    CHECK(default_cache_folder() == "");
     const Variable unset("HOME", nullptr);
-    CHECK(default_answer_folder() == "");
+    CHECK(default_cache_folder() == "");
   }
   const Variable on("STOWAGE_NO_CACHE", "1");
-  CHECK(default_answer_folder() == "");
+  CHECK(default_cache_folder() == "");
 }
 
 TEST_CASE("circumstances: other libraries, another card or another asker are others") {

@@ -76,7 +76,9 @@ TEST_SUITE("lanes") {
     };
     run(mlp, sgd_momentum(), 1);
     run(mlp, adamw(2), 3);
-    run(small_gpt2, adamw(), 1);
+    // The gradient of a key's bias is 0 but for rounding, and AdamW makes a step of its sign: only
+    // where the products are the same ones.
+    run(small_gpt2, has_convolutions() ? adamw() : sgd_momentum(), 1);
     if (has_convolutions()) {
       run(small_cnn, sgd_momentum(), 2);
       run(small_resnet, adamw(), 1);

@@ -1,4 +1,4 @@
-#include "gpu_probe/cudnn/library_places.hpp"
+#include "gpu_probe/driver/library_places.hpp"
 
 #include <doctest/doctest.h>
 
@@ -71,6 +71,51 @@ TEST_CASE("the active environment's cuDNN goes before the loader's, CUDNN_PATH b
   CHECK(places[0] == by_path);
   CHECK(places[1] == by_wheel);
   CHECK(places[2] == cudnn_file);
+}
+
+TEST_CASE("a wheel's folder, a toolkit's and an environment hold the toolkit's libraries") {
+  const Folder environment, toolkit;
+  const std::string packages = "lib/python3.12/site-packages/nvidia/";
+  const std::string cublas_13 = environment.file(packages + "cu13/lib/libcublas.so.13");
+  const std::string cublas_12 = environment.file(packages + "cublas/lib/libcublas.so.12");
+  const std::string nvrtc_12 = environment.file(packages + "cuda_nvrtc/lib/libnvrtc.so.12");
+  const std::string of_toolkit = toolkit.file("lib64/libnvrtc.so.13");
+  const PlaceVariable path("CUDA_PATH", toolkit.path());
+  const PlaceVariable active("VIRTUAL_ENV", environment.path());
+  const PlaceVariable conda("CONDA_PREFIX", "");
+  const auto first = [](NvidiaLibrary library, int newest, std::size_t count) {
+    std::vector<std::string> places = library_places(library, newest);
+    places.resize(std::min(places.size(), count));
+    return places;
+  };
+  CHECK(first(NvidiaLibrary::cublas, 13, 4) ==
+        std::vector<std::string>{cublas_13, cublas_12, "libcublas.so.13", "libcublas.so.12"});
+  // A driver of CUDA 12 has no use for what is newer.
+  CHECK(first(NvidiaLibrary::cublas, 12, 2) ==
+        std::vector<std::string>{cublas_12, "libcublas.so.12"});
+  CHECK(first(NvidiaLibrary::nvrtc, 13, 2) == std::vector<std::string>{of_toolkit, nvrtc_12});
+  CHECK(first(NvidiaLibrary::nvrtc, 14, 1) == std::vector<std::string>{of_toolkit});
+  CHECK(library_places(NvidiaLibrary::nvrtc, 11).empty());
+  CHECK(has_nvidia_libraries(environment.path()));
+  CHECK(has_nvidia_libraries(toolkit.path()));
+  CHECK(has_nvidia_libraries(toolkit.path() + "/lib64"));
+  CHECK_FALSE(has_cudnn(environment.path()));
+  const Folder empty;
+  CHECK_FALSE(has_nvidia_libraries(empty.path()));
+}
+
+TEST_CASE("a folder that is chosen for all is the only one, but for cuDNN where that has its own") {
+  const Folder all, own;
+  const std::string cublas = all.file("libcublas.so.12"), cudnn = all.file("libcudnn.so.9");
+  const std::string own_cudnn = own.file("libcudnn.so.9");
+  use_nvidia_libraries_in(all.path());
+  CHECK(library_places(NvidiaLibrary::cublas, 13) == std::vector<std::string>{cublas});
+  CHECK(library_places(NvidiaLibrary::nvrtc, 13).empty());
+  CHECK(cudnn_places() == std::vector<std::string>{cudnn});
+  use_cudnn_in(own.path());
+  CHECK(cudnn_places() == std::vector<std::string>{own_cudnn});
+  use_cudnn_in("");
+  use_nvidia_libraries_in("");
 }
 
 TEST_CASE("the packages of the python3 on PATH come last") {

@@ -1,0 +1,39 @@
+// The kernels of our own on a device: compiled when they are first launched, then kept.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "gpu_probe/cuda/cuda_lanes.hpp"
+#include "gpu_probe/cuda/kernel_cache.hpp"
+#include "gpu_probe/cuda/nvrtc.hpp"
+#include "gpu_probe/kernels/rows/launch.hpp"
+
+namespace stowage {
+
+class OwnKernels {
+ public:
+  /// `cache_folder`: "" for none. The device outlives this.
+  OwnKernels(Nvrtc compiler, const OpenedDevice& device, std::string cache_folder);
+  OwnKernels(const OwnKernels&) = delete;
+  OwnKernels& operator=(const OwnKernels&) = delete;
+  ~OwnKernels();
+
+  /// Queues a launch; the device's context is current. Errors: NVRTC's log, the driver's call.
+  [[nodiscard]] Result<void> launch(const kernels::Launch& launch, void* stream);
+
+ private:
+  [[nodiscard]] Result<void*> function_of(const kernels::Launch& launch);
+  [[nodiscard]] Result<void*> load(const std::string& function);
+  [[nodiscard]] Result<void> done(int error, const char* call) const;
+
+  Nvrtc compiler_;
+  const CudaDriver& driver_;
+  std::string architecture_;
+  KernelCache cache_;
+  std::map<std::string, void*, std::less<>> functions_;  // by Launch::body
+  std::vector<void*> modules_;
+};
+
+}  // namespace stowage

@@ -19,7 +19,8 @@ step of the `stowage` kernels against this table, and so does the host before it
 PyTorch's kernels is not: no backend here runs them. A kernel of another name is
 foreign: it is weighed and planned, and runs nowhere.
 
-Tensors of the `stowage` kernels are contiguous, row-major, with no offset.
+Tensors of the `stowage` kernels are contiguous, row-major, with no offset. All but recurrent layers are
+written for a GPU as well; [validation.md](validation.md) says how they are tried without one.
 
 | arguments | meaning |
 |---|---|
@@ -31,7 +32,7 @@ Tensors of the `stowage` kernels are contiguous, row-major, with no offset.
 | `a, b -> y over a or b` | over either |
 | `indices: index -> y` | a type of its own; without one, an argument has the kernel's type |
 
-| type | in a step | on the host |
+| type | in a step | on the host, and on a GPU |
 |---|---|---|
 )";
 

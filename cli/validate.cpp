@@ -135,7 +135,8 @@ void say_run(const RunReport& run, const Plan& plan, std::int64_t steps, Report&
 
 Result<void> run_it(const Plan& plan, const ValidateRequest& request, Proceedings& proceedings) {
   const bool on_cuda = request.on == RunOn::cuda;
-  auto backend = on_cuda ? open_cuda_backend() : open_host_backend();
+  auto backend = on_cuda ? open_cuda_backend(usual_cuda_setup(answer_folder(request.keep_answers)))
+                         : open_host_backend();
   if (!backend && on_cuda) {
     proceedings.needs_gpu = true;
     proceedings.not_run = backend.error().front().message;

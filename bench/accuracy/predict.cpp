@@ -9,7 +9,7 @@
 #include "estimator/model/load_model.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/rewrite/lower_step.hpp"
-#include "gpu_probe/cudnn/answer_cache.hpp"
+#include "gpu_probe/cache/kept_files.hpp"
 
 namespace stowage::accuracy {
 
@@ -65,7 +65,7 @@ std::shared_ptr<const StepGraph> Predictor::graph_of(const Job& job, const Card&
 WorkspaceSource& Predictor::workspaces(const std::string& gpu, const Card& card) {
   auto& source = sources_[gpu];
   if (source == nullptr) {
-    source = std::make_unique<CudnnWorkspaceSource>(card, default_answer_folder());
+    source = std::make_unique<CudnnWorkspaceSource>(card, default_cache_folder());
   }
   return *source;
 }

@@ -73,6 +73,11 @@ std::span<const DataType> meant_types(ArgumentType type) {
   return {};
 }
 
+/// The cuda backend does not run it yet.
+bool is_host_alone(Kernel kernel) {
+  return kernel == Kernel::rnn_forward || kernel == Kernel::rnn_backward;
+}
+
 /// Null: foreign.
 const KernelRow* row_of(Kernel kernel) {
   return kernel == Kernel::foreign ? nullptr : &kernel_rows[static_cast<std::size_t>(kernel)];
@@ -175,10 +180,9 @@ std::string_view to_string(KernelDevice device) {
   return device == KernelDevice::host ? "host" : "cuda";
 }
 
-// The cuda backend runs no kernels yet.
+// The same on both devices: what runs on the GPU is held against the host.
 std::span<const DataType> argument_types(ArgumentType type, std::optional<KernelDevice> device) {
-  if (!device) return meant_types(type);
-  return *device == KernelDevice::host ? host_types(type) : std::span<const DataType>();
+  return device ? host_types(type) : meant_types(type);
 }
 
 std::span<const KernelRow> kernel_table() { return kernel_rows; }
@@ -206,6 +210,7 @@ bool updates_arguments(Kernel kernel) {
 
 std::span<const DataType> kernel_types(Kernel kernel, KernelDevice device) {
   if (!why_nowhere(kernel).empty()) return {};
+  if (device == KernelDevice::cuda && is_host_alone(kernel)) return {};
   return argument_types(row_of(kernel)->type, device);
 }
 

@@ -1,25 +1,28 @@
-// The CUDA backend: cuDNN and cuBLAS kernels, the two arenas in device and pinned memory, copies on
-// two streams.
-//
-// What it is to keep to, beyond backend.hpp: one cudaMalloc for the GPU arena and one cudaHostAlloc
-// for the host's; kernels on a compute stream with their workspaces in the arena; a Ticket a
-// pair of events around the work, from which ran() has its times; copy() records its events after
-// waiting for `after`; write_gpu, read_gpu and fill_gpu wait for the compute stream first.
-// CPU-placed kernels run on the host kernels (host_kernels.hpp) after the compute stream and the
-// copies that they wait for are done.
-//
-// It runs no kernels yet: opening it says so where there is a GPU, so that no run can be taken for
-// one that was made.
+// The CUDA backend: a device's lanes (cuda_lanes.hpp) with all its kernels (cuda_kernels.hpp) under
+// the backend for lanes (../lanes/laned_backend.hpp). Nodes of the CPU run on the host's kernels.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "gpu_probe/backend/backend.hpp"
+#include "gpu_probe/cuda/cuda_kernels.hpp"
 
 namespace stowage {
 
-/// Errors: those of cuda_devices() (no driver, no device); with a GPU, that the backend runs no
-/// kernels yet. `stowage validate --on cuda` exits 3 on each of them and never prints a pass.
-[[nodiscard]] Result<std::unique_ptr<Backend>> open_cuda_backend();
+struct CudaSetup {
+  std::string driver = "libcuda.so.1";
+  int ordinal = 0;  ///< among the devices that CUDA shows
+  CudaLibraries libraries;
+};
+
+/// The libraries as library_places() finds them; compiled kernels are kept in `cache_folder`, ""
+/// for nowhere.
+[[nodiscard]] CudaSetup usual_cuda_setup(std::string cache_folder);
+
+/// Errors: no driver, one that is too old, no such device, a call of the driver that fails.
+/// Libraries are looked for when a kernel first needs them. `stowage validate --on cuda` exits 3
+/// where this fails, and never prints a pass.
+[[nodiscard]] Result<std::unique_ptr<Backend>> open_cuda_backend(const CudaSetup& setup);
 
 }  // namespace stowage

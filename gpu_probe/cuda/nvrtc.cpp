@@ -31,8 +31,9 @@ Result<Nvrtc> Nvrtc::open(const std::vector<std::string>& files) {
   if (!library.bind(#symbol, made.functions_.name) && lacking == nullptr) lacking = #symbol;
     STOWAGE_NVRTC_FUNCTIONS(STOWAGE_BIND)
 #undef STOWAGE_BIND
-    if (!library.bind("nvrtcGetErrorString", made.functions_.error_text)) {
-      lacking = "nvrtcGetErrorString";
+    const char* const error_text = "nvrtcGetErrorString";
+    if (!library.bind(error_text, made.functions_.error_text) && lacking == nullptr) {
+      lacking = error_text;
     }
     if (lacking != nullptr) return failure(fmt::format("'{}' lacks {}", file, lacking));
     int major = 0, minor = 0;
@@ -93,7 +94,7 @@ Result<CompiledKernels> Nvrtc::compile(void* program, std::span<const std::strin
       return tl::unexpected(std::move(ok.error()));
     }
   }
-  const std::string target = "--gpu-architecture=" + architecture;
+  const std::string target = "-arch=" + architecture;
   const char* const options[] = {target.c_str(), "-std=c++20"};
   const int error = functions_.compile(program, static_cast<int>(std::size(options)), options);
   std::size_t size = 0;

@@ -58,10 +58,11 @@ Result<void*> OwnKernels::load(const std::string& function) {
 }
 
 Result<void*> OwnKernels::function_of(const kernels::Launch& launch) {
-  const auto found = functions_.find(launch.body);
+  const std::pair key(launch.body, launch.threads > 0);
+  const auto found = functions_.find(key);
   if (found != functions_.end()) return found->second;
   auto loaded = load(kernels::device_function(launch.body, launch.threads > 0));
-  if (loaded) functions_.emplace(launch.body, *loaded);
+  if (loaded) functions_.emplace(key, *loaded);
   return loaded;
 }
 

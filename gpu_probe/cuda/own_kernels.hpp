@@ -4,6 +4,9 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "gpu_probe/cuda/cuda_lanes.hpp"
 #include "gpu_probe/cuda/kernel_cache.hpp"
@@ -32,7 +35,7 @@ class OwnKernels {
   const CudaDriver& driver_;
   std::string architecture_;
   KernelCache cache_;
-  std::map<std::string, void*, std::less<>> functions_;  // by Launch::body
+  std::map<std::pair<std::string_view, bool>, void*> functions_;  // by body, and whether in groups
   std::vector<void*> modules_;
 };
 

@@ -3,12 +3,12 @@
 namespace stowage {
 namespace {
 
-CudnnDescriptor configuration(const CudnnLibrary& library, const CudnnDescriptor& device,
-                              const CudnnDescriptor& graph, const EngineName& name) {
+CudnnDescriptor named_configuration(const CudnnLibrary& library, const CudnnTarget& target,
+                                    const CudnnDescriptor& graph, const EngineName& name) {
   CudnnDescriptor engine(library, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
   engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, name.index);
-  engine.set(CUDNN_ATTR_ENGINE_DEVICEPROP, device);
+  target.describe(engine, CUDNN_ATTR_ENGINE_DEVICEPROP);
   engine.finalize("an engine by its index");
   std::vector<CudnnDescriptor> knobs;
   for (const auto& [kind, value] : name.knobs) {
@@ -26,11 +26,19 @@ CudnnDescriptor configuration(const CudnnLibrary& library, const CudnnDescriptor
 
 }  // namespace
 
-CudnnDescriptor engine_plan(const CudnnLibrary& library, const CudnnDescriptor& device,
-                            const CudnnDescriptor& graph, const EngineName& name) {
+CudnnDescriptor unfinished_plan(const CudnnLibrary& library, const CudnnTarget& target,
+                                const CudnnDescriptor& configuration) {
   CudnnDescriptor plan(library, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration(library, device, graph, name));
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device);
+  if (target.handle != nullptr) plan.set_handle(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, target.handle);
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+  target.describe(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  return plan;
+}
+
+CudnnDescriptor engine_plan(const CudnnLibrary& library, const CudnnTarget& target,
+                            const CudnnDescriptor& graph, const EngineName& name) {
+  CudnnDescriptor plan =
+      unfinished_plan(library, target, named_configuration(library, target, graph, name));
   plan.finalize("an engine's execution plan");
   return plan;
 }

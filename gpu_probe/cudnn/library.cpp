@@ -19,6 +19,22 @@ constexpr std::size_t first_linked_with_driver = 92700;
 Result<CudnnLibrary> load() {
   const SharedLibrary& file = cudnn_forwarder();
   if (!file) return failure("cuDNN is not installed (libcudnn.so.9 was not found)");
+  auto library = bound_cudnn(file);
+  if (!library) return library;
+  const std::size_t version = library->get_version();
+  if (version < oldest_version) {
+    return failure(fmt::format("cuDNN {} cannot be told of a device; {} can",
+                               cudnn_version_text(version), cudnn_version_text(oldest_version)));
+  }
+  if (version >= first_linked_with_driver) {
+    if (const auto driver = have_some_driver(); !driver) return tl::unexpected(driver.error());
+  }
+  return library;
+}
+
+}  // namespace
+
+Result<CudnnLibrary> bound_cudnn(const SharedLibrary& file) {
   CudnnLibrary library;
   const bool whole = file.bind("cudnnGetVersion", library.get_version) &&
                      file.bind("cudnnGetErrorString", library.get_error_string) &&
@@ -27,20 +43,14 @@ Result<CudnnLibrary> load() {
                      file.bind("cudnnBackendDestroyDescriptor", library.destroy) &&
                      file.bind("cudnnBackendSetAttribute", library.set_attribute) &&
                      file.bind("cudnnBackendGetAttribute", library.get_attribute) &&
-                     file.bind("cudnnBackendFinalize", library.finalize);
+                     file.bind("cudnnBackendFinalize", library.finalize) &&
+                     file.bind("cudnnCreate", library.create_handle) &&
+                     file.bind("cudnnDestroy", library.destroy_handle) &&
+                     file.bind("cudnnSetStream", library.set_stream) &&
+                     file.bind("cudnnBackendExecute", library.execute);
   if (!whole) return failure("libcudnn.so.9 lacks the backend interface");
-  if (library.get_version() < oldest_version) {
-    return failure(fmt::format("cuDNN {} cannot be told of a device; {} can",
-                               cudnn_version_text(library.get_version()),
-                               cudnn_version_text(oldest_version)));
-  }
-  if (library.get_version() >= first_linked_with_driver) {
-    if (const auto driver = have_some_driver(); !driver) return tl::unexpected(driver.error());
-  }
   return library;
 }
-
-}  // namespace
 
 std::string CudnnLibrary::version() const { return cudnn_version_text(get_version()); }
 
@@ -89,6 +99,15 @@ void CudnnDescriptor::set(cudnnBackendAttributeName_t name,
   std::vector<cudnnBackendDescriptor_t> raw;
   for (const CudnnDescriptor& value : values) raw.push_back(value.get());
   set_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(raw.size()), raw.data());
+}
+
+void CudnnDescriptor::set_pointers(cudnnBackendAttributeName_t name,
+                                   std::span<void* const> values) {
+  set_raw(name, CUDNN_TYPE_VOID_PTR, static_cast<std::int64_t>(values.size()), values.data());
+}
+
+void CudnnDescriptor::set_handle(cudnnBackendAttributeName_t name, void* handle) {
+  set_raw(name, CUDNN_TYPE_HANDLE, 1, &handle);
 }
 
 void CudnnDescriptor::set_text(cudnnBackendAttributeName_t name, const std::string& text) {

@@ -11,6 +11,7 @@
 #include "estimator/base/diagnostic.hpp"
 #include "gpu_probe/cudnn/declarations.hpp"
 #include "gpu_probe/driver/library_failure.hpp"
+#include "gpu_probe/driver/shared_library.hpp"
 
 namespace stowage {
 
@@ -24,6 +25,11 @@ struct CudnnLibrary {
   CudnnFunctions::SetAttribute* set_attribute = nullptr;
   CudnnFunctions::GetAttribute* get_attribute = nullptr;
   CudnnFunctions::Finalize* finalize = nullptr;
+  // What runs on a device.
+  CudnnFunctions::Create* create_handle = nullptr;
+  CudnnFunctions::Destroy* destroy_handle = nullptr;
+  CudnnFunctions::SetStream* set_stream = nullptr;
+  CudnnFunctions::Execute* execute = nullptr;
 
   /// "9.19.0"
   [[nodiscard]] std::string version() const;
@@ -34,6 +40,9 @@ struct CudnnLibrary {
 /// Loads cuDNN at the first call, from where cudnn_forwarder() finds it. It stays loaded. Errors:
 /// not found; older than 9.8, which cannot be told of a device.
 [[nodiscard]] Result<const CudnnLibrary*> cudnn_library();
+
+/// The functions of one that is loaded. Errors: it lacks one.
+[[nodiscard]] Result<CudnnLibrary> bound_cudnn(const SharedLibrary& file);
 
 /// Owns one backend descriptor.
 class CudnnDescriptor {
@@ -56,6 +65,9 @@ class CudnnDescriptor {
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
     set_raw(name, type, 1, &value);
   }
+  /// Addresses on a device.
+  void set_pointers(cudnnBackendAttributeName_t name, std::span<void* const> values);
+  void set_handle(cudnnBackendAttributeName_t name, void* handle);
   void set_text(cudnnBackendAttributeName_t name, const std::string& text);
   void finalize(const char* what);
   [[nodiscard]] bool try_finalize();

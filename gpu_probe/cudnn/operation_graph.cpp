@@ -106,13 +106,14 @@ OperationAttributes operation_attributes(Direction direction) {
 
 }  // namespace
 
-CudnnDescriptor convolution_graph(const CudnnLibrary& library, const ConvolutionQuery& query) {
+CudnnDescriptor convolution_graph(const CudnnLibrary& library, const ConvolutionQuery& query,
+                                  const CudnnTarget& target) {
   const OperationAttributes attributes = operation_attributes(query.direction);
   CudnnDescriptor operation(library, attributes.type);
   operation.set(attributes.convolution, convolution(library, query));
-  operation.set(attributes.x, tensor(library, 'x', query, query.x));
-  operation.set(attributes.w, tensor(library, 'w', query, query.w));
-  operation.set(attributes.y, tensor(library, 'y', query, query.y));
+  operation.set(attributes.x, tensor(library, id_of_x, query, query.x));
+  operation.set(attributes.w, tensor(library, id_of_w, query, query.w));
+  operation.set(attributes.y, tensor(library, id_of_y, query, query.y));
   if (query.type == DataType::float64) {
     operation.set(attributes.alpha, CUDNN_TYPE_DOUBLE, 1.0);
     operation.set(attributes.beta, CUDNN_TYPE_DOUBLE, 0.0);
@@ -122,6 +123,9 @@ CudnnDescriptor convolution_graph(const CudnnLibrary& library, const Convolution
   }
   operation.finalize("an operation");
   CudnnDescriptor graph(library, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  if (target.handle != nullptr) {
+    graph.set_handle(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle);
+  }
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
   graph.finalize("an operation graph");
   return graph;

@@ -4,11 +4,16 @@
 
 #include "estimator/workspace/workspace_source.hpp"
 #include "gpu_probe/cudnn/library.hpp"
+#include "gpu_probe/cudnn/target.hpp"
 
 namespace stowage {
 
+/// The ids of a convolution's tensors, for who executes it.
+inline constexpr std::int64_t id_of_x = 'x', id_of_w = 'w', id_of_y = 'y';
+
 /// Tensors are aligned to 16 bytes; half types are computed in float32. Throws LibraryFailure.
 [[nodiscard]] CudnnDescriptor convolution_graph(const CudnnLibrary& library,
-                                                const ConvolutionQuery& query);
+                                                const ConvolutionQuery& query,
+                                                const CudnnTarget& target = {});
 
 }  // namespace stowage

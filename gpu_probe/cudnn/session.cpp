@@ -11,6 +11,7 @@
 #include "gpu_probe/cudnn/described_device.hpp"
 #include "gpu_probe/cudnn/engine_name.hpp"
 #include "gpu_probe/cudnn/engine_plan.hpp"
+#include "gpu_probe/cudnn/heuristics.hpp"
 #include "gpu_probe/cudnn/library.hpp"
 #include "gpu_probe/cudnn/operation_graph.hpp"
 #include "gpu_probe/driver/driver_presence.hpp"
@@ -19,18 +20,6 @@ namespace stowage {
 namespace {
 
 constexpr std::size_t oldest_for_attention = 91600;
-
-// PyTorch's filterEngineConfigs (ATen/native/cudnn/Conv_v8.cpp).
-bool is_allowed(const std::vector<cudnnBackendNumericalNote_t>& notes,
-                const ConvolutionQuery& query) {
-  const auto has = [&](cudnnBackendNumericalNote_t note) {
-    return std::ranges::find(notes, note) != notes.end();
-  };
-  if (has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return false;
-  if (query.settings.deterministic && has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) return false;
-  const bool fp32_alone = query.type == DataType::float32 && !query.settings.tf32;
-  return !fp32_alone || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
-}
 
 bool has_workspace(const std::vector<Engine>& engines, Bytes workspace) {
   return std::ranges::find(engines, workspace, &Engine::workspace) != engines.end();
@@ -66,7 +55,8 @@ class DescribedDeviceSession final : public CudnnSession {
       for (const auto mode : {CUDNN_HEUR_MODE_INSTANT, CUDNN_HEUR_MODE_FALLBACK}) {
         // FALLBACK takes ten times as long and is there for engines with little workspace.
         if (!query.settings.benchmark && has_workspace(answer.engines, 0_B)) break;
-        for (const CudnnDescriptor& configuration : configurations(graph, mode)) {
+        for (const CudnnDescriptor& configuration :
+             engine_configurations(library_, target(), graph, mode)) {
           add(configuration, query, answer);
         }
       }
@@ -84,31 +74,19 @@ class DescribedDeviceSession final : public CudnnSession {
     if (const auto driver = have_some_driver(); !driver) return tl::unexpected(driver.error());
     try {
       const CudnnDescriptor graph = attention_graph(library_, query);
-      const auto all = configurations(graph, CUDNN_HEUR_MODE_A);
+      const auto all = engine_configurations(library_, target(), graph, CUDNN_HEUR_MODE_A);
       if (all.empty()) return failure("cuDNN has no engine for a call of attention");
       const CudnnDescriptor& first = all.front();
-      CudnnDescriptor engine(library_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-      first.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
-      return WorkspaceAnswer{.engines = {{name(first, engine), stated_workspace(first)}},
-                             .origin = WorkspaceOrigin::cudnn};
+      const CudnnDescriptor engine = engine_of(library_, first);
+      return WorkspaceAnswer{
+          .engines = {{engine_name(library_, first, engine), stated_workspace(first)}},
+          .origin = WorkspaceOrigin::cudnn};
     } catch (const LibraryFailure& error) {
       return failure(error.what());
     }
   }
 
  private:
-  std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph,
-                                              cudnnBackendHeurMode_t mode) const {
-    CudnnDescriptor heuristics(library_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-    heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
-    heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, device_);
-    heuristics.finalize("a heuristic query");
-    return heuristics.get_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                      CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
-                                      heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS));
-  }
-
   static Bytes stated_workspace(const CudnnDescriptor& configuration) {
     return Bytes(configuration.get_integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64));
   }
@@ -119,36 +97,23 @@ class DescribedDeviceSession final : public CudnnSession {
            WorkspaceAnswer& answer) const {
     const Bytes stated = stated_workspace(configuration);
     if (!query.settings.benchmark && has_workspace(answer.engines, stated)) return;
-    CudnnDescriptor engine(library_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-    configuration.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+    const CudnnDescriptor engine = engine_of(library_, configuration);
     if (!is_allowed(engine.get_notes(), query)) return;
     const std::optional<Bytes> workspace = workspace_of_plan(configuration);
     if (!workspace) return;
-    const Engine plan{name(configuration, engine), *workspace};
+    const Engine plan{engine_name(library_, configuration, engine), *workspace};
     if (query.settings.benchmark) answer.benchmark.push_back(plan);
     if (!has_workspace(answer.engines, *workspace)) answer.engines.push_back(plan);
   }
 
   // Nullopt: it cannot be built, and is passed over as the runtimes do.
   std::optional<Bytes> workspace_of_plan(const CudnnDescriptor& configuration) const {
-    CudnnDescriptor plan(library_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-    plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device_);
+    CudnnDescriptor plan = unfinished_plan(library_, target(), configuration);
     if (!plan.try_finalize()) return std::nullopt;
     return Bytes(workspace_of(plan));
   }
 
-  std::string name(const CudnnDescriptor& configuration, const CudnnDescriptor& engine) const {
-    EngineName name{.version = library_.version(),
-                    .index = engine.get_integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64)};
-    for (const CudnnDescriptor& knob : configuration.get_descriptors(
-             CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, most_knobs)) {
-      name.knobs.emplace_back(
-          knob.get_integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE),
-          knob.get_integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64));
-    }
-    return to_string(name);
-  }
+  [[nodiscard]] CudnnTarget target() const { return {.described = &device_}; }
 
   const CudnnLibrary& library_;
   CudnnDescriptor device_;

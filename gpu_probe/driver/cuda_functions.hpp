@@ -21,6 +21,7 @@ using CudaDeviceNumber = int;         ///< CUdevice
 #define STOWAGE_CUDA_QUERIES(FUNCTION)                                             \
   FUNCTION(init, cuInit, (unsigned flags))                                         \
   FUNCTION(error_text, cuGetErrorString, (int error, const char** text))           \
+  FUNCTION(version, cuDriverGetVersion, (int* version))                            \
   FUNCTION(device_count, cuDeviceGetCount, (int* count))                           \
   FUNCTION(device, cuDeviceGet, (stowage::CudaDeviceNumber * device, int ordinal)) \
   FUNCTION(device_at_bus, cuDeviceGetByPCIBusId,                                   \

@@ -338,6 +338,7 @@ void Executor::run_node(NodeId id) {
                   .reads = arguments.reads,
                   .writes = arguments.writes,
                   .engine = planned.engine,
+                  .tf32 = graph_.settings.convolutions.tf32,
                   .workspace = nullptr,
                   .workspace_bytes = {}};
   if (side == Device::gpu && planned.workspace > Bytes(0)) {

@@ -91,44 +91,68 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
+/// A tensor on both sides, as far as it can be told.
+struct Gap {
+  std::string name;
+  double absolute = 0, magnitude = 0;
+};
+
+float float_at(const std::vector<std::byte>& bytes, std::size_t i) {
+  float value = 0;
+  std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+  return value;
+}
+
 void compare_floats(const std::vector<std::byte>& actual, const std::vector<std::byte>& expected,
-                    double& absolute, double& magnitude, bool& finite) {
-  for (std::size_t at = 0; at + sizeof(float) <= expected.size(); at += sizeof(float)) {
-    float a = 0, e = 0;
-    std::memcpy(&a, actual.data() + at, sizeof a);
-    std::memcpy(&e, expected.data() + at, sizeof e);
-    finite = finite && std::isfinite(e);
-    const double gap = std::abs(static_cast<double>(a) - e);
-    absolute = std::isfinite(gap) ? std::max(absolute, gap) : infinite;
-    magnitude = std::max(magnitude, std::abs(static_cast<double>(e)));
+                    const std::vector<bool>& ignored, Gap& gap, Difference& result) {
+  for (std::size_t i = 0; i < expected.size() / sizeof(float); ++i) {
+    const double a = float_at(actual, i), e = float_at(expected, i);
+    result.finite = result.finite && std::isfinite(e);
+    gap.magnitude = std::max(gap.magnitude, std::abs(e));
+    const double apart = std::abs(a - e);
+    if (i < ignored.size() && ignored[i] && std::isfinite(apart)) {
+      ++result.ignored;
+      continue;
+    }
+    gap.absolute = std::isfinite(apart) ? std::max(gap.absolute, apart) : infinite;
   }
 }
 
 }  // namespace
 
 Difference difference(const StepGraph& graph, const std::vector<ResultPlace>& places,
-                      ResultKind kind, const StepResults& actual, const StepResults& expected) {
+                      ResultKind kind, const StepResults& actual, const StepResults& expected,
+                      const std::map<StorageId, std::vector<bool>>& ignored) {
   Difference result;
+  std::vector<Gap> gaps;
+  double largest = 0;
   for (const ResultPlace& place : places) {
     if (place.kind != kind) continue;
     ++result.tensors;
     const auto a = actual.find(place.storage), e = expected.find(place.storage);
-    double absolute = 0, magnitude = 0;
+    Gap gap{.name = graph.storage(place.storage).name};
     if (a == actual.end() || e == expected.end() || a->second.size() != e->second.size()) {
-      absolute = infinite;
+      gap.absolute = infinite;
     } else if (place.type == DataType::float32) {
-      compare_floats(a->second, e->second, absolute, magnitude, result.finite);
+      const auto mask = ignored.find(place.storage);
+      compare_floats(a->second, e->second,
+                     mask == ignored.end() ? std::vector<bool>() : mask->second, gap, result);
     } else if (a->second != e->second) {
-      absolute = infinite;
+      gap.absolute = infinite;
     }
-    if (absolute > 0 || a == actual.end() || e == expected.end() || a->second != e->second) {
+    if (gap.absolute > 0 || a == actual.end() || e == expected.end() || a->second != e->second) {
       ++result.unequal;
     }
-    const double relative = absolute == 0 ? 0 : magnitude > 0 ? absolute / magnitude : infinite;
-    if (relative > result.relative || result.worst.empty()) {
-      result.worst = graph.storage(place.storage).name;
-    }
-    result.absolute = std::max(result.absolute, absolute);
+    largest = std::max(largest, gap.magnitude);
+    gaps.push_back(std::move(gap));
+  }
+  for (const Gap& gap : gaps) {
+    const double magnitude = std::max(gap.magnitude, small_share * largest);
+    const double relative = gap.absolute == 0 ? 0
+                            : magnitude > 0   ? gap.absolute / magnitude
+                                              : infinite;
+    if (relative > result.relative || result.worst.empty()) result.worst = gap.name;
+    result.absolute = std::max(result.absolute, gap.absolute);
     result.relative = std::max(result.relative, relative);
   }
   return result;

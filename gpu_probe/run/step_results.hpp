@@ -39,18 +39,24 @@ using StepResults = std::map<StorageId, std::vector<std::byte>>;
 
 struct Difference {
   double absolute = 0;  ///< largest over elements; infinite where one side alone is not finite
-  double relative = 0;  ///< largest over tensors: absolute over the largest magnitude expected
-  std::string worst;    ///< the storage with the largest relative difference
+  /// Largest over tensors: absolute over the largest magnitude expected in the tensor, or, where
+  /// that is less, over small_share of the largest in any of its kind: what is 0 but for rounding
+  /// has no size of its own.
+  double relative = 0;
+  std::string worst;  ///< the storage with the largest relative difference
   std::int64_t tensors = 0;
   std::int64_t unequal = 0;  ///< tensors that differ in at least one bit
+  std::int64_t ignored = 0;  ///< elements that were not compared
   bool finite = true;        ///< everything expected is
 };
+inline constexpr double small_share = 1e-3;
 
 /// The differences of one kind of result. A result that is missing on either side counts as unequal
-/// and infinitely far.
+/// and infinitely far. `ignored`: elements that are not compared, by storage (rounding_alone.hpp).
 [[nodiscard]] Difference difference(const StepGraph& graph, const std::vector<ResultPlace>& places,
                                     ResultKind kind, const StepResults& actual,
-                                    const StepResults& expected);
+                                    const StepResults& expected,
+                                    const std::map<StorageId, std::vector<bool>>& ignored = {});
 
 /// "gradients".
 [[nodiscard]] std::string plural(ResultKind kind);

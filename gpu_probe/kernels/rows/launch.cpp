@@ -1,22 +1,30 @@
 #include "gpu_probe/kernels/rows/launch.hpp"
 
-#include <set>
+#include <map>
+#include <utility>
 
 namespace stowage::kernels {
 namespace {
 
-std::set<LaunchableBody>& enlisted() {
-  static std::set<LaunchableBody> bodies;
+// A body may be launched either way.
+using Key = std::pair<std::string_view, bool>;
+
+std::map<Key, LaunchableBody>& enlisted() {
+  static std::map<Key, LaunchableBody> bodies;
   return bodies;
 }
 
 }  // namespace
 
-bool detail::enlist(std::string_view body, bool in_groups) {
-  enlisted().insert({body, in_groups});
+bool detail::enlist(const LaunchableBody& body) {
+  enlisted().emplace(Key(body.name, body.in_groups), body);
   return true;
 }
 
-std::vector<LaunchableBody> launchable_bodies() { return {enlisted().begin(), enlisted().end()}; }
+std::vector<LaunchableBody> launchable_bodies() {
+  std::vector<LaunchableBody> bodies;
+  for (const auto& [key, body] : enlisted()) bodies.push_back(body);
+  return bodies;
+}
 
 }  // namespace stowage::kernels

@@ -4,7 +4,6 @@
 // body, with its bytes as the parameter.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -32,9 +31,9 @@ using Launches = std::vector<Launch>;
 struct LaunchableBody {
   std::string_view name;  ///< as Launch::body
   bool in_groups = false;
-  auto operator<=>(const LaunchableBody&) const = default;
+  void (*run)(const std::byte* body, std::int64_t begin, std::int64_t end) = nullptr;
 };
-/// Every body that any row can launch, in either arithmetic; sorted.
+/// Every body that any row can launch, in either arithmetic; sorted by name.
 [[nodiscard]] std::vector<LaunchableBody> launchable_bodies();
 
 /// How many threads of a device share `elements` of work: a multiple of 32, at most 512.
@@ -56,10 +55,22 @@ constexpr std::string_view type_name() {
 }
 
 /// Adds to launchable_bodies(); returns true.
-bool enlist(std::string_view body, bool in_groups);
+bool enlist(const LaunchableBody& body);
+template <class Body>
+void run_each(const std::byte* bytes, std::int64_t begin, std::int64_t end) {
+  const Body& self = *reinterpret_cast<const Body*>(bytes);
+  for (std::int64_t i = begin; i < end; ++i) self(i);
+}
+template <class Body>
+void run_each_alone(const std::byte* bytes, std::int64_t begin, std::int64_t end) {
+  const Body& self = *reinterpret_cast<const Body*>(bytes);
+  for (std::int64_t i = begin; i < end; ++i) self(i, body::Group{});
+}
 /// Each body that a row launches is in the list before the program begins.
-template <class Body, bool in_groups>
-inline const bool is_enlisted = enlist(type_name<Body>(), in_groups);
+template <class Body>
+inline const bool is_enlisted_alone = enlist({type_name<Body>(), false, run_each<Body>});
+template <class Body>
+inline const bool is_enlisted_for_groups = enlist({type_name<Body>(), true, run_each_alone<Body>});
 
 template <class Body>
 Launch launch_of(const Body& body, std::int64_t count, std::int64_t threads) {
@@ -75,24 +86,18 @@ Launch launch_of(const Body& body, std::int64_t count, std::int64_t threads) {
 /// body(i) for each i of [0, count), in any order and side by side.
 template <class Body>
 [[nodiscard]] Launch each_index(const Body& body, std::int64_t count) {
-  static_cast<void>(detail::is_enlisted<Body, false>);
+  static_cast<void>(detail::is_enlisted_alone<Body>);
   Launch launch = detail::launch_of(body, count, 0);
-  launch.run = [](const std::byte* bytes, std::int64_t begin, std::int64_t end) {
-    const Body& self = *reinterpret_cast<const Body*>(bytes);
-    for (std::int64_t i = begin; i < end; ++i) self(i);
-  };
+  launch.run = detail::run_each<Body>;
   return launch;
 }
 
 /// body(i, group) for each i of [0, count), in any order and side by side.
 template <class Body>
 [[nodiscard]] Launch each_group(const Body& body, std::int64_t count, std::int64_t threads) {
-  static_cast<void>(detail::is_enlisted<Body, true>);
+  static_cast<void>(detail::is_enlisted_for_groups<Body>);
   Launch launch = detail::launch_of(body, count, threads);
-  launch.run = [](const std::byte* bytes, std::int64_t begin, std::int64_t end) {
-    const Body& self = *reinterpret_cast<const Body*>(bytes);
-    for (std::int64_t i = begin; i < end; ++i) self(i, body::Group{});
-  };
+  launch.run = detail::run_each_alone<Body>;
   launch.run_in_group = [](const std::byte* bytes, std::int64_t index, const body::Group& group) {
     (*reinterpret_cast<const Body*>(bytes))(index, group);
   };

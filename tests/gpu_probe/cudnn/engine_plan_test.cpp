@@ -75,7 +75,8 @@ TEST_SUITE("cudnn") {
           CAPTURE(engine.name);
           const auto name = parse_engine_name(engine.name);
           REQUIRE(name.has_value());
-          const CudnnDescriptor plan = engine_plan(library, described, graph, *name);
+          const CudnnDescriptor plan =
+              engine_plan(library, {.described = &described}, graph, *name);
           CHECK(Bytes(workspace_of(plan)) == engine.workspace);
           ++engines;
         }
@@ -93,7 +94,7 @@ TEST_SUITE("cudnn") {
     const CudnnDescriptor graph = convolution_graph(library, questions().front());
     const auto refusal = [&](const EngineName& name) -> std::string {
       try {
-        static_cast<void>(engine_plan(library, device, graph, name));
+        static_cast<void>(engine_plan(library, {.described = &device}, graph, name));
         return "";
       } catch (const LibraryFailure& failure) {
         return failure.what();

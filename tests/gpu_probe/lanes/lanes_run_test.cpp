@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpu_probe/lanes/laned_backend.hpp"
+#include "gpu_probe/run/executor.hpp"
 #include "gpu_probe/run/validate_run.hpp"
 #include "tests/gpu_probe/lanes/plain_kernels.hpp"
 #include "tests/gpu_probe/lanes/threaded_device.hpp"

@@ -23,16 +23,11 @@ KernelNode& node_of(StepGraph& graph, Kernel kernel) {
 
 }  // namespace
 
-TEST_CASE("the host has every kernel of these steps, a GPU none yet") {
+TEST_CASE("both machines have every kernel of these steps") {
   for (const char* model : {mlp, small_cnn, small_gpt2}) {
     const StepGraph graph = step_of(model, adamw());
-    Plan plan = resident_plan(graph, 2);
+    const Plan plan = resident_plan(graph, 2);
     CHECK(missing_kernels(plan, KernelDevice::host) == Texts{});
-    CHECK(missing_kernels(plan, KernelDevice::cuda).front() ==
-          "'" + graph.nodes.front().name + "' calls " +
-              std::string(to_string(graph.nodes.front().kernel)) +
-              " in float32, which the cuda kernels do not have");
-    for (PlannedNode& node : plan.nodes) node.processor = cpu_processor;
     CHECK(missing_kernels(plan, KernelDevice::cuda) == Texts{});
   }
 }

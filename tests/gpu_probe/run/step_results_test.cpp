@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "gpu_probe/run/initial_values.hpp"
+#include "gpu_probe/run/rounding_alone.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 
 namespace stowage::test {
@@ -72,6 +73,47 @@ TEST_CASE("accumulated gradients are read after the last micro-batch, running st
     CHECK_MESSAGE(name.find("@1") != std::string::npos, name);
   }
   CHECK(named(graph, ResultKind::buffer).size() == 2 * 6);  // num_batches_tracked is never touched
+}
+
+TEST_CASE("what has no size of its own is measured against a share of its kind's largest") {
+  const StepGraph graph = step_of(mlp, sgd_momentum());
+  const StorageId id = storage(graph, "fc1.bias.grad"), other = storage(graph, "fc2.bias.grad");
+  const std::vector<ResultPlace> places{{id, ResultKind::gradient, DataType::float32, 0},
+                                        {other, ResultKind::gradient, DataType::float32, 0}};
+  const StepResults expected{{id, bytes_of({1e-7F, 0})}, {other, bytes_of({16, -2})}};
+  const StepResults actual{{id, bytes_of({-1e-7F, 0})}, {other, bytes_of({16, -2})}};
+  const Difference d = difference(graph, places, ResultKind::gradient, actual, expected);
+  CHECK(d.unequal == 1);
+  CHECK(d.relative == doctest::Approx(2e-7 / (small_share * 16)));
+  CHECK(d.worst == "fc1.bias.grad");
+}
+
+TEST_CASE("a step whose direction rounding chose is left out where it is asked for") {
+  const StepGraph graph = step_of(mlp, adamw());
+  const StorageId weight = storage(graph, "fc1.bias"), gradient = storage(graph, "fc1.bias.grad");
+  std::vector<float> gradients(16, 1), values(16, 3);
+  gradients[5] = 1e-7F;
+  gradients[6] = 1e-4F;
+  const StepResults expected{{gradient, bytes_of(gradients)}, {weight, bytes_of(values)}};
+  const ElementMasks masks = rounding_alone(graph, expected);
+  REQUIRE(masks.contains(weight));
+  std::vector<bool> mask(16, false);
+  mask[5] = true;
+  CHECK(masks.at(weight) == mask);
+  CHECK(rounding_alone(step_of(mlp, sgd_momentum()), expected).empty());
+
+  const std::vector<ResultPlace> places{{weight, ResultKind::parameter, DataType::float32, 0}};
+  const auto measure = [&](float fifth, float sixth) {
+    values[5] = fifth;
+    values[6] = sixth;
+    return difference(graph, places, ResultKind::parameter, {{weight, bytes_of(values)}}, expected,
+                      masks);
+  };
+  CHECK(measure(2, 3).relative == 0);
+  CHECK(measure(2, 3).ignored == 1);
+  CHECK(measure(2, 3).unequal == 1);
+  CHECK(measure(3, 2).relative == doctest::Approx(1.0 / 3));
+  CHECK(measure(NAN, 3).relative == infinite);
 }
 
 TEST_CASE("differences are counted by the bit and measured against the largest value") {

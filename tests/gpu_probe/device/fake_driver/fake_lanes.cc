@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 
 namespace {
@@ -15,10 +17,14 @@ namespace {
 constexpr int invalid_value = 1, out_of_memory = 2, lost_device = 719;
 
 FakeLanes state;
-std::set<void*> live;  // allocations, streams, events, modules, the context
+std::set<std::string> names;  // of functions
+std::set<void*> live;         // allocations, streams, events, modules, the context
+
+std::recursive_mutex mutex;  // of both: the CPU's lane calls too
 
 /// Of the call that is being made; 0: none.
 int failure() {
+  const std::lock_guard lock(mutex);
   ++state.calls;
   if (state.fail_at == 0) return 0;
   const bool fails = state.sticks ? state.calls >= state.fail_at : state.calls == state.fail_at;
@@ -26,6 +32,7 @@ int failure() {
 }
 
 int made(void** result, std::size_t bytes) {
+  const std::lock_guard lock(mutex);
   if (const int error = failure()) return error;
   *result = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (*result == nullptr) return out_of_memory;
@@ -34,6 +41,7 @@ int made(void** result, std::size_t bytes) {
 }
 
 int gone(void* what) {
+  const std::lock_guard lock(mutex);
   if (live.erase(what) == 0) {
     ++state.wrong_calls;
     return invalid_value;
@@ -44,6 +52,7 @@ int gone(void* what) {
 
 /// Whether something that is there is named.
 int use(void* what) {
+  const std::lock_guard lock(mutex);
   if (const int error = failure()) return error;
   if (what != nullptr && live.count(what) == 0) {
     ++state.wrong_calls;
@@ -70,6 +79,7 @@ int cuGetErrorString(int error, const char** text) {
   *text = error == lost_device ? "unspecified launch failure" : "invalid argument";
   return 0;
 }
+int cuDriverGetVersion(int* version) { return *version = 13000, failure(); }
 int cuDeviceGetCount(int* count) { return *count = 1, failure(); }
 int cuDeviceGet(int* device, int ordinal) { return *device = 0, ordinal == 0 ? failure() : 101; }
 int cuDeviceGetName(char* name, int length, int) {
@@ -148,20 +158,24 @@ int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* stream) {
   std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
   return 0;
 }
+// A module is a text: functions of any name are in it, and live as long as it does.
 int cuModuleLoadData(void** module, const void*) { return made(module, 1); }
 int cuModuleUnload(void* module) { return gone(module); }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
   if (const int error = use(module)) return error;
-  state.function = name;
-  *function = &state;
+  const auto found = names.emplace(name).first;
+  state.function = found->c_str();
+  *function = const_cast<char*>(found->c_str());
   return 0;
 }
-int cuLaunchKernel(void*, unsigned grid, unsigned, unsigned, unsigned block, unsigned, unsigned,
-                   unsigned, void* stream, void**, void**) {
+int cuLaunchKernel(void* function, unsigned grid, unsigned, unsigned, unsigned block, unsigned,
+                   unsigned, unsigned, void* stream, void** arguments, void**) {
   ++state.launches;
   state.grid = grid;
   state.block = block;
-  return use(stream);
+  if (const int error = use(stream)) return error;
+  if (state.run == nullptr) return 0;
+  return state.run(static_cast<const char*>(function), grid, block, arguments);
 }
 
 }  // extern "C"

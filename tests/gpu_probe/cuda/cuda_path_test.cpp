@@ -1,0 +1,211 @@
+// The whole of the cuda path on libraries that pretend: a driver whose device is the host's memory
+// and whose kernels are the bodies themselves, an NVRTC that hands over their names, and a cuBLAS
+// and a cuDNN that follow their definitions. So what is asked of each is right where planned steps
+// end where the host's do. Nothing of it has run on a GPU.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+#include "gpu_probe/cuda/cuda_backend.hpp"
+#include "gpu_probe/driver/shared_library.hpp"
+#include "gpu_probe/kernels/device_source.hpp"
+#include "gpu_probe/run/executor.hpp"
+#include "gpu_probe/run/validate_run.hpp"
+#include "tests/gpu_probe/device/fake_driver/fake_blas.hpp"
+#include "tests/gpu_probe/device/fake_driver/fake_cudnn.hpp"
+#include "tests/gpu_probe/device/fake_driver/fake_lanes.hpp"
+#include "tests/gpu_probe/run/random_plan.hpp"
+#include "tests/gpu_probe/run/small_models.hpp"
+
+namespace stowage::test {
+namespace {
+
+template <class Entry>
+auto& pretended(const char* file, const char* name) {
+  static std::map<std::string, Entry> entries;
+  if (!entries.contains(file)) {
+    const SharedLibrary library(file);
+    REQUIRE(library.bind(name, entries[file]));
+  }
+  return *entries[file]();
+}
+FakeLanes& driver() { return pretended<FakeLanesEntry>(STOWAGE_FAKE_LANES, "fakeLanes"); }
+FakeBlas& blas() { return pretended<FakeBlasEntry>(STOWAGE_FAKE_BLAS, "fakeBlas"); }
+FakeCudnn& cudnn() { return pretended<FakeCudnnEntry>(STOWAGE_FAKE_CUDNN, "fakeCudnn"); }
+
+constexpr int no_such_function = 500;
+
+/// The body that the function's name names, over as many indices as the launch says.
+int run_body(const char* function, unsigned grid, unsigned block, void** arguments) {
+  static const auto by_function = [] {
+    std::map<std::string, kernels::LaunchableBody> bodies;
+    for (const kernels::LaunchableBody& body : kernels::launchable_bodies()) {
+      bodies.emplace(kernels::device_function(body.name, body.in_groups), body);
+    }
+    return bodies;
+  }();
+  const auto found = by_function.find(function);
+  if (found == by_function.end() || grid == 0 || block == 0 || block > 1024) {
+    return no_such_function;
+  }
+  if (found->second.in_groups && block % 32 != 0) return no_such_function;
+  const auto count = *static_cast<const std::int64_t*>(arguments[1]);
+  found->second.run(static_cast<const std::byte*>(arguments[0]), 0, count);
+  return 0;
+}
+
+CudaSetup pretended_setup() {
+  driver() = {};
+  driver().run = run_body;
+  blas() = {};
+  cudnn() = {};
+  static const auto library = bound_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
+  REQUIRE(library.has_value());
+  return {.driver = STOWAGE_FAKE_LANES,
+          .libraries = {.nvrtc = {STOWAGE_FAKE_NVRTC},
+                        .cublas = {STOWAGE_FAKE_BLAS},
+                        .cudnn = []() -> Result<const CudnnLibrary*> { return &*library; },
+                        .cache_folder = ""}};
+}
+
+std::string failures_of_path(const RunReport& report) {
+  std::string text;
+  for (const Check& check : report.checks) {
+    if (!check.passed) text += check.name + ": " + check.detail + "\n";
+  }
+  return text;
+}
+
+// float32 sums where the host has float64's.
+constexpr double float32_tolerance = 2e-4;
+
+/// Convolutions name an engine of this cuDNN, of another, or none.
+Plan plan_with_engines(const StepGraph& graph, std::uint64_t seed) {
+  Plan plan = random_plan(graph, 2, seed);
+  const std::array<const char*, 4> names{"cudnn 9.19.0 eng3 k2=1 k5=0", "cudnn 9.18.1 eng3", "rule",
+                                         ""};
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (graph.nodes[i].convolution >= 0) plan.nodes[i].engine = names[(i + seed) % names.size()];
+  }
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("planned steps on pretended libraries of CUDA end where the host's do") {
+  struct Case {
+    const char* model;
+    LoweringSettings settings;
+    std::int64_t steps;
+  };
+  for (const Case& tried :
+       {Case{mlp, sgd_momentum(), 1}, Case{mlp, sgd_momentum(2), 3},
+        Case{small_cnn, sgd_momentum(), 2}, Case{small_resnet, sgd_momentum(), 1},
+        Case{small_gpt2, sgd_momentum(), 1}, Case{small_gpt2, adamw(), 1},
+        Case{small_resnet, adamw(), 1}, Case{small_unet, sgd_momentum(2), 1}}) {
+    const StepGraph graph = step_of(tried.model, tried.settings);
+    CAPTURE(graph.model);
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
+      CAPTURE(seed);
+      const CudaSetup setup = pretended_setup();
+      {
+        auto backend = open_cuda_backend(setup);
+        REQUIRE(backend.has_value());
+        const auto report = run_plan(plan_with_engines(graph, seed), **backend,
+                                     {.steps = tried.steps, .tolerance = float32_tolerance});
+        if (!report) FAIL(report.error().front().message);
+        CHECK(report->backend == "cuda: Fake");
+        CHECK(failures_of_path(*report) == "");
+      }
+      CHECK(driver().launches > 40);
+      CHECK(blas().products + cudnn().executed > 10);
+      CHECK(driver().live == 0);
+      CHECK(driver().wrong_calls == 0);
+      CHECK(blas().handles == 0);
+      CHECK(cudnn().live == 0);
+    }
+  }
+}
+
+TEST_CASE("a convolution takes the plan's engine with its knobs, or asks again") {
+  const StepGraph graph = step_of(small_cnn, sgd_momentum());
+  const auto run = [&](const std::string& engine) {
+    auto backend = open_cuda_backend(pretended_setup());
+    REQUIRE(backend.has_value());
+    Plan plan = resident_plan(graph, 2);
+    for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+      if (graph.nodes[i].convolution >= 0) plan.nodes[i].engine = engine;
+    }
+    return execute(plan, **backend, {.clean = true});
+  };
+  REQUIRE(run("cudnn 9.19.0 eng3 k2=1 k5=0").has_value());
+  CHECK(cudnn().last_engine == 3);
+  CHECK(cudnn().knobs == 2);
+  CHECK(cudnn().asked == 0);
+  CHECK(cudnn().stream != nullptr);
+  const long executed = cudnn().executed;
+  CHECK(executed == 5);  // two layers; the first has no gradient of its input
+  for (const char* other : {"cudnn 9.18.1 eng3", "rule", ""}) {
+    REQUIRE(run(other).has_value());
+    CHECK(cudnn().last_engine == 7);
+    CHECK(cudnn().asked == executed);
+  }
+}
+
+TEST_CASE("whichever call of cuDNN fails is named, and all is freed") {
+  const StepGraph graph = step_of(small_cnn, sgd_momentum());
+  const Plan plan = resident_plan(graph, 2);
+  long failures = 0;
+  for (long n = 1;; n += n < 40 ? 1 : 13) {
+    const CudaSetup setup = pretended_setup();
+    cudnn().fail_at = n;
+    {
+      auto backend = open_cuda_backend(setup);
+      REQUIRE(backend.has_value());
+      const auto done = execute(plan, **backend, {.clean = true});
+      if (cudnn().calls >= n && !done) {
+        ++failures;
+        CHECK(done.error().front().message.find("cuDNN: ") != std::string::npos);
+      }
+    }
+    CHECK(cudnn().live == 0);
+    CHECK(driver().live == 0);
+    if (cudnn().calls < n) break;
+  }
+  CHECK(failures > 40);
+}
+
+TEST_CASE("an engine that wants more than the plan has room for is not taken") {
+  const StepGraph graph = step_of(small_cnn, sgd_momentum());
+  const CudaSetup setup = pretended_setup();
+  cudnn().workspace = 4096;
+  auto backend = open_cuda_backend(setup);
+  REQUIRE(backend.has_value());
+  const auto done = execute(resident_plan(graph, 2), **backend, {.clean = true});
+  REQUIRE(!done.has_value());
+  CHECK(done.error().front().message.ends_with(
+      "cuDNN 9.19.0 has no engine here for a convolution with a workspace of 0 B"));
+}
+
+TEST_CASE("a library that is missing is named with the kernel that wants it") {
+  const StepGraph graph = step_of(small_cnn, sgd_momentum());
+  const auto refusal = [&](const CudaSetup& setup) {
+    auto backend = open_cuda_backend(setup);
+    REQUIRE(backend.has_value());
+    const auto done = execute(resident_plan(graph, 2), **backend, {.clean = true});
+    return done ? std::string() : done.error().front().message;
+  };
+  CudaSetup without = pretended_setup();
+  without.libraries.nvrtc = {};
+  CHECK(refusal(without).find("NVRTC, which compiles our kernels, does not load") !=
+        std::string::npos);
+  without = pretended_setup();
+  without.libraries.cublas = {};
+  CHECK(refusal(without).find("cuBLAS was not found") != std::string::npos);
+  without = pretended_setup();
+  without.libraries.cudnn = []() -> Result<const CudnnLibrary*> { return failure("no cuDNN"); };
+  CHECK(refusal(without) == "node 'conv1.forward': no cuDNN");
+}
+
+}  // namespace stowage::test

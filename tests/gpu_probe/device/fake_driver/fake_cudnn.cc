@@ -1,0 +1,289 @@
+// A cuDNN on the host's memory, by its documentation: descriptors keep what they are told, and an
+// execution is the convolution by its definition, one product after the other, in double. It knows
+// float32 and plain layouts alone. Any call can be made to fail.
+#include "tests/gpu_probe/device/fake_driver/fake_cudnn.hpp"
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "gpu_probe/cudnn/declarations.hpp"
+
+namespace {
+
+using namespace stowage;  // NOLINT: the declarations are all that is used
+
+constexpr auto failed = static_cast<cudnnStatus_t>(5000);
+constexpr auto bad_parameter = static_cast<cudnnStatus_t>(2000);
+constexpr std::int64_t engine_of_heuristics = 7;
+
+FakeCudnn state;
+
+/// A descriptor keeps the bytes of its attributes; a descriptor in it is kept alive, as cuDNN does.
+struct Descriptor {
+  cudnnBackendDescriptorType_t type;
+  bool finalized = false;
+  std::map<int, std::vector<std::int64_t>> integers;
+  std::map<int, std::vector<void*>> pointers;
+  std::map<int, std::vector<std::shared_ptr<Descriptor>>> descriptors;
+  std::int64_t engine = -1;
+};
+using Handle = std::shared_ptr<Descriptor>;
+
+Handle& at(void* descriptor) { return *static_cast<Handle*>(descriptor); }
+
+bool fails() { return ++state.calls == state.fail_at; }
+
+const Descriptor* inner(const Descriptor& of, int name) {
+  const auto found = of.descriptors.find(name);
+  return found == of.descriptors.end() || found->second.empty() ? nullptr
+                                                                : found->second.front().get();
+}
+
+struct Tensor {
+  std::int64_t id;
+  std::vector<std::int64_t> shape, strides;
+  float* data = nullptr;
+};
+
+struct Convolution {
+  cudnnBackendDescriptorType_t kind;
+  Tensor x, w, y;
+  std::vector<std::int64_t> stride, padding, dilation;
+};
+
+struct Names {
+  int convolution, x, w, y;
+};
+
+Names names_of(cudnnBackendDescriptorType_t type) {
+  switch (type) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+      return {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY};
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+      return {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
+    default:
+      return {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y};
+  }
+}
+
+/// None: the plan has no convolution as it must have, or is of no handle.
+std::unique_ptr<Convolution> convolution_of(const Descriptor& plan) {
+  if (plan.pointers.count(CUDNN_ATTR_EXECUTION_PLAN_HANDLE) == 0) return nullptr;
+  const Descriptor* const configuration = inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  if (configuration == nullptr) return nullptr;
+  const Descriptor* const engine = inner(*configuration, CUDNN_ATTR_ENGINECFG_ENGINE);
+  if (engine == nullptr) return nullptr;
+  const Descriptor* const graph = inner(*engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+  if (graph == nullptr || graph->pointers.count(CUDNN_ATTR_OPERATIONGRAPH_HANDLE) == 0) {
+    return nullptr;
+  }
+  const Descriptor* const operation = inner(*graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  if (operation == nullptr) return nullptr;
+  const Names names = names_of(operation->type);
+  auto made = std::make_unique<Convolution>();
+  made->kind = operation->type;
+  for (const auto& [name, tensor] :
+       {std::pair(names.x, &made->x), std::pair(names.w, &made->w), std::pair(names.y, &made->y)}) {
+    const Descriptor* const described = inner(*operation, name);
+    if (described == nullptr) return nullptr;
+    tensor->id = described->integers.at(CUDNN_ATTR_TENSOR_UNIQUE_ID).front();
+    tensor->shape = described->integers.at(CUDNN_ATTR_TENSOR_DIMENSIONS);
+    tensor->strides = described->integers.at(CUDNN_ATTR_TENSOR_STRIDES);
+  }
+  const Descriptor* const window = inner(*operation, names.convolution);
+  if (window == nullptr) return nullptr;
+  made->stride = window->integers.at(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+  made->padding = window->integers.at(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+  made->dilation = window->integers.at(CUDNN_ATTR_CONVOLUTION_DILATIONS);
+  return made;
+}
+
+/// visit(place) for each place of a box.
+template <class Visit>
+void each_place(const std::vector<std::int64_t>& box, Visit visit) {
+  std::vector<std::int64_t> place(box.size(), 0);
+  while (true) {
+    visit(place);
+    std::size_t axis = box.size();
+    while (axis > 0 && ++place[axis - 1] == box[axis - 1]) place[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+std::int64_t offset(const Tensor& tensor, const std::vector<std::int64_t>& place) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < place.size(); ++i) sum += place[i] * tensor.strides[i];
+  return sum;
+}
+
+/// Every product of x and w that is part of a y: what each of the three directions sums, two of
+/// them into the third.
+void convolve(const Convolution& c) {
+  const bool to_x = c.kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+  const bool to_w = c.kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+  const Tensor& result = to_x ? c.x : to_w ? c.w : c.y;
+  std::int64_t count = 1;
+  for (const std::int64_t size : result.shape) count *= size;
+  std::vector<double> sums(static_cast<std::size_t>(count));  // plain layouts: offsets are dense
+  const std::int64_t groups = c.x.shape[1] / c.w.shape[1];
+  const std::int64_t outputs = c.w.shape[0] / groups;  // of a group
+  each_place(c.y.shape, [&](const std::vector<std::int64_t>& y) {
+    std::vector<std::int64_t> taps(c.w.shape.begin() + 1, c.w.shape.end());
+    each_place(taps, [&](const std::vector<std::int64_t>& tap) {
+      std::vector<std::int64_t> x{y[0], y[1] / outputs * c.w.shape[1] + tap[0]}, w{y[1], tap[0]};
+      for (std::size_t i = 0; i < c.stride.size(); ++i) {
+        const std::int64_t at = y[i + 2] * c.stride[i] - c.padding[i] + tap[i + 1] * c.dilation[i];
+        if (at < 0 || at >= c.x.shape[i + 2]) return;
+        x.push_back(at);
+        w.push_back(tap[i + 1]);
+      }
+      const std::int64_t in_x = offset(c.x, x), in_w = offset(c.w, w), in_y = offset(c.y, y);
+      double& sum = sums[static_cast<std::size_t>(to_x ? in_x : to_w ? in_w : in_y)];
+      const double a = to_x ? c.y.data[in_y] : c.x.data[in_x];
+      sum += a * (to_w ? c.y.data[in_y] : c.w.data[in_w]);
+    });
+  });
+  for (std::size_t i = 0; i < sums.size(); ++i) result.data[i] = static_cast<float>(sums[i]);
+}
+
+}  // namespace
+
+extern "C" {
+
+FakeCudnn* fakeCudnn() { return &state; }
+
+std::size_t cudnnGetVersion() { return 91900; }
+const char* cudnnGetErrorString(cudnnStatus_t) { return "CUDNN_STATUS_PRETENDED"; }
+void cudnnGetLastErrorString(char* text, std::size_t size) {
+  if (size > 0) *text = 0;
+}
+
+cudnnStatus_t cudnnCreate(void** handle) {
+  if (fails()) return failed;
+  ++state.live;
+  return *handle = &state, CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroy(void*) { return --state.live, CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnSetStream(void*, void* stream) {
+  return state.stream = stream, fails() ? failed : CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, void** descriptor) {
+  if (fails()) return failed;
+  auto made = std::make_shared<Descriptor>();
+  made->type = type;
+  ++state.live;
+  *descriptor = new Handle(std::move(made));
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendDestroyDescriptor(void* descriptor) {
+  --state.live;
+  delete static_cast<Handle*>(descriptor);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendSetAttribute(void* descriptor, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, std::int64_t count,
+                                       const void* values) {
+  if (fails()) return failed;
+  Descriptor& of = *at(descriptor);
+  if (of.finalized) return bad_parameter;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
+      const Handle& value = at(static_cast<void* const*>(values)[i]);
+      if (!value->finalized) return bad_parameter;
+      of.descriptors[name].push_back(value);
+    } else if (type == CUDNN_TYPE_VOID_PTR || type == CUDNN_TYPE_HANDLE) {
+      of.pointers[name].push_back(static_cast<void* const*>(values)[i]);
+    } else if (type == CUDNN_TYPE_INT64) {
+      of.integers[name].push_back(static_cast<const std::int64_t*>(values)[i]);
+    } else {
+      of.integers[name].push_back(0);  // words and real numbers: that they were said
+    }
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendFinalize(void* descriptor) {
+  if (fails()) return failed;
+  Descriptor& of = *at(descriptor);
+  if (of.type == CUDNN_BACKEND_ENGINE_DESCRIPTOR) {
+    if (state.engines_fail != 0) return failed;
+    of.engine = of.integers.at(CUDNN_ATTR_ENGINE_GLOBAL_INDEX).front();
+  }
+  if (of.type == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) {
+    const auto knobs = of.descriptors.find(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES);
+    state.knobs = knobs == of.descriptors.end() ? 0 : static_cast<long>(knobs->second.size());
+  }
+  if (of.type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR) ++state.asked;
+  of.finalized = true;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendGetAttribute(void* descriptor, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t, std::int64_t wanted,
+                                       std::int64_t* count, void* values) {
+  if (fails()) return failed;
+  const Handle& of = at(descriptor);
+  *count = 1;
+  switch (name) {
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+      *static_cast<std::int64_t*>(values) = state.workspace;
+      return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+      *count = 0;
+      return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
+      if (wanted == 0) return CUDNN_STATUS_SUCCESS;
+      const auto engine = std::make_shared<Descriptor>();
+      engine->type = CUDNN_BACKEND_ENGINE_DESCRIPTOR;
+      engine->finalized = true;
+      engine->engine = engine_of_heuristics;
+      engine->descriptors[CUDNN_ATTR_ENGINE_OPERATION_GRAPH] =
+          of->descriptors.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+      Descriptor& configuration = *at(*static_cast<void**>(values));
+      configuration.descriptors[CUDNN_ATTR_ENGINECFG_ENGINE] = {engine};
+      configuration.finalized = true;
+      return CUDNN_STATUS_SUCCESS;
+    }
+    case CUDNN_ATTR_ENGINECFG_ENGINE:
+      at(*static_cast<void**>(values)) = of->descriptors.at(name).front();
+      return CUDNN_STATUS_SUCCESS;
+    default:
+      return bad_parameter;
+  }
+}
+
+cudnnStatus_t cudnnBackendExecute(void*, void* plan, void* pack) {
+  if (fails()) return failed;
+  const Descriptor &of = *at(plan), &tensors = *at(pack);
+  if (!of.finalized || !tensors.finalized) return bad_parameter;
+  const auto convolution = convolution_of(of);
+  if (convolution == nullptr) return bad_parameter;
+  const auto& ids = tensors.integers.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  const auto& data = tensors.pointers.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  if (ids.size() != data.size()) return bad_parameter;
+  for (Tensor* tensor : {&convolution->x, &convolution->w, &convolution->y}) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] == tensor->id) tensor->data = static_cast<float*>(data[i]);
+    }
+    if (tensor->data == nullptr) return bad_parameter;
+  }
+  state.last_workspace = tensors.pointers.at(CUDNN_ATTR_VARIANT_PACK_WORKSPACE).front();
+  state.last_engine =
+      inner(*inner(of, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG), CUDNN_ATTR_ENGINECFG_ENGINE)
+          ->engine;
+  ++state.executed;
+  convolve(*convolution);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+}  // extern "C"

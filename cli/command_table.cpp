@@ -239,8 +239,9 @@ const std::vector<CommandSpec>& all_commands() {
            "Lists the GPUs with what the driver says of them, the driver, cuDNN and the "
            "host. Creates no CUDA context and changes no setting. That there is no GPU is "
            "an answer too, with the reason and exit code 0. With --calibrate measures one of "
-           "them: context, libraries, link and kernel rates, cuDNN's text of the device; "
-           "exit code 3 where there is none.",
+           "them, context, libraries, link and kernel rates, cuDNN's text of the device, and "
+           "the rates of the host's kernels; where there is no GPU these alone. With --device "
+           "a GPU is wanted: exit code 3 where there is none.",
        .options = {"calibrate", "device", "output", "format", "configs"},
        .examples = {"stowage probe", "stowage probe --format json",
                     "stowage probe --calibrate -o here.yaml"},

@@ -13,7 +13,7 @@ namespace stowage {
 namespace {
 
 // A bar would end a cell.
-std::string escaped(std::string_view text) {
+std::string escaped_cell(std::string_view text) {
   std::string result;
   for (const char c : text) {
     if (c == '|') result += '\\';
@@ -162,8 +162,8 @@ std::string operator_reference() {
     }
     for (const AttributeSpec& attribute : row.attributes) {
       text += fmt::format("| `{}` | {} | {} | {} | {} |\n", attribute.name,
-                          escaped(type_text(attribute)), escaped(default_text(attribute)),
-                          bounds_text(attribute), escaped(attribute.doc));
+                          escaped_cell(type_text(attribute)), escaped_cell(default_text(attribute)),
+                          bounds_text(attribute), escaped_cell(attribute.doc));
     }
     text += fmt::format("\n```yaml\n{}```\n{}\n\n", example_lines(row), kernels_text(row));
   }

@@ -97,15 +97,21 @@ Result<void> set_share_of_budget(const PlanningRequest& asked, WorkspaceSource& 
   return check_budget(asked, request);
 }
 
-Result<Host> described_host(const std::string& file) {
-  if (file.empty()) return this_host();
-  auto source = read_source(file, FileKind::host);
-  if (!source) return tl::unexpected(std::move(source.error()));
-  return load_host(std::move(*source));
+/// A file's, as it is; this machine, as its calibration has it.
+Result<Host> described_host(const PlanningRequest& asked) {
+  if (!asked.host.empty()) {
+    auto source = read_source(asked.host, FileKind::host);
+    if (!source) return tl::unexpected(std::move(source.error()));
+    return load_host(std::move(*source));
+  }
+  if (!asked.card || asked.card->calibration.empty()) return this_host();
+  const auto source = read_source(asked.card->calibration, FileKind::calibration);
+  if (!source) return tl::unexpected(source.error());
+  return calibrated_host(*source, this_host());
 }
 
 Result<Host> requested_host(const PlanningRequest& asked) {
-  auto host = described_host(asked.host);
+  auto host = described_host(asked);
   if (host && asked.host_memory) {
     if (*asked.host_memory <= Bytes()) {
       return failure(command_line_error("--host-memory 0 leaves no host"));

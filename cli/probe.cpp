@@ -9,6 +9,7 @@
 #include "cli/step_report.hpp"
 #include "estimator/card/card.hpp"
 #include "gpu_probe/device/calibrate.hpp"
+#include "gpu_probe/host/host_rates.hpp"
 
 namespace stowage {
 
@@ -112,7 +113,20 @@ void say_calibration(const Calibration& calibration, Report& out) {
                   rates.memory / 1e9, rates.fp32 / 1e12, rates.tf32 / 1e12, rates.fp16 / 1e12));
 }
 
-/// The calibration's file, or its text on stdout.
+Json host_json(const HostRates& rates) {
+  return Json::Object{{"cpu_flops", rates.flops},
+                      {"memory_bandwidth", rates.memory_bandwidth},
+                      {"kernel_latency_seconds", rates.kernel_latency}};
+}
+
+void say_host(const HostRates& rates, Report& out) {
+  out.say(fmt::format(
+      "  host: products {:.0f} GFLOP/s, memory {:.1f} GB/s, a kernel at least {:.2f} us",
+      rates.flops / 1e9, rates.memory_bandwidth / 1e9, rates.kernel_latency * 1e6));
+}
+
+/// The calibration's file, or its text on stdout: of a GPU and the host, or, where there is no
+/// GPU, of the host alone.
 Result<Answer> run_calibration(const ProbeRequest& request) {
   std::optional<OutputFile> file;
   if (!request.output.empty()) {
@@ -120,29 +134,51 @@ Result<Answer> run_calibration(const ProbeRequest& request) {
     if (!opened) return tl::unexpected(std::move(opened.error()));
     file.emplace(*std::move(opened));
   }
+  const Probe found = probe();
+  std::optional<Calibration> calibration;
   Answer answer;
-  const auto calibration = calibrate(request.device);
-  if (!calibration) {
-    answer.exit_code = ExitCode::needs_gpu;
-    const std::string why = calibration.error().front().message;
-    answer.report.json = {{"why_not", why}};
-    answer.report.say("not measured: " + why, Tone::bad);
-    return answer;
+  Report& out = answer.report;
+  if (!found.gpus.empty() || request.names_device) {
+    auto measured = calibrate(request.device);
+    if (!measured) {
+      answer.exit_code = ExitCode::needs_gpu;
+      const std::string why = measured.error().front().message;
+      out.json = {{"why_not", why}};
+      out.say("not measured: " + why, Tone::bad);
+      return answer;
+    }
+    calibration = *std::move(measured);
   }
-  // A calibration's name is that of the catalogue's card where there is one.
-  const auto card = find_card(calibration->name, request.configs.gpus());
-  const std::string name = card ? card->card.name : calibration->name;
-  const std::string text = calibration_yaml(*calibration, name, "stowage probe --calibrate");
-  answer.report.json = json_of(*calibration, name);
+  const auto rates = measure_host_rates();
+  if (!rates) return tl::unexpected(rates.error());
+  std::string text;
+  if (calibration) {
+    // A calibration's name is that of the catalogue's card where there is one.
+    const auto card = find_card(calibration->name, request.configs.gpus());
+    const std::string name = card ? card->card.name : calibration->name;
+    text = calibration_yaml(*calibration, name, "stowage probe --calibrate");
+    out.json = json_of(*calibration, name);
+  } else {
+    text = "# A calibration of a machine without a GPU, measured by stowage probe --calibrate.\n";
+    out.json = {{"why_no_gpu", found.why_no_gpu}};
+  }
+  out.json.emplace_back("host", host_json(*rates));
+  text += host_rates_yaml(*rates, found.host.cpu);
   if (!file) {
-    answer.report.say(text);
+    out.say(text);
     return answer;
   }
   if (auto written = file->commit(text); !written) {
     return tl::unexpected(std::move(written.error()));
   }
-  say_calibration(*calibration, answer.report);
-  answer.report.say(fmt::format("written to {}; check takes it as --calibration", request.output));
+  if (calibration) {
+    say_calibration(*calibration, out);
+  } else {
+    out.say(fmt::format("no GPU: {}; of the host alone", found.why_no_gpu));
+  }
+  say_host(*rates, out);
+  out.say(fmt::format("written to {}; plan takes it as --calibration{}", request.output,
+                      calibration ? ", and so does check" : ", beside the --gpu that it is for"));
   return answer;
 }
 

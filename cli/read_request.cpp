@@ -350,6 +350,7 @@ Result<ProbeRequest> read_probe_request(const Arguments& arguments) {
   if (!mistakes.empty()) return tl::unexpected(std::move(mistakes));
   ProbeRequest request{.calibrate = calibrate,
                        .device = static_cast<int>(*arguments.integer("device")),
+                       .names_device = arguments.given("device"),
                        .output = text_or_empty(arguments, "output")};
   if (!calibrate) return request;  // a list of this machine's GPUs needs no catalogue
   auto configs = find_configs(arguments.text("configs"));

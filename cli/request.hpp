@@ -168,7 +168,8 @@ struct ProbeRequest {
   ConfigDirectory configs;
   bool calibrate = false;
   int device = 0;
-  std::string output;  ///< of the calibration: a file; empty: stdout
+  bool names_device = false;  ///< a GPU is wanted, and not the host alone
+  std::string output;         ///< of the calibration: a file; empty: stdout
 };
 
 /// models and gpus.

@@ -25,7 +25,7 @@ void read_board(FieldReader& fields, Card& card) {
   fields.wrong(*board, fmt::format("'board' is professional or consumer, not '{}'", text));
 }
 
-void read_fields(const YamlNode& node, Card& card, Mistakes& mistakes) {
+void read_fields(const YamlNode& node, bool is_calibration, Card& card, Mistakes& mistakes) {
   constexpr Presence optional = Presence::optional;
   FieldReader fields(node, card_file_words, mistakes);
   const auto size = [&](std::string_view key, Bytes& target) {
@@ -68,6 +68,8 @@ void read_fields(const YamlNode& node, Card& card, Mistakes& mistakes) {
   if (const YamlNode* list = fields.find("observed_totals", optional)) {
     card.observed_totals = read_observed_totals(*list, mistakes);
   }
+  // What was measured of the machine itself is not of a card: planner/problem/host.hpp reads it.
+  if (is_calibration) fields.find("host", optional);
   fields.finish();
 }
 
@@ -93,10 +95,10 @@ Result<YamlDocument> read_mapping(const SourceTextPtr& source, std::string_view 
 }
 
 /// The mapping's fields into `card`; what is wrong with them, in the order of the text.
-Diagnostics mistakes_in(const YamlDocument& document, Card& card) {
+Diagnostics mistakes_in(const YamlDocument& document, bool is_calibration, Card& card) {
   Mistakes mistakes(document.source);
   for (const Diagnostic& mistake : document.mistakes) mistakes.add(mistake);
-  read_fields(*document.root, card, mistakes);
+  read_fields(*document.root, is_calibration, card, mistakes);
   return std::move(mistakes).in_order();
 }
 
@@ -107,7 +109,7 @@ Result<Card> read_card(const SourceTextPtr& source) {
   if (!document) return tl::unexpected(document.error());
   const YamlNode& root = *document->root;
   Card card;
-  Diagnostics errors = mistakes_in(*document, card);
+  Diagnostics errors = mistakes_in(*document, false, card);
   GivenKeys given;
   for (std::size_t i = 0; i < root.entry_count(); ++i) given.insert(root.key(i).text);
   std::vector<std::string> missing;
@@ -136,7 +138,7 @@ Result<Card> read_calibration(const SourceTextPtr& source, const Card& of) {
   const YamlNode& root = *document->root;
   Card card = of;
   card.measurements.clear();
-  Diagnostics errors = mistakes_in(*document, card);
+  Diagnostics errors = mistakes_in(*document, true, card);
   if (const YamlNode* name = root.find("name"); name != nullptr && card.name != of.name) {
     errors.push_back(
         {.message = fmt::format("the calibration is of '{}', the card is '{}'", card.name, of.name),

@@ -1,7 +1,8 @@
 // A card file (configs/gpus/*.yaml, or a user's own): a YAML mapping, described in docs/gpus.md.
 // name, compute_capability and one of memory, nvml_total and cuda_total are required; the rest is
 // by rule (card_rules.hpp) where it is not there. Units are part of the values. A calibration is
-// such a file with only what was measured on one machine: no key is required.
+// such a file with only what was measured on one machine: no key is required, and `host:` may stand
+// beside the card's.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"

@@ -3,10 +3,13 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 #include "estimator/step/kernel_table.hpp"
 #include "gpu_probe/kernels/rows/rows.hpp"
@@ -38,6 +41,24 @@ std::vector<DataType> types_of(std::span<const TensorArgument> arguments) {
   return types;
 }
 
+// Below that a thread takes longer to begin than it saves.
+constexpr std::int64_t elements_worth_a_thread = std::int64_t{1} << 18;
+
+/// Its indices on as many threads as every kernel has; they do not depend on each other.
+void run_in_parts(const kernels::Launch& launch) {
+  const std::int64_t elements =
+      launch.count * std::max<std::int64_t>(1, launch.threads * kernels::elements_a_thread);
+  const std::int64_t threads = elements < elements_worth_a_thread ? 1 : host_kernel_threads;
+  const std::int64_t parts = std::min(threads, launch.count);
+  const auto run = [&](std::int64_t part) {
+    launch.run(launch.values.data(), launch.count * part / parts,
+               launch.count * (part + 1) / parts);
+  };
+  std::vector<std::jthread> others;
+  for (std::int64_t part = 1; part < parts; ++part) others.emplace_back(run, part);
+  if (parts > 0) run(0);
+}
+
 Result<void> run_own_kernel(const KernelCall& call) {
   const auto reads = types_of(call.reads), writes = types_of(call.writes);
   if (const auto problem = call_problem(call.kernel, {reads, writes}, KernelDevice::host)) {
@@ -46,7 +67,7 @@ Result<void> run_own_kernel(const KernelCall& call) {
   const auto launches = kernels::launches_of(call, kernels::Arithmetic::host);
   if (!launches) return tl::unexpected(launches.error());
   for (const kernels::Launch& launch : *launches) {
-    launch.run(launch.values.data(), 0, launch.count);
+    run_in_parts(launch);
   }
   return {};
 }

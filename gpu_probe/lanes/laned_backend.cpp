@@ -66,8 +66,8 @@ class LanedBackend final : public Backend {
   /// Ends what is under way, whatever has failed, and gives the arenas back.
   void release() noexcept;
   [[nodiscard]] Result<void> start_clock();
-  Ticket add(Work work) {
-    works_.push_back(std::move(work));
+  Ticket add(const Work& work) {
+    works_.push_back(work);
     return {first_ + std::ssize(works_) - 1};
   }
   [[nodiscard]] const Work& work(Ticket ticket) const {

@@ -148,9 +148,8 @@ Difference difference(const StepGraph& graph, const std::vector<ResultPlace>& pl
   }
   for (const Gap& gap : gaps) {
     const double magnitude = std::max(gap.magnitude, small_share * largest);
-    const double relative = gap.absolute == 0 ? 0
-                            : magnitude > 0   ? gap.absolute / magnitude
-                                              : infinite;
+    double relative = 0;
+    if (gap.absolute > 0) relative = magnitude > 0 ? gap.absolute / magnitude : infinite;
     if (relative > result.relative || result.worst.empty()) result.worst = gap.name;
     result.absolute = std::max(result.absolute, gap.absolute);
     result.relative = std::max(result.relative, relative);

@@ -48,7 +48,30 @@ void read_fields(const YamlNode& node, Host& host, Mistakes& mistakes) {
   fields.finish();
 }
 
+void read_rates(const YamlNode& node, Host& host, Mistakes& mistakes) {
+  HostFields fields(node, mistakes);
+  fields.positive("cpu_flops", host.cpu_flops, flop_rate_units, "a rate such as 400 GFLOP/s");
+  fields.positive("memory_bandwidth", host.memory_bandwidth, byte_rate_units,
+                  "a rate such as 40 GB/s");
+  fields.positive("kernel_latency", host.kernel_latency, time_units, "a time such as 2 us");
+  fields.finish();
+}
+
 }  // namespace
+
+Result<Host> calibrated_host(const SourceTextPtr& calibration, Host of) {
+  const Result<YamlDocument> document = read_yaml(calibration);
+  if (!document) return tl::unexpected(document.error());
+  const YamlNode* const node =
+      document->root->is_mapping() ? document->root->find("host") : nullptr;
+  if (node == nullptr) return of;
+  Mistakes mistakes(calibration);
+  read_rates(*node, of, mistakes);
+  Diagnostics errors = std::move(mistakes).in_order();
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  of.source += ", calibrated";
+  return of;
+}
 
 Result<Host> load_host(SourceTextPtr source) {
   const Result<YamlDocument> document = read_yaml(source);

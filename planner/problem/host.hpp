@@ -24,4 +24,8 @@ struct Host {
 /// A host file; errors with their places.
 [[nodiscard]] Result<Host> load_host(SourceTextPtr source);
 
+/// The host with the rates that a calibration measured (`host:` of the file, docs/gpus.md); as it
+/// was where the calibration is of a card alone. Errors with their places.
+[[nodiscard]] Result<Host> calibrated_host(const SourceTextPtr& calibration, Host of);
+
 }  // namespace stowage

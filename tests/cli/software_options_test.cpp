@@ -77,9 +77,10 @@ TEST_CASE("mistakes in the software's options") {
           "unknown key 'contxt' in a card file");
 }
 
-TEST_CASE("a calibration without a GPU is not measured, and its file is not written") {
+TEST_CASE("a calibration of a GPU that is not there is not measured, and its file is not written") {
   const TemporaryFolder folder;
-  const Outcome outcome = stowage_program({"probe", "--calibrate", "-o", folder.path("here.yaml")});
+  const Outcome outcome =
+      stowage_program({"probe", "--calibrate", "--device", "0", "-o", folder.path("here.yaml")});
   const bool measured = outcome.exit_code == 0;
   CHECK(outcome.exit_code == (measured ? 0 : 3));
   CHECK((outcome.out.find("not measured: ") == 0) == !measured);
@@ -87,6 +88,42 @@ TEST_CASE("a calibration without a GPU is not measured, and its file is not writ
   const Outcome misplaced = stowage_program({"probe", "--device", "1"});
   CHECK(misplaced.exit_code == 2);
   CHECK(misplaced.err.find("--device is for probe --calibrate") != std::string::npos);
+}
+
+TEST_CASE("without a GPU a calibration is of the host alone, and plans are timed with it") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path("here.yaml");
+  const Outcome made = stowage_program({"probe", "--calibrate", "-o", file});
+  REQUIRE(made.exit_code == 0);
+  const std::string text = testing::file_text(file);
+  CHECK(text.find("host:  # ") != std::string::npos);
+  const json printed =
+      json::parse(stowage_program({"probe", "--calibrate", "--format", "json"}).out);
+  for (const char* rate : {"cpu_flops", "memory_bandwidth", "kernel_latency_seconds"}) {
+    CHECK(printed["host"][rate] > 0);
+  }
+  const std::string slow = folder.file("slow.yaml",
+                                       "host:\n  cpu_flops: 1 GFLOP/s\n  memory_bandwidth: 1 GB/s\n"
+                                       "  kernel_latency: 1 us\n");
+  const std::string plan = folder.path("plan.yaml");
+  for (const std::string& calibration : {file, slow}) {
+    const Outcome planned =
+        stowage_program({"plan", "mlp", "--gpu", "rtx3060", "--budget", "24MiB", "--batch", "8",
+                         "--calibration", calibration, "-o", plan});
+    CHECK(planned.exit_code == 0);
+    const std::string written = testing::file_text(plan);
+    CHECK(written.find("source: \"this machine, calibrated\"") != std::string::npos);
+    if (calibration == slow) CHECK(written.find("cpu_flops: 1000000000\n") != std::string::npos);
+  }
+  // What is measured of the host says nothing about a card.
+  CHECK(stowage_program({"check", "mlp", "--gpu", "rtx3060", "--calibration", slow}).out ==
+        stowage_program({"check", "mlp", "--gpu", "rtx3060"}).out);
+  const std::string wrong = folder.file("wrong.yaml", "host:\n  cpu_flop: 1 GFLOP/s\n");
+  const Outcome refused = stowage_program(
+      {"plan", "mlp", "--gpu", "rtx3060", "--budget", "24MiB", "--calibration", wrong});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err.find("wrong.yaml:2:3: error: unknown key 'cpu_flop' in a host file") !=
+        std::string::npos);
 }
 
 }  // namespace stowage

@@ -4,6 +4,7 @@
 // body, with its bytes as the parameter.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -36,9 +37,12 @@ struct LaunchableBody {
 /// Every body that any row can launch, in either arithmetic; sorted by name.
 [[nodiscard]] std::vector<LaunchableBody> launchable_bodies();
 
+/// Of the work that a group shares: how much a thread has at the least, in a group of several
+/// warps.
+inline constexpr std::int64_t elements_a_thread = 4;
 /// How many threads of a device share `elements` of work: a multiple of 32, at most 512.
 [[nodiscard]] constexpr std::int64_t threads_for(std::int64_t elements) {
-  constexpr std::int64_t warp = 32, each = 4, most = 512;
+  constexpr std::int64_t warp = 32, each = elements_a_thread, most = 512;
   const std::int64_t warps = (elements + warp * each - 1) / (warp * each);
   return warps < 1 ? warp : warps * warp > most ? most : warps * warp;
 }

@@ -32,12 +32,7 @@ struct AttentionGradients {
     const Index first = shape.query_row(at.image, at.head, at.query);
     for (Index row = group.rank(); row < side; row += group.size()) {
       const bool counts = at.query + row < shape.queries;
-      const Index begin = (first + row) * shape.value_features;
-      Real sum = 0;
-      for (Index i = begin; counts && i < begin + shape.value_features; ++i) {
-        sum += load<Real>(y, i) * load<Real>(dy, i);
-      }
-      memory.row_sum[row] = sum;
+      memory.row_sum[row] = counts ? row_sum((first + row) * shape.value_features) : Real(0);
       memory.logsumexp[row] = counts ? logsumexp.at<Real>(first + row) : Real(0);
     }
   }
@@ -72,6 +67,21 @@ struct AttentionGradients {
       weight = p * kept;
       gradient = p * (kept * gradient - memory.row_sum[row]);
     });
+  }
+
+ private:
+  /// Of dy y, from an element on: a sum of short ones, as a product of tiles is.
+  [[nodiscard]] STOWAGE_BODY Real row_sum(Index begin) const {
+    const Index end = begin + operands.shape.value_features;
+    Real sum = 0;
+    for (Index first = begin; first < end; first += side) {
+      Real part = 0;
+      for (Index i = first; i < least(first + side, end); ++i) {
+        part += load<Real>(y, i) * load<Real>(dy, i);
+      }
+      sum += part;
+    }
+    return sum;
   }
 };
 

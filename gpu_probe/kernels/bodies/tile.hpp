@@ -22,6 +22,14 @@ constexpr Index block_rows = 4;
 constexpr Index block_columns = 4;
 template <class Real>
 using Lanes = Real;
+template <class Real>
+STOWAGE_BODY Real lanes_at(const Real* from) {
+  return *from;
+}
+template <class Real>
+STOWAGE_BODY void put_lanes(Real lanes, Real* to) {
+  *to = lanes;
+}
 #else
 constexpr Index block_columns = 8;
 template <class Real>
@@ -30,6 +38,16 @@ struct LanesOf {
 };
 template <class Real>
 using Lanes = typename LanesOf<Real>::type;
+template <class Real>
+Lanes<Real> lanes_at(const Real* from) {
+  Lanes<Real> lanes;
+  memcpy(&lanes, from, sizeof lanes);
+  return lanes;
+}
+template <class Real>
+void put_lanes(const Lanes<Real>& lanes, Real* to) {
+  memcpy(to, &lanes, sizeof lanes);
+}
 #endif
 
 /// How a left operand lies: element (row, depth) at row * row_step + depth * depth_step.
@@ -45,25 +63,29 @@ STOWAGE_BODY TileSteps turned() {
   return {1, tile_side<Real>};
 }
 
-/// The sums of a block of c, whose rows lie `row_length` apart, and a b over the depth of a tile.
+/// Adds a b over the depth of a tile to a block of c, whose rows lie `row_length` apart. The tile's
+/// sums begin anew, so that a long sum is one of short ones, and rounds the less.
 template <class Real>
 STOWAGE_BODY void add_block(const Real* a, TileSteps steps, const Real* b, Real* c,
                             Index row_length) {
   constexpr Index width = sizeof(Lanes<Real>) / sizeof(Real), lanes = block_columns / width;
   Lanes<Real> sums[block_rows][lanes];
   for (Index i = 0; i < block_rows; ++i) {
-    memcpy(sums[i], c + i * row_length, block_columns * sizeof(Real));
+    for (Index j = 0; j < lanes; ++j) sums[i][j] = Lanes<Real>{};
   }
   for (Index k = 0; k < tile_side<Real>; ++k) {
     Lanes<Real> right[lanes];
-    memcpy(right, b + k * tile_side<Real>, sizeof right);
+    for (Index j = 0; j < lanes; ++j) right[j] = lanes_at(b + k * tile_side<Real> + j * width);
     for (Index i = 0; i < block_rows; ++i) {
       const Real left = a[i * steps.row + k * steps.depth];
       for (Index j = 0; j < lanes; ++j) sums[i][j] += left * right[j];
     }
   }
   for (Index i = 0; i < block_rows; ++i) {
-    memcpy(c + i * row_length, sums[i], block_columns * sizeof(Real));
+    for (Index j = 0; j < lanes; ++j) {
+      Real* const to = c + i * row_length + j * width;
+      put_lanes(lanes_at(to) + sums[i][j], to);
+    }
   }
 }
 

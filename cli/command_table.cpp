@@ -236,8 +236,10 @@ const std::vector<CommandSpec>& all_commands() {
       {.name = "probe",
        .summary = "this machine's GPUs",
        .details =
-           "Lists the GPUs with what the driver says of them, the driver, cuDNN and the "
-           "host. Creates no CUDA context and changes no setting. That there is no GPU is "
+           "Lists the GPUs with what the driver says of them, the programs that use them, the "
+           "instances of those that are divided (MIG), which of them CUDA shows "
+           "(CUDA_VISIBLE_DEVICES), the driver, cuDNN, cuBLAS and NVRTC, and the host with its "
+           "limits. Creates no CUDA context and changes no setting. That there is no GPU is "
            "an answer too, with the reason and exit code 0. With --calibrate measures one of "
            "them, context, libraries, link and kernel rates, cuDNN's text of the device, and "
            "the rates of the host's kernels; where there is no GPU these alone. With --device "

@@ -145,7 +145,9 @@ const std::vector<OptionSpec>& all_options() {
        .type = text,
        .group = device,
        .value = "NAME",
-       .help = "a card by name, however it is written (stowage gpus lists them)"},
+       .help =
+           "a card by name, however it is written (stowage gpus lists them); here: this machine's, "
+           "with what is free of it"},
       {.name = "gpu-memory",
        .type = size,
        .group = device,

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cli/advice.hpp"
 #include "cli/config_directory.hpp"
@@ -32,9 +33,12 @@ struct ModelRequest {
   ConfigDirectory configs;
 };
 
+/// `--gpu here`: the card of this machine.
+inline constexpr std::string_view present_name = "here";
+
 /// At least one of `name` and `cuda_total` is given.
 struct CardRequest {
-  std::string name;  ///< however it is spelt; empty: a generic card of `cuda_total`
+  std::string name;  ///< however it is spelt; empty: a generic card of `cuda_total`; present_name
   std::optional<Bytes> cuda_total;
   std::optional<double> compute_capability;  ///< of a generic card
   std::string calibration;                   ///< a file; empty: none
@@ -59,7 +63,8 @@ struct PoolOptions {
 struct ProcessOptions {
   std::optional<Runtime> runtime;
   Runtime usual_runtime = Runtime::pytorch;
-  Bytes in_use, reserve;
+  std::optional<Bytes> in_use;
+  Bytes reserve;
   std::optional<Bytes> context;
   SoftwareRequest software;
   std::optional<AllocatorSettings> allocator;

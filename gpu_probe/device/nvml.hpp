@@ -16,8 +16,8 @@ struct NvmlReport {
 
 [[nodiscard]] NvmlReport read_nvml(const std::string& library);
 
-/// Sets cuda_total from libcuda, by PCI bus id; changes nothing where libcuda is missing or
-/// refuses.
-void read_cuda_totals(const std::string& library, std::vector<ProbedGpu>& gpus);
+/// Sets ordinal and cuda_total from libcuda, by PCI bus id. libcuda shows what CUDA_VISIBLE_DEVICES
+/// names, of a divided GPU one instance. False, and nothing set: libcuda is missing or refuses.
+[[nodiscard]] bool read_cuda_devices(const std::string& library, std::vector<ProbedGpu>& gpus);
 
 }  // namespace stowage

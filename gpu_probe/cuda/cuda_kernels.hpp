@@ -31,6 +31,7 @@ class CudaKernels final : public GpuKernels {
 
  private:
   [[nodiscard]] Result<void> launch_own(const KernelCall& call, void* stream);
+  [[nodiscard]] Result<void> keep_or_clear(const kernels::Product& product, void* stream) const;
   [[nodiscard]] Result<void> launch_products(const KernelCall& call, void* stream);
   [[nodiscard]] Result<void> launch_convolution(const KernelCall& call, void* stream);
   [[nodiscard]] Result<void> launch_one(const kernels::Launch& launch, void* stream);

@@ -176,6 +176,32 @@ TEST_CASE("whichever call of cuDNN fails is named, and all is freed") {
   CHECK(failures > 40);
 }
 
+TEST_CASE("whichever call of cuBLAS fails is named, and all is freed") {
+  const StepGraph graph = step_of(mlp, sgd_momentum());
+  const Plan plan = resident_plan(graph, 2);
+  long failures = 0;
+  for (long n = 1;; ++n) {
+    const CudaSetup setup = pretended_setup();
+    blas().fail_at = n;
+    {
+      auto backend = open_cuda_backend(setup);
+      REQUIRE(backend.has_value());
+      const auto done = execute(plan, **backend, {.clean = true});
+      if (blas().calls >= n) {
+        ++failures;
+        REQUIRE(!done.has_value());
+        CHECK(done.error().front().message.find(": cublasLt") != std::string::npos);
+        CHECK(done.error().front().message.ends_with(" fails with error 14"));
+      }
+    }
+    CHECK(blas().handles == 0);
+    CHECK(blas().descriptors == 0);
+    CHECK(driver().live == 0);
+    if (blas().calls < n) break;
+  }
+  CHECK(failures > 40);
+}
+
 TEST_CASE("an engine that wants more than the plan has room for is not taken") {
   const StepGraph graph = step_of(small_cnn, sgd_momentum());
   const CudaSetup setup = pretended_setup();

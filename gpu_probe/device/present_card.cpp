@@ -21,6 +21,8 @@ Bytes free_of(const ProbedGpu& gpu, Bytes cuda_total) {
   return nearest == gpu.instances.end() ? *gpu.cuda_total : nearest->free;
 }
 
+}  // namespace
+
 Card card_by_rule(const ProbedGpu& gpu) {
   Card card{.name = gpu.name, .compute_capability = gpu.compute_capability};
   card.nvml_total = gpu.total;
@@ -28,8 +30,6 @@ Card card_by_rule(const ProbedGpu& gpu) {
   return completed_by_rule(std::move(card),
                            {"name", "compute_capability", "nvml_total", "cuda_total"});
 }
-
-}  // namespace
 
 Result<std::size_t> present_gpu(const Probe& probe) {
   if (probe.gpus.empty()) return failure(probe.why_no_gpu);

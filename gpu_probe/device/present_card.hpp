@@ -16,6 +16,9 @@ namespace stowage {
 /// driver, hidden by CUDA_VISIBLE_DEVICES, libcuda cannot be asked).
 [[nodiscard]] Result<std::size_t> present_gpu(const Probe& probe);
 
+/// A GPU that the catalogue lacks: totals and compute capability are the driver's.
+[[nodiscard]] Card card_by_rule(const ProbedGpu& gpu);
+
 struct PresentCard {
   Card card;
   Bytes in_use;      ///< by others, of the card's cuda_total

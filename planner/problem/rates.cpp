@@ -30,6 +30,7 @@ Rates make_rates(const Card& card, const Host& host) {
   rates.gpu_kernels = kernel_rates(card);
   rates.gpu_flops = rates.gpu_kernels->rate(MathFormat::fp32);
   rates.gpu_bandwidth = sustained_bandwidth(card);
+  if (card.kernel_latency > 0) rates.gpu_launch = card.kernel_latency;
   rates.cpu_flops = host.cpu_flops;
   rates.cpu_bandwidth = host.memory_bandwidth;
   if (host.kernel_latency > 0) rates.cpu_launch = host.kernel_latency;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/advice.hpp"
 #include "cli/config_directory.hpp"
@@ -115,6 +116,7 @@ struct LowerRequest {
 struct PlanningRequest {
   StepRequest step;
   std::optional<CardRequest> card;           ///< absent: `budget` is given
+  std::string calibration;                   ///< a file, also without a card; empty: none
   std::optional<double> compute_capability;  ///< of the generic card that there is without one
   std::optional<WholeBatch> batch;           ///< absent: a step file's own, or 1
   std::optional<Bytes> budget;
@@ -135,13 +137,14 @@ struct PlanningRequest {
 enum class RunOn { host, cuda };
 
 struct ValidateRequest {
-  std::string plan;  ///< a file, or "-" for stdin
+  std::vector<std::string> plans;  ///< files, one of which may be "-" for stdin; never empty
   bool keep_answers = true;
   bool compare_source = false;  ///< with what the description in the plan lowers to now
   bool run = true;
   RunOn on = RunOn::host;
-  std::int64_t steps = 1;  ///< how many are run
-  bool insists = false;    ///< the run was asked for by name, and is no mere default
+  std::int64_t steps = 1;   ///< how many are run
+  std::string calibration;  ///< a file for what the run measures; empty: none
+  bool insists = false;     ///< the run was asked for by name, and is no mere default
 };
 
 struct ExplainRequest {

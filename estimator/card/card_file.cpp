@@ -73,8 +73,12 @@ void read_fields(const YamlNode& node, bool is_calibration, Card& card, Mistakes
   if (const YamlNode* list = fields.find("observed_totals", optional)) {
     card.observed_totals = read_observed_totals(*list, mistakes);
   }
-  // What was measured of the machine itself is not of a card: planner/problem/host.hpp reads it.
-  if (is_calibration) fields.find("host", optional);
+  // What was measured of the machine itself and of a run is not of a card: planner/problem reads
+  // it.
+  if (is_calibration) {
+    fields.find("host", optional);
+    fields.find("measured", optional);
+  }
   fields.finish();
 }
 

@@ -234,6 +234,14 @@ NvmlReport read_nvml(const std::string& library_name) {
   return report;
 }
 
+std::optional<Bytes> used_by_nvml(const std::string& library, const std::string& pci_bus_id) {
+  const NvmlReport report = read_nvml(library);
+  const auto gpu = std::ranges::find_if(
+      report.gpus, [&](const ProbedGpu& g) { return is_same_bus(g.pci_bus_id, pci_bus_id); });
+  if (gpu == report.gpus.end()) return std::nullopt;
+  return gpu->total - gpu->free;
+}
+
 bool read_cuda_devices(const std::string& library_name, std::vector<ProbedGpu>& gpus) {
   constexpr int no_device = 100;  // CUDA_ERROR_NO_DEVICE: CUDA_VISIBLE_DEVICES hides them all
   const CudaDriver driver(library_name);

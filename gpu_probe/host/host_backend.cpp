@@ -39,6 +39,12 @@ class HostBackend final : public Backend {
     start_ = Clock::now();
     return {};
   }
+  void release() noexcept override {
+    cpu_.reset();  // whatever runs there uses the arenas
+    gpu_ = GuardedMemory();
+    host_ = GuardedMemory();
+    lanes_ = {};
+  }
   [[nodiscard]] std::byte* gpu_base() override { return gpu_.base(); }
   [[nodiscard]] std::byte* host_base() override { return host_.base(); }
 

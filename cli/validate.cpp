@@ -11,14 +11,12 @@
 #include "gpu_probe/cuda/cuda_backend.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 #include "gpu_probe/host/host_backend.hpp"
+#include "gpu_probe/run/tolerance.hpp"
 #include "planner/plan/plan_file.hpp"
 
 namespace stowage {
 
 namespace {
-
-// A GPU rounds in other orders than the host kernels that it is held against.
-constexpr double cuda_tolerance = 1e-3;
 
 struct Proceedings {
   std::vector<std::pair<std::string, Check>> checks;  ///< where: "model", "host", "cuda"
@@ -143,8 +141,9 @@ Result<void> run_it(const Plan& plan, const ValidateRequest& request, Proceeding
     return {};
   }
   if (!backend) return tl::unexpected(std::move(backend.error()));
-  auto run = run_plan(plan, **backend,
-                      {.steps = request.steps, .tolerance = on_cuda ? cuda_tolerance : 0.0});
+  auto run = run_plan(
+      plan, **backend,
+      {.steps = request.steps, .tolerance = on_cuda ? gpu_tolerance(*plan.step.graph) : 0.0});
   if (!run) return tl::unexpected(std::move(run.error()));
   proceedings.add(on_cuda ? "cuda" : "host", run->checks);
   proceedings.run = std::move(*run);

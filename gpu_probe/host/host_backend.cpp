@@ -17,7 +17,7 @@
 namespace stowage {
 namespace {
 
-constexpr int scribble = 0xFF;  // NaN as a float32
+constexpr int scribble = 0xFF;  // NaN in every floating-point format
 
 std::size_t size(Bytes bytes) { return static_cast<std::size_t>(bytes.count()); }
 

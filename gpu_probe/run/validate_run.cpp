@@ -222,7 +222,7 @@ void check_results(const StepGraph& graph, const Runs& runs,
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (ways[i].clean && !is_read_at_end(kind)) continue;
       const StepResults& expected = expected_of(ways[i], reference);
-      const bool is_left_to_rounding = options.tolerance > 0 && kind == ResultKind::parameter;
+      const bool is_left_to_rounding = options.tolerance > 0;
       const Difference d =
           difference(graph, places, kind, runs[i].results, expected,
                      is_left_to_rounding ? rounding_alone(graph, expected) : ElementMasks{});

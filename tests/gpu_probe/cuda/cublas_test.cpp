@@ -2,6 +2,8 @@
 // sizes, distances and batches are right where the host's results come out. On no GPU.
 #include "gpu_probe/cuda/cublas.hpp"
 
+#include <array>
+
 #include "gpu_probe/driver/shared_library.hpp"
 #include "tests/gpu_probe/device/fake_driver/fake_blas.hpp"
 #include "tests/gpu_probe/host/kernels/kernel_call.hpp"
@@ -29,21 +31,44 @@ struct Question {
   Sizes a, b, y;
 };
 
+/// Numbers in a format.
+struct Formatted {
+  Formatted(const Tensor& numbers, DataType format)
+      : bytes(numbers.floats.size() * static_cast<std::size_t>(element_size(format))),
+        argument{bytes.data(), format, numbers.shape} {
+    const body::Floats to = kernels::any_floats(argument);
+    for (std::size_t i = 0; i < numbers.floats.size(); ++i) {
+      to.set(static_cast<body::Index>(i), double{numbers.floats[i]});
+    }
+  }
+  std::vector<std::byte> bytes;
+  TensorArgument argument;
+};
+
 /// What cuBLAS makes of it is what the host makes of it; all numbers are whole.
 void check_product(Cublas& blas, const Question& question) {
   const Attributes attributes = attributes_of(question.attributes);
-  Tensor a = whole_numbers(question.a), b = whole_numbers(question.b), y = unwritten(question.y);
-  const std::vector<TensorArgument> reads{a.argument(), b.argument()}, writes{y.argument()};
-  const auto products = kernels::products_of({.kernel = question.kernel,
-                                              .device = Device::gpu,
-                                              .attributes = &attributes,
-                                              .reads = reads,
-                                              .writes = writes,
-                                              .engine = {},
-                                              .workspace = nullptr,
-                                              .workspace_bytes = {}});
-  for (const kernels::Product& product : products) REQUIRE(blas.run(product, {}).has_value());
-  CHECK(y.floats == result(question.kernel, attributes, {&a, &b}, question.y).floats);
+  for (const DataType format :
+       {DataType::float32, DataType::float64, DataType::float16, DataType::bfloat16}) {
+    const Formatted a(whole_numbers(question.a), format), b(whole_numbers(question.b), format),
+        y(unwritten(question.y), format), expected(unwritten(question.y), format);
+    const std::vector<TensorArgument> reads{a.argument, b.argument}, writes{y.argument},
+        of_host{expected.argument};
+    KernelCall call{.kernel = question.kernel,
+                    .device = Device::gpu,
+                    .attributes = &attributes,
+                    .reads = reads,
+                    .writes = writes,
+                    .engine = {},
+                    .workspace = nullptr,
+                    .workspace_bytes = {}};
+    for (const kernels::Product& product : kernels::products_of(call)) {
+      REQUIRE(blas.run(product, {}).has_value());
+    }
+    call.writes = of_host;
+    REQUIRE(run_host_kernel(call).has_value());
+    CHECK(y.bytes == expected.bytes);
+  }
 }
 
 kernels::Product small_product(Tensor& a, Tensor& b, Tensor& c) {
@@ -96,17 +121,21 @@ TEST_CASE("a product goes to its stream, with its workspace and in its precision
     for (const auto& [type, number, compute] :
          {std::tuple(DataType::float16, 2, 68), std::tuple(DataType::bfloat16, 14, 68),
           std::tuple(DataType::float64, 1, 70)}) {
-      product.a.type = product.b.type = product.c.type = type;
-      const auto refused = (*blas)->run(product, {.tf32 = true});
-      REQUIRE(!refused.has_value());
-      CHECK(refused.error().front().message ==
-            fmt::format("cuBLAS has no algorithm here for a product of 2 x 2 x 2 in {} with a "
-                        "workspace of 0 B",
-                        to_string(type)));
+      std::array<double, 12> room{};  // for three matrices in any format
+      kernels::Product other = product;
+      std::size_t at = 0;
+      for (kernels::Matrices* const matrices : {&other.a, &other.b, &other.c}) {
+        *matrices = {reinterpret_cast<std::byte*>(&room[at++ * 4]), type, 2};
+      }
+      REQUIRE((*blas)->run(other, {.tf32 = true}).has_value());
       CHECK(fake_blas().type == number);
       CHECK(fake_blas().compute == compute);
     }
-    product.a.type = DataType::float32;
+    fake_blas().gemm_fails = 15;
+    CHECK((*blas)->run(product, {}).error().front().message ==
+          "cublasGemmStridedBatchedEx fails with error 15");
+    fake_blas().gemm_fails = 0;
+    product.b.type = product.c.type = DataType::float64;
     CHECK((*blas)->run(product, {}).error().front().message ==
           "cuBLAS is given float32 times float64 to float64");
     product = small_product(a, b, c);

@@ -1,5 +1,5 @@
-// A cuBLASLt on the host's memory, by its definition: column by column, in double. It knows float32
-// alone, and keeps what it was asked last.
+// A cuBLASLt on the host's memory, by its definition: column by column, in double, rounded once to
+// the result's format. It knows one format for all matrices, and keeps what it was asked last.
 #include "tests/gpu_probe/device/fake_driver/fake_blas.hpp"
 
 #include <cstdint>
@@ -7,10 +7,30 @@
 #include <cstring>
 
 #include "gpu_probe/driver/cublas_numbers.hpp"
+#include "gpu_probe/kernels/bodies/floats.hpp"
 
 namespace {
 
+using stowage::body::FloatFormat;
+using stowage::body::Floats;
+
 FakeBlas state;
+
+/// Of cuBLAS's number of it; false: none of those that it knows.
+bool format_of(int number, FloatFormat& format) {
+  switch (number) {
+    case 0:
+      return format = FloatFormat::float32, true;
+    case 1:
+      return format = FloatFormat::float64, true;
+    case 2:
+      return format = FloatFormat::float16, true;
+    case 14:
+      return format = FloatFormat::bfloat16, true;
+    default:
+      return false;
+  }
+}
 
 struct FakeProduct {
   int sums, factors;
@@ -28,13 +48,25 @@ struct FakePreference {
   std::uint32_t alignment[4];
 };
 
+Floats elements_of(const void* matrix, const FakeLayout& layout) {
+  FloatFormat format{};
+  if (!format_of(layout.type, format)) std::abort();  // the question has refused it
+  return {const_cast<void*>(matrix), format};
+}
+
 /// Row and column as the product takes them.
-float at(const void* matrix, const FakeLayout& layout, bool transposed, int i, std::uint64_t row,
-         std::uint64_t column) {
-  const auto* const data = static_cast<const float*>(matrix) + i * layout.distance;
+double at(const void* matrix, const FakeLayout& layout, bool transposed, int i, std::uint64_t row,
+          std::uint64_t column) {
   const auto down = static_cast<std::int64_t>(transposed ? column : row);
   const auto across = static_cast<std::int64_t>(transposed ? row : column);
-  return data[across * layout.leading_dimension + down];
+  return elements_of(matrix, layout)
+      .at<double>(i * layout.distance + across * layout.leading_dimension + down);
+}
+
+/// A factor in the format of factors.
+double factor(const void* value, const FakeProduct& product) {
+  return product.factors == 1 ? *static_cast<const double*>(value)
+                              : *static_cast<const float*>(value);
 }
 
 std::uint64_t rows_of(const FakeLayout& layout, bool transposed) {
@@ -140,7 +172,15 @@ int cublasLtMatmulAlgoGetHeuristic(void*, void* product, void* a, void* b, void*
                           *static_cast<FakeLayout*>(b), layout)) {
     return invalid;
   }
-  if (layout.type != 0 || asked.workspace < state.wanted_workspace) return not_supported;
+  FloatFormat format{};
+  if (!format_of(layout.type, format) || asked.workspace < state.wanted_workspace ||
+      static_cast<FakeLayout*>(a)->type != layout.type ||
+      static_cast<FakeLayout*>(b)->type != layout.type) {
+    return not_supported;
+  }
+  const auto& described = *static_cast<FakeProduct*>(product);
+  const bool wide = format == FloatFormat::float64;
+  if ((described.sums == 70) != wide || (described.factors == 1) != wide) return not_supported;
   *found = 1;
   proposals[0] = {{{asked.workspace}}, state.wanted_workspace, 0, 1, {}};
   return 0;
@@ -157,23 +197,25 @@ int cublasLtMatmul(void*, void* product, const void* alpha, const void* a, void*
   if (state.gemm_fails != 0) return state.gemm_fails;
   // An algorithm is of the workspace that it was asked with, and results are in place.
   if (algorithm->opaque[0] != workspace_bytes || c != d) return invalid;
-  const auto& sides = static_cast<FakeProduct*>(product)->sides;
+  const auto& described = *static_cast<FakeProduct*>(product);
+  const auto& sides = described.sides;
   const auto& of_a = *static_cast<FakeLayout*>(layout_of_a);
   const auto& of_b = *static_cast<FakeLayout*>(layout_of_b);
   const auto& of_d = *static_cast<FakeLayout*>(layout_of_d);
-  const float scale = *static_cast<const float*>(alpha), old = *static_cast<const float*>(beta);
+  const double scale = factor(alpha, described), old = factor(beta, described);
+  const Floats result = elements_of(d, of_d);
   for (int i = 0; i < of_d.batch; ++i) {
-    auto* const result = static_cast<float*>(d) + i * of_d.distance;
     for (std::uint64_t column = 0; column < of_d.columns; ++column) {
       for (std::uint64_t row = 0; row < of_d.rows; ++row) {
         double sum = 0;
         for (std::uint64_t term = 0; term < columns_of(of_a, sides[0] == 1); ++term) {
-          sum += static_cast<double>(at(a, of_a, sides[0] == 1, i, row, term)) *
+          sum += at(a, of_a, sides[0] == 1, i, row, term) *
                  at(b, of_b, sides[1] == 1, i, term, column);
         }
-        float& value = result[static_cast<std::int64_t>(column) * of_d.leading_dimension +
-                              static_cast<std::int64_t>(row)];
-        value = static_cast<float>(scale * sum + (old == 0 ? 0 : old * value));
+        const std::int64_t place = i * of_d.distance +
+                                   static_cast<std::int64_t>(column) * of_d.leading_dimension +
+                                   static_cast<std::int64_t>(row);
+        result.set(place, scale * sum + (old == 0 ? 0 : old * result.at<double>(place)));
       }
     }
   }

@@ -1,5 +1,6 @@
-// All kernels of a CUDA device: our own by NVRTC, products by cuBLAS, convolutions by cuDNN. Each
-// library is loaded when a kernel first needs it.
+// All kernels of a CUDA device: our own by NVRTC, products by cuBLAS, convolutions by cuDNN,
+// recurrent layers by cuBLAS with cells of our own. Each library is loaded when a kernel first
+// needs it.
 #pragma once
 
 #include <functional>
@@ -37,6 +38,9 @@ class CudaKernels final : public GpuKernels {
   [[nodiscard]] Result<void> keep_or_clear(const kernels::Product& product, void* stream) const;
   [[nodiscard]] Result<void> launch_products(const KernelCall& call, void* stream);
   [[nodiscard]] Result<void> launch_convolution(const KernelCall& call, void* stream);
+  [[nodiscard]] Result<void> launch_recurrent(const KernelCall& call, void* stream);
+  [[nodiscard]] Result<void> multiply(const kernels::Product& product, const KernelCall& call,
+                                      bool tf32, void* stream);
   [[nodiscard]] Result<void> launch_one(const kernels::Launch& launch, void* stream);
 
   CudaLibraries libraries_;

@@ -26,14 +26,16 @@ run() { # MODEL OPTION...
 }
 
 run mlp --batch 64 --budget 24MiB
-run mlp --batch 64 --budget 80% --pin 'class:optimizer_state=cpu'
+run mlp --batch 64 --budget 6MiB
+run mlp --batch 64 --optimizer adam --budget 80% --pin 'class:optimizer_state=cpu'
 run mnist-cnn --batch 64 --budget 100MiB
 run mnist-cnn --batch 64 --budget 16MiB
-run mnist-cnn --batch 64 --budget 12MiB --choose recompute
-run mnist-cnn --batch 64 --budget 8MiB --choose micro-batch-4
-run mnist-cnn --batch 64 --mode inference --budget 8MiB
+run mnist-cnn --batch 64 --budget 12MiB --placement activations,recompute
+run mnist-cnn --batch 64 --budget 6MiB
+run mnist-cnn --batch 64 --mode inference --budget 4MiB
 run mnist-cnn --batch 16 --optimizer sgd --pin 'op:max_pool2d=cpu' --budget 16MiB
 run resnet18 --batch 4 --budget 256MiB
+run resnet18 --batch 4 --budget 150MiB
 run resnet18 --batch 4 --mode inference --budget 60MiB
 run vit_tiny_patch16_224 --batch 2 --budget 70%
-run dcgan-generator --batch 8 --budget 70%
+run dcgan-generator --batch 8 --budget 60%

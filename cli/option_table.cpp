@@ -278,7 +278,7 @@ const std::vector<OptionSpec>& all_options() {
        .type = choice,
        .group = device,
        .value = "ON",
-       .help = "PyTorch: fp32 convolutions may run on tensor cores",
+       .help = "fp32 convolutions may run on tensor cores",
        .default_value = "on",
        .choices = {"on", "off"}},
       {.name = "deterministic",

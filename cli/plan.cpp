@@ -50,8 +50,7 @@ struct PreparedPlan {
 Result<void> check_settings_of_pytorch(const StepRequest& asked, Runtime runtime) {
   if (traits(kernel_set_of(runtime)).dispatches_by_card) return {};
   const ConvolutionSettings& given = asked.wishes.convolutions;
-  const std::pair<bool, std::string_view> settings[] = {{asked.given.tf32, "tf32"},
-                                                        {given.deterministic, "deterministic"},
+  const std::pair<bool, std::string_view> settings[] = {{given.deterministic, "deterministic"},
                                                         {given.benchmark, "cudnn-benchmark"}};
   for (const auto& [is_given, name] : settings) {
     if (!is_given) continue;

@@ -4,18 +4,13 @@
 // end where the host's do. Nothing of it has run on a GPU.
 #include <doctest/doctest.h>
 
-#include <map>
+#include <array>
 #include <string>
 
-#include "gpu_probe/cuda/cuda_backend.hpp"
-#include "gpu_probe/driver/shared_library.hpp"
-#include "gpu_probe/kernels/device_source.hpp"
 #include "gpu_probe/run/executor.hpp"
 #include "gpu_probe/run/tolerance.hpp"
 #include "gpu_probe/run/validate_run.hpp"
-#include "tests/gpu_probe/device/fake_driver/fake_blas.hpp"
-#include "tests/gpu_probe/device/fake_driver/fake_cudnn.hpp"
-#include "tests/gpu_probe/device/fake_driver/fake_lanes.hpp"
+#include "tests/gpu_probe/cuda/pretended_cuda.hpp"
 #include "tests/gpu_probe/run/operator_models.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
@@ -23,53 +18,9 @@
 namespace stowage::test {
 namespace {
 
-template <class Entry>
-auto& pretended(const char* file, const char* name) {
-  static std::map<std::string, Entry> entries;
-  if (!entries.contains(file)) {
-    const SharedLibrary library(file);
-    REQUIRE(library.bind(name, entries[file]));
-  }
-  return *entries[file]();
-}
-FakeLanes& driver() { return pretended<FakeLanesEntry>(STOWAGE_FAKE_LANES, "fakeLanes"); }
-FakeBlas& blas() { return pretended<FakeBlasEntry>(STOWAGE_FAKE_BLAS, "fakeBlas"); }
-FakeCudnn& cudnn() { return pretended<FakeCudnnEntry>(STOWAGE_FAKE_CUDNN, "fakeCudnn"); }
-
-constexpr int no_such_function = 500;
-
-/// The body that the function's name names, over as many indices as the launch says.
-int run_body(const char* function, unsigned grid, unsigned block, void** arguments) {
-  static const auto by_function = [] {
-    std::map<std::string, kernels::LaunchableBody> bodies;
-    for (const kernels::LaunchableBody& body : kernels::launchable_bodies()) {
-      bodies.emplace(kernels::device_function(body.name, body.in_groups), body);
-    }
-    return bodies;
-  }();
-  const auto found = by_function.find(function);
-  if (found == by_function.end() || grid == 0 || block == 0 || block > 1024) {
-    return no_such_function;
-  }
-  if (found->second.in_groups && block % 32 != 0) return no_such_function;
-  const auto count = *static_cast<const std::int64_t*>(arguments[1]);
-  found->second.run(static_cast<const std::byte*>(arguments[0]), 0, count);
-  return 0;
-}
-
-CudaSetup pretended_setup() {
-  driver() = {};
-  driver().run = run_body;
-  blas() = {};
-  cudnn() = {};
-  static const auto library = bound_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
-  REQUIRE(library.has_value());
-  return {.driver = STOWAGE_FAKE_LANES,
-          .libraries = {.nvrtc = {STOWAGE_FAKE_NVRTC},
-                        .cublas = {STOWAGE_FAKE_BLAS},
-                        .cudnn = []() -> Result<const CudnnLibrary*> { return &*library; },
-                        .cache_folder = ""}};
-}
+FakeLanes& driver() { return pretended_driver(); }
+FakeBlas& blas() { return pretended_cublas(); }
+FakeCudnn& cudnn() { return pretended_cudnn(); }
 
 std::string failures_of_path(const RunReport& report) {
   std::string text;

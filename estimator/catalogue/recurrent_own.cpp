@@ -51,13 +51,21 @@ void forward_own_network(OperatorLowering& lowering) {
       lowering, "reserve",
       n.sequence * n.batch * Affine(rnn_reserve_values(n.cell, n.layers, n.directions, n.hidden)),
       training ? StorageClass::saved_auxiliary : StorageClass::temporary));
-  if (training) lowering.save("reserve", writes.back());
+  std::vector<StorageId> temporaries;
+  if (training) {
+    lowering.save("reserve", writes.back());
+  } else {
+    temporaries.push_back(writes.back().storage);
+  }
   writes.push_back(scratch_of_network(lowering, n, "scratch",
                                       rnn_forward_scratch(sizes_of_network(lowering, n))));
+  temporaries.push_back(writes.back().storage);
   Attributes attributes = cell_attributes(lowering, n);
   if (!training) attributes.set("dropout", 0.0);
   lowering.emit(Kernel::rnn_forward, "forward", reads, writes,
-                {.attributes = attributes, .flops = flops_of(lowering, n)});
+                {.attributes = attributes,
+                 .temporaries = std::move(temporaries),
+                 .flops = flops_of(lowering, n)});
   lowering.save("input", lowering.input());
   lowering.save("h0", first[0]);
   if (n.has_cell_state()) lowering.save("c0", first[1]);
@@ -82,9 +90,10 @@ void backward_own_network(OperatorLowering& lowering) {
   all.insert(all.end(), weights.begin(), weights.end());
   all.push_back(scratch_of_network(lowering, n, "backward.scratch",
                                    rnn_backward_scratch(sizes_of_network(lowering, n))));
-  lowering.emit(
-      Kernel::rnn_backward, "backward", reads, all,
-      {.attributes = cell_attributes(lowering, n), .flops = flops_of(lowering, n) * Affine(2)});
+  lowering.emit(Kernel::rnn_backward, "backward", reads, all,
+                {.attributes = cell_attributes(lowering, n),
+                 .temporaries = {all.back().storage},
+                 .flops = flops_of(lowering, n) * Affine(2)});
   give_gradients(lowering, writes, weights);
 }
 

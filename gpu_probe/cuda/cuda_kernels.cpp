@@ -12,6 +12,14 @@ namespace stowage {
 
 using kernels::Arithmetic;
 
+namespace {
+
+bool is_attention(Kernel kernel) {
+  return kernel == Kernel::attention_forward || kernel == Kernel::attention_backward;
+}
+
+}  // namespace
+
 Result<void> CudaKernels::launch_one(const kernels::Launch& launch, void* stream) {
   if (own_ == nullptr) {
     auto compiler = Nvrtc::open(libraries_.nvrtc);
@@ -97,8 +105,29 @@ Result<void> CudaKernels::launch_convolution(const KernelCall& call, void* strea
                     stream);
 }
 
+// Our own kernel runs all of it, so that a cuDNN that is missing is no error.
+Result<void> CudaKernels::launch_attention(const KernelCall& call, void* stream) {
+  const bool suits = CudnnAttention::suits(call);
+  if (suits && attention_ == nullptr && !lacks_attention_) {
+    const auto library = libraries_.cudnn();
+    if (library) {
+      auto opened = CudnnAttention::open(**library, device_.driver);
+      if (!opened) return tl::unexpected(std::move(opened.error()));
+      attention_ = std::move(*opened);
+    }
+    lacks_attention_ = !library;
+  }
+  if (suits && attention_ != nullptr) {
+    const auto taken = attention_->run(call, stream);
+    if (!taken) return tl::unexpected(taken.error());
+    if (*taken) return {};
+  }
+  return launch_own(call, stream);
+}
+
 Result<void> CudaKernels::launch(const KernelCall& call, void* stream) {
   try {
+    if (is_attention(call.kernel)) return launch_attention(call, stream);
     if (kernels::has_row(call.kernel)) return launch_own(call, stream);
     if (kernels::is_product(call.kernel)) return launch_products(call, stream);
     if (is_convolution(call.kernel)) return launch_convolution(call, stream);

@@ -140,7 +140,11 @@ std::vector<KernelSample> sequences() {
                        w_hh = f({15, 5}), table = f({2, 4}),
                        reserve = values(3 * 2 * rnn_reserve_values("gru", 1, 1, 5));
   const AttributeList gru{{"cell", std::string("gru")}};
-  return {{K::rotary_forward, plain, {x, table, table}, {x}},
+  const SampleArgument q = f({1, 2, 3, 4}), k = f({1, 1, 5, 4}), bias = f({3, 5}),
+                       logsumexp{{1, 2, 3}, false};
+  return {{K::attention_forward, plain, {q, k, k, bias}, {q, logsumexp}},
+          {K::attention_backward, plain, {q, q, k, k, q, logsumexp, bias}, {q, k, k, bias}},
+          {K::rotary_forward, plain, {x, table, table}, {x}},
           {K::rotary_backward, plain, {x, table, table}, {x}},
           {K::rotary_table, plain, {}, {table, table}},
           {K::relative_buckets, plain, {}, {matrix}},

@@ -19,8 +19,8 @@ step of the `stowage` kernels against this table, and so does the host before it
 PyTorch's kernels is not: no backend here runs them. A kernel of another name is
 foreign: it is weighed and planned, and runs nowhere.
 
-Tensors of the `stowage` kernels are contiguous, row-major, with no offset. All but recurrent layers are
-written for a GPU as well; [validation.md](validation.md) says how they are tried without one.
+Tensors of the `stowage` kernels are contiguous, row-major, with no offset. All are written for a GPU as
+well; [validation.md](validation.md) says how they are tried without one.
 
 | arguments | meaning |
 |---|---|
@@ -31,6 +31,9 @@ written for a GPU as well; [validation.md](validation.md) says how they are trie
 | `y, dy -> dx over dy` | `dx` may lie where `dy` does, with the same shape and type; where a step works in place ([step-file.md](step-file.md)), it does so once nothing else needs `dy` |
 | `a, b -> y over a or b` | over either |
 | `indices: index -> y` | a type of its own; without one, an argument has the kernel's type |
+
+Any float is float32, float64, float16 or bfloat16; a call's arguments of the kernel's type are of one
+format, but for weights and statistics beside activations of 16 bits.
 
 | type | in a step | on the host, and on a GPU |
 |---|---|---|

@@ -49,9 +49,11 @@ ConvolutionSettings relevant(ConvolutionSettings settings, DataType type) {
   return settings;
 }
 
+// Our own kernels know nothing of PyTorch's other settings.
 ConvolutionSettings settings_of(const StepGraph& graph, DataType type) {
-  if (!graph.kernel_set().dispatches_by_card) return {};
-  return relevant(graph.settings.convolutions, type);
+  const ConvolutionSettings& given = graph.settings.convolutions;
+  if (!graph.kernel_set().dispatches_by_card) return relevant({.tf32 = given.tf32}, type);
+  return relevant(given, type);
 }
 
 WorkspaceOrigin joined(WorkspaceOrigin all, WorkspaceOrigin one) {

@@ -153,12 +153,12 @@
   KERNEL(relative_buckets, index, "-> y", \
          "[queries, keys]: T5's bucket of the distance key - query; buckets, max_distance, " \
          "bidirectional") \
-  LIBRARY(rnn_forward, floating, "x, h0, [c0], w... -> y, hn, [cn], [reserve: bytes]", \
+  LIBRARY(rnn_forward, floating, "x, h0, [c0], w... -> y, hn, [cn], [reserve: bytes, [scratch: bytes]]", \
          "cell: lstm, gru, tanh or relu; layers, bidirectional, dropout, seed; x: [seq, batch, " \
          "in], or batch_first; weights in PyTorch's order: for each layer and direction w_ih, " \
          "w_hh, [b_ih, b_hh]; h0: [layers * directions, batch, hidden]; reserve: " \
-         "estimator/step/rnn_reserve.hpp, in training") \
-  LIBRARY(rnn_backward, floating, "x, h0, [c0], w..., y, reserve: bytes, dy, [dhn, [dcn]] -> dx, dh0, [dc0], dw...", \
+         "estimator/step/rnn_reserve.hpp, in training; scratch: rnn_scratch.hpp, on a GPU") \
+  LIBRARY(rnn_backward, floating, "x, h0, [c0], w..., y, reserve: bytes, dy, [dhn, [dcn]] -> dx, dh0, [dc0], dw..., [scratch: bytes]", \
          "as forward") \
   KERNEL(sgd_update, floating, "p, g, [m] -> p, [m]", \
          "the optimizer's settings by their names; step (from 1)") \

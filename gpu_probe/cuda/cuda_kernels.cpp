@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gpu_probe/kernels/rows/bias.hpp"
+#include "gpu_probe/kernels/rows/rnn_work.hpp"
 #include "gpu_probe/kernels/rows/rows.hpp"
 
 namespace stowage {
@@ -37,21 +38,53 @@ Result<void> CudaKernels::launch_own(const KernelCall& call, void* stream) {
   return {};
 }
 
-Result<void> CudaKernels::launch_products(const KernelCall& call, void* stream) {
-  const auto products = kernels::products_of(call);
+// A sum of no terms: c becomes beta c, and beta is 0 or 1.
+Result<void> CudaKernels::keep_or_clear(const kernels::Product& product, void* stream) const {
+  if (product.beta != 0) return {};
+  const auto bytes = static_cast<std::size_t>(product.m * product.n * element_size(product.c.type));
+  for (std::int64_t i = 0; i < product.batch; ++i) {
+    std::byte* const c = product.c.data + i * product.c.distance * element_size(product.c.type);
+    const int error =
+        device_.driver->queue_fill(reinterpret_cast<DevicePointer>(c), 0, bytes, stream);
+    if (error != 0) return failure(fmt::format("cuMemsetD8Async fails with error {}", error));
+  }
+  return {};
+}
+
+Result<void> CudaKernels::multiply(const kernels::Product& product, const KernelCall& call,
+                                   bool tf32, void* stream) {
+  if (product.k == 0) return keep_or_clear(product, stream);
   if (cublas_ == nullptr) {
     auto opened = Cublas::open(libraries_.cublas);
     if (!opened) return tl::unexpected(std::move(opened.error()));
     cublas_ = std::move(*opened);
   }
+  return cublas_->run(product, {.stream = stream,
+                                .workspace = call.workspace,
+                                .workspace_bytes = call.workspace_bytes,
+                                .tf32 = tf32});
+}
+
+// PyTorch's products of float32 are in TF32 only where a program asks for it
+// (torch.backends.cuda.matmul), for which a step has no setting.
+Result<void> CudaKernels::launch_products(const KernelCall& call, void* stream) {
+  const auto products = kernels::products_of(call);
   if (call.kernel == Kernel::linear_forward && call.reads.size() == 3) {
     const auto bias = kernels::rows_of_bias(call.writes[0], call.reads[2], Arithmetic::device);
     if (auto ok = launch_one(bias, stream); !ok) return ok;
   }
   for (const kernels::Product& product : products) {
-    auto ok = cublas_->run(
-        product,
-        {.stream = stream, .workspace = call.workspace, .workspace_bytes = call.workspace_bytes});
+    if (auto ok = multiply(product, call, false, stream); !ok) return ok;
+  }
+  return {};
+}
+
+// Those of PyTorch's recurrent layers are cuDNN's, under its setting.
+Result<void> CudaKernels::launch_recurrent(const KernelCall& call, void* stream) {
+  for (const auto& work : kernels::rnn_work(call)) {
+    const auto* const product = std::get_if<kernels::Product>(&work);
+    auto ok = product != nullptr ? multiply(*product, call, call.tf32, stream)
+                                 : launch_one(std::get<kernels::Launch>(work), stream);
     if (!ok) return ok;
   }
   return {};
@@ -98,6 +131,7 @@ Result<void> CudaKernels::launch(const KernelCall& call, void* stream) {
     if (kernels::has_row(call.kernel)) return launch_own(call, stream);
     if (kernels::is_product(call.kernel)) return launch_products(call, stream);
     if (is_convolution(call.kernel)) return launch_convolution(call, stream);
+    if (kernels::is_recurrent(call.kernel)) return launch_recurrent(call, stream);
   } catch (const kernels::KernelError& refusal) {
     return failure(fmt::format("{}: {}", to_string(call.kernel), refusal.what()));
   }

@@ -1,5 +1,6 @@
 // All kernels of a CUDA device: our own by NVRTC, products by cuBLAS, convolutions and, where it
-// has it, attention by cuDNN. Each library is loaded when a kernel first needs it.
+// has it, attention by cuDNN, recurrent layers by cuBLAS with cells of our own. Each library is
+// loaded when a kernel first needs it.
 #pragma once
 
 #include <functional>
@@ -29,11 +30,18 @@ class CudaKernels final : public GpuKernels {
       : libraries_(std::move(libraries)), device_(device) {}
 
   [[nodiscard]] Result<void> launch(const KernelCall& call, void* stream) override;
+  [[nodiscard]] std::vector<std::string> remarks() const override {
+    return cudnn_ == nullptr ? std::vector<std::string>{} : cudnn_->remarks();
+  }
 
  private:
   [[nodiscard]] Result<void> launch_own(const KernelCall& call, void* stream);
+  [[nodiscard]] Result<void> keep_or_clear(const kernels::Product& product, void* stream) const;
   [[nodiscard]] Result<void> launch_products(const KernelCall& call, void* stream);
   [[nodiscard]] Result<void> launch_convolution(const KernelCall& call, void* stream);
+  [[nodiscard]] Result<void> launch_recurrent(const KernelCall& call, void* stream);
+  [[nodiscard]] Result<void> multiply(const kernels::Product& product, const KernelCall& call,
+                                      bool tf32, void* stream);
   [[nodiscard]] Result<void> launch_attention(const KernelCall& call, void* stream);
   [[nodiscard]] Result<void> launch_one(const kernels::Launch& launch, void* stream);
 

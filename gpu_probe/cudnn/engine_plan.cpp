@@ -1,10 +1,9 @@
 #include "gpu_probe/cudnn/engine_plan.hpp"
 
 namespace stowage {
-namespace {
 
-CudnnDescriptor named_configuration(const CudnnLibrary& library, const CudnnTarget& target,
-                                    const CudnnDescriptor& graph, const EngineName& name) {
+CudnnDescriptor engine_configuration(const CudnnLibrary& library, const CudnnTarget& target,
+                                     const CudnnDescriptor& graph, const EngineName& name) {
   CudnnDescriptor engine(library, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
   engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, name.index);
@@ -24,8 +23,6 @@ CudnnDescriptor named_configuration(const CudnnLibrary& library, const CudnnTarg
   return configuration;
 }
 
-}  // namespace
-
 CudnnDescriptor unfinished_plan(const CudnnLibrary& library, const CudnnTarget& target,
                                 const CudnnDescriptor& configuration) {
   CudnnDescriptor plan(library, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
@@ -38,7 +35,7 @@ CudnnDescriptor unfinished_plan(const CudnnLibrary& library, const CudnnTarget& 
 CudnnDescriptor engine_plan(const CudnnLibrary& library, const CudnnTarget& target,
                             const CudnnDescriptor& graph, const EngineName& name) {
   CudnnDescriptor plan =
-      unfinished_plan(library, target, named_configuration(library, target, graph, name));
+      unfinished_plan(library, target, engine_configuration(library, target, graph, name));
   plan.finalize("an engine's execution plan");
   return plan;
 }

@@ -7,6 +7,14 @@
 
 namespace stowage {
 
+/// The finalised configuration of an engine for a graph that was made for the same target: the
+/// engine with its knobs. Throws LibraryFailure where this cuDNN has no such engine for the graph,
+/// or refuses a knob.
+[[nodiscard]] CudnnDescriptor engine_configuration(const CudnnLibrary& library,
+                                                   const CudnnTarget& target,
+                                                   const CudnnDescriptor& graph,
+                                                   const EngineName& name);
+
 /// The finalised execution plan of an engine for a graph that was made for the same target. Throws
 /// LibraryFailure where this cuDNN has no such engine for the graph, refuses a knob, or cannot
 /// build it.

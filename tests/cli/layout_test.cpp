@@ -102,13 +102,20 @@ TEST_CASE("a plan for PyTorch carries PyTorch's settings, and is sized by them a
   CHECK(stowage_program({"validate", "-", "--model-only"}, {.input = other}).exit_code == 1);
 }
 
-TEST_CASE("a plan that we run ourselves does not take PyTorch's settings") {
+TEST_CASE("a plan that we run ourselves does not take PyTorch's settings, but for TF32") {
   const Outcome plan =
-      stowage_program({"plan", "-", "--budget", "64MiB", "--tf32", "off"}, {.input = net});
+      stowage_program({"plan", "-", "--budget", "64MiB", "--deterministic"}, {.input = net});
   CHECK(plan.exit_code == 2);
-  CHECK(plan.err ==
-        "<command line>: error: --tf32 is a setting of PyTorch's, and this plan is for our own "
-        "executor\n  add --runtime pytorch\n");
+  CHECK(
+      plan.err ==
+      "<command line>: error: --deterministic is a setting of PyTorch's, and this plan is for our "
+      "own executor\n  add --runtime pytorch\n");
+  const Outcome exact = stowage_program(
+      {"plan", "-", "--budget", "64MiB", "--tf32", "off", "-o", "-"}, {.input = net});
+  CAPTURE(exact.err);
+  REQUIRE(exact.exit_code == 0);
+  CHECK(exact.out.find("\n\"tf32\": false,\n") != std::string::npos);
+  CHECK(stowage_program({"validate", "-", "--on", "host"}, {.input = exact.out}).exit_code == 0);
 }
 
 }  // namespace stowage

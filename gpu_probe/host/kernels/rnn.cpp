@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "gpu_probe/host/kernels/rnn_lane.hpp"
+#include "gpu_probe/host/kernels/single_floats.hpp"
+#include "gpu_probe/kernels/rows/formats.hpp"
 #include "gpu_probe/kernels/rows/mask_draw.hpp"
 
 namespace stowage::host {
@@ -14,8 +16,9 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-void store(const Vector& from, float* to) {
-  std::transform(from.begin(), from.end(), to, [](double v) { return static_cast<float>(v); });
+template <class Value>
+void store(const Vector& from, Value* to) {
+  std::transform(from.begin(), from.end(), to, [](double v) { return static_cast<Value>(v); });
 }
 
 struct Mask {
@@ -25,11 +28,13 @@ struct Mask {
 
 /// Dropout between layers: of the argument of layer `layer`, by dropout_forward's draw, the
 /// elements of all layers' results being numbered through.
-void drop(const RnnShape& r, std::int64_t layer, const Mask* mask, std::vector<float>& values) {
+template <class Value>
+void drop(const RnnShape& r, std::int64_t layer, const Mask* mask, std::vector<Value>& values) {
   if (mask == nullptr || layer == 0) return;
   const std::int64_t first = (layer - 1) * r.seq * r.batch * r.width();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] *= mask->draw.keeps(first + static_cast<std::int64_t>(i)) ? mask->scale : 0;
+    const bool keeps = mask->draw.keeps(first + static_cast<std::int64_t>(i));
+    values[i] *= static_cast<Value>(keeps ? mask->scale : 0);
   }
 }
 
@@ -39,54 +44,65 @@ std::optional<Mask> mask_of(const KernelCall& call) {
   return Mask{mask_draw(p, integer(call, "seed", 0)), mask_scale(p)};
 }
 
-std::vector<const float*> addresses(std::span<const TensorArgument> tensors) {
-  std::vector<const float*> result;
-  for (const TensorArgument& tensor : tensors) result.push_back(floats(tensor));
+template <class Value>
+std::vector<const Value*> addresses(std::span<const TensorArgument> tensors) {
+  std::vector<const Value*> result;
+  for (const TensorArgument& tensor : tensors) result.push_back(elements<Value>(tensor));
   return result;
 }
 
-std::size_t reserve_bytes(const RnnShape& r) { return at(r.reserve_values()) * sizeof(float); }
+/// [seq, batch, width] from what may be [batch, seq, width], and back.
+template <class Value>
+std::vector<Value> sequence_first(const RnnShape& r, const Value* values, std::int64_t width) {
+  std::vector<Value> result(values, values + r.positions() * width);
+  if (!r.batch_first) return result;
+  for (std::int64_t t = 0; t < r.seq; ++t) {
+    for (std::int64_t b = 0; b < r.batch; ++b) {
+      std::copy_n(values + (b * r.seq + t) * width, width,
+                  result.begin() + (t * r.batch + b) * width);
+    }
+  }
+  return result;
+}
 
-void require_reserve(const RnnShape& r, const TensorArgument& reserve) {
-  require_shape("the reserve", reserve, {static_cast<std::int64_t>(reserve_bytes(r))});
+template <class Value>
+void store_sequence(const RnnShape& r, const std::vector<Value>& from, std::int64_t width,
+                    Value* to) {
+  for (std::int64_t t = 0; t < r.seq; ++t) {
+    for (std::int64_t b = 0; b < r.batch; ++b) {
+      const std::int64_t row = r.batch_first ? b * r.seq + t : t * r.batch + b;
+      std::copy_n(from.begin() + (t * r.batch + b) * width, width, to + row * width);
+    }
+  }
 }
 
 /// One vector a sequence, of what a state's gradient is at the lane's end (null: 0).
-std::vector<Vector> state_gradients(const RnnShape& r, std::int64_t lane, const float* gradient) {
+template <class Value>
+std::vector<Vector> state_gradients(const RnnShape& r, std::int64_t lane, const Value* gradient) {
   std::vector<Vector> result(at(r.batch), Vector(at(r.hidden), 0));
   if (gradient == nullptr) return result;
   for (std::int64_t b = 0; b < r.batch; ++b) {
-    const float* const begin = gradient + r.state_offset(lane, b);
+    const Value* const begin = gradient + r.state_offset(lane, b);
     result[at(b)].assign(begin, begin + r.hidden);
   }
   return result;
 }
 
-}  // namespace
-
-void rnn_forward(const KernelCall& call) {
-  const std::size_t states = rnn_states(call);
-  require(call.writes.size() == 1 + states || call.writes.size() == 2 + states,
-          "writes {} tensors instead of {} or {}", call.writes.size(), 1 + states, 2 + states);
-  const auto weights = call.reads.subspan(1 + states);
-  const RnnShape r =
-      rnn_shape(call, call.reads[0], call.writes[0], call.reads.subspan(1, states), weights);
-  const bool training = call.writes.size() == 2 + states;
-  if (training) require_reserve(r, call.writes.back());
-  std::vector<float*> last_states;
-  for (std::size_t i = 1; i <= states; ++i) {
-    require_same_shape("a last state", call.writes[i], call.reads[1]);
-    last_states.push_back(mutable_floats(call.writes[i]));
-  }
-  const auto first_states = addresses(call.reads.subspan(1, states));
-  const auto draw = training ? mask_of(call) : std::nullopt;
-  std::vector<float> reserve(at(r.reserve_values()));
-  std::vector<float> argument = sequence_first(r, floats(call.reads[0]), r.in), result;
+template <class Value>
+void forward(const KernelCall& call) {
+  const RnnForwardCall f = rnn_forward_call(call);
+  const RnnShape& r = f.r;
+  std::vector<Value*> last_states;
+  for (const TensorArgument& state : f.last_states) last_states.push_back(elements<Value>(state));
+  const auto first_states = addresses<Value>(f.first_states);
+  const auto draw = f.reserve != nullptr ? mask_of(call) : std::nullopt;
+  std::vector<Value> reserve(at(r.reserve_values()));
+  std::vector<Value> argument = sequence_first(r, elements<Value>(f.x), r.in), result;
   for (std::int64_t layer = 0; layer < r.layers; ++layer) {
     drop(r, layer, draw ? &*draw : nullptr, argument);
-    result.assign(at(r.seq * r.batch * r.width()), 0);
+    result.assign(at(r.positions() * r.width()), 0);
     for (std::int64_t d = 0; d < r.directions; ++d) {
-      RnnLane(r, layer * r.directions + d, weights)
+      RnnLane<Value>(r, layer * r.directions + d, f.weights)
           .forward({argument, first_states, result, reserve}, last_states);
     }
     if (layer + 1 < r.layers) {
@@ -94,102 +110,79 @@ void rnn_forward(const KernelCall& call) {
     }
     argument = result;
   }
-  store_sequence(r, result, r.width(), mutable_floats(call.writes[0]));
-  if (training && !reserve.empty()) {
-    std::memcpy(mutable_mask_bytes(call.writes.back()), reserve.data(), reserve_bytes(r));
+  store_sequence(r, result, r.width(), elements<Value>(f.y));
+  if (f.reserve != nullptr && !reserve.empty()) {
+    std::memcpy(mutable_mask_bytes(*f.reserve), reserve.data(), reserve.size() * sizeof(Value));
   }
-}
-
-namespace {
-
-/// rnn_backward's arguments by name.
-struct BackwardCall {
-  RnnShape r;
-  std::span<const TensorArgument> weights, first_states, last_gradients;
-  TensorArgument x, y, reserve, dy;
-  std::span<const TensorArgument> state_results, weight_results;
-};
-
-BackwardCall backward_call(const KernelCall& call) {
-  const std::size_t states = rnn_states(call);
-  require(call.writes.size() > 1 + states, "writes {} tensors: no weights' gradients",
-          call.writes.size());
-  const std::size_t weights = call.writes.size() - 1 - states, y = 1 + states + weights;
-  require(call.reads.size() >= y + 3 && call.reads.size() <= y + 3 + states,
-          "reads {} tensors, of which it takes {} to {}", call.reads.size(), y + 3, y + 3 + states);
-  BackwardCall b{.r = {},
-                 .weights = call.reads.subspan(1 + states, weights),
-                 .first_states = call.reads.subspan(1, states),
-                 .last_gradients = call.reads.subspan(y + 3),
-                 .x = call.reads[0],
-                 .y = call.reads[y],
-                 .reserve = call.reads[y + 1],
-                 .dy = call.reads[y + 2],
-                 .state_results = call.writes.subspan(1, states),
-                 .weight_results = call.writes.subspan(1 + states)};
-  b.r = rnn_shape(call, b.x, b.y, b.first_states, b.weights);
-  require_reserve(b.r, b.reserve);
-  require_same_shape("dy", b.dy, b.y);
-  for (std::size_t i = 0; i < call.writes.size(); ++i) {
-    require_same_shape(fmt::format("write {}", i), call.writes[i], call.reads[i]);
-  }
-  for (const auto& gradient : b.last_gradients) {
-    require_same_shape("a last state's gradient", gradient, b.first_states[0]);
-  }
-  return b;
 }
 
 /// One layer in one direction; adds to dx, stores what becomes of its states and weights.
-void lane_backward(const BackwardCall& b, std::int64_t lane, const LaneTensors& tensors,
-                   const std::vector<float>& dy, Vector& dx) {
+template <class Value>
+void lane_backward(const RnnBackwardCall& b, std::int64_t lane, const LaneTensors<Value>& tensors,
+                   const std::vector<Value>& dy, Vector& dx) {
   const auto last = [&](std::size_t state) {
-    return b.last_gradients.size() > state ? floats(b.last_gradients[state]) : nullptr;
+    return b.last_gradients.size() > state ? elements<Value>(b.last_gradients[state]) : nullptr;
   };
   auto dh = state_gradients(b.r, lane, last(0)), dc = state_gradients(b.r, lane, last(1));
-  const LaneGradients sums = RnnLane(b.r, lane, b.weights).backward(tensors, dy, dh, dc, dx);
-  for (std::size_t state = 0; state < b.state_results.size(); ++state) {
-    float* const result = mutable_floats(b.state_results[state]);
+  const LaneGradients sums = RnnLane<Value>(b.r, lane, b.weights).backward(tensors, dy, dh, dc, dx);
+  for (std::size_t state = 0; state < b.state_gradients.size(); ++state) {
+    Value* const result = elements<Value>(b.state_gradients[state]);
     for (std::int64_t sequence = 0; sequence < b.r.batch; ++sequence) {
       store((state == 0 ? dh : dc)[at(sequence)], result + b.r.state_offset(lane, sequence));
     }
   }
-  const auto results = b.weight_results.subspan(b.r.first_weight(lane));
-  store(sums.w_ih, mutable_floats(results[0]));
-  store(sums.w_hh, mutable_floats(results[1]));
+  const auto results = b.weight_gradients.subspan(b.r.first_weight(lane));
+  store(sums.w_ih, elements<Value>(results[0]));
+  store(sums.w_hh, elements<Value>(results[1]));
   if (b.r.tensors_per_layer == 2) return;
-  store(sums.b_ih, mutable_floats(results[2]));
-  store(sums.b_hh, mutable_floats(results[3]));
+  store(sums.b_ih, elements<Value>(results[2]));
+  store(sums.b_hh, elements<Value>(results[3]));
 }
 
-}  // namespace
-
-void rnn_backward(const KernelCall& call) {
-  const BackwardCall b = backward_call(call);
+template <class Value>
+void backward(const KernelCall& call) {
+  const RnnBackwardCall b = rnn_backward_call(call);
   const RnnShape& r = b.r;
-  std::vector<float> reserve(at(r.reserve_values()));
-  if (!reserve.empty()) std::memcpy(reserve.data(), mask_bytes(b.reserve), reserve_bytes(r));
+  std::vector<Value> reserve(at(r.reserve_values()));
+  if (!reserve.empty()) {
+    std::memcpy(reserve.data(), mask_bytes(b.reserve), reserve.size() * sizeof(Value));
+  }
   const auto draw = mask_of(call);
-  const auto first_states = addresses(b.first_states);
-  std::vector<float> result = sequence_first(r, floats(b.y), r.width());
-  std::vector<float> gradient = sequence_first(r, floats(b.dy), r.width());
+  const auto first_states = addresses<Value>(b.first_states);
+  std::vector<Value> result = sequence_first(r, elements<Value>(b.y), r.width());
+  std::vector<Value> gradient = sequence_first(r, elements<Value>(b.dy), r.width());
   for (std::int64_t layer = r.layers; layer-- > 0;) {
-    const std::vector<float> below =
-        layer == 0 ? sequence_first(r, floats(b.x), r.in)
-                   : std::vector<float>(reserve.begin() + r.result_offset(layer - 1),
+    const std::vector<Value> below =
+        layer == 0 ? sequence_first(r, elements<Value>(b.x), r.in)
+                   : std::vector<Value>(reserve.begin() + r.result_offset(layer - 1),
                                         reserve.begin() + r.result_offset(layer));
-    std::vector<float> argument = below;
+    std::vector<Value> argument = below;
     drop(r, layer, draw ? &*draw : nullptr, argument);
     Vector d_argument(argument.size(), 0);
     for (std::int64_t d = 0; d < r.directions; ++d) {
-      lane_backward(b, layer * r.directions + d, {argument, first_states, result, reserve},
-                    gradient, d_argument);
+      lane_backward<Value>(b, layer * r.directions + d, {argument, first_states, result, reserve},
+                           gradient, d_argument);
     }
     gradient.resize(d_argument.size());
     store(d_argument, gradient.data());
     drop(r, layer, draw ? &*draw : nullptr, gradient);
     result = below;
   }
-  store_sequence(r, gradient, r.in, mutable_floats(call.writes[0]));
+  store_sequence(r, gradient, r.in, elements<Value>(b.dx));
+}
+
+bool is_in_double(const KernelCall& call) { return rnn_format(call.reads[0]) == DataType::float64; }
+
+}  // namespace
+
+void rnn_forward(const KernelCall& call) {
+  if (is_in_double(call)) return forward<double>(call);
+  run_in_single_floats(call, forward<float>);
+}
+
+void rnn_backward(const KernelCall& call) {
+  if (is_in_double(call)) return backward<double>(call);
+  run_in_single_floats(call, backward<float>);
 }
 
 }  // namespace stowage::host

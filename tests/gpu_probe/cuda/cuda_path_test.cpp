@@ -4,70 +4,23 @@
 // end where the host's do. Nothing of it has run on a GPU.
 #include <doctest/doctest.h>
 
-#include <map>
+#include <array>
 #include <string>
 
-#include "gpu_probe/cuda/cuda_backend.hpp"
-#include "gpu_probe/driver/shared_library.hpp"
-#include "gpu_probe/kernels/device_source.hpp"
 #include "gpu_probe/run/executor.hpp"
+#include "gpu_probe/run/tolerance.hpp"
 #include "gpu_probe/run/validate_run.hpp"
-#include "tests/gpu_probe/device/fake_driver/fake_blas.hpp"
-#include "tests/gpu_probe/device/fake_driver/fake_cudnn.hpp"
-#include "tests/gpu_probe/device/fake_driver/fake_lanes.hpp"
+#include "tests/gpu_probe/cuda/pretended_cuda.hpp"
+#include "tests/gpu_probe/run/operator_models.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 
 namespace stowage::test {
 namespace {
 
-template <class Entry>
-auto& pretended(const char* file, const char* name) {
-  static std::map<std::string, Entry> entries;
-  if (!entries.contains(file)) {
-    const SharedLibrary library(file);
-    REQUIRE(library.bind(name, entries[file]));
-  }
-  return *entries[file]();
-}
-FakeLanes& driver() { return pretended<FakeLanesEntry>(STOWAGE_FAKE_LANES, "fakeLanes"); }
-FakeBlas& blas() { return pretended<FakeBlasEntry>(STOWAGE_FAKE_BLAS, "fakeBlas"); }
-FakeCudnn& cudnn() { return pretended<FakeCudnnEntry>(STOWAGE_FAKE_CUDNN, "fakeCudnn"); }
-
-constexpr int no_such_function = 500;
-
-/// The body that the function's name names, over as many indices as the launch says.
-int run_body(const char* function, unsigned grid, unsigned block, void** arguments) {
-  static const auto by_function = [] {
-    std::map<std::string, kernels::LaunchableBody> bodies;
-    for (const kernels::LaunchableBody& body : kernels::launchable_bodies()) {
-      bodies.emplace(kernels::device_function(body.name, body.in_groups), body);
-    }
-    return bodies;
-  }();
-  const auto found = by_function.find(function);
-  if (found == by_function.end() || grid == 0 || block == 0 || block > 1024) {
-    return no_such_function;
-  }
-  if (found->second.in_groups && block % 32 != 0) return no_such_function;
-  const auto count = *static_cast<const std::int64_t*>(arguments[1]);
-  found->second.run(static_cast<const std::byte*>(arguments[0]), 0, count);
-  return 0;
-}
-
-CudaSetup pretended_setup() {
-  driver() = {};
-  driver().run = run_body;
-  blas() = {};
-  cudnn() = {};
-  static const auto library = bound_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
-  REQUIRE(library.has_value());
-  return {.driver = STOWAGE_FAKE_LANES,
-          .libraries = {.nvrtc = {STOWAGE_FAKE_NVRTC},
-                        .cublas = {STOWAGE_FAKE_BLAS},
-                        .cudnn = []() -> Result<const CudnnLibrary*> { return &*library; },
-                        .cache_folder = ""}};
-}
+FakeLanes& driver() { return pretended_driver(); }
+FakeBlas& blas() { return pretended_cublas(); }
+FakeCudnn& cudnn() { return pretended_cudnn(); }
 
 std::string failures_of_path(const RunReport& report) {
   std::string text;
@@ -128,6 +81,62 @@ TEST_CASE("planned steps on pretended libraries of CUDA end where the host's do"
   }
 }
 
+namespace {
+
+/// The largest relative difference of what a plan's step ends with from what the host's ends with.
+double distance_from_host(const StepGraph& graph, std::uint64_t seed) {
+  auto backend = open_cuda_backend(pretended_setup());
+  REQUIRE(backend.has_value());
+  const auto report = run_plan(plan_with_engines(graph, seed), **backend,
+                               {.steps = 1, .tolerance = gpu_tolerance(graph)});
+  const std::string refusal = report ? "" : report.error().front().message;
+  CHECK(refusal == "");
+  if (!report) return 0;
+  CHECK(failures_of_path(*report) == "");
+  double worst = 0;
+  for (const MeasuredDifference& entry : report->measured.differences) {
+    worst = std::max(worst, entry.difference.relative);
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("steps in every precision on pretended libraries end near the host's") {
+  std::size_t turn = 0;
+  for (const Precision precision :
+       {Precision::fp64, Precision::fp16, Precision::bf16, Precision::amp_fp16, Precision::amp_bf16,
+        Precision::mixed_fp16, Precision::mixed_bf16}) {
+    double worst = 0;
+    for (const char* const model :
+         {mlp, small_cnn, small_resnet, small_gpt2, small_unet, small_lstm}) {
+      const bool is_turn = ++turn % 3 == 0;  // the two that take longest, one after the other
+      if ((model == small_resnet || model == small_gpt2) && !is_turn) continue;
+      LoweringSettings settings = turn % 2 == 0 ? sgd_momentum(2) : adamw();
+      if (has_master_weights(precision)) {
+        settings.optimizer.master_weights = MasterWeights::weights;
+      }
+      const StepGraph graph = step_of(model, settings, precision);
+      INFO(graph.model, " in ", std::string(to_string(precision)));
+      worst = std::max(worst, distance_from_host(graph, 3));
+    }
+    MESSAGE("largest relative difference from the host's in ", std::string(to_string(precision)),
+            ": ", worst);
+  }
+}
+
+TEST_CASE("every operator's step on pretended libraries ends near the host's") {
+  constexpr std::array precisions{Precision::fp32, Precision::bf16, Precision::fp64,
+                                  Precision::amp_fp16};
+  std::size_t number = 0;
+  for (const OperatorModel& model : operator_models()) {
+    const Precision precision = precisions[++number % precisions.size()];
+    INFO(std::string(model.name), " in ", std::string(to_string(precision)));
+    const StepGraph graph = step_of(operator_description(model).c_str(), sgd_momentum(), precision);
+    static_cast<void>(distance_from_host(graph, number));
+  }
+}
+
 TEST_CASE("a convolution takes the plan's engine with its knobs, or asks again") {
   const StepGraph graph = step_of(small_cnn, sgd_momentum());
   const auto run = [&](const std::string& engine) {
@@ -172,6 +181,32 @@ TEST_CASE("whichever call of cuDNN fails is named, and all is freed") {
     CHECK(cudnn().live == 0);
     CHECK(driver().live == 0);
     if (cudnn().calls < n) break;
+  }
+  CHECK(failures > 40);
+}
+
+TEST_CASE("whichever call of cuBLAS fails is named, and all is freed") {
+  const StepGraph graph = step_of(mlp, sgd_momentum());
+  const Plan plan = resident_plan(graph, 2);
+  long failures = 0;
+  for (long n = 1;; ++n) {
+    const CudaSetup setup = pretended_setup();
+    blas().fail_at = n;
+    {
+      auto backend = open_cuda_backend(setup);
+      REQUIRE(backend.has_value());
+      const auto done = execute(plan, **backend, {.clean = true});
+      if (blas().calls >= n) {
+        ++failures;
+        REQUIRE(!done.has_value());
+        CHECK(done.error().front().message.find(": cublasLt") != std::string::npos);
+        CHECK(done.error().front().message.ends_with(" fails with error 14"));
+      }
+    }
+    CHECK(blas().handles == 0);
+    CHECK(blas().descriptors == 0);
+    CHECK(driver().live == 0);
+    if (blas().calls < n) break;
   }
   CHECK(failures > 40);
 }

@@ -11,176 +11,12 @@
 #include "gpu_probe/run/resident_step.hpp"
 #include "gpu_probe/run/validate_run.hpp"
 #include "tests/gpu_probe/run/gradient_check.hpp"
+#include "tests/gpu_probe/run/operator_models.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 
 namespace stowage::test {
 namespace {
-
-struct OperatorModel {
-  const char* name;
-  const char* input;   ///< x's shape behind the batch
-  const char* layers;  ///< lines of `layers:`; the first reads `stem`, whose inputs have gradients
-};
-
-// The stem makes x a tensor that needs a gradient; the head makes any result one of three numbers.
-std::string operator_description(const OperatorModel& model) {
-  return std::string("model: ") + model.name + "\ninputs:\n  x: {shape: [batch, " + model.input +
-         "]}\n  target: {shape: [batch, 3]}\nlayers:\n" +
-         "  - linear: {name: stem, from: x, features: 6}\n" + model.layers +
-         "  - flatten\n  - linear: {name: head, features: 3}\n" +
-         "loss:\n  mse: {from: [head, target]}\n";
-}
-
-const OperatorModel operator_models[] = {
-    {"conv2d", "4, 3, 5", "  - conv2d: {channels: 4, kernel: 3, padding: 1, groups: 2}\n"},
-    {"conv_transpose2d", "4, 3, 5", "  - conv_transpose2d: {channels: 3, kernel: 2, stride: 2}\n"},
-    {"matmul", "4, 5",
-     "  - transpose: {name: turned, axes: [0, 2, 1]}\n  - matmul: {from: [stem, turned]}\n"},
-    {"batch_norm", "4, 5", "  - batch_norm\n"},
-    {"batch_norm by running statistics", "4, 5", "  - batch_norm: {training: false}\n"},
-    {"batch_norm by running statistics, plain", "4, 5",
-     "  - batch_norm: {training: false, affine: false}\n"},
-    {"batch_norm without running statistics", "4, 5",
-     "  - batch_norm: {track_running_stats: false}\n"},
-    {"layer_norm", "4, 5", "  - layer_norm: {axes: 2}\n"},
-    {"relu", "4, 5", "  - relu\n"},
-    {"gelu", "4, 5", "  - gelu\n"},
-    {"softmax", "4, 5", "  - softmax: {axis: 1}\n"},
-    {"max_pool2d", "4, 3, 5", "  - max_pool2d: {kernel: 2, stride: 1}\n"},
-    {"avg_pool2d", "4, 3, 5", "  - avg_pool2d: {kernel: 2, stride: 1, padding: 1}\n"},
-    {"adaptive_avg_pool2d", "4, 3, 5", "  - adaptive_avg_pool2d: {size: 2}\n"},
-    {"dropout", "4, 5", "  - dropout: {p: 0.3}\n"},
-    {"add", "4, 5",
-     "  - linear: {name: other, from: x, features: 6}\n  - add: {from: [stem, other]}\n"},
-    {"mul", "4, 5",
-     "  - linear: {name: other, from: x, features: 6}\n  - mul: {from: [stem, other]}\n"},
-    {"concat", "4, 5",
-     "  - linear: {name: other, from: x, features: 6}\n"
-     "  - concat: {from: [stem, other], axis: 1}\n"},
-    {"reshape", "4, 5", "  - reshape: {shape: [batch, 12, 2]}\n  - softmax\n"},
-    {"attention", "4, 5",
-     "  - reshape: {name: q, shape: [batch, 2, 4, 3]}\n"
-     "  - scaled_dot_product_attention: {from: [q, q, q], causal: true, dropout: 0.2}\n"},
-    {"relu6", "4, 5", "  - relu6\n"},
-    {"leaky_relu", "4, 5", "  - leaky_relu: {negative_slope: 0.2}\n"},
-    {"elu", "4, 5", "  - elu\n"},
-    {"silu", "4, 5", "  - silu: {in_place: true}\n"},
-    {"mish", "4, 5", "  - mish\n"},
-    {"hardswish", "4, 5", "  - hardswish\n"},
-    {"hardsigmoid", "4, 5", "  - hardsigmoid\n"},
-    {"sigmoid", "4, 5", "  - sigmoid\n"},
-    {"tanh", "4, 5", "  - tanh: {in_place: true}\n"},
-    {"softplus", "4, 5", "  - softplus: {beta: 2.0}\n"},
-    {"exp", "4, 5", "  - exp\n"},
-    {"log", "4, 5", "  - exp\n  - log\n"},
-    {"sqrt", "4, 5", "  - exp\n  - sqrt\n"},
-    {"pow", "4, 5", "  - pow: {exponent: 2.0}\n"},
-    {"clamp", "4, 5", "  - clamp: {minimum: -0.5, maximum: 0.5}\n"},
-    {"prelu", "4, 5", "  - prelu: {parameters: 4}\n"},
-    {"glu", "4, 5", "  - glu: {axis: 1}\n"},
-    {"swiglu of one", "4, 5", "  - swiglu\n"},
-    {"swiglu of two", "4, 5",
-     "  - linear: {name: up, features: 6}\n  - swiglu: {from: [stem, up]}\n"},
-    {"conv1d", "4, 5", "  - conv1d: {channels: 3, kernel: 3, padding: same}\n"},
-    {"conv3d", "4, 3, 3, 5", "  - conv3d: {channels: 3, kernel: 2, padding: same}\n"},
-    {"conv_transpose1d", "4, 5",
-     "  - conv_transpose1d: {channels: 3, kernel: 3, stride: 2, output_padding: 1}\n"},
-    {"conv_transpose3d", "4, 2, 2, 5",
-     "  - conv_transpose3d: {channels: 3, kernel: 2, stride: 2}\n"},
-    {"sub", "4, 5",
-     "  - linear: {name: other, from: x, features: 6}\n  - sub: {from: [stem, other]}\n"},
-    {"sub, one side repeated", "4, 5",
-     "  - mean: {name: level, axes: [1], keep: true}\n  - sub: {from: [stem, level]}\n"},
-    {"div", "4, 5",
-     "  - linear: {name: other, from: x, features: 6}\n  - exp: {name: positive}\n"
-     "  - div: {from: [stem, positive]}\n"},
-    {"scale", "4, 5", "  - scale: {factor: 2.5, offset: -1.0}\n"},
-    {"learned scale", "4, 5", "  - scale: {learned: true, shape: [4, 1]}\n"},
-    {"mean", "4, 5", "  - mean: {axes: [1]}\n"},
-    {"sum", "4, 5", "  - sum: {axes: [2], keep: true}\n"},
-    {"expand", "4, 5", "  - mean: {axes: [1], keep: true}\n  - expand: {shape: [batch, 3, 6]}\n"},
-    {"stack", "4, 5",
-     "  - linear: {name: other, from: x, features: 6}\n"
-     "  - stack: {from: [stem, other], axis: 1}\n"},
-    {"slice", "4, 5", "  - slice: {axis: 2, start: 1, length: 4}\n"},
-    {"slice, every second", "4, 5", "  - slice: {axis: 2, start: 1, step: 2}\n"},
-    {"roll", "4, 5", "  - roll: {shifts: [1, -2], axes: [1, 2]}\n"},
-    {"identity", "4, 5", "  - identity\n"},
-    {"constant", "4, 5",
-     "  - constant: {name: twos, shape: [4, 6], value: 2.0}\n  - mul: {from: [stem, twos]}\n"},
-    {"feature_dropout", "4, 5", "  - feature_dropout: {p: 0.3}\n"},
-    {"drop_path", "4, 5", "  - drop_path: {p: 0.3}\n"},
-    {"split by sizes", "4, 5",
-     "  - split: {name: s, sizes: [2, 4], axis: 2}\n  - concat: {from: [s.1, s.0], axis: 2}\n"},
-    {"group_norm", "4, 5", "  - group_norm: {groups: 2}\n"},
-    {"group_norm without weight", "4, 5", "  - group_norm: {groups: 2, affine: false}\n"},
-    {"instance_norm", "4, 5", "  - instance_norm: {affine: true, track_running_stats: true}\n"},
-    {"rms_norm", "4, 5", "  - rms_norm\n"},
-    {"rms_norm in operators", "4, 5", "  - rms_norm: {implementation: composite}\n"},
-    {"layer_norm without bias", "4, 5", "  - layer_norm: {bias: false}\n"},
-    {"local_response_norm", "4, 5", "  - local_response_norm: {size: 3}\n"},
-    {"max_pool1d", "4, 5", "  - max_pool1d: {kernel: 3, stride: 2, padding: 1}\n"},
-    {"max_pool3d", "4, 3, 3, 5", "  - max_pool3d: {kernel: 2, ceil_mode: true}\n"},
-    {"avg_pool1d", "4, 5", "  - avg_pool1d: {kernel: 3, padding: 1, count_include_pad: false}\n"},
-    {"avg_pool3d", "4, 3, 3, 5", "  - avg_pool3d: {kernel: 2, ceil_mode: true}\n"},
-    {"adaptive_avg_pool1d", "4, 5", "  - adaptive_avg_pool1d: {size: 4}\n"},
-    {"adaptive_avg_pool3d", "4, 3, 3, 5", "  - adaptive_avg_pool3d: {size: 2}\n"},
-    {"adaptive_max_pool1d", "4, 5", "  - adaptive_max_pool1d: {size: 4}\n"},
-    {"adaptive_max_pool2d", "4, 3, 5", "  - adaptive_max_pool2d: {size: 2}\n"},
-    {"adaptive_max_pool3d", "4, 3, 3, 5", "  - adaptive_max_pool3d: {size: 2}\n"},
-    {"pad by reflection", "4, 5", "  - pad: {before: [2], after: [1], mode: reflect}\n"},
-    {"pad by repetition", "4, 3, 5", "  - pad: {before: [2, 1], after: [0, 3], mode: replicate}\n"},
-    {"pad around", "4, 5", "  - pad: {before: [2], after: [1], mode: circular}\n"},
-    {"cut off", "4, 5", "  - pad: {before: [-1], after: [2], value: 1.5}\n"},
-    {"upsample", "4, 5", "  - upsample: {scale: 2}\n"},
-    {"upsample bicubic", "4, 3, 5", "  - upsample: {scale: 1.5, mode: bicubic}\n"},
-    {"upsample trilinear", "4, 2, 2, 5",
-     "  - upsample: {size: 3, mode: trilinear, align_corners: true}\n"},
-    {"pixel_shuffle", "4, 3, 5", "  - pixel_shuffle: {factor: 2}\n"},
-    {"pixel_unshuffle", "4, 2, 5", "  - pixel_unshuffle: {factor: 2}\n"},
-    {"attention with shared keys and a learned bias", "4, 5",
-     "  - reshape: {name: split, shape: [batch, 4, 2, 3]}\n"
-     "  - transpose: {name: q, axes: [0, 2, 1, 3]}\n"
-     "  - reshape: {name: k, from: stem, shape: [batch, 1, 8, 3]}\n"
-     "  - parameter: {name: bias, shape: [1, 2, 4, 8]}\n"
-     "  - scaled_dot_product_attention: {from: [q, k, k, bias], causal: true, dropout: 0.2}\n"},
-    {"attention, masked", "4, 5",
-     "  - reshape: {name: q, shape: [batch, 2, 4, 3]}\n"
-     "  - constant: {name: mask, shape: [4, 4], value: -1.0}\n"
-     "  - scaled_dot_product_attention: {from: [q, q, q, mask], scale: 0.5}\n"},
-    {"parameter", "4, 5",
-     "  - parameter: {name: token, shape: [1, 1, 6]}\n  - expand: {name: tokens, shape: [batch, 1, "
-     "6]}\n  - concat: {from: [tokens, stem], axis: 1}\n"},
-    {"rotary", "4, 5",
-     "  - rotary_table: {name: t, length: 4, features: 6}\n"
-     "  - rotary: {name: both, from: [stem, stem, t.0, t.1]}\n  - add: {from: [both.0, both.1]}\n"},
-    {"indices that are computed", "4, 5",
-     "  - positions: {name: p, length: 4}\n"
-     "  - constant: {name: two, shape: [1, 1], dtype: int64, value: 2}\n"
-     "  - mul: {name: even, from: [p, two]}\n  - sub: {name: back, from: [even, p]}\n"
-     "  - add: {name: third, from: [even, back]}\n"
-     "  - expand: {name: each, shape: [batch, 4]}\n"
-     "  - embedding: {name: e, count: 10, features: 6}\n  - add: {from: [stem, e]}\n"},
-    {"attention under a mask of each sample", "4, 5",
-     "  - reshape: {name: q, shape: [batch, 2, 4, 3]}\n"
-     "  - constant: {name: seen, shape: [1, 1, 1, 4], dtype: bool, value: 1}\n"
-     "  - expand: {name: mask, shape: [batch, 1, 4, 4]}\n"
-     "  - scaled_dot_product_attention: {from: [q, q, q, mask]}\n"},
-    {"relative_position_bias", "4, 5",
-     "  - relative_position_bias: {heads: 2, window: [2, 2]}\n"
-     "  - reshape: {name: rows, shape: [8, 4]}\n  - matmul: {from: [rows, stem]}\n"},
-    {"relative_position_buckets", "4, 5",
-     "  - relative_position_buckets: {heads: 2, queries: 4, keys: 4, buckets: 4, max_distance: 3}\n"
-     "  - reshape: {name: rows, shape: [8, 4]}\n  - matmul: {from: [rows, stem]}\n"},
-    {"lstm", "4, 5",
-     "  - lstm: {hidden: 3, layers: 2, bidirectional: true, dropout: 0.2, batch_first: true}\n"},
-    {"lstm with states", "4, 5",
-     "  - lstm: {name: r, hidden: 3, batch_first: true, states: true}\n"
-     "  - transpose: {from: r.2, axes: [1, 0, 2]}\n"},
-    {"gru", "4, 5", "  - gru: {hidden: 3, batch_first: true, bias: false}\n"},
-    {"rnn", "4, 5", "  - rnn: {hidden: 3, batch_first: true, nonlinearity: relu}\n"},
-};
 
 /// Whole storages, row-major, as kernel_list.hpp promises.
 void check_plain(const StepGraph& graph) {
@@ -197,7 +33,7 @@ void check_plain(const StepGraph& graph) {
 }  // namespace
 
 TEST_CASE("a step of every operator runs, and its numbers are finite") {
-  for (const OperatorModel& model : operator_models) {
+  for (const OperatorModel& model : operator_models()) {
     INFO(std::string(model.name));
     const std::string text = operator_description(model);
     const StepGraph graph = step_of(text.c_str(), sgd_momentum());
@@ -229,7 +65,7 @@ TEST_CASE("a step of every operator runs, and its numbers are finite") {
 TEST_CASE("plans drawn from the definition leave the bits of every operator's step") {
   auto backend = open_host_backend();
   REQUIRE(backend.has_value());
-  for (const OperatorModel& model : operator_models) {
+  for (const OperatorModel& model : operator_models()) {
     INFO(std::string(model.name));
     const std::string text = operator_description(model);
     const StepGraph graph = step_of(text.c_str(), adamw());
@@ -246,7 +82,7 @@ TEST_CASE("plans drawn from the definition leave the bits of every operator's st
 
 TEST_CASE("every operator's step has the same bits in place and with room for every result") {
   int fewer = 0;
-  for (const OperatorModel& model : operator_models) {
+  for (const OperatorModel& model : operator_models()) {
     INFO(std::string(model.name));
     const std::string text = operator_description(model);
     LoweringSettings settings = sgd_momentum();
@@ -269,7 +105,7 @@ TEST_CASE("every operator's step has the same bits in place and with room for ev
 
 TEST_CASE("every operator's gradients are the slopes of its loss") {
   double worst = 0;
-  for (const OperatorModel& model : operator_models) {
+  for (const OperatorModel& model : operator_models()) {
     const std::string text = operator_description(model);
     const StepGraph graph = step_of(text.c_str(), sgd_momentum());
     const auto checks = check_gradients(graph, 4, 3e-3);

@@ -1,6 +1,6 @@
 // A cuDNN on the host's memory, by its documentation: descriptors keep what they are told, and an
-// execution is the convolution by its definition, one product after the other, in double, in
-// float32 and plain layouts alone; or a graph of other operations, one after the other
+// execution is the convolution by its definition, one product after the other, in double, rounded
+// once, in plain layouts alone; or a graph of other operations, one after the other
 // (fake_graph.hpp). Any call can be made to fail.
 #include "tests/gpu_probe/device/fake_driver/fake_cudnn.hpp"
 
@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu_probe/kernels/bodies/floats.hpp"
 #include "tests/gpu_probe/device/fake_driver/fake_graph.hpp"
 
 namespace {
@@ -30,8 +31,15 @@ bool fails() { return ++state.calls == state.fail_at; }
 struct Tensor {
   std::int64_t id;
   std::vector<std::int64_t> shape, strides;
-  float* data = nullptr;
+  body::Floats data{nullptr, body::FloatFormat::float32};
 };
+
+body::FloatFormat format_of(std::int64_t type) {
+  return type == CUDNN_DATA_DOUBLE     ? body::FloatFormat::float64
+         : type == CUDNN_DATA_HALF     ? body::FloatFormat::float16
+         : type == CUDNN_DATA_BFLOAT16 ? body::FloatFormat::bfloat16
+                                       : body::FloatFormat::float32;
+}
 
 struct Convolution {
   cudnnBackendDescriptorType_t kind;
@@ -88,6 +96,7 @@ std::unique_ptr<Convolution> convolution_of(const Descriptor* operation) {
     tensor->id = described->integers.at(CUDNN_ATTR_TENSOR_UNIQUE_ID).front();
     tensor->shape = described->integers.at(CUDNN_ATTR_TENSOR_DIMENSIONS);
     tensor->strides = described->integers.at(CUDNN_ATTR_TENSOR_STRIDES);
+    tensor->data.format = format_of(described->integers.at(CUDNN_ATTR_TENSOR_DATA_TYPE).front());
   }
   const Descriptor* const window = inner(*operation, names.convolution);
   if (window == nullptr) return nullptr;
@@ -126,11 +135,13 @@ void convolve(const Convolution& c) {
       }
       const std::int64_t in_x = offset(c.x, x), in_w = offset(c.w, w), in_y = offset(c.y, y);
       double& sum = sums[static_cast<std::size_t>(to_x ? in_x : to_w ? in_w : in_y)];
-      const double a = to_x ? c.y.data[in_y] : c.x.data[in_x];
-      sum += a * (to_w ? c.y.data[in_y] : c.w.data[in_w]);
+      const double a = to_x ? c.y.data.at<double>(in_y) : c.x.data.at<double>(in_x);
+      sum += a * (to_w ? c.y.data.at<double>(in_y) : c.w.data.at<double>(in_w));
     });
   });
-  for (std::size_t i = 0; i < sums.size(); ++i) result.data[i] = static_cast<float>(sums[i]);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    result.data.set(static_cast<body::Index>(i), sums[i]);
+  }
 }
 
 }  // namespace
@@ -267,8 +278,8 @@ cudnnStatus_t cudnnBackendExecute(void*, void* plan, void* pack) {
   const auto convolution = convolution_of(operation);
   if (convolution == nullptr) return bad_parameter;
   for (Tensor* tensor : {&convolution->x, &convolution->w, &convolution->y}) {
-    tensor->data = static_cast<float*>(memory[tensor->id]);
-    if (tensor->data == nullptr) return bad_parameter;
+    tensor->data.data = memory[tensor->id];
+    if (!tensor->data.is_there()) return bad_parameter;
   }
   convolve(*convolution);
   return CUDNN_STATUS_SUCCESS;

@@ -1,0 +1,114 @@
+#include "tests/gpu/machine.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <optional>
+
+#include "gpu_probe/cuda/nvrtc.hpp"
+#include "gpu_probe/driver/driver_presence.hpp"
+#include "tests/gpu_probe/cuda/pretended_cuda.hpp"
+
+namespace stowage::test {
+namespace {
+
+constexpr std::string_view backend_prefix = "cuda: ";
+
+/// "13.1.0"; "" where it does not say.
+std::string cublas_version(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    const SharedLibrary library(file);
+    int (*property)(int which, int* value) = nullptr;  // libraryPropertyType: major, minor, patch
+    if (!library.bind("cublasGetProperty", property)) continue;
+    int version[3] = {};
+    for (int which = 0; which < 3; ++which) {
+      if (property(which, &version[which]) != 0) return "";
+    }
+    return fmt::format("{}.{}.{}", version[0], version[1], version[2]);
+  }
+  return "";
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
+}
+
+GpuRun identity_of(const CudaSetup& setup, const std::string& backend, const Probe& probe) {
+  const auto nvrtc = Nvrtc::open(setup.libraries.nvrtc);
+  const auto cudnn = setup.libraries.cudnn();
+  return {.date = today(),
+          .card = backend.substr(backend_prefix.size()),
+          .driver = probe.driver,
+          .nvrtc = nvrtc ? nvrtc->version() : "",
+          .cublas = cublas_version(setup.libraries.cublas),
+          .cudnn = cudnn ? (*cudnn)->version() : ""};
+}
+
+std::optional<GpuMachine>& machine_of_run() {
+  static std::optional<GpuMachine> machine;
+  return machine;
+}
+
+}  // namespace
+
+std::string why_no_gpu_run(const std::string& driver, const std::string& backend,
+                           const Probe& probe) {
+  if (driver != CudaSetup{}.driver) {
+    return fmt::format("the driver is {}, not the system's {}", driver, CudaSetup{}.driver);
+  }
+  const SharedLibrary library(driver);
+  void* pretence = nullptr;
+  if (library.bind("fakeLanes", pretence)) return "the driver is the tests' own";
+  if (is_driver_stand_in(library)) return "the driver is a stand-in";
+  const bool known = std::ranges::any_of(probe.gpus, [&](const ProbedGpu& gpu) {
+    return !gpu.name.empty() && backend.starts_with(fmt::format("{}{}", backend_prefix, gpu.name));
+  });
+  if (known && !probe.driver.empty()) return "";
+  return fmt::format("NVML knows no device that is called '{}'", backend);
+}
+
+Result<GpuMachine> GpuMachine::open(bool pretended) {
+  const CudaSetup setup = pretended ? pretended_setup() : usual_cuda_setup(STOWAGE_KERNEL_FOLDER);
+  auto backend = open_cuda_backend(setup);
+  if (!backend) return tl::unexpected(std::move(backend.error()));
+  const Probe probe = stowage::probe();
+  GpuMachine machine;
+  machine.why_not_recorded_ = why_no_gpu_run(setup.driver, (*backend)->name(), probe);
+  machine.identity_ = identity_of(setup, (*backend)->name(), probe);
+  machine.setup_ = setup;
+  machine.backend_ = std::move(*backend);
+  return machine;
+}
+
+Result<std::unique_ptr<Backend>> GpuMachine::another() const { return open_cuda_backend(setup_); }
+
+void GpuMachine::add(KernelInType what, const TrialResult& result, bool passed) {
+  results_.push_back(
+      {what, passed,
+       result.problem.empty() ? fmt::format("{:.1e}", result.difference) : result.problem});
+}
+
+GpuRuns GpuMachine::updated(const GpuRuns& known) const {
+  if (!why_not_recorded_.empty()) return known;
+  GpuRuns runs = rows_of_table(known);
+  for (const Tried& tried : results_) {
+    GpuRun run = identity_;
+    run.passed = tried.passed;
+    run.difference = tried.difference;
+    record(runs, tried.what, std::move(run));
+  }
+  return runs;
+}
+
+std::string GpuMachine::text() const {
+  return fmt::format("{}, driver {}, NVRTC {}, cuBLAS {}, cuDNN {}", identity_.card,
+                     identity_.driver, identity_.nvrtc, identity_.cublas, identity_.cudnn);
+}
+
+GpuMachine& machine() { return *machine_of_run(); }
+void set_machine(GpuMachine machine) { machine_of_run() = std::move(machine); }
+
+}  // namespace stowage::test

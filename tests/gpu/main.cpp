@@ -1,0 +1,93 @@
+// gpu_tests: what only a GPU can tell.
+//
+//   gpu_tests                       on the GPU of this machine; writes what ran into
+//                                   docs/gpu-runs.md. Without one it exits with 77, and why
+//   gpu_tests --document FILE       into another file instead, which is read first if it is there
+//   gpu_tests --no-document         into none
+//   gpu_tests --pretended           on libraries that pretend to be CUDA's; writes nothing
+//   gpu_tests --write-list          runs nothing: makes the document's rows those of the kernel
+//                                   table, keeping what is known
+//   gpu_tests --test-suite=document the tests of the document, which need no machine
+//
+// doctest's own options go with all of them.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tests/gpu/machine.hpp"
+#include "tests/support/skip.hpp"
+
+namespace stowage::testing {
+void skip(const std::string& reason) { std::printf("SKIPPED: %s\n", reason.c_str()); }
+}  // namespace stowage::testing
+
+namespace stowage::test {
+namespace {
+
+struct Options {
+  bool pretended = false, write_list = false, document_alone = false;
+  std::string document = STOWAGE_SOURCE_DIR "/docs/gpu-runs.md";  ///< "": none
+};
+
+Options options_of(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    options.pretended = options.pretended || argument == "--pretended";
+    options.write_list = options.write_list || argument == "--write-list";
+    options.document_alone = options.document_alone || argument == "--test-suite=document";
+    if (argument == "--no-document") options.document = "";
+    if (argument == "--document" && i + 1 < argc) options.document = argv[++i];
+  }
+  return options;
+}
+
+/// Whether the document could be read and written.
+bool rewrite(const std::string& document, const GpuMachine* machine) {
+  std::ifstream file(document);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto known = read_gpu_runs(text);
+  if (!known) {
+    std::fprintf(stderr, "%s: %s\n", document.c_str(), known.error().front().message.c_str());
+    return false;
+  }
+  const GpuRuns runs = machine == nullptr ? rows_of_table(*known) : machine->updated(*known);
+  if (!(std::ofstream(document) << gpu_runs_text(runs)).flush()) {
+    std::fprintf(stderr, "%s cannot be written\n", document.c_str());
+    return false;
+  }
+  std::printf("%s: %s\n", document.c_str(), gpu_runs_summary(runs).c_str());
+  return true;
+}
+
+int run_gpu_tests(int argc, char** argv) {
+  const Options options = options_of(argc, argv);
+  doctest::Context context(argc, argv);
+  if (options.write_list) return rewrite(options.document, nullptr) ? 0 : 1;
+  if (options.document_alone) return context.run();
+  context.addFilter("test-suite-exclude", "document");
+  auto opened = GpuMachine::open(options.pretended);
+  if (!opened) {
+    std::printf("SKIPPED, nothing of this has run on a GPU: %s\n",
+                opened.error().front().message.c_str());
+    return testing::skipped_exit_code;
+  }
+  set_machine(*std::move(opened));
+  std::printf("%s\n", machine().text().c_str());
+  const int status = context.run();
+  if (!machine().why_not_recorded().empty()) {
+    std::printf("Not recorded as run on a GPU: %s\n", machine().why_not_recorded().c_str());
+    return status != 0 || options.pretended ? status : 1;
+  }
+  if (options.document.empty() || machine().tried() == 0) return status;
+  return rewrite(options.document, &machine()) ? status : 1;
+}
+
+}  // namespace
+}  // namespace stowage::test
+
+int main(int argc, char** argv) { return stowage::test::run_gpu_tests(argc, argv); }

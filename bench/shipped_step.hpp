@@ -19,10 +19,12 @@ struct ShippedStep {
 /// Runs on Stowage's kernels on that card, whatever `wishes` says of these.
 [[nodiscard]] inline Result<ShippedStep> shipped_step(const std::string& name,
                                                       const std::string& card, StepWishes wishes,
-                                                      std::optional<Precision> precision = {}) {
+                                                      std::optional<Precision> precision = {},
+                                                      std::optional<std::int64_t> seq = {}) {
   auto source = find_model(name, STOWAGE_SOURCE_DIR "/configs/models");
   if (!source) return tl::unexpected(source.error());
   if (precision) source->options.precision = precision;
+  if (seq) source->options.seq = seq;
   const auto model = load_model(source->source, source->options);
   if (!model) return tl::unexpected(model.error());
   const auto found = find_card(card, STOWAGE_SOURCE_DIR "/configs/gpus");

@@ -143,7 +143,7 @@ Result<Arguments> read_values(const CommandSpec& command,
   }
 
   const std::size_t most = command.positionals.size();
-  if (positionals.size() > most) {
+  if (positionals.size() > most && (most == 0 || !command.positionals.back().repeats)) {
     mistakes.push_back(command_line_error(
         most == 0 ? fmt::format("'{}' is one argument too many; stowage {} takes options only",
                                 positionals[0], command.name)

@@ -21,6 +21,7 @@ struct PositionalSpec {
   std::string_view name;  ///< "MODEL"
   std::string_view help;
   bool required = true;
+  bool repeats = false;  ///< of the last one: any number of them
 };
 
 /// What a command answers. Diagnostics instead mean exit code 2.

@@ -181,12 +181,17 @@ const std::vector<CommandSpec>& all_commands() {
        .details =
            "Reads a plan and recounts everything by the definition, from the step that it "
            "holds; then runs it, on the CPU in an arena of the planned size or on a GPU, and "
-           "compares bytes and numbers with the same step with everything resident. Exit "
-           "code 1: a check failed, 3: --on cuda where there is no GPU to run on.",
-       .positionals = {{.name = "PLAN", .help = "a plan's file, or '-' for stdin"}},
-       .options = {"model-only", "source", "on", "steps", "format", "cudnn", "cuda-libraries",
-                   "no-cache"},
+           "compares bytes and numbers with the same step with everything resident. Of several "
+           "plans all are read before the first is run. Exit code 1: a check of any failed, 3: "
+           "--on cuda where there is no GPU to run on. With --write-calibration what the run took "
+           "is written down, and plan --calibration plans with it.",
+       .positionals = {{.name = "PLAN",
+                        .help = "a plan's file, or '-' for stdin",
+                        .repeats = true}},
+       .options = {"model-only", "source", "on", "steps", "write-calibration", "format", "cudnn",
+                   "cuda-libraries", "no-cache"},
        .examples = {"stowage validate m.yaml --on host --steps 3",
+                    "stowage validate m.yaml --steps 5 --write-calibration here.yaml",
                     "stowage validate m.yaml --model-only"},
        .run = answered<read_validate_request, run_validate>},
       {.name = "explain",
@@ -236,8 +241,10 @@ const std::vector<CommandSpec>& all_commands() {
       {.name = "probe",
        .summary = "this machine's GPUs",
        .details =
-           "Lists the GPUs with what the driver says of them, the driver, cuDNN and the "
-           "host. Creates no CUDA context and changes no setting. That there is no GPU is "
+           "Lists the GPUs with what the driver says of them, the programs that use them, the "
+           "instances of those that are divided (MIG), which of them CUDA shows "
+           "(CUDA_VISIBLE_DEVICES), the driver, cuDNN, cuBLAS and NVRTC, and the host with its "
+           "limits. Creates no CUDA context and changes no setting. That there is no GPU is "
            "an answer too, with the reason and exit code 0. With --calibrate measures one of "
            "them, context, libraries, link and kernel rates, cuDNN's text of the device, and "
            "the rates of the host's kernels; where there is no GPU these alone. With --device "

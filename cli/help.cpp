@@ -30,6 +30,7 @@ std::string usage(const CommandSpec& command) {
   for (const PositionalSpec& positional : command.positionals) {
     line += positional.required ? fmt::format(" {}", positional.name)
                                 : fmt::format(" [{}]", positional.name);
+    if (positional.repeats) line += "...";
   }
   return line + (command.options.empty() ? "" : " [options]");
 }

@@ -32,6 +32,9 @@ written for a GPU as well; [validation.md](validation.md) says how they are trie
 | `a, b -> y over a or b` | over either |
 | `indices: index -> y` | a type of its own; without one, an argument has the kernel's type |
 
+Any float is float32, float64, float16 or bfloat16; a call's arguments of the kernel's type are of one
+format, but for weights and statistics beside activations of 16 bits.
+
 | type | in a step | on the host, and on a GPU |
 |---|---|---|
 )";

@@ -88,7 +88,13 @@ std::string types_text(std::span<const DataType> types) {
   if (types.empty()) return "none";
   if (types.size() == all_data_types.size()) return "any type";
   std::vector<std::string_view> names;
-  for (const DataType type : types) names.push_back(to_string(type));
+  const bool all_floats = std::ranges::all_of(all_data_types, [&](DataType type) {
+    return !is_floating_point(type) || std::ranges::find(types, type) != types.end();
+  });
+  if (all_floats) names.emplace_back("any float");
+  for (const DataType type : types) {
+    if (!all_floats || !is_floating_point(type)) names.push_back(to_string(type));
+  }
   return fmt::format("{}", fmt::join(names, ", "));
 }
 

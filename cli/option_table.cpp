@@ -145,7 +145,9 @@ const std::vector<OptionSpec>& all_options() {
        .type = text,
        .group = device,
        .value = "NAME",
-       .help = "a card by name, however it is written (stowage gpus lists them)"},
+       .help =
+           "a card by name, however it is written (stowage gpus lists them); here: this machine's, "
+           "with what is free of it"},
       {.name = "gpu-memory",
        .type = size,
        .group = device,
@@ -223,8 +225,8 @@ const std::vector<OptionSpec>& all_options() {
        .type = text,
        .group = device,
        .value = "FILE",
-       .help =
-           "measurements from this machine (probe --calibrate), which replace the known values"},
+       .help = "measurements from this machine (probe --calibrate, validate --write-calibration), "
+               "which replace the known values"},
       {.name = "runtime",
        .type = choice,
        .group = device,
@@ -413,6 +415,11 @@ const std::vector<OptionSpec>& all_options() {
        .default_value = "1",
        .minimum = 1,
        .maximum = 1000},
+      {.name = "write-calibration",
+       .type = text,
+       .group = validation,
+       .value = "FILE",
+       .help = "write what the run's kernels and copies took, for plan --calibration"},
       {.name = "to",
        .type = choice,
        .group = output,

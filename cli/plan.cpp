@@ -21,11 +21,13 @@
 #include "cli/version.hpp"
 #include "cli/workspace_report.hpp"
 #include "estimator/base/read_source.hpp"
+#include "estimator/card/card_file.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/runtime/process_overhead.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 #include "gpu_probe/device/this_host.hpp"
 #include "planner/plan/plan_file.hpp"
+#include "planner/problem/measured_times_file.hpp"
 #include "planner/propose/fit_host.hpp"
 #include "planner/propose/proposals.hpp"
 
@@ -59,11 +61,18 @@ Result<void> check_settings_of_pytorch(const StepRequest& asked, Runtime runtime
   return {};
 }
 
-/// The card of a budget that stands alone.
-Card card_of(Bytes budget, double compute_capability) {
+Result<SourceTextPtr> calibration_of(const PlanningRequest& asked) {
+  return read_source(asked.calibration, FileKind::calibration);
+}
+
+/// The card of a budget that stands alone, as its calibration has it.
+Result<Card> card_of_budget(const PlanningRequest& asked, Bytes budget, double compute_capability) {
   Card card = generic_card(budget, compute_capability);
   card.total_source = "--budget";
-  return card;
+  if (asked.calibration.empty()) return card;
+  const auto source = calibration_of(asked);
+  if (!source) return tl::unexpected(source.error());
+  return read_calibration(*source, card);
 }
 
 Result<void> check_budget(const PlanningRequest& asked, const PlanRequest& request) {
@@ -92,8 +101,21 @@ Result<void> set_share_of_budget(const PlanningRequest& asked, WorkspaceSource& 
   if (!whole) return tl::unexpected(whole.error());
   request.budget = Bytes(static_cast<std::int64_t>(
       std::floor(*asked.budget_share * static_cast<double>(whole->count()))));
-  if (!asked.card) request.card = card_of(request.budget, request.card.compute_capability);
+  if (!asked.card) {
+    auto card = card_of_budget(asked, request.budget, request.card.compute_capability);
+    if (!card) return tl::unexpected(std::move(card.error()));
+    request.card = *std::move(card);
+  }
   return check_budget(asked, request);
+}
+
+/// What a run measured, where the calibration has it.
+Result<std::shared_ptr<const MeasuredTimes>> measured_times(const PlanningRequest& asked,
+                                                            const Card& card) {
+  if (asked.calibration.empty()) return nullptr;
+  const auto source = calibration_of(asked);
+  if (!source) return tl::unexpected(source.error());
+  return read_measured_times(*source, card);
 }
 
 /// A file's, as it is; this machine, as its calibration has it.
@@ -103,8 +125,8 @@ Result<Host> described_host(const PlanningRequest& asked) {
     if (!source) return tl::unexpected(std::move(source.error()));
     return load_host(std::move(*source));
   }
-  if (!asked.card || asked.card->calibration.empty()) return this_host();
-  const auto source = read_source(asked.card->calibration, FileKind::calibration);
+  if (asked.calibration.empty()) return this_host();
+  const auto source = calibration_of(asked);
   if (!source) return tl::unexpected(source.error());
   return calibrated_host(*source, this_host());
 }
@@ -141,9 +163,11 @@ Result<RequestedCard> planned_card(const PlanningRequest& asked) {
   if (asked.card) return requested_card(*asked.card);
   // A share of the step is not known yet; what else a generic card has depends on no total.
   const Bytes total = asked.budget.value_or(24_GiB);
+  auto card = card_of_budget(
+      asked, total, asked.compute_capability.value_or(generic_card(total).compute_capability));
+  if (!card) return tl::unexpected(std::move(card.error()));
   return RequestedCard{
-      .card =
-          card_of(total, asked.compute_capability.value_or(generic_card(total).compute_capability)),
+      .card = *std::move(card),
       .is_assumed = !asked.compute_capability,
       .notes = {{.severity = Severity::note,
                  .message = "no card was named: times are those of a generic card with an RTX "
@@ -199,6 +223,8 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
   }
   auto host = requested_host(asked);
   if (!host) return tl::unexpected(std::move(host.error()));
+  auto measured = measured_times(asked, card->card);
+  if (!measured) return tl::unexpected(std::move(measured.error()));
   const auto batch = planned_batch(asked, step->document);
   if (!batch) return tl::unexpected(batch.error());
 
@@ -208,6 +234,7 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
     request.card.compute_capability = step->document.graph->settings.compute_capability;
   }
   request.host = *std::move(host);
+  request.measured = *std::move(measured);
   request.batch = *batch;
   request.document = step->document;
   request.document.runtime = runtime;

@@ -94,10 +94,12 @@ std::string scope(const PlanRequest& request) {
     text += fmt::format(" of the {} that {} leaves", format_bytes(request.available),
                         request.card.name);
   }
-  return text + fmt::format("; host: {} ({}), link {:.1f} GB/s up, {:.1f} GB/s down",
-                            request.host.name, request.host.source,
-                            make_rates(request.card, request.host).h2d_bandwidth / 1e9,
-                            make_rates(request.card, request.host).d2h_bandwidth / 1e9);
+  return text +
+         fmt::format(
+             "; host: {} ({}), link {:.1f} GB/s up, {:.1f} GB/s down", request.host.name,
+             request.host.source,
+             make_rates(request.card, request.host, request.measured.get()).h2d_bandwidth / 1e9,
+             make_rates(request.card, request.host, request.measured.get()).d2h_bandwidth / 1e9);
 }
 
 /// For runtimes that run branches in any order: what the first plan's step takes at most.

@@ -6,69 +6,22 @@
 
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
+#include "cli/probe_report.hpp"
+#include "cli/requested_step.hpp"
 #include "cli/step_report.hpp"
 #include "estimator/card/card.hpp"
+#include "estimator/card/card_file.hpp"
+#include "gpu_probe/cuda/cuda_backend.hpp"
 #include "gpu_probe/device/calibrate.hpp"
+#include "gpu_probe/device/present_card.hpp"
 #include "gpu_probe/host/host_rates.hpp"
+#include "gpu_probe/run/calibrate_kernels.hpp"
 
 namespace stowage {
 
 namespace {
 
-std::string link_text(const std::optional<PcieLink>& link) {
-  return link ? fmt::format("gen{} x{}", link->generation, link->width) : std::string("not told");
-}
-
-Json link_json(const std::optional<PcieLink>& link) {
-  if (!link) return {};
-  return Json::Object{{"generation", link->generation}, {"width", link->width}};
-}
-
-Json gpu_json(const ProbedGpu& gpu) {
-  return Json::Object{{"name", gpu.name},
-                      {"uuid", gpu.uuid},
-                      {"pci_bus_id", gpu.pci_bus_id},
-                      {"compute_capability", gpu.compute_capability},
-                      {"total_bytes", gpu.total},
-                      {"free_bytes", gpu.free},
-                      {"cuda_total_bytes", gpu.cuda_total ? Json(*gpu.cuda_total) : Json()},
-                      {"link", link_json(gpu.link)},
-                      {"link_at_most", link_json(gpu.link_at_most)}};
-}
-
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
-Json::Object json_of(const Probe& found) {
-  Json::Array gpus;
-  for (const ProbedGpu& gpu : found.gpus) gpus.push_back(gpu_json(gpu));
-  return {{"gpus", std::move(gpus)},
-          {"driver", text_or_null(found.driver)},
-          {"cuda", text_or_null(found.cuda)},
-          {"cudnn", text_or_null(found.cudnn)},
-          {"why_no_gpu", text_or_null(found.why_no_gpu)},
-          {"why_no_cudnn", text_or_null(found.why_no_cudnn)},
-          {"host", Json::Object{{"cpu", found.host.cpu},
-                                {"cores", found.host.cores},
-                                {"memory_bytes", found.host.memory},
-                                {"available_bytes", found.host.available}}}};
-}
-
-Table gpu_table(const Probe& found) {
-  Table table{.columns = {{"Total", "total_bytes"},
-                          {"Free", "free_bytes"},
-                          {"CC", "compute_capability"},
-                          {"Link now", "link"},
-                          {"At most", "link_at_most"},
-                          {"PCI bus", "pci_bus_id"},
-                          {"UUID", "uuid"},
-                          {"Name", "name"}}};
-  for (const ProbedGpu& gpu : found.gpus) {
-    table.rows.push_back(
-        {{gpu.total, gpu.free, Number{gpu.compute_capability, 1}, link_text(gpu.link),
-          link_text(gpu.link_at_most), gpu.pci_bus_id, gpu.uuid, gpu.name}});
-  }
-  return table;
-}
 
 Json rates_json(const MeasuredRates& rates) {
   return Json::Object{{"h2d_bandwidth", rates.h2d},
@@ -125,6 +78,71 @@ void say_host(const HostRates& rates, Report& out) {
       rates.flops / 1e9, rates.memory_bandwidth / 1e9, rates.kernel_latency * 1e6));
 }
 
+/// Unless one is named, the one that CUDA shows first.
+int device_of(const ProbeRequest& request, const Probe& found) {
+  const auto first = present_gpu(found);
+  return request.names_device || !first ? request.device : static_cast<int>(*first);
+}
+
+/// The kernels of shipped models, timed on the GPU that has just been measured. Errors: the backend
+/// cannot be opened, no kernel can be timed.
+Result<CalibratedKernels> timed_kernels(const ProbeRequest& request, const ProbedGpu& gpu,
+                                        const Card& card, const std::string& calibration) {
+  const auto calibrated = read_calibration(
+      std::make_shared<SourceText>(SourceText{.name = "the calibration", .text = calibration}),
+      card);
+  if (!calibrated) return tl::unexpected(calibrated.error());
+  CudaSetup setup = usual_cuda_setup(answer_folder(true));
+  setup.ordinal = gpu.ordinal.value_or(0);
+  auto backend = open_cuda_backend(setup);
+  if (!backend) return tl::unexpected(std::move(backend.error()));
+  const Bytes most = std::min(Bytes(gpu.free.count() / 2), 8_GiB);
+  return calibrate_kernels(**backend, *calibrated, usual_samples(calibrated->compute_capability),
+                           request.configs.models(), most);
+}
+
+Json kernels_json(const CalibratedKernels& kernels) {
+  Json::Array shares;
+  for (const KindFit& fit : kernels.fitted.fits) {
+    const KindShare& share = kernels.fitted.rates.share(fit.kind);
+    shares.emplace_back(Json::Object{{"kind", to_string(fit.kind)},
+                                     {"arithmetic", share.arithmetic},
+                                     {"bandwidth", share.bandwidth},
+                                     {"kernels", fit.by_arithmetic + fit.by_bandwidth},
+                                     {"median_error", fit.median_error}});
+  }
+  Json::Array left_out;
+  for (const std::string& step : kernels.left_out) left_out.emplace_back(step);
+  return Json::Object{{"latency_seconds", kernels.fitted.launch},
+                      {"kernels", kernels.kernels},
+                      {"shares", std::move(shares)},
+                      {"left_out", std::move(left_out)}};
+}
+
+/// What was measured of the GPU, as a file's text; adds it to the report.
+std::string calibrated_gpu(const ProbeRequest& request, const ProbedGpu& gpu,
+                           const Calibration& calibration, Report& out) {
+  // A calibration's name is that of the catalogue's card where there is one.
+  const auto found = find_card(calibration.name, request.configs.gpus());
+  const Card card = found ? found->card : card_by_rule(gpu);
+  std::string text = calibration_yaml(calibration, card.name, "stowage probe --calibrate");
+  out.json = json_of(calibration, card.name);
+  const auto kernels = timed_kernels(request, gpu, card, text);
+  if (kernels) {
+    text += kernel_shares_yaml(*kernels);
+    out.json.emplace_back("kernel_rates", kernels_json(*kernels));
+    for (const std::string& step : kernels->left_out) {
+      out.notes.push_back({.severity = Severity::warning, .message = "not timed: " + step});
+    }
+  } else {
+    const std::string why = kernels.error().front().message;
+    text += fmt::format("# Kernels were not timed: {}\n", why);
+    out.notes.push_back(
+        {.severity = Severity::warning, .message = "kernels were not timed: " + why});
+  }
+  return text;
+}
+
 /// The calibration's file, or its text on stdout: of a GPU and the host, or, where there is no
 /// GPU, of the host alone.
 Result<Answer> run_calibration(const ProbeRequest& request) {
@@ -138,8 +156,10 @@ Result<Answer> run_calibration(const ProbeRequest& request) {
   std::optional<Calibration> calibration;
   Answer answer;
   Report& out = answer.report;
+  std::string text;
   if (!found.gpus.empty() || request.names_device) {
-    auto measured = calibrate(request.device);
+    const int device = device_of(request, found);
+    auto measured = calibrate(device);
     if (!measured) {
       answer.exit_code = ExitCode::needs_gpu;
       const std::string why = measured.error().front().message;
@@ -148,20 +168,13 @@ Result<Answer> run_calibration(const ProbeRequest& request) {
       return answer;
     }
     calibration = *std::move(measured);
-  }
-  const auto rates = measure_host_rates();
-  if (!rates) return tl::unexpected(rates.error());
-  std::string text;
-  if (calibration) {
-    // A calibration's name is that of the catalogue's card where there is one.
-    const auto card = find_card(calibration->name, request.configs.gpus());
-    const std::string name = card ? card->card.name : calibration->name;
-    text = calibration_yaml(*calibration, name, "stowage probe --calibrate");
-    out.json = json_of(*calibration, name);
+    text = calibrated_gpu(request, found.gpus[static_cast<std::size_t>(device)], *calibration, out);
   } else {
     text = "# A calibration of a machine without a GPU, measured by stowage probe --calibrate.\n";
     out.json = {{"why_no_gpu", found.why_no_gpu}};
   }
+  const auto rates = measure_host_rates();
+  if (!rates) return tl::unexpected(rates.error());
   out.json.emplace_back("host", host_json(*rates));
   text += host_rates_yaml(*rates, found.host.cpu);
   if (!file) {
@@ -186,23 +199,7 @@ Result<Answer> run_calibration(const ProbeRequest& request) {
 
 Result<Answer> run_probe(const ProbeRequest& request) {
   if (request.calibrate) return run_calibration(request);
-  const Probe found = probe();
-  Answer answer;
-  Report& out = answer.report;
-  out.json = json_of(found);
-  out.listing = gpu_table(found);
-  if (found.gpus.empty()) {
-    out.say(fmt::format("no GPU: {}", found.why_no_gpu));
-  } else {
-    out.show(out.listing);
-    out.say(fmt::format("driver {}, which runs CUDA up to {}", found.driver, found.cuda));
-  }
-  out.say(found.cudnn.empty() ? fmt::format("no cuDNN: {}", found.why_no_cudnn)
-                              : fmt::format("cuDNN {}", found.cudnn));
-  out.say(fmt::format("host: {}, {} cores, {} of memory, {} available",
-                      found.host.cpu.empty() ? "an unnamed CPU" : found.host.cpu, found.host.cores,
-                      format_bytes(found.host.memory), format_bytes(found.host.available)));
-  return answer;
+  return Answer{.report = probe_report(probe())};
 }
 
 }  // namespace stowage

@@ -62,7 +62,7 @@ Result<PoolOptions> read_pools(const Arguments& arguments) {
 
 Result<ProcessOptions> read_process_options(const Arguments& arguments, Runtime usual) {
   ProcessOptions options{.usual_runtime = usual,
-                         .in_use = arguments.size("in-use").value_or(Bytes()),
+                         .in_use = arguments.size("in-use"),
                          .reserve = arguments.size("reserve").value_or(Bytes()),
                          .context = arguments.size("context")};
   // The option's table has checked the name.

@@ -178,7 +178,7 @@ Result<PinRequest> read_pins_given(const Arguments& arguments) {
 Diagnostics options_of_a_card(const Arguments& arguments) {
   Diagnostics mistakes;
   for (const std::string_view option :
-       {"calibration", "in-use", "reserve", "context", "cuda-version", "module-loading"}) {
+       {"in-use", "reserve", "context", "cuda-version", "module-loading"}) {
     if (!arguments.given(option)) continue;
     mistakes.push_back(command_line_error(
         fmt::format("--{} is about a card, and --budget alone names none", option),
@@ -257,6 +257,7 @@ Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
     return failure(command_line_error(fmt::format("--placement: {}", why.message), why.hint));
   }
   PlanningRequest request{.step = *std::move(step),
+                          .calibration = text_or_empty(arguments, "calibration"),
                           .batch = of_whole_step(given_batch(arguments)),
                           .budget = arguments.size("budget"),
                           .budget_share = arguments.share("budget"),
@@ -290,19 +291,27 @@ Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
 
 Result<ValidateRequest> read_validate_request(const Arguments& arguments) {
   const bool model_only = arguments.flag("model-only");
-  if (model_only && arguments.given("on")) {
-    return failure(command_line_error("--model-only runs nothing, but --on asks for a run"));
+  for (const std::string_view option : {"on", "steps", "write-calibration"}) {
+    if (!model_only || !arguments.given(option)) continue;
+    return failure(command_line_error(
+        fmt::format("--model-only runs nothing, but --{} asks for a run", option)));
   }
-  if (model_only && arguments.given("steps")) {
-    return failure(command_line_error("--model-only runs nothing, but --steps asks for a run"));
+  const std::vector<std::string>& plans = arguments.positionals();
+  if (std::ranges::count(plans, "-") > 1) {
+    return failure(command_line_error("only one plan can come from stdin"));
   }
-  return ValidateRequest{.plan = arguments.positionals().front(),
+  if (plans.size() > 1 && arguments.given("write-calibration")) {
+    return failure(command_line_error("--write-calibration is of one plan"));
+  }
+  return ValidateRequest{.plans = plans,
                          .keep_answers = !arguments.flag("no-cache"),
                          .compare_source = arguments.flag("source"),
                          .run = !model_only,
                          .on = arguments.text("on") == "cuda" ? RunOn::cuda : RunOn::host,
                          .steps = arguments.integer("steps").value_or(1),
-                         .insists = arguments.given("on") || arguments.given("steps")};
+                         .calibration = text_or_empty(arguments, "write-calibration"),
+                         .insists = arguments.given("on") || arguments.given("steps") ||
+                                    arguments.given("write-calibration")};
 }
 
 Result<ExplainRequest> read_explain_request(const Arguments& arguments) {

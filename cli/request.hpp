@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/advice.hpp"
 #include "cli/config_directory.hpp"
@@ -32,9 +34,12 @@ struct ModelRequest {
   ConfigDirectory configs;
 };
 
+/// `--gpu here`: the card of this machine.
+inline constexpr std::string_view present_name = "here";
+
 /// At least one of `name` and `cuda_total` is given.
 struct CardRequest {
-  std::string name;  ///< however it is spelt; empty: a generic card of `cuda_total`
+  std::string name;  ///< however it is spelt; empty: a generic card of `cuda_total`; present_name
   std::optional<Bytes> cuda_total;
   std::optional<double> compute_capability;  ///< of a generic card
   std::string calibration;                   ///< a file; empty: none
@@ -59,7 +64,8 @@ struct PoolOptions {
 struct ProcessOptions {
   std::optional<Runtime> runtime;
   Runtime usual_runtime = Runtime::pytorch;
-  Bytes in_use, reserve;
+  std::optional<Bytes> in_use;
+  Bytes reserve;
   std::optional<Bytes> context;
   SoftwareRequest software;
   std::optional<AllocatorSettings> allocator;
@@ -110,6 +116,7 @@ struct LowerRequest {
 struct PlanningRequest {
   StepRequest step;
   std::optional<CardRequest> card;           ///< absent: `budget` is given
+  std::string calibration;                   ///< a file, also without a card; empty: none
   std::optional<double> compute_capability;  ///< of the generic card that there is without one
   std::optional<WholeBatch> batch;           ///< absent: a step file's own, or 1
   std::optional<Bytes> budget;
@@ -130,13 +137,14 @@ struct PlanningRequest {
 enum class RunOn { host, cuda };
 
 struct ValidateRequest {
-  std::string plan;  ///< a file, or "-" for stdin
+  std::vector<std::string> plans;  ///< files, one of which may be "-" for stdin; never empty
   bool keep_answers = true;
   bool compare_source = false;  ///< with what the description in the plan lowers to now
   bool run = true;
   RunOn on = RunOn::host;
-  std::int64_t steps = 1;  ///< how many are run
-  bool insists = false;    ///< the run was asked for by name, and is no mere default
+  std::int64_t steps = 1;   ///< how many are run
+  std::string calibration;  ///< a file for what the run measures; empty: none
+  bool insists = false;     ///< the run was asked for by name, and is no mere default
 };
 
 struct ExplainRequest {

@@ -69,15 +69,15 @@ TensorFlowMemory memory_of(const PoolOptions& pools) {
 }  // namespace
 
 Result<CheckSettings> requested_settings(const StepRequest& request, Runtime runtime,
-                                         const Card& card) {
+                                         const RequestedCard& card) {
   if (Diagnostics mistakes = foreign_options(request, runtime); !mistakes.empty()) {
     return tl::unexpected(std::move(mistakes));
   }
   const ProcessOptions& options = request.process;
-  const auto stack = stack_of(options.software, runtime, card);
+  const auto stack = stack_of(options.software, runtime, card.card);
   if (!stack) return tl::unexpected(stack.error());
   return CheckSettings{.runtime = runtime,
-                       .in_use = options.in_use,
+                       .in_use = options.in_use.value_or(card.in_use),
                        .reserve = options.reserve,
                        .context = options.context,
                        .stack = *stack,

@@ -15,6 +15,7 @@
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/step/foreign_kernels.hpp"
 #include "gpu_probe/cache/kept_files.hpp"
+#include "gpu_probe/device/present_card.hpp"
 
 namespace stowage {
 
@@ -44,6 +45,18 @@ Diagnostic note(std::string text) {
   return {.severity = Severity::note, .message = std::move(text)};
 }
 
+Result<RequestedCard> card_of_this_machine(const CardRequest& request) {
+  auto present = present_card(probe_gpus(), request.configs.gpus());
+  if (!present) return tl::unexpected(std::move(present.error()));
+  RequestedCard requested{.card = std::move(present->card), .in_use = present->in_use};
+  requested.notes.push_back(
+      note(fmt::format("this machine's {}: {} of it free", requested.card.name,
+                       format_bytes(requested.card.cuda_total - present->in_use))));
+  if (!present->note.empty()) requested.notes.push_back(note(std::move(present->note)));
+  if (request.cuda_total) requested.card.cuda_total = *request.cuda_total;
+  return requested;
+}
+
 Result<RequestedCard> uncalibrated_card(const CardRequest& request) {
   RequestedCard requested;
   if (request.name.empty()) {
@@ -55,6 +68,7 @@ Result<RequestedCard> uncalibrated_card(const CardRequest& request) {
                          format_bytes(*request.cuda_total), capability)));
     return requested;
   }
+  if (request.name == present_name) return card_of_this_machine(request);
   auto found = find_card(request.name, request.configs.gpus());
   if (!found) return tl::unexpected(std::move(found.error()));
   requested.card = std::move(found->card);
@@ -124,19 +138,19 @@ Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& requ
   }
   if (!found.empty()) return tl::unexpected(std::move(found));
   const Runtime runtime = request.process.runtime.value_or(document->runtime);
-  return requested_settings(request, runtime, card.card).map([&](CheckSettings settings) {
+  return requested_settings(request, runtime, card).map([&](CheckSettings settings) {
     return RequestedStep{*std::move(document), std::move(settings), nullptr};
   });
 }
 
 Result<RequestedStep> step_of_model(FoundModel found, const StepRequest& request,
-                                    const DocumentParts& parts, const Card& card) {
+                                    const DocumentParts& parts, const RequestedCard& card) {
   const Runtime runtime = request.process.runtime.value_or(request.process.usual_runtime);
   auto settings = requested_settings(request, runtime, card);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   auto model = loaded_model(std::move(found), request.model);
   if (!model) return tl::unexpected(std::move(model.error()));
-  const auto chosen = requested_choice(request.wishes, model->graph, settings->runtime, card);
+  const auto chosen = requested_choice(request.wishes, model->graph, settings->runtime, card.card);
   if (!chosen) return tl::unexpected(chosen.error());
   auto document =
       make_document(model->graph, *chosen, settings->runtime, model->options.seq, parts);
@@ -154,7 +168,7 @@ Result<RequestedStep> requested_step(const StepRequest& request, const Requested
   if (is_step_file(found->source->text)) {
     return step_of_file(std::move(found->source), request, card);
   }
-  return step_of_model(*std::move(found), request, parts, card.card);
+  return step_of_model(*std::move(found), request, parts, card);
 }
 
 Diagnostics notes_of(const RequestedStep& step, const RequestedCard& card) {

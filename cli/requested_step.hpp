@@ -27,9 +27,10 @@ struct RequestedModel {
 struct RequestedCard {
   Card card;
   bool is_assumed = false;  ///< nobody named one: a step's file says its compute capability
+  Bytes in_use;             ///< by others, where it is the card of this machine
   Diagnostics notes;        ///< what was assumed
 };
-/// A catalogue's card, or a generic one, as its calibration has it.
+/// A catalogue's card, this machine's, or a generic one, as its calibration has it.
 [[nodiscard]] Result<RequestedCard> requested_card(const CardRequest& request);
 
 /// Mistakes that come from the wishes are told as mistakes of the command line.

@@ -8,14 +8,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "cli/arguments.hpp"
 #include "cli/cure_options.hpp"
 #include "cli/diagnostics_json.hpp"
 #include "cli/help.hpp"
 #include "cli/option.hpp"
+#include "cli/request.hpp"
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
+#include "gpu_probe/device/present_card.hpp"
 #include "gpu_probe/driver/library_places.hpp"
 
 namespace stowage {
@@ -73,6 +76,41 @@ Format wanted_format(std::span<const std::string> words) {
   return Format::table;
 }
 
+/// What holds for the whole run: where libraries are looked for, and whether there is the GPU that
+/// is asked about.
+std::optional<ExitCode> prepare(const Arguments& arguments, Format mistakes_format) {
+  if (const auto folder = arguments.text("cudnn")) {
+    if (!has_cudnn(*folder)) {
+      return refuse(
+          {command_line_error(
+              fmt::format("--cudnn: there is no {} in '{}'", cudnn_file, *folder),
+              "cuDNN's root, its lib/ or the Python environment that it is installed in")},
+          mistakes_format);
+    }
+    use_cudnn_in(*folder);
+  }
+  if (const auto folder = arguments.text("cuda-libraries")) {
+    if (!has_nvidia_libraries(*folder)) {
+      return refuse(
+          {command_line_error(
+              fmt::format("--cuda-libraries: neither cuDNN nor cuBLAS nor NVRTC is in '{}'",
+                          *folder),
+              "a toolkit's root, its lib64/ or a Python environment with PyTorch")},
+          mistakes_format);
+    }
+    use_nvidia_libraries_in(*folder);
+  }
+  if (arguments.text("gpu") == present_name) {
+    if (const auto present = present_gpu(probe_gpus()); !present) {
+      refuse({command_line_error("--gpu here: " + present.error().front().message,
+                                 "--gpu NAME takes a card that is elsewhere")},
+             mistakes_format);
+      return ExitCode::needs_gpu;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ExitCode run_program(std::span<const std::string> words) {
@@ -94,27 +132,7 @@ ExitCode run_program(std::span<const std::string> words) {
 
   const Result<Arguments> arguments = parse_arguments(*command, words);
   if (!arguments) return refuse(arguments.error(), mistakes_format);
-  if (const auto folder = arguments->text("cudnn")) {
-    if (!has_cudnn(*folder)) {
-      return refuse(
-          {command_line_error(
-              fmt::format("--cudnn: there is no {} in '{}'", cudnn_file, *folder),
-              "cuDNN's root, its lib/ or the Python environment that it is installed in")},
-          mistakes_format);
-    }
-    use_cudnn_in(*folder);
-  }
-  if (const auto folder = arguments->text("cuda-libraries")) {
-    if (!has_nvidia_libraries(*folder)) {
-      return refuse(
-          {command_line_error(
-              fmt::format("--cuda-libraries: neither cuDNN nor cuBLAS nor NVRTC is in '{}'",
-                          *folder),
-              "a toolkit's root, its lib64/ or a Python environment with PyTorch")},
-          mistakes_format);
-    }
-    use_nvidia_libraries_in(*folder);
-  }
+  if (const auto refused = prepare(*arguments, mistakes_format)) return *refused;
   Result<Answer> answer = command->run(*arguments);
   if (!answer) return refuse(answer.error(), mistakes_format);
   Report& report = answer->report;

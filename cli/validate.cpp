@@ -1,25 +1,44 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/file_kind.hpp"
-#include "cli/plan_report.hpp"
+#include "cli/output_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/requested_step.hpp"
+#include "cli/validation_report.hpp"
 #include "estimator/base/read_source.hpp"
+#include "estimator/card/card.hpp"
 #include "gpu_probe/cuda/cuda_backend.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
+#include "gpu_probe/device/this_host.hpp"
 #include "gpu_probe/host/host_backend.hpp"
+<<<<<<< HEAD
+#include "gpu_probe/run/gather_times.hpp"
+#include "gpu_probe/run/missing_kernels.hpp"
+=======
+#include "gpu_probe/run/tolerance.hpp"
+>>>>>>> wt-formats
 #include "planner/plan/plan_file.hpp"
+#include "planner/problem/measured_times_file.hpp"
 
 namespace stowage {
 
 namespace {
 
+<<<<<<< HEAD
 // A GPU rounds in other orders than the host kernels that it is held against.
 constexpr double cuda_tolerance = 1e-3;
 
+Result<Plan> read_one(const std::string& file) {
+  auto source = read_source(file, FileKind::plan);
+  if (!source) return tl::unexpected(std::move(source.error()));
+  if (auto mistake = not_a_plan(**source)) return failure(*std::move(mistake));
+  return read_plan(std::move(*source));
+=======
 struct Proceedings {
   std::vector<std::pair<std::string, Check>> checks;  ///< where: "model", "host", "cuda"
   std::vector<std::string> ran;
@@ -73,64 +92,28 @@ Json measured_json(const Proceedings& proceedings, const Plan& plan) {
                       {"d2h_seconds", measured.d2h_seconds},
                       {"planned_step_seconds", plan.totals.step_seconds},
                       {"differences", std::move(differences)}};
+>>>>>>> wt-formats
 }
 
-Json::Object json_of(const Proceedings& proceedings, const Plan& plan) {
-  Json::Array checks;
-  for (const auto& [where, check] : proceedings.checks) {
-    checks.emplace_back(Json::Object{
-        {"name", check.name}, {"passed", check.passed}, {"detail", check.detail}, {"on", where}});
+/// All of them before any is run, so that a mistake in the last is told at once.
+Result<std::vector<Plan>> read_all(const std::vector<std::string>& files) {
+  std::vector<Plan> plans;
+  Diagnostics mistakes;
+  for (const std::string& file : files) {
+    auto plan = read_one(file);
+    if (plan) {
+      plans.push_back(*std::move(plan));
+    } else {
+      std::ranges::move(plan.error(), std::back_inserter(mistakes));
+    }
   }
-  Json::Array ran;
-  for (const std::string& where : proceedings.ran) ran.emplace_back(where);
-  return {{"plan", plan.name},
-          {"checks", std::move(checks)},
-          {"ran", std::move(ran)},
-          {"not_run", proceedings.not_run.empty() ? Json() : Json(proceedings.not_run)},
-          {"measured", measured_json(proceedings, plan)}};
+  if (!mistakes.empty()) return tl::unexpected(std::move(mistakes));
+  return plans;
 }
 
-Table check_table(const Proceedings& proceedings) {
-  Table table{.columns = {{"", "passed"}, {"On", "on"}, {"Check", "name"}, {"Detail", "detail"}}};
-  for (const auto& [where, check] : proceedings.checks) {
-    table.rows.push_back(
-        {{std::string(check.passed ? "passed" : "FAILED"), where, check.name, check.detail}});
-  }
-  return table;
-}
-
-Table measured_table(const MeasuredRun& measured, const PlanTotals& totals, std::int64_t steps) {
-  const std::string in_steps = steps == 1 ? "" : fmt::format(", in {} steps", steps);
-  Table table{.one_size_scale = true,
-              .columns = {{"Measured", "measured"}, {"Planned", "planned"}, {"", "what"}}};
-  const auto row = [&](Bytes actual, Bytes planned, std::string what) {
-    table.rows.push_back({{actual, planned, std::move(what)}});
-  };
-  row(measured.gpu_peak, totals.gpu_peak, "resident on the GPU at the peak");
-  row(measured.gpu_high_water, totals.arena, "of the GPU arena touched");
-  row(measured.host_high_water, totals.host_peak + totals.pageable_peak,
-      "of the host arena touched");
-  row(measured.h2d.bytes, of_steps(totals.h2d, steps), "host to device" + in_steps);
-  row(measured.d2h.bytes, of_steps(totals.d2h, steps), "device to host" + in_steps);
-  return table;
-}
-
-void say_run(const RunReport& run, const Plan& plan, std::int64_t steps, Report& out) {
-  out.say(fmt::format("\nMeasured on {}:", run.backend));
-  out.show(measured_table(run.measured, plan.totals, steps));
-  const std::vector<double>& losses = run.measured.losses;
-  if (losses.size() > 1) {
-    out.say(fmt::format("  loss: {:.4g} in the first step, {:.4g} in step {}", losses.front(),
-                        losses.back(), losses.size()));
-  }
-  for (const MeasuredDifference& entry : run.measured.differences) {
-    const Difference& difference = entry.difference;
-    out.say(fmt::format("  {}: {} of {} differ from the step with everything resident{}",
-                        plural(entry.kind), difference.unequal, difference.tensors,
-                        difference.unequal == 0
-                            ? std::string()
-                            : fmt::format(", by at most {:.2e} relative", difference.relative)));
-  }
+/// Whether the plan's seconds were measured here, by this backend.
+bool is_of_this_machine(const Plan& plan, const Backend& backend) {
+  return plan.machine.measured_on == backend.name() && plan.inputs.host.name == this_host().name;
 }
 
 Result<void> run_it(const Plan& plan, const ValidateRequest& request, Proceedings& proceedings) {
@@ -140,80 +123,149 @@ Result<void> run_it(const Plan& plan, const ValidateRequest& request, Proceeding
   if (!backend && on_cuda) {
     proceedings.needs_gpu = true;
     proceedings.not_run = backend.error().front().message;
+    proceedings.wanted = {cuda_work(plan), missing_kernels(plan, KernelDevice::cuda)};
     return {};
   }
   if (!backend) return tl::unexpected(std::move(backend.error()));
+<<<<<<< HEAD
   auto run = run_plan(plan, **backend,
-                      {.steps = request.steps, .tolerance = on_cuda ? cuda_tolerance : 0.0});
+                      {.steps = request.steps,
+                       .tolerance = on_cuda ? cuda_tolerance : 0.0,
+                       .check_times = is_of_this_machine(plan, **backend)});
+=======
+  auto run = run_plan(
+      plan, **backend,
+      {.steps = request.steps, .tolerance = on_cuda ? gpu_tolerance(*plan.step.graph) : 0.0});
+>>>>>>> wt-formats
   if (!run) return tl::unexpected(std::move(run.error()));
   proceedings.add(on_cuda ? "cuda" : "host", run->checks);
   proceedings.run = std::move(*run);
   return {};
 }
 
-ExitCode exit_code_of(const Proceedings& proceedings) {
-  if (!proceedings.passed()) return ExitCode::clean_no;
-  return proceedings.needs_gpu ? ExitCode::needs_gpu : ExitCode::yes;
-}
-
-void say_verdict(const Proceedings& proceedings, Report& out) {
-  const auto failed = std::count_if(proceedings.checks.begin(), proceedings.checks.end(),
-                                    [](const auto& entry) { return !entry.second.passed; });
-  if (failed > 0) {
-    out.say(fmt::format("not valid: {} of {} checks failed", failed, proceedings.checks.size()),
-            Tone::bad);
-    return;
-  }
-  if (!proceedings.not_run.empty()) {
-    out.say(fmt::format("valid on paper ({} checks); not run: {}", proceedings.checks.size(),
-                        proceedings.not_run),
-            proceedings.needs_gpu ? Tone::bad : Tone::plain);
-    return;
-  }
-  out.say(fmt::format("valid: {} checks passed", proceedings.checks.size()), Tone::good);
-}
-
-}  // namespace
-
-Result<Answer> run_validate(const ValidateRequest& request) {
-  auto source = read_source(request.plan, FileKind::plan);
-  if (!source) return tl::unexpected(std::move(source.error()));
-  if (auto mistake = not_a_plan(**source)) return failure(*std::move(mistake));
-  const auto plan = read_plan(std::move(*source));
-  if (!plan) return tl::unexpected(plan.error());
-
-  const Progress progress("checking the plan");
+/// Errors, which are no findings about the plan: what run_plan refuses.
+Result<Proceedings> validated(const Plan& plan, const ValidateRequest& request) {
   Proceedings proceedings{.steps = request.steps};
-  CudnnWorkspaceSource workspaces(plan->inputs.card, answer_folder(request.keep_answers));
-  std::vector<Check> on_paper = validate_plan(*plan, workspaces).checks;
+  CudnnWorkspaceSource workspaces(plan.inputs.card, answer_folder(request.keep_answers));
+  std::vector<Check> on_paper = validate_plan(plan, workspaces).checks;
   on_paper.push_back(request.compare_source
-                         ? compare_with_source(*plan)
+                         ? compare_with_source(plan)
                          : Check{"source not compared", true, "--source compares"});
   proceedings.add("model", on_paper);
 
-  const bool executable = plan->step.graph->kernel_set().executable;
+  const bool executable = plan.step.graph->kernel_set().executable;
   if (!request.run) {
     proceedings.not_run = "only the model checks were asked for";
   } else if (!proceedings.passed()) {
     proceedings.not_run = "the model checks failed";
   } else if (!executable && !request.insists) {
     proceedings.not_run = "the plan is of another runtime's kernels, which stowage does not run";
-  } else if (auto run = run_it(*plan, request, proceedings); !run) {
-    return tl::unexpected(std::move(run.error()));
+  } else if (auto run = run_it(plan, request, proceedings); !run) {
+    // Of several plans the others are told all the same.
+    if (request.plans.size() == 1) return tl::unexpected(std::move(run.error()));
+    proceedings.not_run = run.error().front().message;
+    proceedings.is_refused = true;
   }
+  return proceedings;
+}
 
+/// A device's card in the catalogue, or its own name.
+std::string card_of_device(const std::string& device) {
+  const auto configs = find_configs({});
+  if (!configs) return device;
+  const auto found = find_card(device, configs->gpus());
+  return found ? found->card.name : device;
+}
+
+std::string calibration_text(const Plan& plan, const Proceedings& proceedings) {
+  const RunReport& run = *proceedings.run;
+  MeasuredTimes times = gather_times(plan, run.measured.times);
+  times.backend = run.backend;
+  constexpr std::string_view device = "cuda: ";
+  times.card = run.backend.starts_with(device) ? card_of_device(run.backend.substr(device.size()))
+                                               : card_of_times(plan.inputs.card);
+  times.host = this_host().name;
+  const std::string origin = fmt::format("{} step{} of '{}', batch {}", proceedings.steps,
+                                         proceedings.steps == 1 ? "" : "s", plan.inputs.model_name,
+                                         whole_batch(plan).samples);
+  return measured_times_yaml(times, origin);
+}
+
+Result<void> write_calibration(const std::string& path, OutputFile& file, const Plan& plan,
+                               const Proceedings& proceedings, Report& out) {
+  const bool measured = proceedings.run && !proceedings.run->measured.times.empty();
+  if (!measured || !proceedings.passed()) {
+    out.say(fmt::format("{} is not written: nothing that is valid was measured", path), Tone::bad);
+    return {};
+  }
+  if (auto written = file.commit(calibration_text(plan, proceedings)); !written) return written;
+  out.json.emplace_back("written", path);
+  out.say(fmt::format("its times are written to {}; plan takes them as --calibration", path),
+          Tone::good);
+  return {};
+}
+
+/// A failed check is the worst, then a run that is refused, then a GPU that is not there.
+ExitCode worse(ExitCode a, ExitCode b) {
+  for (const ExitCode code : {ExitCode::clean_no, ExitCode::bad_input, ExitCode::needs_gpu}) {
+    if (a == code || b == code) return code;
+  }
+  return ExitCode::yes;
+}
+
+Answer several(const std::vector<Plan>& plans, const std::vector<Proceedings>& all,
+               const ValidateRequest& request) {
   Answer answer;
-  answer.exit_code = exit_code_of(proceedings);
   Report& out = answer.report;
-  out.json = json_of(proceedings, *plan);
-  out.listing = check_table(proceedings);
-  out.say(fmt::format("'{}' for {}, batch {}, on {}", plan->name, plan->inputs.model_name,
-                      whole_batch(*plan).samples, plan->inputs.card.name),
-          Tone::heading);
-  out.show(out.listing);
-  if (proceedings.run) say_run(*proceedings.run, *plan, request.steps, out);
-  out.say("");
-  say_verdict(proceedings, out);
+  Json::Array each;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    Json::Object json = validation_json(all[i], plans[i]);
+    json.insert(json.begin(), {"file", request.plans[i]});
+    each.emplace_back(std::move(json));
+    if (i > 0) out.say("");
+    out.say(request.plans[i] + ":", Tone::heading);
+    say_validation(all[i], plans[i], out);
+    list_checks(all[i], request.plans[i], out.listing);
+    answer.exit_code = worse(answer.exit_code, all[i].exit_code());
+  }
+  out.json = {{"plans", std::move(each)}};
+  return answer;
+}
+
+Answer alone(const Plan& plan, const Proceedings& proceedings) {
+  Answer answer{.report = {}, .exit_code = proceedings.exit_code()};
+  answer.report.json = validation_json(proceedings, plan);
+  list_checks(proceedings, {}, answer.report.listing);
+  say_validation(proceedings, plan, answer.report);
+  return answer;
+}
+
+}  // namespace
+
+Result<Answer> run_validate(const ValidateRequest& request) {
+  const auto plans = read_all(request.plans);
+  if (!plans) return tl::unexpected(plans.error());
+  std::optional<OutputFile> calibration;
+  if (!request.calibration.empty()) {
+    auto file = OutputFile::open(request.calibration);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    calibration.emplace(*std::move(file));
+  }
+  Progress progress("checking the plan");
+  std::vector<Proceedings> all;
+  for (std::size_t i = 0; i < plans->size(); ++i) {
+    if (plans->size() > 1) progress.now(fmt::format("checking {}", request.plans[i]));
+    auto proceedings = validated((*plans)[i], request);
+    if (!proceedings) return tl::unexpected(std::move(proceedings.error()));
+    all.push_back(*std::move(proceedings));
+  }
+  if (plans->size() > 1) return several(*plans, all, request);
+  Answer answer = alone(plans->front(), all.front());
+  if (calibration) {
+    auto written = write_calibration(request.calibration, *calibration, plans->front(), all.front(),
+                                     answer.report);
+    if (!written) return tl::unexpected(std::move(written.error()));
+  }
   return answer;
 }
 

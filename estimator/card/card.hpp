@@ -7,6 +7,7 @@
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
+#include "estimator/base/kernel_kind.hpp"
 #include "estimator/card/software_stack.hpp"
 
 namespace stowage {
@@ -24,6 +25,13 @@ struct ProcessMeasurement {
 struct ObservedTotal {
   std::optional<Bytes> nvml, cuda;
   std::string source;
+};
+
+/// What kernels of a kind were seen to reach, of the rates; none: it was not seen.
+struct KernelShare {
+  KernelKind kind = KernelKind::pointwise;
+  std::optional<double> arithmetic;  ///< of the format's products
+  std::optional<double> bandwidth;
 };
 
 struct Card {
@@ -47,6 +55,8 @@ struct Card {
   double pageable_bandwidth = 0;
   std::string pcie;  ///< "gen4 x16"
   std::string rate_source;
+  double kernel_latency = 0;               ///< seconds that the least kernel takes; 0: not measured
+  std::vector<KernelShare> kernel_shares;  ///< measured; a kind at most once
   std::string confidence;
   std::vector<ProcessMeasurement> measurements;
   std::vector<ObservedTotal> observed_totals;

@@ -60,6 +60,11 @@ void read_fields(const YamlNode& node, bool is_calibration, Card& card, Mistakes
   bandwidth("d2h_bandwidth", card.d2h_bandwidth);
   bandwidth("pageable_bandwidth", card.pageable_bandwidth);
   fields.word("rate_source", card.rate_source, optional);
+  fields.quantity("kernel_latency", card.kernel_latency, time_units, optional,
+                  "a time such as 4 us");
+  if (const YamlNode* list = fields.find("kernel_shares", optional)) {
+    card.kernel_shares = read_kernel_shares(*list, mistakes);
+  }
   fields.word("confidence", card.confidence, optional);
   fields.word("cudnn_device", card.cudnn_device_json, optional);
   if (const YamlNode* list = fields.find("measurements", optional)) {
@@ -68,8 +73,12 @@ void read_fields(const YamlNode& node, bool is_calibration, Card& card, Mistakes
   if (const YamlNode* list = fields.find("observed_totals", optional)) {
     card.observed_totals = read_observed_totals(*list, mistakes);
   }
-  // What was measured of the machine itself is not of a card: planner/problem/host.hpp reads it.
-  if (is_calibration) fields.find("host", optional);
+  // What was measured of the machine itself and of a run is not of a card: planner/problem reads
+  // it.
+  if (is_calibration) {
+    fields.find("host", optional);
+    fields.find("measured", optional);
+  }
   fields.finish();
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -74,6 +75,23 @@ void read_entry(const YamlNode& node, FieldReader& fields, ObservedTotal& result
   }
 }
 
+std::optional<double> share(FieldReader& fields, std::string_view key) {
+  constexpr double least = 1e-6, most = 100;
+  double value = 0;
+  return fields.real(key, value, optional, "a share above 0, such as 0.8", least, most)
+             ? std::optional(value)
+             : std::nullopt;
+}
+
+void read_entry(const YamlNode& node, FieldReader& fields, KernelShare& result) {
+  fields.choice("kind", all_kernel_kinds, result.kind);
+  result.arithmetic = share(fields, "arithmetic");
+  result.bandwidth = share(fields, "bandwidth");
+  if (!result.arithmetic && !result.bandwidth) {
+    fields.wrong(node, "a kernel share has at least one of arithmetic and bandwidth");
+  }
+}
+
 /// `name`: the list's key; `noun`: one of its entries.
 template <typename Entry>
 std::vector<Entry> read_list(const YamlNode& list, std::string_view name, std::string_view noun,
@@ -105,6 +123,19 @@ std::vector<ProcessMeasurement> read_measurements(const YamlNode& list, Mistakes
 
 std::vector<ObservedTotal> read_observed_totals(const YamlNode& list, Mistakes& mistakes) {
   return read_list<ObservedTotal>(list, "observed_totals", "an observed total", mistakes);
+}
+
+std::vector<KernelShare> read_kernel_shares(const YamlNode& list, Mistakes& mistakes) {
+  std::vector<KernelShare> shares =
+      read_list<KernelShare>(list, "kernel_shares", "a kernel share", mistakes);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const auto same = std::ranges::find(shares, shares[i].kind, &KernelShare::kind);
+    if (same == shares.begin() + static_cast<std::ptrdiff_t>(i)) continue;
+    mistakes.error(list.mark,
+                   fmt::format("'kernel_shares' has '{}' twice", to_string(shares[i].kind)));
+    return {};
+  }
+  return shares;
 }
 
 }  // namespace stowage

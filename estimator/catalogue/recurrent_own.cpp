@@ -14,8 +14,10 @@ void forward_own_network(OperatorLowering& lowering) {
   std::vector<TensorView> writes{y};
   for (const TensorView& state : last_states(lowering, n)) writes.push_back(state);
   if (lowering.training()) {
+    const std::int64_t value_bytes = element_size(statistics_type(y.type));
     const Affine bytes =
-        n.sequence * n.batch * Affine(rnn_reserve_bytes(n.cell, n.layers, n.directions, n.hidden));
+        n.sequence * n.batch *
+        Affine(rnn_reserve_bytes(n.cell, n.layers, n.directions, n.hidden, value_bytes));
     writes.push_back(
         lowering.new_tensor("reserve", {bytes}, DataType::uint8, StorageClass::saved_auxiliary));
     lowering.save("reserve", writes.back());

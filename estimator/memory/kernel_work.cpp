@@ -157,18 +157,6 @@ KernelWork described(const SizedStep& step, const KernelNode& node, KernelWork w
 
 }  // namespace
 
-std::string_view to_string(KernelKind kind) {
-  constexpr std::array<std::string_view, all_kernel_kinds.size()> names{"convolution",
-                                                                        "grouped-convolution",
-                                                                        "depthwise-convolution",
-                                                                        "product",
-                                                                        "attention",
-                                                                        "normalization",
-                                                                        "pointwise",
-                                                                        "update"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 std::string_view to_string(MathFormat format) {
   constexpr std::array<std::string_view, all_math_formats.size()> names{"fp64", "fp32", "tf32",
                                                                         "fp16", "bf16"};

@@ -16,29 +16,10 @@
 #include <string_view>
 
 #include "estimator/base/id.hpp"
+#include "estimator/base/kernel_kind.hpp"
 #include "estimator/memory/sized_step.hpp"
 
 namespace stowage {
-
-enum class KernelKind : std::uint8_t {
-  convolution,            ///< of one group
-  grouped_convolution,    ///< of several groups of several channels each
-  depthwise_convolution,  ///< of one input channel a group: no matrix product to speak of
-  product,                ///< matrix products, also batched ones and those of recurrent layers
-  attention,              ///< fused scaled dot product attention
-  normalization,          ///< that makes its statistics, and its backward
-  pointwise,              ///< everything else: element by element, reductions, copies, losses
-  update,                 ///< of several parameters, an operation at a time (PyTorch's foreach)
-};
-inline constexpr std::array all_kernel_kinds{KernelKind::convolution,
-                                             KernelKind::grouped_convolution,
-                                             KernelKind::depthwise_convolution,
-                                             KernelKind::product,
-                                             KernelKind::attention,
-                                             KernelKind::normalization,
-                                             KernelKind::pointwise,
-                                             KernelKind::update};
-[[nodiscard]] std::string_view to_string(KernelKind kind);  ///< "grouped-convolution"
 
 /// In which format a kernel computes.
 enum class MathFormat : std::uint8_t {

@@ -20,31 +20,32 @@ constexpr std::array<KernelRow, kernel_count> kernel_rows{{
 #undef STOWAGE_ABSENT_ROW
 }};
 
-constexpr std::array single_floats{DataType::float32};
 constexpr std::array all_floats{DataType::float32, DataType::float64, DataType::float16,
                                 DataType::bfloat16};
-constexpr std::array host_numbers{DataType::float32, DataType::int64};
-constexpr std::array host_constants{DataType::float32, DataType::int64, DataType::boolean};
-constexpr std::array host_indices{DataType::int64};
+constexpr std::array run_numbers{DataType::float32, DataType::float64, DataType::float16,
+                                 DataType::bfloat16, DataType::int64};
+constexpr std::array run_constants{DataType::float32,  DataType::float64, DataType::float16,
+                                   DataType::bfloat16, DataType::int64,   DataType::boolean};
+constexpr std::array run_indices{DataType::int64};
 constexpr std::array all_integers{DataType::int64, DataType::int32, DataType::uint8,
                                   DataType::boolean};
 constexpr std::array mask_types{DataType::boolean, DataType::uint8};
 constexpr std::array byte_types{DataType::uint8};
 
-std::span<const DataType> host_types(ArgumentType type) {
+std::span<const DataType> run_types(ArgumentType type) {
   switch (type) {
     case ArgumentType::own:
     case ArgumentType::floating:
-    case ArgumentType::element:
-      return single_floats;
+      return all_floats;
     case ArgumentType::number:
-      return host_numbers;
+      return run_numbers;
     case ArgumentType::constant:
-      return host_constants;
+      return run_constants;
+    case ArgumentType::element:
     case ArgumentType::any:
       return all_data_types;
     case ArgumentType::index:
-      return host_indices;
+      return run_indices;
     case ArgumentType::mask:
       return mask_types;
     case ArgumentType::bytes:
@@ -68,7 +69,7 @@ std::span<const DataType> meant_types(ArgumentType type) {
       return all_integers;
     case ArgumentType::mask:
     case ArgumentType::bytes:
-      return host_types(type);
+      return run_types(type);
   }
   return {};
 }
@@ -182,7 +183,7 @@ std::string_view to_string(KernelDevice device) {
 
 // The same on both devices: what runs on the GPU is held against the host.
 std::span<const DataType> argument_types(ArgumentType type, std::optional<KernelDevice> device) {
-  return device ? host_types(type) : meant_types(type);
+  return device ? run_types(type) : meant_types(type);
 }
 
 std::span<const KernelRow> kernel_table() { return kernel_rows; }

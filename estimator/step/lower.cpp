@@ -35,11 +35,6 @@ std::optional<Diagnostic> optimizer_problem(const LoweringSettings& settings) {
         fmt::format("the kernel set '{}' clips no gradients to a norm over all of them", set.name),
         hint_of("give lamb `max_gradient_norm: 0`", Cure::pytorch_kernels));
   }
-  if (optimizer.master_weights != MasterWeights::none) {
-    return problem(
-        fmt::format("the kernel set '{}' keeps no master copies of parameters", set.name),
-        hint_of(Cure::pytorch_kernels));
-  }
   return std::nullopt;
 }
 

@@ -110,6 +110,9 @@ class UpdateLowering {
   [[nodiscard]] const TensorView& gradient(const Update& update) const {
     return graph_.gradients[update.parameter.index()];
   }
+  [[nodiscard]] bool has_master(const Update& update) const {
+    return settings_.master_weights != MasterWeights::none && is_half(value(update).type);
+  }
   /// The float32 master copy first, if there is one.
   [[nodiscard]] std::span<const TensorView> state(const Update& update) const {
     return std::span(state_).subspan(update.first_state, update.states);
@@ -180,7 +183,7 @@ void UpdateLowering::make_updates() {
     const TensorType& type = model_.parameters[i].type;
     Update update{.parameter = ParameterId::of(i), .first_state = state_.size()};
     UpdatedTensor seen{.shape = sizes_of(type.shape), .type = type.type};
-    if (settings_.master_weights != MasterWeights::none && is_half(type.type)) {
+    if (has_master(update)) {
       seen.type = DataType::float32;
       add_kept(update, "master", type.shape, DataType::float32, true);
     }
@@ -235,7 +238,23 @@ void UpdateLowering::add_own_call(const Update& update) {
                   .phase = Phase::update,
                   .attributes = attributes()};
   append(node, update);
+  if (!has_master(update)) {
+    graph_.nodes.push_back(std::move(node));
+    return;
+  }
+  // The copy is updated in the parameter's place, which then becomes what the copy rounds to.
+  const TensorView& master = state(update).front();
+  node.reads.erase(node.reads.begin() + 2);
+  node.reads.front() = master;
+  node.writes.erase(node.writes.begin());
+  KernelNode rounding{.name = node.name + ".round",
+                      .kernel = Kernel::cast,
+                      .phase = Phase::update,
+                      .reads = {master},
+                      .writes = {value(update)},
+                      .flops = element_count(value(update).shape)};
   graph_.nodes.push_back(std::move(node));
+  graph_.nodes.push_back(std::move(rounding));
 }
 
 // State that all parameters get before the first call is there from that call on, and gradients

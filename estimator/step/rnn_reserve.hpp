@@ -1,8 +1,8 @@
 // What rnn_forward keeps for rnn_backward in the `stowage` set: its argument `reserve`.
 //
-// float32 values, in bytes (the argument is uint8 of 4 times as many elements). For each layer,
-// each direction (the one that begins at the end second), each position of the sequence and each
-// sequence of the batch, `hidden` wide each:
+// float32 values, of float64 layers float64 ones, in bytes (the argument is uint8 of 4 or 8 times
+// as many elements). For each layer, each direction (the one that begins at the end second), each
+// position of the sequence and each sequence of the batch, `hidden` wide each:
 //   lstm  i, f, g, o after their activations, and the cell's state c'
 //   gru   r, z, n after their activations, and the hidden part of n's argument, W_hn h + b_hn
 //   tanh, relu  nothing
@@ -26,10 +26,11 @@ namespace stowage {
 }
 
 /// Bytes of the reserve at one position of one sequence: times seq, times batch is its size.
+/// `value_bytes`: 8 of float64 layers, else 4.
 [[nodiscard]] constexpr std::int64_t rnn_reserve_bytes(std::string_view cell, std::int64_t layers,
-                                                       std::int64_t directions,
-                                                       std::int64_t hidden) {
-  return 4 * hidden * directions * (layers * rnn_kept_vectors(cell) + layers - 1);
+                                                       std::int64_t directions, std::int64_t hidden,
+                                                       std::int64_t value_bytes) {
+  return value_bytes * hidden * directions * (layers * rnn_kept_vectors(cell) + layers - 1);
 }
 
 }  // namespace stowage

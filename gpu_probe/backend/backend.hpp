@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,6 +73,12 @@ struct CopyCount {
   Bytes bytes;
 };
 
+/// A device's memory at one moment, of all processes together.
+struct MemoryReading {
+  Bytes free, total;               ///< as the driver says
+  std::optional<Bytes> nvml_used;  ///< as NVML says; none: it cannot be asked
+};
+
 /// Every call that can fail returns a Result, whose message names the call that failed in the
 /// backend's own words ("cuLaunchKernel fails with error 700"). After an error the lanes are in no
 /// known state; allocate() starts afresh.
@@ -85,6 +92,8 @@ class Backend {
 
   /// Allocates both arenas, in place of those that there are. Their contents are uninitialised.
   [[nodiscard]] virtual Result<void> allocate(const ArenaSizes& sizes) = 0;
+  /// Ends what is under way and gives both arenas back; before anything else comes allocate().
+  virtual void release() noexcept = 0;
   [[nodiscard]] virtual std::byte* gpu_base() = 0;  ///< a device address on cuda
   [[nodiscard]] virtual std::byte* host_base() = 0;
 
@@ -120,6 +129,11 @@ class Backend {
   [[nodiscard]] virtual Result<void> read_gpu(std::byte* destination, const std::byte* gpu,
                                               Bytes bytes) = 0;
   [[nodiscard]] virtual Result<void> fill_gpu(std::byte* gpu, std::byte value, Bytes bytes) = 0;
+
+  /// nullopt: there is no device with a memory of its own.
+  [[nodiscard]] virtual Result<std::optional<MemoryReading>> memory() const { return std::nullopt; }
+  /// What the kernels did otherwise than the plan says, such as another engine; each once.
+  [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 };
 
 }  // namespace stowage

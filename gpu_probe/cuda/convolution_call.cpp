@@ -43,6 +43,9 @@ Sizes with_height(Sizes shape) {
 }
 
 void check_shapes(const Parts& parts, const ConvolutionQuery& query, const Sizes& unused) {
+  require(parts.w->type == parts.x->type && parts.y->type == parts.x->type,
+          "input {}, weight {} and output {} are not of one format", to_string(parts.x->type),
+          to_string(parts.w->type), to_string(parts.y->type));
   const Sizes &x = parts.x->shape, &w = parts.w->shape, &y = parts.y->shape;
   require(x.size() >= 3 && x.size() <= 5 && w.size() == x.size() && y.size() == x.size(),
           "input {}, weight {} and output {} are of no convolution", shape_text(x), shape_text(w),

@@ -1,10 +1,16 @@
 // cuBLAS on a stream: the products of linear layers and matmul
 // (gpu_probe/kernels/rows/products.hpp).
 //
+// By cuBLASLt, which takes no memory of its own: an algorithm is asked for that is content with the
+// plan's workspace, down to none. (cublasGemm's handle allocates a workspace beside the arena.) The
+// first proposal is taken, once for each form of product.
+//
 // Loaded when it is opened, without its headers. Sums are taken in float32 for float32 and the
 // formats of 16 bits, in float64 for float64; TF32 where it is allowed, for float32 alone.
 #pragma once
 
+#include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,8 +22,8 @@ namespace stowage {
 
 class Cublas {
  public:
-  /// From the first of the files that loads, in the current context. Errors: none loads (the
-  /// loader's words for the last), it lacks a function, cublasCreate fails.
+  /// From the first of the files that loads (libcublasLt), in the current context. Errors: none
+  /// loads (the loader's words for the last), it lacks a function, cublasLtCreate fails.
   [[nodiscard]] static Result<std::unique_ptr<Cublas>> open(const std::vector<std::string>& files);
   Cublas() = default;
   Cublas(const Cublas&) = delete;
@@ -26,24 +32,28 @@ class Cublas {
 
   struct Settings {
     void* stream = nullptr;
-    std::byte* workspace = nullptr;  ///< null: cuBLAS's own, which its handle holds
+    std::byte* workspace = nullptr;
     Bytes workspace_bytes;
     bool tf32 = false;
   };
   /// Queues the product. Errors: the three matrices are not of one format, or c's is none of
-  /// cuBLAS's; a call of cuBLAS fails.
-  [[nodiscard]] Result<void> run(const kernels::Product& product, const Settings& settings) const;
+  /// cuBLAS's; no algorithm is content with the workspace; a call of cuBLAS fails. Precondition:
+  /// product.k > 0.
+  [[nodiscard]] Result<void> run(const kernels::Product& product, const Settings& settings);
 
  private:
-  struct Functions {
-    int (*create)(void** handle) = nullptr;
-    int (*destroy)(void* handle) = nullptr;
-    int (*set_stream)(void* handle, void* stream) = nullptr;
-    int (*set_workspace)(void* handle, void* workspace, std::size_t bytes) = nullptr;
-    cublas::GemmStridedBatchedEx gemm = nullptr;
-  };
-  Functions functions_;
+  /// Sizes, formats, sides, distances, alignments, workspace: what an algorithm depends on.
+  using Form = std::array<std::int64_t, 18>;
+  /// A form's descriptors and its algorithm.
+  class Prepared;
+
+  [[nodiscard]] static Form form_of(const kernels::Product& product, const Settings& settings);
+  [[nodiscard]] Result<const Prepared*> prepared(const kernels::Product& product,
+                                                 const Settings& settings);
+
+  cublas::LtFunctions functions_;
   void* handle_ = nullptr;
+  std::map<Form, std::unique_ptr<Prepared>> prepared_;
 };
 
 }  // namespace stowage

@@ -21,7 +21,7 @@ CudaSetup usual_cuda_setup(std::string cache_folder) {
   CudaSetup setup;
   const int served = served_by(CudaDriver(setup.driver));
   setup.libraries = {.nvrtc = library_places(NvidiaLibrary::nvrtc, served),
-                     .cublas = library_places(NvidiaLibrary::cublas, served),
+                     .cublas = library_places(NvidiaLibrary::cublas_lt, served),
                      .cudnn = cudnn_library,
                      .cache_folder = std::move(cache_folder)};
   return setup;

@@ -29,6 +29,19 @@ Result<void> CudaKernels::launch_own(const KernelCall& call, void* stream) {
   return {};
 }
 
+// A sum of no terms: c becomes beta c, and beta is 0 or 1.
+Result<void> CudaKernels::keep_or_clear(const kernels::Product& product, void* stream) const {
+  if (product.beta != 0) return {};
+  const auto bytes = static_cast<std::size_t>(product.m * product.n * element_size(product.c.type));
+  for (std::int64_t i = 0; i < product.batch; ++i) {
+    std::byte* const c = product.c.data + i * product.c.distance * element_size(product.c.type);
+    const int error =
+        device_.driver->queue_fill(reinterpret_cast<DevicePointer>(c), 0, bytes, stream);
+    if (error != 0) return failure(fmt::format("cuMemsetD8Async fails with error {}", error));
+  }
+  return {};
+}
+
 Result<void> CudaKernels::launch_products(const KernelCall& call, void* stream) {
   const auto products = kernels::products_of(call);
   if (cublas_ == nullptr) {
@@ -41,6 +54,10 @@ Result<void> CudaKernels::launch_products(const KernelCall& call, void* stream) 
     if (auto ok = launch_one(bias, stream); !ok) return ok;
   }
   for (const kernels::Product& product : products) {
+    if (product.k == 0) {
+      if (auto ok = keep_or_clear(product, stream); !ok) return ok;
+      continue;
+    }
     auto ok = cublas_->run(
         product,
         {.stream = stream, .workspace = call.workspace, .workspace_bytes = call.workspace_bytes});

@@ -28,9 +28,13 @@ class CudaKernels final : public GpuKernels {
       : libraries_(std::move(libraries)), device_(device) {}
 
   [[nodiscard]] Result<void> launch(const KernelCall& call, void* stream) override;
+  [[nodiscard]] std::vector<std::string> remarks() const override {
+    return cudnn_ == nullptr ? std::vector<std::string>{} : cudnn_->remarks();
+  }
 
  private:
   [[nodiscard]] Result<void> launch_own(const KernelCall& call, void* stream);
+  [[nodiscard]] Result<void> keep_or_clear(const kernels::Product& product, void* stream) const;
   [[nodiscard]] Result<void> launch_products(const KernelCall& call, void* stream);
   [[nodiscard]] Result<void> launch_convolution(const KernelCall& call, void* stream);
   [[nodiscard]] Result<void> launch_one(const kernels::Launch& launch, void* stream);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "estimator/base/cure.hpp"
+#include "gpu_probe/device/nvml.hpp"
 
 namespace stowage {
 namespace {
@@ -32,7 +33,8 @@ std::size_t size_of(Bytes bytes) { return static_cast<std::size_t>(bytes.count()
 
 class CudaLanes final : public LaneDevice {
  public:
-  explicit CudaLanes(CudaDriver driver) : driver_(std::move(driver)) {}
+  CudaLanes(CudaDriver driver, std::string nvml)
+      : driver_(std::move(driver)), nvml_(std::move(nvml)) {}
   ~CudaLanes() override;
 
   Result<void> open(int ordinal, const MakeGpuKernels& make);
@@ -59,6 +61,9 @@ class CudaLanes final : public LaneDevice {
   [[nodiscard]] Result<double> seconds_between(LaneEvent from, LaneEvent to) const override;
   [[nodiscard]] Result<void> forget_events() override;
 
+  [[nodiscard]] Result<std::optional<MemoryReading>> memory() const override;
+  [[nodiscard]] std::vector<std::string> remarks() const override { return kernels_->remarks(); }
+
  private:
   struct Block {
     std::byte* begin;
@@ -78,6 +83,7 @@ class CudaLanes final : public LaneDevice {
   [[nodiscard]] bool is_on_device(const std::byte* address) const;
 
   CudaDriver driver_;
+  std::string nvml_;
   CudaDeviceNumber device_ = 0;
   bool has_context_ = false;
   void* context_ = nullptr;
@@ -293,10 +299,24 @@ Result<void> CudaLanes::forget_events() {
   return {};
 }
 
+Result<std::optional<MemoryReading>> CudaLanes::memory() const {
+  std::size_t free = 0, total = 0;
+  if (auto ok = done(driver_->memory(&free, &total), "cuMemGetInfo"); !ok) {
+    return tl::unexpected(std::move(ok.error()));
+  }
+  std::array<char, 32> bus{};
+  auto ok = done(driver_->bus_of_device(bus.data(), static_cast<int>(bus.size()), device_),
+                 "cuDeviceGetPCIBusId");
+  if (!ok) return tl::unexpected(std::move(ok.error()));
+  return MemoryReading{.free = Bytes(static_cast<std::int64_t>(free)),
+                       .total = Bytes(static_cast<std::int64_t>(total)),
+                       .nvml_used = used_by_nvml(nvml_, bus.data())};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LaneDevice>> open_cuda_lanes(const std::string& library, int ordinal,
-                                                    const MakeGpuKernels& make) {
+                                                    const MakeGpuKernels& make, std::string nvml) {
   CudaDriver driver(library);
   if (!driver.is_there()) {
     return failure(fmt::format("there is no CUDA driver: {}", driver.absence()),
@@ -308,7 +328,7 @@ Result<std::unique_ptr<LaneDevice>> open_cuda_lanes(const std::string& library, 
       return failure(fmt::format("the CUDA driver is too old: it lacks {}", *lacking));
     }
   }
-  auto opened = std::make_unique<CudaLanes>(std::move(driver));
+  auto opened = std::make_unique<CudaLanes>(std::move(driver), std::move(nvml));
   if (auto ok = opened->open(ordinal, make); !ok) return tl::unexpected(std::move(ok.error()));
   return opened;
 }

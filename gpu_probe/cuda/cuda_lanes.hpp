@@ -27,9 +27,10 @@ struct OpenedDevice {
 using MakeGpuKernels = std::function<Result<std::unique_ptr<GpuKernels>>(const OpenedDevice&)>;
 
 /// Opens a device by its number among those that CUDA shows. Errors: no driver, one that is too
-/// old (the function that it lacks), no such device, a call that fails, what `make` says.
-[[nodiscard]] Result<std::unique_ptr<LaneDevice>> open_cuda_lanes(const std::string& library,
-                                                                  int ordinal,
-                                                                  const MakeGpuKernels& make);
+/// old (the function that it lacks), no such device, a call that fails, what `make` says. `nvml`:
+/// the library that memory() asks beside the driver.
+[[nodiscard]] Result<std::unique_ptr<LaneDevice>> open_cuda_lanes(
+    const std::string& library, int ordinal, const MakeGpuKernels& make,
+    std::string nvml = "libnvidia-ml.so.1");
 
 }  // namespace stowage

@@ -2,6 +2,9 @@
 // tried with kernels that only count.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "gpu_probe/backend/backend.hpp"
 
 namespace stowage {
@@ -16,6 +19,8 @@ class GpuKernels {
   /// Queues the call on a CUDA stream; the context is current. Errors name the kernel and the
   /// library's own words.
   [[nodiscard]] virtual Result<void> launch(const KernelCall& call, void* stream) = 0;
+  /// Backend::remarks.
+  [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 };
 
 }  // namespace stowage

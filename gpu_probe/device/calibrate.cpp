@@ -10,6 +10,7 @@
 #include "gpu_probe/device/measured_libraries.hpp"
 #include "gpu_probe/device/nvml.hpp"
 #include "gpu_probe/driver/library_failure.hpp"
+#include "gpu_probe/driver/library_places.hpp"
 
 namespace stowage {
 
@@ -104,6 +105,20 @@ void add_product_rates(const CudaContext& context, const MeasuredCublas& blas, D
   rates.fp16 = of(MeasuredCublas::Precision::fp16);
 }
 
+/// CUDA shows what CUDA_VISIBLE_DEVICES lets it, and numbers by that.
+void require_shown(const ProbedGpu& gpu, int device, const CalibrationLibraries& libraries) {
+  std::vector<ProbedGpu> gpus{gpu};
+  if (!read_cuda_devices(libraries.cuda, gpus) || gpus.front().ordinal) return;
+  throw LibraryFailure(
+      fmt::format("GPU {}, {}, is hidden from CUDA (CUDA_VISIBLE_DEVICES)", device, gpu.name));
+}
+
+std::vector<std::string> cublas_files(const CalibrationLibraries& libraries,
+                                      const ReleaseVersion& served) {
+  if (!libraries.cublas.empty()) return libraries.cublas;
+  return library_places(NvidiaLibrary::cublas, served.major);
+}
+
 SharedLibrary open_cudnn(const std::string& name) {
   return name.empty() ? cudnn_forwarder() : SharedLibrary(name);
 }
@@ -122,6 +137,7 @@ Calibration measure(int device, const CalibrationLibraries& libraries) {
                                      format_bytes(wanted_free), gpu.name, format_bytes(gpu.free)));
   }
   Calibration result{.name = gpu.name, .driver = driver.driver, .nvml_total = gpu.total};
+  require_shown(gpu, device, libraries);
   Usage usage(libraries.nvml, device);
   const CudaContext context(libraries.cuda, cuda_bus_id(gpu.pci_bus_id));
   context.wait();
@@ -135,7 +151,7 @@ Calibration measure(int device, const CalibrationLibraries& libraries) {
   context.fill_with_zeros(arena, arena_bytes);
   context.wait();
   (void)usage.grown("an allocation");
-  const MeasuredCublas blas(libraries.cublas);
+  const MeasuredCublas blas(cublas_files(libraries, result.stack.cuda));
   blas.use_workspace(arena + arena_bytes - workspace_bytes, workspace_bytes);
   constexpr int small = 256;
   blas.multiply(MeasuredCublas::Precision::fp32, small, arena, arena + mebibyte,

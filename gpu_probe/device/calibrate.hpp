@@ -20,8 +20,8 @@ namespace stowage {
 struct CalibrationLibraries {
   std::string nvml = "libnvidia-ml.so.1";
   std::string cuda = "libcuda.so.1";
-  std::vector<std::string> cublas{"libcublas.so.13", "libcublas.so.12"};
-  std::string cudnn;  ///< "": where cudnn_forwarder() finds it
+  std::vector<std::string> cublas;  ///< empty: where library_places() finds it
+  std::string cudnn;                ///< "": where cudnn_forwarder() finds it
 };
 
 /// Bytes a second and operations a second: the best of five.
@@ -43,8 +43,9 @@ struct Calibration {
   MeasuredRates rates;
 };
 
-/// `device`: as nvidia-smi numbers them. Errors: no driver, no such device, a library that is
-/// missing or fails (with its number), a device with too little free memory (it wants 1 GiB).
+/// `device`: as nvidia-smi numbers them. Errors: no driver, no such device, one that CUDA does not
+/// show (CUDA_VISIBLE_DEVICES), a library that is missing or fails (with its number), a device with
+/// too little free memory (it wants 1 GiB).
 [[nodiscard]] Result<Calibration> calibrate(int device, const CalibrationLibraries& libraries = {});
 
 /// The calibration as a file (read_calibration of estimator/card/card_file.hpp), of the card that

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <thread>
 
+#include "estimator/card/software_stack.hpp"
 #include "gpu_probe/cudnn/session.hpp"
+#include "gpu_probe/device/host_limits.hpp"
 #include "gpu_probe/device/nvml.hpp"
 
 namespace stowage {
@@ -40,13 +44,6 @@ int usable_cores() {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-Bytes control_group_limit() {
-  const std::string text = read_text("/sys/fs/cgroup/memory.max");
-  std::int64_t limit = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
-  return error == std::errc() ? Bytes(limit) : Bytes(0);  // "max": none
-}
-
 }  // namespace
 
 std::string cpu_name(const std::string& cpuinfo) { return field(cpuinfo, "model name"); }
@@ -70,24 +67,39 @@ ProbedHost probe_host() {
                   .cores = usable_cores(),
                   .memory = meminfo(memory, "MemTotal"),
                   .available = meminfo(memory, "MemAvailable")};
-  if (const Bytes limit = control_group_limit(); limit > 0_B && limit < host.memory) {
-    host.memory = limit;
-    host.available = std::min(host.available, limit);
+  const HostLimits limits = host_limits();
+  if (limits.memory && *limits.memory < host.memory) {
+    host.memory = *limits.memory;
+    host.is_limited = true;
+    host.available = std::min(host.available, limits.available.value_or(*limits.memory));
   }
+  if (limits.cores) host.cores = std::min(host.cores, static_cast<int>(std::ceil(*limits.cores)));
+  host.locked = limits.locked;
   return host;
 }
 
-Probe probe(const DriverLibraries& libraries) {
+Probe probe_gpus(const DriverLibraries& libraries) {
   Probe probe;
   NvmlReport nvml = read_nvml(libraries.nvml);
   probe.gpus = std::move(nvml.gpus);
   probe.driver = nvml.driver;
   probe.cuda = nvml.cuda;
   probe.why_no_gpu = nvml.error;
-  if (!probe.gpus.empty()) read_cuda_totals(libraries.cuda, probe.gpus);
+  if (!probe.gpus.empty()) probe.asked_cuda = read_cuda_devices(libraries.cuda, probe.gpus);
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    probe.visible_devices = visible;
+  }
+  return probe;
+}
+
+Probe probe(const DriverLibraries& libraries) {
+  Probe probe = probe_gpus(libraries);
   const auto cudnn = cudnn_version();
   if (cudnn) probe.cudnn = *cudnn;
   if (!cudnn) probe.why_no_cudnn = cudnn.error().front().message;
+  constexpr int newest_cuda = 13;
+  const std::optional<ReleaseVersion> served = parse_version(probe.cuda);
+  probe.libraries = found_libraries(served ? served->major : newest_cuda);
   probe.host = probe_host();
   return probe;
 }

@@ -42,6 +42,7 @@ using CudaDeviceNumber = int;         ///< CUdevice
   FUNCTION(release_context, cuDevicePrimaryCtxRelease_v2, (stowage::CudaDeviceNumber device)) \
   FUNCTION(set_context, cuCtxSetCurrent, (void* context))                                     \
   FUNCTION(wait, cuCtxSynchronize, ())                                                        \
+  FUNCTION(memory, cuMemGetInfo_v2, (std::size_t * free, std::size_t * total))                \
   FUNCTION(allocate, cuMemAlloc_v2, (stowage::DevicePointer * pointer, std::size_t bytes))    \
   FUNCTION(free, cuMemFree_v2, (stowage::DevicePointer pointer))                              \
   FUNCTION(allocate_pinned, cuMemAllocHost_v2, (void** pointer, std::size_t bytes))           \

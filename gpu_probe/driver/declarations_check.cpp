@@ -1,9 +1,11 @@
 // Compares our declarations of the CUDA driver's and cuBLAS's functions with their headers. Built
 // only where those are found; it has nothing but assertions.
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <nvrtc.h>
 
+#include <cstddef>
 #include <type_traits>
 
 #include "gpu_probe/driver/cublas_numbers.hpp"
@@ -57,14 +59,8 @@ using TheirGemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublas
                                        int, int, const void*, const void*, cudaDataType, int,
                                        const void*, cudaDataType, int, const void*, void*,
                                        cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
-using TheirGemmStridedBatchedEx = cublasStatus_t (*)(
-    cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*, const void*,
-    cudaDataType, int, long long, const void*, cudaDataType, int, long long, const void*, void*,
-    cudaDataType, int, long long, int, cublasComputeType_t, cublasGemmAlgo_t);
 [[maybe_unused]] constexpr TheirGemmEx gemm = &::cublasGemmEx;
-[[maybe_unused]] constexpr TheirGemmStridedBatchedEx batched_gemm = &::cublasGemmStridedBatchedEx;
 static_assert(same_call<cublas::GemmEx, TheirGemmEx>);
-static_assert(same_call<cublas::GemmStridedBatchedEx, TheirGemmStridedBatchedEx>);
 static_assert(cublas::not_transposed == CUBLAS_OP_N && cublas::transposed == CUBLAS_OP_T);
 static_assert(cublas::float32 == CUDA_R_32F && cublas::float64 == CUDA_R_64F &&
               cublas::float16 == CUDA_R_16F && cublas::bfloat16 == CUDA_R_16BF);
@@ -72,6 +68,26 @@ static_assert(cublas::compute_32 == CUBLAS_COMPUTE_32F &&
               cublas::compute_32_fast_tf32 == CUBLAS_COMPUTE_32F_FAST_TF32 &&
               cublas::compute_64 == CUBLAS_COMPUTE_64F &&
               cublas::usual_algorithm == CUBLAS_GEMM_DEFAULT);
+
+#define STOWAGE_COMPARE(name, symbol, arguments) \
+  static_assert(same_call<decltype(cublas::LtFunctions::name), decltype(&::symbol)>, #symbol);
+STOWAGE_CUBLAS_LT_FUNCTIONS(STOWAGE_COMPARE)
+#undef STOWAGE_COMPARE
+static_assert(cublas::side_of_a == CUBLASLT_MATMUL_DESC_TRANSA &&
+              cublas::side_of_b == CUBLASLT_MATMUL_DESC_TRANSB &&
+              cublas::batch_count == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
+              cublas::batch_distance == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET &&
+              cublas::most_workspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
+              cublas::least_alignment[0] == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
+              cublas::least_alignment[1] == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES &&
+              cublas::least_alignment[2] == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES &&
+              cublas::least_alignment[3] == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+static_assert(sizeof(cublas::Algorithm) == sizeof(cublasLtMatmulAlgo_t) &&
+              sizeof(cublas::Proposal) == sizeof(cublasLtMatmulHeuristicResult_t) &&
+              offsetof(cublas::Proposal, workspace) ==
+                  offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize) &&
+              offsetof(cublas::Proposal, status) ==
+                  offsetof(cublasLtMatmulHeuristicResult_t, state));
 
 }  // namespace
 }  // namespace stowage

@@ -35,10 +35,13 @@ struct LibraryNames {
 
 LibraryNames names_of(NvidiaLibrary library, int newest) {
   if (library == NvidiaLibrary::cudnn) return {{cudnn_file}, {"cudnn"}};
-  const bool is_cublas = library == NvidiaLibrary::cublas;
-  LibraryNames names{{}, {"cu13", is_cublas ? "cublas" : "cuda_nvrtc"}};
+  const bool is_nvrtc = library == NvidiaLibrary::nvrtc;
+  const char* const stem = is_nvrtc                              ? "nvrtc"
+                           : library == NvidiaLibrary::cublas_lt ? "cublasLt"
+                                                                 : "cublas";
+  LibraryNames names{{}, {"cu13", is_nvrtc ? "cuda_nvrtc" : "cublas"}};
   for (int major = std::min(newest, newest_toolkit); major >= oldest_toolkit; --major) {
-    names.files.push_back(fmt::format("lib{}.so.{}", is_cublas ? "cublas" : "nvrtc", major));
+    names.files.push_back(fmt::format("lib{}.so.{}", stem, major));
   }
   return names;
 }

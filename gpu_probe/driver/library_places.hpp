@@ -18,7 +18,7 @@ namespace stowage {
 inline constexpr const char* cudnn_file = "libcudnn.so.9";
 
 /// Which library. cuDNN has one file name, the toolkit's one for each major version of CUDA.
-enum class NvidiaLibrary { cudnn, cublas, nvrtc };
+enum class NvidiaLibrary { cudnn, cublas, cublas_lt, nvrtc };
 
 /// Paths to be tried one after another; a bare name stands for the loader's search. Of the
 /// toolkit's libraries the newest first, in every place; none is newer than `newest`, the major

@@ -17,7 +17,7 @@
 namespace stowage {
 namespace {
 
-constexpr int scribble = 0xFF;  // NaN as a float32
+constexpr int scribble = 0xFF;  // NaN in every floating-point format
 
 std::size_t size(Bytes bytes) { return static_cast<std::size_t>(bytes.count()); }
 
@@ -38,6 +38,12 @@ class HostBackend final : public Backend {
     spans_.clear();
     start_ = Clock::now();
     return {};
+  }
+  void release() noexcept override {
+    cpu_.reset();  // whatever runs there uses the arenas
+    gpu_ = GuardedMemory();
+    host_ = GuardedMemory();
+    lanes_ = {};
   }
   [[nodiscard]] std::byte* gpu_base() override { return gpu_.base(); }
   [[nodiscard]] std::byte* host_base() override { return host_.base(); }

@@ -15,7 +15,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "gpu_probe/backend/backend.hpp"
 
@@ -75,6 +77,10 @@ class LaneDevice {
   /// All events so far are of no more use; signal() counts from 0 again. Precondition: the lanes
   /// are idle.
   [[nodiscard]] virtual Result<void> forget_events() = 0;
+
+  // As Backend's.
+  [[nodiscard]] virtual Result<std::optional<MemoryReading>> memory() const { return std::nullopt; }
+  [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 };
 
 }  // namespace stowage

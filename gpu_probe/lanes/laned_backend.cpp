@@ -29,12 +29,13 @@ class LanedBackend final : public Backend {
       : device_(std::move(device)), run_on_cpu_(std::move(run_on_cpu)) {}
   LanedBackend(const LanedBackend&) = delete;
   LanedBackend& operator=(const LanedBackend&) = delete;
-  ~LanedBackend() override { release(); }
+  ~LanedBackend() override { give_back(); }
 
   [[nodiscard]] std::string name() const override { return device_->name(); }
   [[nodiscard]] KernelDevice gpu_kernels() const override { return device_->kernels(); }
 
   [[nodiscard]] Result<void> allocate(const ArenaSizes& sizes) override;
+  void release() noexcept override { give_back(); }
   [[nodiscard]] std::byte* gpu_base() override { return gpu_; }
   [[nodiscard]] std::byte* host_base() override { return host_; }
 
@@ -57,6 +58,11 @@ class LanedBackend final : public Backend {
                                       Bytes bytes) override;
   [[nodiscard]] Result<void> fill_gpu(std::byte* gpu, std::byte value, Bytes bytes) override;
 
+  [[nodiscard]] Result<std::optional<MemoryReading>> memory() const override {
+    return device_->memory();
+  }
+  [[nodiscard]] std::vector<std::string> remarks() const override { return device_->remarks(); }
+
  private:
   using Clock = std::chrono::steady_clock;
 
@@ -64,7 +70,7 @@ class LanedBackend final : public Backend {
     return std::chrono::duration<double>(Clock::now() - start_time_).count();
   }
   /// Ends what is under way, whatever has failed, and gives the arenas back.
-  void release() noexcept;
+  void give_back() noexcept;
   [[nodiscard]] Result<void> start_clock();
   Ticket add(const Work& work) {
     works_.push_back(work);
@@ -96,7 +102,7 @@ class LanedBackend final : public Backend {
   std::unique_ptr<KernelLane> cpu_;  // the last member: its thread uses the others
 };
 
-void LanedBackend::release() noexcept {
+void LanedBackend::give_back() noexcept {
   cpu_.reset();
   // Where this fails the device is lost, and its memory may be given back.
   static_cast<void>(device_->synchronize());
@@ -107,7 +113,7 @@ void LanedBackend::release() noexcept {
 }
 
 Result<void> LanedBackend::allocate(const ArenaSizes& sizes) {
-  release();
+  give_back();
   first_ += std::ssize(works_);
   works_.clear();
   counts_ = {};

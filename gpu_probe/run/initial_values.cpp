@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "gpu_probe/run/float_elements.hpp"
+
 namespace stowage {
 namespace {
 
@@ -106,7 +108,9 @@ class Laws {
       law.centre = is_batch_norm(node.kernel) && variance ? 1 : 0;
       law.width = is_batch_norm(node.kernel) ? 0 : unit_width;
     }
-    if (storage_class == StorageClass::parameter) parameter(node, position, law);
+    if (storage_class == StorageClass::parameter || storage_class == StorageClass::parameter_copy) {
+      parameter(graph, node, position, law);
+    }
   }
 
   std::int64_t limit(const KernelNode& node, std::size_t position) const {
@@ -138,13 +142,24 @@ class Laws {
     }
   }
 
+  static bool is_parameter_copy(const StepGraph& graph, const TensorView& view) {
+    return graph.storage(view.storage).storage_class == StorageClass::parameter_copy;
+  }
+
   static void input(Law& law) {
     law.centre = law.domain == Domain::any ? 0 : law.domain == Domain::positive ? 1 : 0.5;
     law.width = law.domain == Domain::any ? unit_width : 0.95 * law.centre;
   }
 
-  void parameter(const KernelNode& node, std::size_t position, Law& law) const {
+  void parameter(const StepGraph& graph, const KernelNode& node, std::size_t position,
+                 Law& law) const {
     const TensorView& view = node.reads[position];
+    if (node.kernel == Kernel::cast && is_parameter_copy(graph, node.writes[0])) {
+      const Law& copy = laws_[node.writes[0].storage.index()];
+      law.centre = copy.centre;
+      law.width = copy.width;
+      return;
+    }
     const bool near_one = (is_norm(node.kernel) && position == 1) || law.domain == Domain::positive;
     law.centre = node.kernel == Kernel::prelu_forward ? 0.25 : near_one ? 1 : 0;
     law.width =
@@ -167,15 +182,28 @@ std::vector<std::byte> drawn(const std::string& name, const Law& law, std::int64
       const std::int64_t element = limited ? number % law.limit : 0;
       std::memcpy(value.data() + at, &element, sizeof element);
     }
-  } else if (law.type == DataType::float32) {
-    for (std::size_t at = 0; at + 4 <= value.size(); at += 4) {
-      const auto element = static_cast<float>(law.centre + law.width * numbers.within_one());
-      std::memcpy(value.data() + at, &element, sizeof element);
+  } else if (is_floating_point(law.type)) {
+    const std::size_t elements = value.size() / static_cast<std::size_t>(element_size(law.type));
+    for (std::size_t i = 0; i < elements; ++i) {
+      set_element(value, law.type, i, law.centre + law.width * numbers.within_one());
     }
   } else {
     std::fill(value.begin(), value.end(), std::byte{1});  // masks: everything takes part
   }
   return value;
+}
+
+/// The parameter becomes what its float32 copy, the optimizer's, rounds to.
+bool rounds_master(const StepGraph& graph, const KernelNode& node) {
+  return node.phase == Phase::update && node.kernel == Kernel::cast &&
+         graph.storage(node.reads[0].storage).storage_class == StorageClass::optimizer_state;
+}
+
+void copy_to_master(const KernelNode& node, std::vector<std::vector<std::byte>>& values) {
+  const TensorView &master = node.reads[0], &parameter = node.writes[0];
+  const FloatElements from(values[parameter.storage.index()], parameter.type);
+  std::vector<std::byte>& to = values[master.storage.index()];
+  for (std::size_t i = 0; i < from.size(); ++i) set_element(to, master.type, i, from[i]);
 }
 
 }  // namespace
@@ -187,6 +215,9 @@ std::vector<std::vector<std::byte>> initial_values(const StepGraph& graph, std::
     const Storage& storage = graph.storages[i];
     if (storage.persistence == Persistence::transient) continue;
     values[i] = drawn(storage.name, laws.of(StorageId::of(i)), storage.bytes.at(batch));
+  }
+  for (const KernelNode& node : graph.nodes) {
+    if (rounds_master(graph, node)) copy_to_master(node, values);
   }
   return values;
 }

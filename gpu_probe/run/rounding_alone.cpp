@@ -2,29 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+
+#include "gpu_probe/run/float_elements.hpp"
+#include "gpu_probe/run/tolerance.hpp"
 
 namespace stowage {
 namespace {
 
-std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return values;
-}
-
-double largest_of(const std::vector<float>& values) {
+double largest_of(const FloatElements& values) {
   double largest = 0;
-  for (const float value : values) largest = std::max(largest, std::abs(double{value}));
+  for (std::size_t i = 0; i < values.size(); ++i) largest = std::max(largest, std::abs(values[i]));
   return largest;
 }
 
 /// Whether the node takes a step that does not shrink with the gradient.
 bool divides_by_gradient(const KernelNode& node) {
   return node.phase == Phase::update && node.kernel != Kernel::sgd_update &&
-         node.reads.size() >= 2 && !node.writes.empty() &&
-         node.reads[1].type == DataType::float32 && node.writes[0].type == DataType::float32 &&
-         node.reads[1].shape == node.writes[0].shape;
+         node.reads.size() >= 2 && !node.writes.empty() && is_floating_point(node.reads[1].type) &&
+         is_floating_point(node.writes[0].type) && node.reads[1].shape == node.writes[0].shape;
 }
 
 }  // namespace
@@ -33,17 +28,25 @@ ElementMasks rounding_alone(const StepGraph& graph, const StepResults& expected)
   double largest = 0;
   for (const TensorView& gradient : graph.gradients) {
     const auto found = expected.find(gradient.storage);
-    if (gradient.type != DataType::float32 || found == expected.end()) continue;
-    largest = std::max(largest, largest_of(floats_of(found->second)));
+    if (!is_floating_point(gradient.type) || found == expected.end()) continue;
+    largest = std::max(largest, largest_of({found->second, gradient.type}));
   }
+  const double limit = rounding_share(graph) * largest;
   ElementMasks masks;
   for (const KernelNode& node : graph.nodes) {
+    if (node.phase == Phase::update && node.kernel == Kernel::cast) {
+      // A parameter is what its float32 copy rounds to.
+      const auto copy = masks.find(node.reads[0].storage);
+      if (copy != masks.end()) masks[node.writes[0].storage] = std::vector<bool>(copy->second);
+      continue;
+    }
     if (!divides_by_gradient(node)) continue;
     const auto found = expected.find(node.reads[1].storage);
     if (found == expected.end()) continue;
     std::vector<bool>& mask = masks[node.writes[0].storage];
-    for (const float value : floats_of(found->second)) {
-      mask.push_back(std::abs(double{value}) <= rounding_share * largest);
+    const FloatElements gradient(found->second, node.reads[1].type);
+    for (std::size_t at = 0; at < gradient.size(); ++at) {
+      mask.push_back(std::abs(gradient[at]) <= limit);
     }
   }
   return masks;

@@ -14,11 +14,9 @@
 
 namespace stowage {
 
-/// Of a gradient's element, over the largest of all gradients of the step.
-inline constexpr double rounding_share = 1e-5;
-
-/// By parameter; true: not to be compared. Parameters whose update is proportional to the gradient
-/// are not in it, nor those whose gradient is not among the results.
+/// By parameter, and by its float32 copy where the optimizer has one; true: not to be compared.
+/// Parameters whose update is proportional to the gradient are not in it, nor those whose gradient
+/// is not among the results. What counts as rounding: rounding_share() (tolerance.hpp).
 using ElementMasks = std::map<StorageId, std::vector<bool>>;
 [[nodiscard]] ElementMasks rounding_alone(const StepGraph& graph, const StepResults& expected);
 

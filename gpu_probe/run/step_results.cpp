@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <tuple>
+
+#include "gpu_probe/run/float_elements.hpp"
 
 namespace stowage {
 namespace {
@@ -75,13 +76,10 @@ std::optional<double> mean_loss(const StepGraph& graph, const StepResults& resul
   double sum = 0;
   for (const TensorView& loss : graph.losses) {
     const auto found = results.find(loss.storage);
-    float value = 0;
-    if (loss.type != DataType::float32 || found == results.end() ||
-        found->second.size() < sizeof value) {
-      return std::nullopt;
-    }
-    std::memcpy(&value, found->second.data(), sizeof value);
-    sum += value;
+    if (!is_floating_point(loss.type) || found == results.end()) return std::nullopt;
+    const FloatElements value(found->second, loss.type);
+    if (value.size() == 0) return std::nullopt;
+    sum += value[0];
   }
   if (graph.losses.empty()) return std::nullopt;
   return sum / static_cast<double>(graph.losses.size());
@@ -97,16 +95,10 @@ struct Gap {
   double absolute = 0, magnitude = 0;
 };
 
-float float_at(const std::vector<std::byte>& bytes, std::size_t i) {
-  float value = 0;
-  std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
-  return value;
-}
-
-void compare_floats(const std::vector<std::byte>& actual, const std::vector<std::byte>& expected,
+void compare_floats(const FloatElements& actual, const FloatElements& expected,
                     const std::vector<bool>& ignored, Gap& gap, Difference& result) {
-  for (std::size_t i = 0; i < expected.size() / sizeof(float); ++i) {
-    const double a = float_at(actual, i), e = float_at(expected, i);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double a = actual[i], e = expected[i];
     result.finite = result.finite && std::isfinite(e);
     gap.magnitude = std::max(gap.magnitude, std::abs(e));
     const double apart = std::abs(a - e);
@@ -133,9 +125,9 @@ Difference difference(const StepGraph& graph, const std::vector<ResultPlace>& pl
     Gap gap{.name = graph.storage(place.storage).name};
     if (a == actual.end() || e == expected.end() || a->second.size() != e->second.size()) {
       gap.absolute = infinite;
-    } else if (place.type == DataType::float32) {
+    } else if (is_floating_point(place.type)) {
       const auto mask = ignored.find(place.storage);
-      compare_floats(a->second, e->second,
+      compare_floats({a->second, place.type}, {e->second, place.type},
                      mask == ignored.end() ? std::vector<bool>() : mask->second, gap, result);
     } else if (a->second != e->second) {
       gap.absolute = infinite;

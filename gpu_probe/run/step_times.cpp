@@ -1,7 +1,11 @@
 #include "gpu_probe/run/step_times.hpp"
 
 #include <algorithm>
+#include <cassert>
+#include <cstddef>
 #include <limits>
+
+#include "planner/validate/node_seconds.hpp"
 
 namespace stowage {
 
@@ -28,6 +32,43 @@ double copy_seconds(const StepTimes& times, const Plan& plan, Direction lane) {
     if (direction_of(plan, plan.transfers[i]) == lane) seconds += times.copies[i].seconds();
   }
   return seconds;
+}
+
+LaneSeconds lane_seconds(const StepTimes& times, const Plan& plan) {
+  LaneSeconds lanes{.h2d = copy_seconds(times, plan, Direction::h2d),
+                    .d2h = copy_seconds(times, plan, Direction::d2h),
+                    .step = step_seconds(times)};
+  for (std::size_t i = 0; i < times.nodes.size(); ++i) {
+    const bool on_gpu = device_of(plan, plan.nodes[i]) == Device::gpu;
+    (on_gpu ? lanes.gpu : lanes.cpu) += times.nodes[i].seconds();
+  }
+  return lanes;
+}
+
+LaneSeconds planned_lane_seconds(const Plan& plan) {
+  LaneSeconds lanes{.step = plan.totals.step_seconds};
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const bool on_gpu = device_of(plan, plan.nodes[i]) == Device::gpu;
+    (on_gpu ? lanes.gpu : lanes.cpu) += node_seconds(plan, i);
+  }
+  for (const Transfer& transfer : plan.transfers) {
+    const Link& link = plan.machine.link(transfer.link);
+    const auto bytes = static_cast<double>(plan.bytes(transfer.storage).count());
+    const bool up = direction_of(plan, transfer) == Direction::h2d;
+    (up ? lanes.h2d : lanes.d2h) += link.latency + seconds_at(bytes, link.bandwidth);
+  }
+  return lanes;
+}
+
+std::span<const StepTimes> warm_steps(const std::vector<StepTimes>& by_step) {
+  return std::span(by_step).subspan(by_step.size() > 1 ? 1 : 0);
+}
+
+double median(std::vector<double> values) {
+  assert(!values.empty());
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
 }
 
 }  // namespace stowage

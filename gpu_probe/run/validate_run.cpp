@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 #include "estimator/base/cure.hpp"
+#include "gpu_probe/run/arena_places.hpp"
 #include "gpu_probe/run/executor.hpp"
 #include "gpu_probe/run/missing_kernels.hpp"
 #include "gpu_probe/run/resident_step.hpp"
 #include "gpu_probe/run/rounding_alone.hpp"
+#include "gpu_probe/run/time_check.hpp"
 
 namespace stowage {
 namespace {
@@ -28,6 +32,7 @@ constexpr std::array<Way, 4> ways{{
     {"padded places, late downloads", true, {false, true}},
     {"exact offsets, nothing in between", false, {false, false}, true},
 }};
+using Runs = std::array<Execution, ways.size()>;
 constexpr std::size_t most_listed = 5;
 
 std::string first_of(const std::vector<std::string>& texts) {
@@ -121,7 +126,7 @@ const StepResults& expected_of(const Way& way, const std::vector<StepResults>& r
 }
 
 /// The losses of the steps before the last: bit by bit, or within the tolerance.
-Check check_losses(const StepGraph& graph, const std::array<Execution, ways.size()>& runs,
+Check check_losses(const StepGraph& graph, const Runs& runs,
                    const std::vector<StepResults>& reference, double tolerance) {
   const std::vector<ResultPlace> places = results_of(graph);
   Check check{"losses on the way", true, ""};
@@ -146,24 +151,55 @@ Check check_losses(const StepGraph& graph, const std::array<Execution, ways.size
   return check;
 }
 
-/// The step with the median of the time, without the first of several.
-const StepTimes* median_step(const std::vector<StepTimes>& times) {
-  std::vector<const StepTimes*> warm;
-  for (std::size_t i = times.size() > 1 ? 1 : 0; i < times.size(); ++i) warm.push_back(&times[i]);
-  if (warm.empty()) return nullptr;
-  const auto middle = warm.begin() + static_cast<std::ptrdiff_t>((warm.size() - 1) / 2);
-  std::ranges::nth_element(warm, middle, {}, [](const StepTimes* of) { return step_seconds(*of); });
-  return *middle;
+/// The step with the median of the time.
+void take_times(const Plan& plan, const std::vector<StepTimes>& by_step, MeasuredRun& measured) {
+  measured.times = by_step;
+  if (measured.times.empty()) return;
+  std::vector<double> seconds;
+  for (const StepTimes& step : warm_steps(measured.times)) seconds.push_back(step_seconds(step));
+  const double middle = median(seconds);
+  for (const StepTimes& step : warm_steps(measured.times)) {
+    if (step_seconds(step) == middle) measured.lanes = lane_seconds(step, plan);
+  }
 }
 
-void take_times(const Plan& plan, const std::vector<StepTimes>& by_step, MeasuredRun& measured) {
-  const StepTimes* times = median_step(by_step);
-  if (times == nullptr) return;
-  measured.step_seconds = step_seconds(*times);
-  measured.kernel_seconds = kernel_seconds(*times);
-  measured.h2d_seconds = copy_seconds(*times, plan, Direction::h2d);
-  measured.d2h_seconds = copy_seconds(*times, plan, Direction::d2h);
-}
+/// Reads a device's memory while a plan is executed; a backend that has none is not asked again.
+class MemoryReader {
+ public:
+  explicit MemoryReader(Backend& backend) : backend_(backend) {}
+
+  Result<void> before() { return read(use_.before); }
+  /// Once everything has run: what is loaded late is there.
+  Result<void> loaded() {
+    if (!is_read_) return {};
+    backend_.release();
+    return read(use_.loaded);
+  }
+  Result<std::optional<DeviceMemoryUse>> with_arenas_and_after(const Plan& plan) {
+    if (!is_read_) return std::nullopt;
+    const ArenaPlaces places = exact_places(plan);
+    auto allocated = backend_.allocate(
+        {.gpu = places.gpu_arena, .host = places.host_arena, .pinned = places.pinned});
+    if (!allocated) return tl::unexpected(std::move(allocated.error()));
+    if (auto ok = read(use_.with_arenas); !ok) return tl::unexpected(std::move(ok.error()));
+    backend_.release();
+    if (auto ok = read(use_.after); !ok) return tl::unexpected(std::move(ok.error()));
+    return use_;
+  }
+
+ private:
+  Result<void> read(MemoryReading& reading) {
+    const auto memory = backend_.memory();
+    if (!memory) return tl::unexpected(memory.error());
+    is_read_ = memory->has_value();
+    if (is_read_) reading = **memory;
+    return {};
+  }
+
+  Backend& backend_;
+  DeviceMemoryUse use_;
+  bool is_read_ = false;
+};
 
 std::vector<double> losses_by_step(const StepGraph& graph, const Execution& run) {
   std::vector<double> losses;
@@ -174,7 +210,7 @@ std::vector<double> losses_by_step(const StepGraph& graph, const Execution& run)
   return losses;
 }
 
-void check_results(const StepGraph& graph, const std::array<Execution, ways.size()>& runs,
+void check_results(const StepGraph& graph, const Runs& runs,
                    const std::vector<StepResults>& reference, const RunOptions& options,
                    RunReport& report) {
   const std::vector<ResultPlace> places = results_of(graph);
@@ -186,7 +222,7 @@ void check_results(const StepGraph& graph, const std::array<Execution, ways.size
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (ways[i].clean && !is_read_at_end(kind)) continue;
       const StepResults& expected = expected_of(ways[i], reference);
-      const bool is_left_to_rounding = options.tolerance > 0 && kind == ResultKind::parameter;
+      const bool is_left_to_rounding = options.tolerance > 0;
       const Difference d =
           difference(graph, places, kind, runs[i].results, expected,
                      is_left_to_rounding ? rounding_alone(graph, expected) : ElementMasks{});
@@ -198,6 +234,37 @@ void check_results(const StepGraph& graph, const std::array<Execution, ways.size
     report.checks.push_back(equality(measured, way, options.tolerance));
     report.measured.differences.push_back(std::move(measured));
   }
+}
+
+struct Executed {
+  Runs runs;
+  std::optional<DeviceMemoryUse> memory;
+};
+
+Result<Executed> run_all_ways(const Plan& plan, Backend& backend, const RunOptions& options,
+                              RunReport& report) {
+  Executed executed;
+  MemoryReader memory(backend);
+  if (auto ok = memory.before(); !ok) return tl::unexpected(std::move(ok.error()));
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    const std::int64_t steps = ways[i].padded ? 1 : options.steps;
+    auto run = execute(plan, backend,
+                       {.padded = ways[i].padded,
+                        .timing = ways[i].timing,
+                        .clean = ways[i].clean,
+                        .steps = steps,
+                        .stop_at_violation = options.stop_at_violation});
+    if (!run) return tl::unexpected(std::move(run.error()));
+    report.checks.push_back(completion(ways[i], *run, plan.nodes.size(), steps));
+    executed.runs[i] = std::move(*run);
+    if (i > 0) continue;
+    if (auto ok = memory.loaded(); !ok) return tl::unexpected(std::move(ok.error()));
+  }
+  auto use = memory.with_arenas_and_after(plan);
+  if (!use) return tl::unexpected(std::move(use.error()));
+  executed.memory = *use;
+  report.remarks = backend.remarks();
+  return executed;
 }
 
 }  // namespace
@@ -222,19 +289,9 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
   }
   const auto reference = run_resident_steps(graph, plan.step.batch, options.steps);
   if (!reference) return tl::unexpected(reference.error());
-  std::array<Execution, ways.size()> runs;
-  for (std::size_t i = 0; i < ways.size(); ++i) {
-    const std::int64_t steps = ways[i].padded ? 1 : options.steps;
-    auto run = execute(plan, backend,
-                       {.padded = ways[i].padded,
-                        .timing = ways[i].timing,
-                        .clean = ways[i].clean,
-                        .steps = steps,
-                        .stop_at_violation = options.stop_at_violation});
-    if (!run) return tl::unexpected(run.error());
-    runs[i] = std::move(*run);
-    report.checks.push_back(completion(ways[i], runs[i], graph.nodes.size(), steps));
-  }
+  const auto executed = run_all_ways(plan, backend, options, report);
+  if (!executed) return tl::unexpected(executed.error());
+  const Runs& runs = executed->runs;
   report.checks.push_back(canaries(runs[padded_way]));
   report.measured = {.gpu_peak = runs[0].gpu_peak,
                      .gpu_high_water = runs[0].gpu_high_water,
@@ -242,9 +299,20 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
                      .h2d = runs[0].h2d,
                      .d2h = runs[0].d2h,
                      .losses = losses_by_step(graph, runs[0]),
+                     .lanes = {},
+                     .times = {},
+                     .memory = executed->memory,
                      .differences = {}};
   take_times(plan, runs[clean_way].times, report.measured);
   check_memory(plan, report.measured, options.steps, report.checks);
+  if (executed->memory) {
+    std::ranges::move(check_device_memory(plan, *executed->memory),
+                      std::back_inserter(report.checks));
+  }
+  if (options.check_times && !report.measured.times.empty()) {
+    const bool emulated = backend.gpu_kernels() == KernelDevice::host;
+    report.checks.push_back(check_times(plan, report.measured.times, emulated));
+  }
   if (options.steps > 1 && !graph.losses.empty()) {
     report.checks.push_back(check_losses(graph, runs, *reference, options.tolerance));
   }

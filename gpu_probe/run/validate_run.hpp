@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "gpu_probe/backend/backend.hpp"
+#include "gpu_probe/run/memory_check.hpp"
 #include "gpu_probe/run/step_results.hpp"
+#include "gpu_probe/run/step_times.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/validate/validate_plan.hpp"
 
@@ -26,6 +28,8 @@ struct RunOptions {
   std::int64_t steps = 1;         ///< one after the other; at least 1
   double tolerance = 0;           ///< of relative differences (Difference::relative)
   bool stop_at_violation = true;  ///< false: let the numbers speak too
+  /// The plan's seconds were measured on this machine with this backend: they are checked.
+  bool check_times = false;
 };
 
 struct MeasuredDifference {
@@ -41,16 +45,17 @@ struct MeasuredRun {
   CopyCount h2d, d2h;  ///< of all steps
   /// By step, the mean over micro-batches; empty: the step has no loss.
   std::vector<double> losses;
-  /// Times are those of the step that took the median of the time, without the first of several.
-  double step_seconds = 0;                  ///< from the first kernel or copy to the last one's end
-  double kernel_seconds = 0;                ///< in kernels
-  double h2d_seconds = 0, d2h_seconds = 0;  ///< in copies, by lane
+  /// Of the step that took the median of the time, without the first of several.
+  LaneSeconds lanes;
+  std::vector<StepTimes> times;           ///< of the clean run, by step
+  std::optional<DeviceMemoryUse> memory;  ///< of a device
   std::vector<MeasuredDifference> differences;
 };
 
 struct RunReport {
   std::string backend;  ///< "host", "cuda: NVIDIA H200"
   std::vector<Check> checks;
+  std::vector<std::string> remarks;  ///< Backend::remarks
   MeasuredRun measured;
   [[nodiscard]] bool passed() const;  ///< there are checks, and all passed
 };

@@ -24,16 +24,30 @@ Rates rates_of(const Machine& machine) {
   for (const Link& link : machine.links) {
     const bool up = machine.memory(link.to).kind == MemoryKind::device;
     (up ? rates.h2d_bandwidth : rates.d2h_bandwidth) = link.bandwidth;
-    rates.link_latency = link.latency;
+    (up ? rates.h2d_latency : rates.d2h_latency) = link.latency;
   }
   return rates;
+}
+
+// What a run measured of the plan's nodes goes before the rates.
+void set_measured_seconds(const Machine& machine, ResidencyProblem& problem) {
+  for (const Processor& processor : machine.processors) {
+    for (std::size_t i = 0; i < processor.node_seconds.size(); ++i) {
+      Operation& operation = problem.operations[i];
+      if (processor.kind == ProcessorKind::gpu) {
+        for (EngineCost& engine : operation.engines) engine.seconds = processor.node_seconds[i];
+      } else {
+        operation.cpu_seconds = processor.node_seconds[i];
+      }
+    }
+  }
 }
 
 // The links of a plan's file may have latencies of their own.
 void set_copy_seconds(const Plan& plan, Item& item) {
   for (const Link& link : plan.machine.links) {
     Rates rates;
-    rates.link_latency = link.latency;
+    rates.h2d_latency = link.latency;
     rates.h2d_bandwidth = link.bandwidth;
     const bool up = plan.machine.memory(link.to).kind == MemoryKind::device;
     (up ? item.h2d_seconds : item.d2h_seconds) = h2d_seconds(rates, item.bytes - item.padding);
@@ -129,6 +143,7 @@ Result<PlannedProblem> planned_problem(const Plan& plan) {
   SizedStep step = plan.step;
   step.engines.assign(plan.nodes.size(), {});
   result.problem = make_problem(step, rates_of(plan.machine), {.compute_on_gpu = false});
+  set_measured_seconds(plan.machine, result.problem);
   const auto refuse = [](const std::string& why) {
     return failure("the plan is not valid: " + why, "its validation says all that is wrong");
   };

@@ -36,6 +36,9 @@ struct Processor {
   double bandwidth = 0;                     ///< bytes a second; 0 likewise
   double launch = 0;                        ///< seconds a kernel
   std::optional<KernelRates> kernels = {};  ///< none: `flops` and `bandwidth` for all kernels
+  /// By NodeId of the plan's step: what a run measured, which goes before all rates; empty:
+  /// nothing.
+  std::vector<double> node_seconds = {};
   bool operator==(const Processor&) const = default;
 };
 
@@ -58,6 +61,7 @@ struct Machine {
   std::vector<Processor> processors;
   std::vector<Memory> memories;
   std::vector<Link> links;
+  std::string measured_on = {};  ///< the backend that node_seconds are of; "": there are none
 
   [[nodiscard]] const Processor& processor(ProcessorId id) const { return processors[id.index()]; }
   [[nodiscard]] const Memory& memory(MemoryId id) const { return memories[id.index()]; }
@@ -66,8 +70,10 @@ struct Machine {
 };
 
 /// A GPU with its memory, the CPU with pinned memory, pageable memory, and the two links between
-/// the GPU's and pinned memory.
+/// the GPU's and pinned memory. What was measured is not in it: that is of a step's nodes.
 [[nodiscard]] Machine gpu_and_host(const Rates& rates);
+/// That machine with what the rates say was measured of the step's nodes.
+[[nodiscard]] Machine gpu_and_host(const Rates& rates, const SizedStep& step);
 // The ids of that machine.
 inline constexpr ProcessorId gpu_processor{0}, cpu_processor{1};
 inline constexpr MemoryId gpu_memory{0}, pinned_memory{1}, pageable_memory{2};

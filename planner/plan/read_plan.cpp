@@ -29,6 +29,7 @@ using Cells = TableCells;
 enum Table {
   nodes_table,
   windows_table,
+  seconds_table,
   residences_table,
   transfers_table,
   pins_table,
@@ -36,7 +37,7 @@ enum Table {
   table_count
 };
 constexpr std::array<std::string_view, table_count> table_names{
-    "nodes", "windows", "residences", "transfers", "pins", "certificate"};
+    "nodes", "windows", "seconds", "residences", "transfers", "pins", "certificate"};
 constexpr int indentation = table_indentation;
 
 class TableReader {
@@ -57,6 +58,7 @@ class TableReader {
       plan_.residences.assign(plan_.machine.memories.size(), {});
       for (const Row& row : rows_[nodes_table]) node(row);
       for (const Row& row : rows_[windows_table]) window(row);
+      read_seconds();
       for (const Row& row : rows_[residences_table]) residence(row);
       for (const Row& row : rows_[transfers_table]) transfer(row);
       read_pins();
@@ -111,12 +113,14 @@ class TableReader {
       }
       if (current < 0) {
         error(line, 1, row.size(),
-              "expected a table: nodes, windows, residences, transfers, pins or certificate");
+              "expected a table: nodes, windows, seconds, residences, transfers, pins or "
+              "certificate");
       }
     }
     has_certificate_ = seen[certificate_table];
     for (std::size_t i = 0; i < table_count; ++i) {
       const bool optional = i == windows_table || i == certificate_table ||
+                            (i == seconds_table && plan_.machine.measured_on.empty()) ||
                             (i == pins_table && plan_.pins.reasons.empty());
       if (!optional && !seen[i]) {
         error(line, 1, 1, fmt::format("the plan lacks the table '{}'", table_names[i]));
@@ -183,6 +187,39 @@ class TableReader {
     }
     last_window_ = node;
     if (cells.good() && range != StepRange::single(node.value)) planned.window = range;
+  }
+
+  /// Of a processor the seconds of all nodes are there, in the step's order, or none.
+  void read_seconds() {
+    for (const Row& row : rows_[seconds_table]) seconds(row);
+    if (rows_[seconds_table].empty() || !mistakes_.none()) return;
+    const Row& last = rows_[seconds_table].back();
+    for (const Processor& processor : plan_.machine.processors) {
+      const std::size_t there = processor.node_seconds.size();
+      if (there == 0 || there == plan_.nodes.size()) continue;
+      mistakes_.add(last, fmt::format("'{}' has the seconds of {} nodes of {}", processor.name,
+                                      there, plan_.nodes.size()));
+    }
+  }
+
+  void seconds(const Row& row) {
+    Cells cells(mistakes_, row);
+    const auto id = named<ProcessorId>(cells, "processor", plan_.machine.processors);
+    const double seconds = cells.real("the seconds", 0);
+    const std::string_view name = cells.rest("the node's name");
+    if (!cells.good()) return;
+    if (plan_.machine.measured_on.empty()) {
+      return cells.refuse(name, "the plan's machine does not say where this was measured_on");
+    }
+    std::vector<double>& of = plan_.machine.processors[id.index()].node_seconds;
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end()) {
+      return cells.refuse(name, fmt::format("the step has no node '{}'", name));
+    }
+    if (found->second.index() != of.size()) {
+      return cells.refuse(name, fmt::format("node '{}' is out of the step's order", name));
+    }
+    of.push_back(seconds);
   }
 
   [[nodiscard]] bool is_known(ProcessorId id) const {

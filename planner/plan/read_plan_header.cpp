@@ -109,6 +109,7 @@ class MachineReader {
     const YamlNode* processors = section.find("processors");
     const YamlNode* memories = section.find("memories");
     const YamlNode* links = section.find("links");
+    section.word("measured_on", machine_.measured_on, Presence::optional);
     section.finish();
     read_list(memories, "memories", mistakes_, [&](const YamlNode& item) {
       Section fields(item, "a memory", mistakes_);

@@ -38,6 +38,7 @@ class Writer {
     out_.raw("---\n");
     nodes();
     windows();
+    seconds();
     residences();
     transfers();
     if (!plan_.pins.empty()) pins();
@@ -130,6 +131,7 @@ class Writer {
         });
       }
     });
+    if (!machine_.measured_on.empty()) out_.text("measured_on", machine_.measured_on);
   }
 
   void kernels(const KernelRates& rates) {
@@ -177,6 +179,19 @@ class Writer {
       }
       const StepRange& window = plan_.nodes[i].window;
       out_.line("  {} {} {}", window.begin, window.end, plan_.step.graph->nodes[i].name);
+    }
+  }
+
+  /// What was measured of nodes: of a processor all of them or none.
+  void seconds() {
+    if (machine_.measured_on.empty()) return;
+    out_.line("seconds: |");
+    out_.line("  # processor seconds node");
+    for (const Processor& processor : machine_.processors) {
+      for (std::size_t i = 0; i < processor.node_seconds.size(); ++i) {
+        out_.line("  {} {} {}", processor.name, processor.node_seconds[i],
+                  plan_.step.graph->nodes[i].name);
+      }
     }
   }
 

@@ -107,6 +107,10 @@ KernelRates kernel_rates(const Card& card) {
   // Libraries take the vector units where they are quicker; bf16 is Ampere's first.
   rates.formats = {fp32 * fp64_per_fp32(card), fp32, std::max(fp32, tf32), std::max(fp32, fp16),
                    card.compute_capability >= 8 ? std::max(fp32, fp16) : fp32};
+  for (const KernelShare& seen : card.kernel_shares) {
+    KindShare& share = rates.kinds[static_cast<std::size_t>(seen.kind)];
+    share = {seen.arithmetic.value_or(share.arithmetic), seen.bandwidth.value_or(share.bandwidth)};
+  }
   return rates;
 }
 

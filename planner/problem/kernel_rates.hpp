@@ -44,8 +44,8 @@ struct KernelRates {
   bool operator==(const KernelRates&) const = default;
 };
 
-/// What the card sustains: what a calibration measured where there is one, else a share of its
-/// specification.
+/// What the card sustains: what a calibration measured where there is one (rates, and shares of
+/// kinds), else a share of its specification.
 [[nodiscard]] KernelRates kernel_rates(const Card& card);
 /// Bytes a second that copies on the device reach, likewise.
 [[nodiscard]] double sustained_bandwidth(const Card& card);

@@ -2,10 +2,13 @@
 //
 // A kernel: the larger of flops / rate and bytes moved / bandwidth (the roofline of Williams,
 // Waterman and Patterson 2009), plus a launch. A GPU's rates are those of the kernel's format and
-// kind (kernel_rates.hpp). A transfer: latency + bytes / bandwidth.
+// kind (kernel_rates.hpp). A transfer: latency + bytes / bandwidth. What a run measured goes before
+// all of that (measured_times.hpp).
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
 
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/id.hpp"
@@ -13,18 +16,28 @@
 #include "estimator/memory/sized_step.hpp"
 #include "planner/problem/host.hpp"
 #include "planner/problem/kernel_rates.hpp"
+#include "planner/problem/measured_times.hpp"
 
 namespace stowage {
+
+/// What a run measured, by call.
+struct MeasuredSeconds {
+  std::string backend;  ///< that ran
+  CallSeconds gpu, cpu;
+};
 
 struct Rates {
   double gpu_flops = 0, gpu_bandwidth = 0, gpu_launch = 5e-6;
   std::optional<KernelRates> gpu_kernels;  ///< none: gpu_flops for all kernels
   double cpu_flops = 0, cpu_bandwidth = 0, cpu_launch = 2e-6;
-  double h2d_bandwidth = 0, d2h_bandwidth = 0, link_latency = 10e-6;
+  double h2d_bandwidth = 0, d2h_bandwidth = 0, h2d_latency = 10e-6, d2h_latency = 10e-6;
+  std::shared_ptr<const MeasuredSeconds> measured = {};  ///< null: the rates alone
   bool operator==(const Rates&) const = default;
 };
 
-[[nodiscard]] Rates make_rates(const Card& card, const Host& host);
+/// `measured`: for this card; null: nothing was.
+[[nodiscard]] Rates make_rates(const Card& card, const Host& host,
+                               const MeasuredTimes* measured = nullptr);
 [[nodiscard]] double gpu_seconds(const Rates& rates, const SizedStep& step, NodeId node);
 /// Of a node that the step does not have, on its storages.
 [[nodiscard]] double gpu_seconds(const Rates& rates, const SizedStep& step, const KernelNode& node);

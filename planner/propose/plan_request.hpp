@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "estimator/base/batch.hpp"
@@ -10,6 +11,7 @@
 #include "estimator/model/model_options.hpp"
 #include "planner/problem/host.hpp"
 #include "planner/problem/levers.hpp"
+#include "planner/problem/measured_times.hpp"
 #include "planner/problem/step_pins.hpp"
 
 namespace stowage {
@@ -24,6 +26,7 @@ struct PlanRequest {
   WholeBatch batch;            ///< its micro-batches share it equally
   Card card;
   Host host;
+  std::shared_ptr<const MeasuredTimes> measured = {};  ///< for this card; null: nothing was
   Bytes available;  ///< of the card, for the arena; 0: no card was given
   Bytes budget;     ///< for the arena
   PinRequest pins;

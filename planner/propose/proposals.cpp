@@ -199,8 +199,9 @@ Result<Bytes> least_whole_arena(const PlanRequest& request, WorkspaceSource& wor
   if (!micro_batch) return failure("micro-batches cannot share the batch equally");
   const auto step = size_step(request.document.graph, *micro_batch, workspaces);
   if (!step) return tl::unexpected(step.error());
-  const ResidencyProblem problem = make_problem(*step, make_rates(request.card, request.host),
-                                                {.compute_on_gpu = true, .all_on_gpu = true});
+  const ResidencyProblem problem =
+      make_problem(*step, make_rates(request.card, request.host, request.measured.get()),
+                   {.compute_on_gpu = true, .all_on_gpu = true});
   return all_gpu_step(*step, problem).least_arena;
 }
 

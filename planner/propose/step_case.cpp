@@ -14,7 +14,7 @@ namespace {
 
 Rates byte_rates() {
   Rates rates;
-  rates.gpu_launch = rates.cpu_launch = rates.link_latency = 0;
+  rates.gpu_launch = rates.cpu_launch = rates.h2d_latency = rates.d2h_latency = 0;
   rates.h2d_bandwidth = rates.d2h_bandwidth = problem_bytes_a_second;
   return rates;
 }
@@ -77,7 +77,7 @@ Planning::Planning(const PlanRequest& planned, WorkspaceSource& source, const Pr
       workspaces(source),
       options(how),
       document(kept_document(planned.document)),
-      rates(make_rates(planned.card, planned.host)) {}
+      rates(make_rates(planned.card, planned.host, planned.measured.get())) {}
 
 double Planning::seconds_left() const {
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;

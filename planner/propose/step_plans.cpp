@@ -1,5 +1,7 @@
 #include "planner/propose/step_plans.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -88,6 +90,14 @@ void set_byte_bound(Plan& plan, const ByteBound& bound) {
   plan.certificate->transfers = bound.proof;
 }
 
+std::string remark_on(const MeasuredTimes& times, const Card& card) {
+  if (!times.is_emulated()) return fmt::format("its times are those measured on {}", times.backend);
+  return fmt::format(
+      "its times are those of the host's kernels on '{}', which stood in for the "
+      "GPU: they say nothing about {}",
+      times.host, card.name);
+}
+
 /// All but the totals that a search has to know.
 void describe(const Planning& planning, const StepCase& of, Plan& plan) {
   const PlanRequest& request = planning.request;
@@ -104,13 +114,14 @@ void describe(const Planning& planning, const StepCase& of, Plan& plan) {
   in.host = request.host;
   in.available = request.available;
   in.budget = request.budget;
-  plan.machine = gpu_and_host(planning.rates);
+  plan.machine = gpu_and_host(planning.rates, of.step);
   plan.levers = request.levers;
   plan.pins = of.pins;
   plan.pins.notes.clear();
   plan.document = planning.document;
   plan.document.graph = of.step.graph;
   plan.totals.all_gpu_step_seconds = of.all_gpu.seconds;
+  if (request.measured) plan.remarks.push_back(remark_on(*request.measured, request.card));
   std::ranges::move(host_remarks(request.host, plan.totals), std::back_inserter(plan.remarks));
 }
 

@@ -46,6 +46,7 @@ double busy_seconds(const KernelRates& rates, double bandwidth, const KernelWork
 }  // namespace
 
 double node_seconds(const Plan& plan, std::size_t node, const Processor& processor) {
+  if (!processor.node_seconds.empty()) return processor.node_seconds[node];
   if (processor.kernels) {
     const KernelWork work = kernel_work(plan.step, NodeId::of(node));
     return processor.launch + busy_seconds(*processor.kernels, processor.bandwidth, work);

@@ -48,7 +48,8 @@ void check_machine(const Machine& machine, Violations& wrong) {
     if (is_enumerator(processor.kind, ProcessorKind::cpu) &&
         names_a_row(machine.memories, processor.memory.value) && is_rate(processor.flops) &&
         is_rate(processor.bandwidth) && is_rate(processor.launch) &&
-        (!processor.kernels || are_rates(*processor.kernels))) {
+        (!processor.kernels || are_rates(*processor.kernels)) &&
+        std::ranges::all_of(processor.node_seconds, is_rate)) {
       continue;
     }
     wrong.note([&] { return fmt::format("processor '{}' cannot be", processor.name); });
@@ -122,6 +123,14 @@ void check_tables(const Plan& plan, Violations& wrong) {
       plan.step.flops.size() != graph.nodes.size() ||
       plan.step.bytes_moved.size() != graph.nodes.size()) {
     wrong.note([] { return "the step is not sized"; });
+  }
+  for (const Processor& processor : plan.machine.processors) {
+    const std::size_t measured = processor.node_seconds.size();
+    if (measured == 0 || measured == graph.nodes.size()) continue;
+    wrong.note([&] {
+      return fmt::format("processor '{}' has the seconds of {} nodes, the step {} nodes",
+                         processor.name, measured, graph.nodes.size());
+    });
   }
   if (plan.residences.size() != plan.machine.memories.size()) {
     wrong.note([&] {

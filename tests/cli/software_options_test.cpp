@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -124,6 +125,30 @@ TEST_CASE("without a GPU a calibration is of the host alone, and plans are timed
   CHECK(refused.exit_code == 2);
   CHECK(refused.err.find("wrong.yaml:2:3: error: unknown key 'cpu_flop' in a host file") !=
         std::string::npos);
+}
+
+TEST_CASE("--gpu here is this machine's card, or exit code 3") {
+  // Libraries of the driver's names, which pretend a machine with a T4.
+  const TemporaryFolder folder;
+  for (const char* library : {"libcuda.so.1", "libnvidia-ml.so.1"}) {
+    std::filesystem::create_symlink(STOWAGE_FAKE_DRIVER, folder.path(library));
+  }
+  const testing::Circumstances with_gpu{.environment = {{"LD_LIBRARY_PATH", folder.path("")}}};
+  const Outcome there = stowage_program(
+      {"check", "mnist-cnn", "--gpu", "here", "--batch", "8", "--format", "json"}, with_gpu);
+  CHECK(there.exit_code == 0);
+  CHECK(there.err.find("this machine's Tesla T4: 14.6 GiB of it free") != std::string::npos);
+  CHECK(json::parse(there.out)["device"]["total_bytes"] == 15'655'829'504);
+  const Outcome probed = stowage_program({"probe"}, with_gpu);
+  CHECK(probed.out.find("NVIDIA GeForce RTX 3090") != std::string::npos);
+  CHECK(probed.out.find("hidden") != std::string::npos);
+
+  const testing::Circumstances without{.environment = {{"LD_LIBRARY_PATH", STOWAGE_SOURCE_DIR}}};
+  const Outcome absent = stowage_program({"check", "mnist-cnn", "--gpu", "here"}, without);
+  if (absent.exit_code == 0) return;  // this machine has one
+  CHECK(absent.exit_code == 3);
+  CHECK(absent.out == "");
+  CHECK(absent.err.find("--gpu here: no NVIDIA driver is installed") != std::string::npos);
 }
 
 }  // namespace stowage

@@ -226,14 +226,13 @@ TEST_CASE("stowage works in place, TensorFlow makes room for every result") {
 }
 
 TEST_CASE("a plan without a card refuses what is about one") {
-  const Outcome outcome = stowage_program(
-      {"plan", "mlp", "--budget", "8MiB", "--in-use", "1GiB", "--calibration", "x"});
+  const Outcome outcome =
+      stowage_program({"plan", "mlp", "--budget", "8MiB", "--in-use", "1GiB", "--context", "1MiB"});
   CHECK(outcome.exit_code == 2);
   const std::string hint = "  --gpu NAME or --gpu-memory SIZE names one\n";
   CHECK(outcome.err ==
-        "<command line>: error: --calibration is about a card, and --budget alone names none\n" +
-            hint +
-            "<command line>: error: --in-use is about a card, and --budget alone names none\n" +
+        "<command line>: error: --in-use is about a card, and --budget alone names none\n" + hint +
+            "<command line>: error: --context is about a card, and --budget alone names none\n" +
             hint);
 }
 

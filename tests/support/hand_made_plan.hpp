@@ -93,7 +93,8 @@ inline Plan plan() {
                                .cpu_launch = 0,
                                .h2d_bandwidth = 256,
                                .d2h_bandwidth = 256,
-                               .link_latency = 0.5});
+                               .h2d_latency = 0.5,
+                               .d2h_latency = 0.5});
   made.inputs.available = 8_KiB;
   made.inputs.budget = 4_KiB;
   made.nodes.assign(5, {.processor = gpu_processor});

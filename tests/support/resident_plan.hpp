@@ -44,7 +44,8 @@ inline Plan resident_plan(const std::string& text, std::int64_t batch, Workspace
   plan.document.runtime = Runtime::stowage;
   plan.document.parameters = model.parameters;
   inputs.step_hash = step_hash(step);
-  plan.machine = gpu_and_host({.gpu_launch = 1, .cpu_launch = 1, .link_latency = 1});
+  plan.machine =
+      gpu_and_host({.gpu_launch = 1, .cpu_launch = 1, .h2d_latency = 1, .d2h_latency = 1});
 
   const auto steps = static_cast<std::int32_t>(graph->nodes.size());
   Bytes end, live, workspace;

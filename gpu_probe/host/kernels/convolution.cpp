@@ -1,4 +1,4 @@
-// Convolutions with oneDNN.
+// Convolutions with oneDNN; in float64, which it has not, by loops of our own.
 //
 // Tensors stay in plain row-major layout at the call's boundary; where oneDNN prefers a blocked
 // layout the data is reordered into scratch memory of its own and back. A transposed convolution
@@ -8,7 +8,11 @@
 #include <dnnl.hpp>
 #include <unordered_map>
 
-#include "gpu_probe/host/kernels/kernels.hpp"
+#include "gpu_probe/host/kernels/plain_convolution.hpp"
+#include "gpu_probe/host/kernels/single_floats.hpp"
+#include "gpu_probe/kernels/bodies/bias.hpp"
+#include "gpu_probe/kernels/rows/formats.hpp"
+#include "gpu_probe/kernels/rows/row_shape.hpp"
 #include "gpu_probe/kernels/rows/strides.hpp"
 
 namespace stowage::host {
@@ -58,6 +62,7 @@ void each_run(const Sizes& whole, const Sizes& part, Visit visit) {
        [&](std::int64_t row, std::int64_t at) { visit(at, row * part.back(), part.back()); });
 }
 
+/// Before rows are left out, and with oneDNN's dilation.
 Geometry geometry(const KernelCall& call, const TensorArgument& x, const TensorArgument& w,
                   const TensorArgument& y) {
   const std::size_t rank = x.shape.size();
@@ -95,7 +100,6 @@ Geometry geometry(const KernelCall& call, const TensorArgument& x, const TensorA
                           g.pad_before[i]);
     g.dilation[i] -= 1;  // oneDNN counts the holes
   }
-  leave_out_unseen(g);
   return g;
 }
 
@@ -216,50 +220,91 @@ void backward_filter(const Geometry& g, const float* all_of_x, const float* dy, 
                DNNL_ARG_DIFF_WEIGHTS, g.w, dw, description.diff_weights_desc());
 }
 
+/// y += bias of its channel.
+void add_bias(const TensorArgument& y, const TensorArgument& bias) {
+  const body::Planes p = planes_of(y);
+  in_formats(y.type, Arithmetic::host, [&]<class T, class Real>() {
+    const body::BiasOfChannels<T, Real> add{elements<T>(y), p.channels, p.area, any_floats(bias)};
+    for (std::int64_t i = 0; i < count(y.shape); ++i) add(i);
+  });
+}
+
+/// One of the convolution's own tensors from the two others. `bias`, which may be null, is added by
+/// oneDNN: of float32 results alone.
+void convolve(Computed computed, const KernelCall& call, const TensorArgument& x,
+              const TensorArgument& w, const TensorArgument& y,
+              const TensorArgument* bias = nullptr) {
+  Geometry g = geometry(call, x, w, y);
+  if (x.type == DataType::float64) {
+    for (std::int64_t& dilation : g.dilation) dilation += 1;
+    return plain_convolution(computed,
+                             {.x = x.shape,
+                              .w = w.shape,
+                              .y = y.shape,
+                              .stride = g.stride,
+                              .dilation = g.dilation,
+                              .padding = g.pad_before,
+                              .groups = integer(call, "groups", 1)},
+                             elements<double>(x), elements<double>(w), elements<double>(y));
+  }
+  leave_out_unseen(g);
+  SingleFloats xs(x), ws(w), ys(y);
+  switch (computed) {
+    case Computed::y:
+      forward(g, xs.data(), ws.data(), bias == nullptr ? nullptr : floats(*bias), ys.data());
+      return ys.store();
+    case Computed::x:
+      backward_data(g, ys.data(), ws.data(), xs.data());
+      return xs.store();
+    case Computed::w:
+      backward_filter(g, xs.data(), ys.data(), ws.data());
+      return ws.store();
+  }
+}
+
+/// The third argument, which has a value for each channel of y; null: there is none.
+const TensorArgument* bias_of(const KernelCall& call) {
+  if (call.reads.size() < 3) return nullptr;
+  require_shape("bias", call.reads[2], {call.writes[0].shape[1]});
+  return &call.reads[2];
+}
+
 }  // namespace
 
 void convolution_forward(const KernelCall& call) {
   const auto &x = call.reads[0], &w = call.reads[1], &y = call.writes[0];
-  const Geometry g = geometry(call, x, w, y);
-  const float* bias = nullptr;
-  if (call.reads.size() == 3) {
-    require_shape("bias", call.reads[2], {y.shape[1]});
-    bias = floats(call.reads[2]);
-  }
-  forward(g, floats(x), floats(w), bias, mutable_floats(y));
+  const TensorArgument* const bias = bias_of(call);
+  const bool is_fused = bias != nullptr && y.type == DataType::float32;
+  convolve(Computed::y, call, x, w, y, is_fused ? bias : nullptr);
+  // In other formats as on a device, whose library rounds what the bias is then added to.
+  if (bias != nullptr && !is_fused) add_bias(y, *bias);
 }
 
 void convolution_backward_data(const KernelCall& call) {
   const auto &dy = call.reads[0], &w = call.reads[1], &dx = call.writes[0];
-  backward_data(geometry(call, dx, w, dy), floats(dy), floats(w), mutable_floats(dx));
+  convolve(Computed::x, call, dx, w, dy);
 }
 
 void convolution_backward_filter(const KernelCall& call) {
   const auto &x = call.reads[0], &dy = call.reads[1], &dw = call.writes[0];
-  backward_filter(geometry(call, x, dw, dy), floats(x), floats(dy), mutable_floats(dw));
+  convolve(Computed::w, call, x, dw, dy);
 }
 
 void transposed_convolution_forward(const KernelCall& call) {
   const auto &x = call.reads[0], &w = call.reads[1], &y = call.writes[0];
-  backward_data(geometry(call, y, w, x), floats(x), floats(w), mutable_floats(y));
-  if (call.reads.size() < 3) return;
-  require_shape("bias", call.reads[2], {y.shape[1]});
-  const float* bias = floats(call.reads[2]);
-  const std::int64_t area = count(y.shape, 2, y.shape.size());
-  float* out = mutable_floats(y);
-  for (std::int64_t plane = 0; plane < y.shape[0] * y.shape[1]; ++plane) {
-    for (std::int64_t i = 0; i < area; ++i) out[plane * area + i] += bias[plane % y.shape[1]];
-  }
+  const TensorArgument* const bias = bias_of(call);
+  convolve(Computed::x, call, y, w, x);
+  if (bias != nullptr) add_bias(y, *bias);
 }
 
 void transposed_convolution_backward_data(const KernelCall& call) {
   const auto &dy = call.reads[0], &w = call.reads[1], &dx = call.writes[0];
-  forward(geometry(call, dy, w, dx), floats(dy), floats(w), nullptr, mutable_floats(dx));
+  convolve(Computed::y, call, dy, w, dx);
 }
 
 void transposed_convolution_backward_filter(const KernelCall& call) {
   const auto &x = call.reads[0], &dy = call.reads[1], &dw = call.writes[0];
-  backward_filter(geometry(call, dy, dw, x), floats(dy), floats(x), mutable_floats(dw));
+  convolve(Computed::w, call, dy, dw, x);
 }
 
 }  // namespace stowage::host

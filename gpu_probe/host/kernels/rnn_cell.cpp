@@ -8,7 +8,9 @@ namespace {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-void lstm_forward(std::size_t hidden, const Vector& in, const Vector& re, const CellStep& s) {
+template <class Value>
+void lstm_forward(std::size_t hidden, const Vector& in, const Vector& re,
+                  const CellStep<Value>& s) {
   for (std::size_t j = 0; j < hidden; ++j) {
     const auto sum = [&](std::size_t gate) {
       return in[gate * hidden + j] + re[gate * hidden + j];
@@ -17,16 +19,18 @@ void lstm_forward(std::size_t hidden, const Vector& in, const Vector& re, const 
                  o = sigmoid(sum(3));
     const double c = f * s.c_before[j] + i * g;
     const double kept[] = {i, f, g, o, c};
-    for (std::size_t k = 0; k < 5; ++k) s.kept[k * hidden + j] = static_cast<float>(kept[k]);
-    s.h[j] = static_cast<float>(o * std::tanh(c));
+    for (std::size_t k = 0; k < 5; ++k) s.kept[k * hidden + j] = static_cast<Value>(kept[k]);
+    s.h[j] = static_cast<Value>(o * std::tanh(c));
   }
 }
 
-void lstm_backward(std::size_t hidden, const CellStep& s, Vector& dh, Vector& dc, Vector& d_input,
-                   Vector& d_recurrent) {
+template <class Value>
+void lstm_backward(std::size_t hidden, const CellStep<Value>& s, Vector& dh, Vector& dc,
+                   Vector& d_input, Vector& d_recurrent) {
   for (std::size_t j = 0; j < hidden; ++j) {
     const double i = s.kept[j], f = s.kept[hidden + j], g = s.kept[2 * hidden + j],
-                 o = s.kept[3 * hidden + j], t = std::tanh(double{s.kept[4 * hidden + j]});
+                 o = s.kept[3 * hidden + j],
+                 t = std::tanh(static_cast<double>(s.kept[4 * hidden + j]));
     const double d_cell = dc[j] + dh[j] * o * (1 - t * t);
     d_input[j] = d_cell * g * i * (1 - i);
     d_input[hidden + j] = d_cell * s.c_before[j] * f * (1 - f);
@@ -38,17 +42,19 @@ void lstm_backward(std::size_t hidden, const CellStep& s, Vector& dh, Vector& dc
   d_recurrent = d_input;
 }
 
-void gru_forward(std::size_t hidden, const Vector& in, const Vector& re, const CellStep& s) {
+template <class Value>
+void gru_forward(std::size_t hidden, const Vector& in, const Vector& re, const CellStep<Value>& s) {
   for (std::size_t j = 0; j < hidden; ++j) {
     const double r = sigmoid(in[j] + re[j]), z = sigmoid(in[hidden + j] + re[hidden + j]);
     const double q = re[2 * hidden + j], n = std::tanh(in[2 * hidden + j] + r * q);
     const double kept[] = {r, z, n, q};
-    for (std::size_t k = 0; k < 4; ++k) s.kept[k * hidden + j] = static_cast<float>(kept[k]);
-    s.h[j] = static_cast<float>((1 - z) * n + z * s.h_before[j]);
+    for (std::size_t k = 0; k < 4; ++k) s.kept[k * hidden + j] = static_cast<Value>(kept[k]);
+    s.h[j] = static_cast<Value>((1 - z) * n + z * s.h_before[j]);
   }
 }
 
-void gru_backward(std::size_t hidden, const CellStep& s, Vector& dh, Vector& d_input,
+template <class Value>
+void gru_backward(std::size_t hidden, const CellStep<Value>& s, Vector& dh, Vector& d_input,
                   Vector& d_recurrent) {
   for (std::size_t j = 0; j < hidden; ++j) {
     const double r = s.kept[j], z = s.kept[hidden + j], n = s.kept[2 * hidden + j],
@@ -74,17 +80,20 @@ std::optional<Cell> parse_cell(std::string_view name) {
 
 std::int64_t gates(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
 
-void cell_forward(Cell cell, const Vector& input, const Vector& recurrent, const CellStep& step) {
+template <class Value>
+void cell_forward(Cell cell, const Vector& input, const Vector& recurrent,
+                  const CellStep<Value>& step) {
   const std::size_t hidden = input.size() / static_cast<std::size_t>(gates(cell));
   if (cell == Cell::lstm) return lstm_forward(hidden, input, recurrent, step);
   if (cell == Cell::gru) return gru_forward(hidden, input, recurrent, step);
   for (std::size_t j = 0; j < hidden; ++j) {
     const double sum = input[j] + recurrent[j];
-    step.h[j] = static_cast<float>(cell == Cell::tanh ? std::tanh(sum) : std::max(sum, 0.0));
+    step.h[j] = static_cast<Value>(cell == Cell::tanh ? std::tanh(sum) : std::max(sum, 0.0));
   }
 }
 
-void cell_backward(Cell cell, const CellStep& step, Vector& dh, Vector& dc, Vector& d_input,
+template <class Value>
+void cell_backward(Cell cell, const CellStep<Value>& step, Vector& dh, Vector& dc, Vector& d_input,
                    Vector& d_recurrent) {
   const std::size_t hidden = dh.size();
   if (cell == Cell::lstm) return lstm_backward(hidden, step, dh, dc, d_input, d_recurrent);
@@ -96,5 +105,12 @@ void cell_backward(Cell cell, const CellStep& step, Vector& dh, Vector& dc, Vect
     dh[j] = 0;
   }
 }
+
+#define STOWAGE_OF(Value)                                                                 \
+  template void cell_forward(Cell, const Vector&, const Vector&, const CellStep<Value>&); \
+  template void cell_backward(Cell, const CellStep<Value>&, Vector&, Vector&, Vector&, Vector&);
+STOWAGE_OF(float)
+STOWAGE_OF(double)
+#undef STOWAGE_OF
 
 }  // namespace stowage::host

@@ -1,6 +1,6 @@
 // One position of a recurrent layer in one direction, for one sequence: the gates' arguments in,
 // the new state out, and the way back. PyTorch's equations and order of gates: lstm i, f, g, o; gru
-// r, z, n (with b_hn inside r's product).
+// r, z, n (with b_hn inside r's product). `Value` is what tensors hold: float or double.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,23 @@ enum class Cell { lstm, gru, tanh, relu };
 using Vector = std::vector<double>;
 
 /// What a position starts from and leaves; each pointer to `hidden` values of one sequence.
+template <class Value>
 struct CellStep {
-  const float* h_before;
-  const float* c_before;  ///< lstm
-  float* h;
-  float* kept;  ///< rnn_reserve.hpp's vectors of this position, c' being the lstm's fifth
+  const Value* h_before;
+  const Value* c_before;  ///< lstm
+  Value* h;
+  Value* kept;  ///< rnn_reserve.hpp's vectors of this position, c' being the lstm's fifth
 };
 
 /// `input` is W_ih x + b_ih, `recurrent` W_hh h + b_hh.
-void cell_forward(Cell cell, const Vector& input, const Vector& recurrent, const CellStep& step);
+template <class Value>
+void cell_forward(Cell cell, const Vector& input, const Vector& recurrent,
+                  const CellStep<Value>& step);
 
 /// The gradients of the two sums, from those of the new state; `dh` and (lstm) `dc` are replaced by
 /// what reaches the old state otherwise than through W_hh.
-void cell_backward(Cell cell, const CellStep& step, Vector& dh, Vector& dc, Vector& d_input,
+template <class Value>
+void cell_backward(Cell cell, const CellStep<Value>& step, Vector& dh, Vector& dc, Vector& d_input,
                    Vector& d_recurrent);
 
 }  // namespace stowage::host

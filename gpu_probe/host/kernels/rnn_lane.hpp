@@ -6,46 +6,48 @@
 namespace stowage::host {
 
 /// A layer's argument and result are [seq, batch, width], of the result this direction's half.
+template <class Value>
 struct LaneTensors {
-  const std::vector<float>& x;
-  const std::vector<const float*>& first_states;  ///< h0, [c0]; of all lanes
-  std::vector<float>& y;
-  std::vector<float>& reserve;
+  const std::vector<Value>& x;
+  const std::vector<const Value*>& first_states;  ///< h0, [c0]; of all lanes
+  std::vector<Value>& y;
+  std::vector<Value>& reserve;
 };
 
 struct LaneGradients {
   Vector w_ih, w_hh, b_ih, b_hh;
 };
 
+template <class Value>
 class RnnLane {
  public:
   /// `lane` is layer * directions + direction; `weights` are all lanes'.
   RnnLane(const RnnShape& r, std::int64_t lane, std::span<const TensorArgument> weights);
 
   /// Writes y, the reserve and the last states (hn, [cn]; of all lanes).
-  void forward(const LaneTensors& tensors, const std::vector<float*>& last_states) const;
+  void forward(const LaneTensors<Value>& tensors, const std::vector<Value*>& last_states) const;
 
   /// Adds to dx [seq, batch, width]. dh and dc, a vector a sequence, are the last states' gradients
   /// before and the first states' after.
-  [[nodiscard]] LaneGradients backward(const LaneTensors& tensors, const std::vector<float>& dy,
-                                       std::vector<Vector>& dh, std::vector<Vector>& dc,
-                                       Vector& dx) const;
+  [[nodiscard]] LaneGradients backward(const LaneTensors<Value>& tensors,
+                                       const std::vector<Value>& dy, std::vector<Vector>& dh,
+                                       std::vector<Vector>& dc, Vector& dx) const;
 
  private:
   /// Weights [rows, columns], also by columns, so that a product's inner loop runs over its
   /// results.
   class Weights {
    public:
-    Weights(const float* w, std::int64_t rows, std::int64_t columns);
+    Weights(const Value* w, std::int64_t rows, std::int64_t columns);
     /// result = w v + bias (null: 0).
-    void product(const float* v, const float* bias, Vector& result) const;
+    void product(const Value* v, const Value* bias, Vector& result) const;
     /// result += w^T v.
     void add_transposed_product(const Vector& v, Vector& result) const;
 
    private:
-    const float* w_;
+    const Value* w_;
     std::size_t rows_, columns_;
-    std::vector<float> by_columns_;
+    std::vector<Value> by_columns_;
   };
 
   /// The i-th position in this direction's order.
@@ -58,14 +60,14 @@ class RnnLane {
   [[nodiscard]] std::int64_t row(std::int64_t t, std::int64_t sequence, std::int64_t width) const {
     return (t * r_.batch + sequence) * width;
   }
-  [[nodiscard]] CellStep step_at(std::int64_t i, std::int64_t sequence,
-                                 const LaneTensors& tensors) const;
+  [[nodiscard]] CellStep<Value> step_at(std::int64_t i, std::int64_t sequence,
+                                        const LaneTensors<Value>& tensors) const;
 
   const RnnShape& r_;
   std::int64_t lane_, in_;
   bool reversed_;
   Weights w_ih_, w_hh_;
-  const float *b_ih_, *b_hh_;  // null: none
+  const Value *b_ih_, *b_hh_;  // null: none
 };
 
 }  // namespace stowage::host

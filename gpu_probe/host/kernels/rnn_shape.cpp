@@ -61,8 +61,9 @@ RnnShape rnn_shape(const KernelCall& call, const TensorArgument& x, const Tensor
   return r;
 }
 
-std::vector<float> sequence_first(const RnnShape& r, const float* values, std::int64_t width) {
-  std::vector<float> result(values, values + r.seq * r.batch * width);
+template <class Value>
+std::vector<Value> sequence_first(const RnnShape& r, const Value* values, std::int64_t width) {
+  std::vector<Value> result(values, values + r.seq * r.batch * width);
   if (!r.batch_first) return result;
   for (std::int64_t t = 0; t < r.seq; ++t) {
     for (std::int64_t b = 0; b < r.batch; ++b) {
@@ -73,8 +74,9 @@ std::vector<float> sequence_first(const RnnShape& r, const float* values, std::i
   return result;
 }
 
-void store_sequence(const RnnShape& r, const std::vector<float>& from, std::int64_t width,
-                    float* to) {
+template <class Value>
+void store_sequence(const RnnShape& r, const std::vector<Value>& from, std::int64_t width,
+                    Value* to) {
   for (std::int64_t t = 0; t < r.seq; ++t) {
     for (std::int64_t b = 0; b < r.batch; ++b) {
       const std::int64_t row = r.batch_first ? b * r.seq + t : t * r.batch + b;
@@ -82,5 +84,12 @@ void store_sequence(const RnnShape& r, const std::vector<float>& from, std::int6
     }
   }
 }
+
+#define STOWAGE_OF(Value)                                                                  \
+  template std::vector<Value> sequence_first(const RnnShape&, const Value*, std::int64_t); \
+  template void store_sequence(const RnnShape&, const std::vector<Value>&, std::int64_t, Value*);
+STOWAGE_OF(float)
+STOWAGE_OF(double)
+#undef STOWAGE_OF
 
 }  // namespace stowage::host

@@ -27,7 +27,7 @@ struct RnnShape {
     return static_cast<std::size_t>(lane) * tensors_per_layer;
   }
 
-  // In float32 values. `lane` is layer * directions + direction.
+  // In values. `lane` is layer * directions + direction.
   [[nodiscard]] std::int64_t state_offset(std::int64_t lane, std::int64_t sequence) const {
     return (lane * batch + sequence) * hidden;
   }
@@ -51,9 +51,11 @@ struct RnnShape {
 [[nodiscard]] std::size_t rnn_states(const KernelCall& call);
 
 /// [seq, batch, width] from what may be [batch, seq, width], and back.
-[[nodiscard]] std::vector<float> sequence_first(const RnnShape& r, const float* values,
+template <class Value>
+[[nodiscard]] std::vector<Value> sequence_first(const RnnShape& r, const Value* values,
                                                 std::int64_t width);
-void store_sequence(const RnnShape& r, const std::vector<float>& from, std::int64_t width,
-                    float* to);
+template <class Value>
+void store_sequence(const RnnShape& r, const std::vector<Value>& from, std::int64_t width,
+                    Value* to);
 
 }  // namespace stowage::host

@@ -72,7 +72,9 @@ struct EmbeddingBackward {
 
   STOWAGE_BODY void operator()(Index tile, const Group& group) const {
     const Index first = tile * rows_a_tile, last = least(rows, first + rows_a_tile);
-    if (group.size() == 1) return alone(first, last);
+#ifndef __CUDACC_RTC__
+    if (group.size() == 1) return is_short() ? alone_in_sums(first, last) : alone(first, last);
+#endif
     for (Index begin = 0; begin < width; begin += columns * group.size()) {
       collect(group, first, last, begin + group.rank());
     }
@@ -113,6 +115,38 @@ struct EmbeddingBackward {
     return next;
   }
 
+#ifndef __CUDACC_RTC__
+  /// Too short to add up in.
+  [[nodiscard]] bool is_short() const {
+    return dw.format == FloatFormat::float16 || dw.format == FloatFormat::bfloat16;
+  }
+
+  /// One thread adds up row by row, in the order of the first index that names each.
+  void alone_in_sums(Index first, Index last) const {
+    constexpr Index wide = 512;
+    for (Index j = first * width; j < last * width; ++j) dw.set(j, Real(0));
+    for (Index i = 0; i < count; ++i) {
+      const Index row = indices.at(i);
+      if (row < first || row >= last || row == padding || is_among(row, i)) continue;
+      for (Index begin = 0; begin < width; begin += wide) {
+        const Index end = least(width, begin + wide);
+        Real sums[wide] = {};
+        for (Index k = i; k < count; ++k) {
+          if (indices.at(k) != row) continue;
+          for (Index j = begin; j < end; ++j) sums[j - begin] += load<Real>(dy, k * width + j);
+        }
+        for (Index j = begin; j < end; ++j) dw.set(row * width + j, sums[j - begin]);
+      }
+    }
+  }
+  /// Whether one of the first indices names the row.
+  [[nodiscard]] bool is_among(Index row, Index indices_before) const {
+    for (Index i = 0; i < indices_before; ++i) {
+      if (indices.at(i) == row) return true;
+    }
+    return false;
+  }
+
   /// One thread adds to the rows where they lie, one index after the other.
   STOWAGE_BODY void alone(Index first, Index last) const {
     for (Index j = first * width; j < last * width; ++j) dw.set(j, Real(0));
@@ -125,6 +159,7 @@ struct EmbeddingBackward {
       }
     }
   }
+#endif
 };
 
 }  // namespace stowage::body

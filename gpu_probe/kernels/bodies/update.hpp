@@ -21,16 +21,17 @@ STOWAGE_BODY Real lerp(Real from, Real to, Real share) {
   return from + share * (to - from);
 }
 
-/// The parameter and its state in place. The index is an element.
+/// The parameter and its state in place. The gradient has a format of its own: the parameter may be
+/// a float32 copy of one in 16 bits. The index is an element.
 template <class T, class Real, class Rule>
 struct Update {
   T* p;
-  const T* g;
+  Floats g;
   T* state[most_states];  ///< null: there is none
   Rule rule;
 
   STOWAGE_BODY void operator()(Index i) const {
-    Weight<Real> w{load<Real>(p, i), load<Real>(g, i), {}};
+    Weight<Real> w{load<Real>(p, i), g.at<Real>(i), {}};
     for (int k = 0; k < most_states; ++k) {
       if (state[k] != nullptr) w.state[k] = load<Real>(state[k], i);
     }

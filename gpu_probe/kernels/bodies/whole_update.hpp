@@ -12,7 +12,7 @@ namespace stowage::body {
 template <class T, class Real>
 struct Lamb {
   T* p;
-  const T* g;
+  Floats g;
   T *moment, *square;
   Index elements;
   Real rate, decay, share1, beta2, share2, epsilon, correction1, correction2;
@@ -20,7 +20,7 @@ struct Lamb {
   STOWAGE_BODY void operator()(Index, const Group& group) const {
     Pair<Real> sums{0, 0};  // of the weights' squares, and of the updates'
     for (Index i = group.rank(); i < elements; i += group.size()) {
-      const Real gradient = load<Real>(g, i), weight = load<Real>(p, i);
+      const Real gradient = g.at<Real>(i), weight = load<Real>(p, i);
       store(moment, i, lerp(load<Real>(moment, i), gradient, share1));
       store(square, i, beta2 * load<Real>(square, i) + share2 * gradient * gradient);
       const Real change = update(i);
@@ -48,7 +48,7 @@ struct Lamb {
 template <class T, class Real>
 struct Adafactor {
   T* p;
-  const T* g;
+  Floats g;
   Floats moment;       ///< of the update; not there: none
   Floats row, column;  ///< or the second moment as it is, in `row`
   Index elements, rows, columns;
@@ -82,13 +82,13 @@ struct Adafactor {
     group.synchronize();
     Real updates = 0;
     each_estimate(group, [&](Index i, Real of) {
-      const Real update = load<Real>(g, i) / body::sqrt(most(of, estimate));
+      const Real update = g.at<Real>(i) / body::sqrt(most(of, estimate));
       updates += update * update;
     });
     updates = sum_of(group, updates);
     const Real clipped = most(Real(1), body::sqrt(updates / static_cast<Real>(elements)) / clip);
     each_estimate(group, [&](Index i, Real of) {
-      apply(i, load<Real>(g, i) / body::sqrt(most(of, estimate)) / clipped * rate, rate);
+      apply(i, g.at<Real>(i) / body::sqrt(most(of, estimate)) / clipped * rate, rate);
     });
   }
 
@@ -104,7 +104,7 @@ struct Adafactor {
   STOWAGE_BODY void follow(const Group& group) const {
     if (!is_factored) {
       for (Index i = group.rank(); i < elements; i += group.size()) {
-        const Real gradient = load<Real>(g, i);
+        const Real gradient = g.at<Real>(i);
         row.set(i, lerp(row.at<Real>(i), gradient * gradient + addend, share));
       }
       return;
@@ -121,7 +121,7 @@ struct Adafactor {
   [[nodiscard]] STOWAGE_BODY Real mean_square(Index first, Index count, Index step) const {
     Real squares = 0;
     for (Index i = 0; i < count; ++i) {
-      const Real gradient = load<Real>(g, first + i * step);
+      const Real gradient = g.at<Real>(first + i * step);
       squares += gradient * gradient + addend;
     }
     return squares / static_cast<Real>(count);

@@ -131,7 +131,7 @@ Launches lamb(const Settings& s) {
   return {in_formats(p.type, s.arithmetic, [&]<class T, class Real>() {
     const auto as = [](double value) { return static_cast<Real>(value); };
     return each_group(
-        body::Lamb<T, Real>{elements<T>(p), elements<T>(s.call.reads[1]),
+        body::Lamb<T, Real>{elements<T>(p), any_floats(s.call.reads[1]),
                             elements<T>(s.call.writes[1]), elements<T>(s.call.writes[2]),
                             count(p.shape), as(s.rate), as(s.decay), as(1 - beta1), as(beta2),
                             as(1 - beta2), as(epsilon), as(correction1), as(correction2)},
@@ -172,7 +172,7 @@ Launches adafactor(const Settings& s, const AdafactorRule& rule) {
     const auto as = [](double value) { return static_cast<Real>(value); };
     return each_group(
         body::Adafactor<T, Real>{
-            elements<T>(p), elements<T>(s.call.reads[1]),
+            elements<T>(p), any_floats(s.call.reads[1]),
             rule.has_moment ? any_floats(s.call.writes[1]) : no_floats, any_floats(row),
             is_factored ? any_floats(s.call.writes[first + 1]) : no_floats, total, rows, columns,
             is_factored, as(rule.relative), as(rule.kept), as(rule.decay), as(share),

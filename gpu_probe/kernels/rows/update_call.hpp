@@ -20,7 +20,7 @@ template <class Make>
   return {in_formats(p.type, arithmetic, [&]<class T, class Real>() {
     const auto rule = make.template operator()<Real>();
     body::Update<T, Real, std::remove_const_t<decltype(rule)>> update{
-        elements<T>(p), elements<T>(call.reads[1]), {}, rule};
+        elements<T>(p), any_floats(call.reads[1]), {}, rule};
     for (std::size_t i = 1; i < call.writes.size(); ++i) {
       update.state[i - 1] = elements<T>(call.writes[i]);
     }

@@ -329,6 +329,39 @@ TEST_CASE("mistakes in measurements have their places") {
        "unknown key 'contxt' in a measurement");
 }
 
+TEST_CASE("a card file lists what kernels were seen to reach") {
+  const auto card = read_card(std::make_shared<SourceText>(
+      SourceText{.name = "my.yaml", .text = complete + R"(kernel_latency: 3.5 us
+kernel_shares:
+  - {kind: normalization, bandwidth: 0.64}
+  - {kind: depthwise-convolution, arithmetic: 0.1, bandwidth: 0.5}
+)"}));
+  REQUIRE(card.has_value());
+  CHECK(card->kernel_latency == doctest::Approx(3.5e-6));
+  REQUIRE(card->kernel_shares.size() == 2);
+  CHECK(card->kernel_shares[0].kind == KernelKind::normalization);
+  CHECK_FALSE(card->kernel_shares[0].arithmetic);
+  CHECK(card->kernel_shares[0].bandwidth == 0.64);
+  CHECK(card->kernel_shares[1].arithmetic == 0.1);
+}
+
+TEST_CASE("mistakes in kernels' shares have their places") {
+  const auto says = [](const std::string& text, const std::string& message) {
+    const std::string errors = read_errors(complete + text);
+    CHECK_MESSAGE(errors.find(message) != std::string::npos, errors);
+  };
+  says("kernel_latency: 3\n", "'kernel_latency' is not a time such as 4 us: '3'");
+  says("kernel_shares: 3\n", "my.yaml:20:16: error: 'kernel_shares' is a list, not");
+  says("kernel_shares: [{kind: product}]\n",
+       "a kernel share has at least one of arithmetic and bandwidth");
+  says("kernel_shares: [{bandwidth: 1}]\n", "a kernel share lacks 'kind'");
+  says("kernel_shares: [{kind: gemm, bandwidth: 1}]\n", "my.yaml:20:24: error: 'kind' is not");
+  says("kernel_shares: [{kind: product, bandwidth: 0}]\n",
+       "'bandwidth' is not a share above 0, such as 0.8: '0'");
+  says("kernel_shares: [{kind: product, bandwidth: 1}, {kind: product, arithmetic: 1}]\n",
+       "'kernel_shares' has 'product' twice");
+}
+
 TEST_CASE("a calibration is a card file with what was measured, and goes before the card") {
   const auto calibrated = [](const std::string& text) {
     Card card = generic_card(Bytes(8) * (std::int64_t{1} << 30));

@@ -136,9 +136,6 @@ TEST_CASE("what is not there is refused, with what there is") {
   CHECK(refusal({.name = "lamb"}) ==
         "error: the kernel set 'stowage' clips no gradients to a norm over all of them\n"
         "  give lamb `max_gradient_norm: 0`, or use PyTorch's kernels\n");
-  CHECK(refusal({.name = "adam", .master_weights = MasterWeights::weights}) ==
-        "error: the kernel set 'stowage' keeps no master copies of parameters\n"
-        "  use PyTorch's kernels\n");
 }
 
 TEST_CASE("docs/model-description.md shows the optimizer table as it is") {

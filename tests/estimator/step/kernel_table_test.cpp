@@ -11,7 +11,8 @@ namespace stowage {
 namespace {
 
 using Types = std::vector<DataType>;
-constexpr DataType f32 = DataType::float32, f16 = DataType::float16, i64 = DataType::int64;
+constexpr DataType f32 = DataType::float32, f16 = DataType::float16, i64 = DataType::int64,
+                   i32 = DataType::int32;
 
 std::string problem_of(Kernel kernel, const Types& reads, const Types& writes,
                        std::optional<KernelDevice> device = std::nullopt) {
@@ -110,14 +111,15 @@ TEST_CASE("an argument has a type that its kernel takes, in a step and on the ho
   CHECK(problem_of(Kernel::embedding_forward, {f16, f16}, {f16}) ==
         "reads float16 as 'indices' where it takes int64, int32, uint8, bool");
   CHECK(problem_of(Kernel::embedding_forward, {i64, f16}, {f16}) == "");
-  CHECK(problem_of(Kernel::embedding_forward, {i64, f16}, {f16}, KernelDevice::host) ==
-        "reads float16 as 'w' where it takes float32");
+  CHECK(problem_of(Kernel::embedding_forward, {i64, f16}, {f16}, KernelDevice::host) == "");
+  CHECK(problem_of(Kernel::embedding_forward, {i32, f16}, {f16}, KernelDevice::host) ==
+        "reads int32 as 'indices' where it takes int64");
   CHECK(problem_of(Kernel::dropout_forward, {f32}, {f32, f32}) ==
         "writes float32 as 'mask' where it takes bool, uint8");
   CHECK(problem_of(Kernel::add, {i64, i64}, {i64}, KernelDevice::host) == "");
   CHECK(problem_of(Kernel::foreign, {f16}, {}) == "");
-  const Types sixteen{i64, f16}, out{f32};
-  CHECK(unsupported_type(Kernel::embedding_forward, {sixteen, out}, KernelDevice::host) == f16);
+  const Types narrow{i32, f16}, out{f16};
+  CHECK(unsupported_type(Kernel::embedding_forward, {narrow, out}, KernelDevice::host) == i32);
 }
 
 TEST_CASE("rows stand in the order of the enumerators, and names are found") {

@@ -2,6 +2,8 @@
 // sizes, distances and batches are right where the host's results come out. On no GPU.
 #include "gpu_probe/cuda/cublas.hpp"
 
+#include <array>
+
 #include "gpu_probe/driver/shared_library.hpp"
 #include "tests/gpu_probe/device/fake_driver/fake_blas.hpp"
 #include "tests/gpu_probe/host/kernels/kernel_call.hpp"
@@ -29,21 +31,44 @@ struct Question {
   Sizes a, b, y;
 };
 
+/// Numbers in a format.
+struct Formatted {
+  Formatted(const Tensor& numbers, DataType format)
+      : bytes(numbers.floats.size() * static_cast<std::size_t>(element_size(format))),
+        argument{bytes.data(), format, numbers.shape} {
+    const body::Floats to = kernels::any_floats(argument);
+    for (std::size_t i = 0; i < numbers.floats.size(); ++i) {
+      to.set(static_cast<body::Index>(i), double{numbers.floats[i]});
+    }
+  }
+  std::vector<std::byte> bytes;
+  TensorArgument argument;
+};
+
 /// What cuBLAS makes of it is what the host makes of it; all numbers are whole.
-void check_product(const Cublas& blas, const Question& question) {
+void check_product(Cublas& blas, const Question& question) {
   const Attributes attributes = attributes_of(question.attributes);
-  Tensor a = whole_numbers(question.a), b = whole_numbers(question.b), y = unwritten(question.y);
-  const std::vector<TensorArgument> reads{a.argument(), b.argument()}, writes{y.argument()};
-  const auto products = kernels::products_of({.kernel = question.kernel,
-                                              .device = Device::gpu,
-                                              .attributes = &attributes,
-                                              .reads = reads,
-                                              .writes = writes,
-                                              .engine = {},
-                                              .workspace = nullptr,
-                                              .workspace_bytes = {}});
-  for (const kernels::Product& product : products) REQUIRE(blas.run(product, {}).has_value());
-  CHECK(y.floats == result(question.kernel, attributes, {&a, &b}, question.y).floats);
+  for (const DataType format :
+       {DataType::float32, DataType::float64, DataType::float16, DataType::bfloat16}) {
+    const Formatted a(whole_numbers(question.a), format), b(whole_numbers(question.b), format),
+        y(unwritten(question.y), format), expected(unwritten(question.y), format);
+    const std::vector<TensorArgument> reads{a.argument, b.argument}, writes{y.argument},
+        of_host{expected.argument};
+    KernelCall call{.kernel = question.kernel,
+                    .device = Device::gpu,
+                    .attributes = &attributes,
+                    .reads = reads,
+                    .writes = writes,
+                    .engine = {},
+                    .workspace = nullptr,
+                    .workspace_bytes = {}};
+    for (const kernels::Product& product : kernels::products_of(call)) {
+      REQUIRE(blas.run(product, {}).has_value());
+    }
+    call.writes = of_host;
+    REQUIRE(run_host_kernel(call).has_value());
+    CHECK(y.bytes == expected.bytes);
+  }
 }
 
 kernels::Product small_product(Tensor& a, Tensor& b, Tensor& c) {
@@ -87,31 +112,71 @@ TEST_CASE("a product goes to its stream, with its workspace and in its precision
     std::byte workspace{};
     REQUIRE((*blas)->run(product, {&c, &workspace, Bytes(512), true}).has_value());
     CHECK(fake_blas().stream == &c);
+    CHECK(fake_blas().workspace == &workspace);
     CHECK(fake_blas().workspace_bytes == 512);
     CHECK(fake_blas().compute == 77);  // CUBLAS_COMPUTE_32F_FAST_TF32
     REQUIRE((*blas)->run(product, {}).has_value());
-    CHECK(fake_blas().workspace_bytes == 0);
+    CHECK(fake_blas().workspace == nullptr);
     CHECK(fake_blas().compute == 68);  // CUBLAS_COMPUTE_32F
     for (const auto& [type, number, compute] :
          {std::tuple(DataType::float16, 2, 68), std::tuple(DataType::bfloat16, 14, 68),
           std::tuple(DataType::float64, 1, 70)}) {
-      product.a.type = product.b.type = product.c.type = type;
-      const auto refused = (*blas)->run(product, {.tf32 = true});
-      REQUIRE(!refused.has_value());
-      CHECK(refused.error().front().message == "cublasGemmStridedBatchedEx fails with error 15");
+      std::array<double, 12> room{};  // for three matrices in any format
+      kernels::Product other = product;
+      std::size_t at = 0;
+      for (kernels::Matrices* const matrices : {&other.a, &other.b, &other.c}) {
+        *matrices = {reinterpret_cast<std::byte*>(&room[at++ * 4]), type, 2};
+      }
+      REQUIRE((*blas)->run(other, {.tf32 = true}).has_value());
       CHECK(fake_blas().type == number);
       CHECK(fake_blas().compute == compute);
     }
-    product.a.type = DataType::float32;
+    fake_blas().gemm_fails = 15;
+    CHECK((*blas)->run(product, {}).error().front().message ==
+          "cublasGemmStridedBatchedEx fails with error 15");
+    fake_blas().gemm_fails = 0;
+    product.b.type = product.c.type = DataType::float64;
     CHECK((*blas)->run(product, {}).error().front().message ==
           "cuBLAS is given float32 times float64 to float64");
     product = small_product(a, b, c);
-    product.m = std::int64_t{1} << 32;
+    product.batch = std::int64_t{1} << 32;
     CHECK((*blas)->run(product, {}).error().front().message ==
-          "a product of 4294967296 x 2 x 2 is too large for cuBLAS's 32-bit sizes");
+          "4294967296 products at once are too many for cuBLAS");
     CHECK(fake_blas().handles == 1);
   }
   CHECK(fake_blas().handles == 0);
+  CHECK(fake_blas().descriptors == 0);
+}
+
+TEST_CASE("an algorithm is asked for once a form, and is content with the plan's workspace") {
+  fake_blas() = {};
+  Tensor a = whole_numbers({2, 2}), b = whole_numbers({2, 3}), c = unwritten({2, 2});
+  const auto blas = Cublas::open({STOWAGE_FAKE_BLAS});
+  REQUIRE(blas.has_value());
+  const kernels::Product product = small_product(a, b, c);
+  for (int i = 0; i < 3; ++i) REQUIRE((*blas)->run(product, {}).has_value());
+  CHECK(fake_blas().questions == 1);
+  CHECK(fake_blas().products == 3);
+  kernels::Product turned = product;
+  turned.a.transposed = true;
+  REQUIRE((*blas)->run(turned, {}).has_value());
+  CHECK(fake_blas().questions == 2);
+
+  kernels::Product beside = product;
+  beside.b.data += sizeof(float);
+  REQUIRE((*blas)->run(beside, {}).has_value());
+  CHECK(fake_blas().alignment == 4);
+
+  fake_blas().wanted_workspace = 1024;
+  const auto refused = (*blas)->run(product, {.workspace_bytes = Bytes(512)});
+  REQUIRE(!refused.has_value());
+  CHECK(refused.error().front().message ==
+        "cuBLAS has no algorithm here for a product of 2 x 2 x 2 in float32 with a workspace of "
+        "512 B");
+  REQUIRE((*blas)->run(product, {.workspace_bytes = Bytes(1024)}).has_value());
+  fake_blas().gemm_fails = 14;
+  CHECK((*blas)->run(product, {}).error().front().message == "cublasLtMatmul fails with error 14");
+  fake_blas() = {};
 }
 
 TEST_CASE("a cuBLAS that is not there, is none, or does not start is said to be so") {
@@ -121,10 +186,10 @@ TEST_CASE("a cuBLAS that is not there, is none, or does not start is said to be 
   };
   CHECK(refusal({}) == "cuBLAS was not found: no file was named");
   CHECK(refusal({"libno-such-blas.so"}).starts_with("cuBLAS was not found: libno-such-blas.so"));
-  CHECK(refusal({STOWAGE_STALE_KERNELS}).ends_with("is no cuBLAS, or too old"));
+  CHECK(refusal({STOWAGE_STALE_KERNELS}).ends_with("is no cuBLASLt, or too old"));
   fake_blas() = {};
   fake_blas().create_fails = 1;
-  CHECK(refusal({STOWAGE_FAKE_BLAS}) == "cublasCreate fails with error 1");
+  CHECK(refusal({STOWAGE_FAKE_BLAS}) == "cublasLtCreate fails with error 1");
   fake_blas() = {};
 }
 

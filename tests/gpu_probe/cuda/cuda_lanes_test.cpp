@@ -122,6 +122,49 @@ TEST_CASE("whatever call of the driver fails is named, and all is freed") {
   begin();
 }
 
+TEST_CASE("the device's free memory is the driver's, what is in use NVML's") {
+  begin();
+  int kernels = 0;
+  const MakeGpuKernels counting = [&](const OpenedDevice&) {
+    return Result<std::unique_ptr<GpuKernels>>(std::make_unique<CountingKernels>(kernels));
+  };
+  for (const char* nvml : {STOWAGE_FAKE_GPU, "libno-such-nvml.so.1"}) {
+    auto lanes = open_cuda_lanes(STOWAGE_FAKE_LANES, 0, counting, nvml);
+    REQUIRE(lanes.has_value());
+    const auto before = (*lanes)->memory();
+    REQUIRE(before.has_value());
+    REQUIRE(before->has_value());
+    CHECK((*before)->free == 1_GiB);
+    CHECK((*before)->total == 1_GiB);
+    CHECK((*before)->nvml_used.has_value() == (nvml == std::string(STOWAGE_FAKE_GPU)));
+    const auto block = (*lanes)->allocate(3_MiB);
+    REQUIRE(block.has_value());
+    CHECK((*lanes)->memory().value()->free == 1_GiB - 3_MiB);
+    (*lanes)->free(*block);
+    CHECK((*lanes)->memory().value()->free == 1_GiB);
+    CHECK((*lanes)->remarks().empty());
+  }
+  CHECK(fake_lanes().live == 0);
+}
+
+TEST_CASE("of the host's memory what copies reach is pinned, and nothing else") {
+  begin();
+  int kernels = 0;
+  auto lanes = open_cuda_lanes(STOWAGE_FAKE_LANES, 0, [&](const OpenedDevice&) {
+    return Result<std::unique_ptr<GpuKernels>>(std::make_unique<CountingKernels>(kernels));
+  });
+  REQUIRE(lanes.has_value());
+  const auto both = (*lanes)->allocate_host(1_MiB, 8_KiB);
+  REQUIRE(both.has_value());
+  CHECK(fake_lanes().pinned == 8 << 10);
+  (*lanes)->free_host(*both);
+  fake_lanes().pinned = 0;
+  const auto pageable = (*lanes)->allocate_host(1_MiB, 0_B);
+  REQUIRE(pageable.has_value());
+  CHECK(fake_lanes().pinned == 0);
+  (*lanes)->free_host(*pageable);
+}
+
 TEST_CASE("a device that CUDA does not show, and a driver that is none, are refused") {
   begin();
   const MakeGpuKernels none = [](const OpenedDevice&) -> Result<std::unique_ptr<GpuKernels>> {

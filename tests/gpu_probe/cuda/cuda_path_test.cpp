@@ -8,8 +8,11 @@
 #include <string>
 
 #include "gpu_probe/run/executor.hpp"
+#include "gpu_probe/run/missing_kernels.hpp"
+#include "gpu_probe/run/tolerance.hpp"
 #include "gpu_probe/run/validate_run.hpp"
 #include "tests/gpu_probe/cuda/pretended_cuda.hpp"
+#include "tests/gpu_probe/run/operator_models.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 
@@ -79,6 +82,62 @@ TEST_CASE("planned steps on pretended libraries of CUDA end where the host's do"
   }
 }
 
+namespace {
+
+/// The largest relative difference of what a plan's step ends with from what the host's ends with.
+double distance_from_host(const StepGraph& graph, std::uint64_t seed) {
+  auto backend = open_cuda_backend(pretended_setup());
+  REQUIRE(backend.has_value());
+  const auto report = run_plan(plan_with_engines(graph, seed), **backend,
+                               {.steps = 1, .tolerance = gpu_tolerance(graph)});
+  const std::string refusal = report ? "" : report.error().front().message;
+  CHECK(refusal == "");
+  if (!report) return 0;
+  CHECK(failures_of_path(*report) == "");
+  double worst = 0;
+  for (const MeasuredDifference& entry : report->measured.differences) {
+    worst = std::max(worst, entry.difference.relative);
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("steps in every precision on pretended libraries end near the host's") {
+  std::size_t turn = 0;
+  for (const Precision precision :
+       {Precision::fp64, Precision::fp16, Precision::bf16, Precision::amp_fp16, Precision::amp_bf16,
+        Precision::mixed_fp16, Precision::mixed_bf16}) {
+    double worst = 0;
+    for (const char* const model : {mlp, small_cnn, small_resnet, small_gpt2, small_unet}) {
+      const bool is_turn = ++turn % 3 == 0;  // the two that take longest, one after the other
+      if ((model == small_resnet || model == small_gpt2) && !is_turn) continue;
+      LoweringSettings settings = turn % 2 == 0 ? sgd_momentum(2) : adamw();
+      if (has_master_weights(precision)) {
+        settings.optimizer.master_weights = MasterWeights::weights;
+      }
+      const StepGraph graph = step_of(model, settings, precision);
+      INFO(graph.model, " in ", std::string(to_string(precision)));
+      worst = std::max(worst, distance_from_host(graph, 3));
+    }
+    MESSAGE("largest relative difference from the host's in ", std::string(to_string(precision)),
+            ": ", worst);
+  }
+}
+
+TEST_CASE("every operator's step on pretended libraries ends near the host's") {
+  constexpr std::array precisions{Precision::fp32, Precision::bf16, Precision::fp64,
+                                  Precision::amp_fp16};
+  std::size_t number = 0;
+  for (const OperatorModel& model : operator_models()) {
+    const Precision precision = precisions[++number % precisions.size()];
+    INFO(std::string(model.name), " in ", std::string(to_string(precision)));
+    const StepGraph graph = step_of(operator_description(model).c_str(), sgd_momentum(), precision);
+    if (!missing_kernels(resident_plan(graph, 2), KernelDevice::cuda).empty()) continue;
+    static_cast<void>(distance_from_host(graph, number));
+  }
+}
+
 TEST_CASE("a convolution takes the plan's engine with its knobs, or asks again") {
   const StepGraph graph = step_of(small_cnn, sgd_momentum());
   const auto run = [&](const std::string& engine) {
@@ -123,6 +182,32 @@ TEST_CASE("whichever call of cuDNN fails is named, and all is freed") {
     CHECK(cudnn().live == 0);
     CHECK(driver().live == 0);
     if (cudnn().calls < n) break;
+  }
+  CHECK(failures > 40);
+}
+
+TEST_CASE("whichever call of cuBLAS fails is named, and all is freed") {
+  const StepGraph graph = step_of(mlp, sgd_momentum());
+  const Plan plan = resident_plan(graph, 2);
+  long failures = 0;
+  for (long n = 1;; ++n) {
+    const CudaSetup setup = pretended_setup();
+    blas().fail_at = n;
+    {
+      auto backend = open_cuda_backend(setup);
+      REQUIRE(backend.has_value());
+      const auto done = execute(plan, **backend, {.clean = true});
+      if (blas().calls >= n) {
+        ++failures;
+        REQUIRE(!done.has_value());
+        CHECK(done.error().front().message.find(": cublasLt") != std::string::npos);
+        CHECK(done.error().front().message.ends_with(" fails with error 14"));
+      }
+    }
+    CHECK(blas().handles == 0);
+    CHECK(blas().descriptors == 0);
+    CHECK(driver().live == 0);
+    if (blas().calls < n) break;
   }
   CHECK(failures > 40);
 }

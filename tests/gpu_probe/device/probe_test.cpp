@@ -28,7 +28,7 @@ TEST_CASE("what the driver tells is read") {
   CHECK(found.why_no_gpu == "");
   CHECK(found.driver == "580.95.05");
   CHECK(found.cuda == "13.0");
-  REQUIRE(found.gpus.size() == 2);
+  REQUIRE(found.gpus.size() == 3);
   const ProbedGpu& gpu = found.gpus[0];
   CHECK(gpu.name == "NVIDIA GeForce RTX 3090");
   CHECK(gpu.uuid == "GPU-0001");
@@ -36,25 +36,56 @@ TEST_CASE("what the driver tells is read") {
   CHECK(gpu.compute_capability == doctest::Approx(8.6));
   CHECK(gpu.total == 24576_MiB);
   CHECK(gpu.free == 24000_MiB);
+  CHECK(gpu.used == 576_MiB);
   CHECK(gpu.cuda_total == 25'425'608'704_B);
+  CHECK(gpu.ordinal == 1);
   CHECK(gpu.link == PcieLink{1, 16});
   CHECK(gpu.link_at_most == PcieLink{4, 16});
 }
 
 TEST_CASE("what the driver does not tell stays open") {
   const Probe found = probe({.nvml = STOWAGE_FAKE_DRIVER, .cuda = "libno-such-cuda.so.1"});
-  REQUIRE(found.gpus.size() == 2);
+  REQUIRE(found.gpus.size() == 3);
   const ProbedGpu& gpu = found.gpus[1];
   CHECK(gpu.name == "NVIDIA T4");
   CHECK(gpu.uuid == "");
   CHECK(gpu.total == 0_B);
   CHECK_FALSE(gpu.cuda_total);
+  CHECK_FALSE(gpu.ordinal);
   CHECK_FALSE(gpu.link);
+  CHECK(gpu.processes.empty());
+  CHECK_FALSE(found.asked_cuda);
+}
+
+TEST_CASE("the programs that use a GPU are listed, each once") {
+  const Probe found = probe({.nvml = STOWAGE_FAKE_DRIVER, .cuda = STOWAGE_FAKE_DRIVER});
+  REQUIRE(found.gpus.size() == 3);
+  const std::vector<GpuProcess>& processes = found.gpus[0].processes;
+  REQUIRE(processes.size() == 3);
+  CHECK(processes[0].pid == 1);
+  CHECK_FALSE(processes[0].memory);
+  CHECK(processes[1] == GpuProcess{1 << 30, "", 1_MiB});
+  CHECK(processes[2] == GpuProcess{std::int64_t{1} << 31, "", 512_MiB});
+}
+
+TEST_CASE("a divided GPU lists its instances, and one that CUDA does not show has no number") {
+  const Probe found = probe({.nvml = STOWAGE_FAKE_DRIVER, .cuda = STOWAGE_FAKE_DRIVER});
+  REQUIRE(found.gpus.size() == 3);
+  CHECK(found.asked_cuda);
+  CHECK_FALSE(found.gpus[0].is_divided);
+  CHECK_FALSE(found.gpus[1].is_divided);
+  const ProbedGpu& gpu = found.gpus[2];
+  CHECK(gpu.is_divided);
+  CHECK_FALSE(gpu.ordinal);
+  REQUIRE(gpu.instances.size() == 2);
+  CHECK(gpu.instances[0] ==
+        MigInstance{"NVIDIA A100-SXM4-40GB MIG 1g.5gb", "MIG-0004", 4864_MiB, 4800_MiB});
+  CHECK(gpu.instances[1].total == 20096_MiB);
 }
 
 TEST_CASE("a probed name is a card's name") {
   const Probe found = probe({.nvml = STOWAGE_FAKE_DRIVER, .cuda = STOWAGE_FAKE_DRIVER});
-  REQUIRE(found.gpus.size() == 2);
+  REQUIRE(found.gpus.size() == 3);
   for (const ProbedGpu& gpu : found.gpus) {
     const auto card = find_card(gpu.name, STOWAGE_SOURCE_DIR "/configs/gpus");
     REQUIRE(card);

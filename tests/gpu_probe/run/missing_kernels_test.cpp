@@ -35,14 +35,14 @@ TEST_CASE("both machines have every kernel of these steps") {
 TEST_CASE("a kernel or a type without an implementation is named once, with who calls it") {
   StepGraph graph = step_of(mlp, sgd_momentum());
   for (KernelNode& node : graph.nodes) {
-    if (node.kernel == Kernel::linear_forward) node.reads[1].type = DataType::bfloat16;
+    if (node.kernel == Kernel::linear_forward) node.reads[1].type = DataType::int32;
   }
   node_of(graph, Kernel::gelu_forward).kernel = Kernel::custom_forward;
   const std::string linear = node_of(graph, Kernel::linear_forward).name;
   const std::string custom = node_of(graph, Kernel::custom_forward).name;
   const Plan plan = resident_plan(graph, 2);
   const Texts expected{
-      "'" + linear + "' calls linear_forward in bfloat16, which the host kernels do not have",
+      "'" + linear + "' calls linear_forward in int32, which the host kernels do not have",
       "'" + custom +
           "' calls custom_forward in float32, which the host kernels do not have (what it "
           "computes is not stated)"};

@@ -144,9 +144,25 @@ loss:
   cross_entropy: {from: [classes, label]}
 )";
 
-StepGraph step_of(const char* text, const LoweringSettings& settings) {
-  const auto model =
-      load_model(std::make_shared<SourceText>(SourceText{"<test>", text}), ModelOptions{});
+const char* const small_lstm = R"(
+model: small-lstm
+symbols: {seq: 5}
+inputs:
+  tokens: {shape: [batch, seq], dtype: int64}
+  labels: {shape: [batch, seq], dtype: int64}
+layers:
+  - embedding: {name: words, from: tokens, count: 11, features: 8}
+  - lstm: {name: rnn, hidden: 6, layers: 2, dropout: 0.2, batch_first: true}
+  - linear: {name: head, features: 11}
+  - reshape: {name: logits, shape: [batch * seq, 11]}
+  - reshape: {name: targets, from: labels, shape: [batch * seq]}
+loss:
+  cross_entropy: {from: [logits, targets]}
+)";
+
+StepGraph step_of(const char* text, const LoweringSettings& settings, Precision precision) {
+  const auto model = load_model(std::make_shared<SourceText>(SourceText{"<test>", text}),
+                                ModelOptions{.precision = precision});
   const std::string mistakes = model ? "" : render(model.error());
   REQUIRE(mistakes == "");
   auto graph = lower_step(*model, settings);

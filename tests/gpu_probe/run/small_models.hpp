@@ -12,9 +12,11 @@ extern const char* const small_cnn;     ///< convolutions, pooling, cross entrop
 extern const char* const small_resnet;  ///< batch normalisation, in-place ReLU, shortcuts
 extern const char* const small_gpt2;    ///< embeddings, attention, dropout, tied weights
 extern const char* const small_unet;    ///< transposed convolutions, concatenation
+extern const char* const small_lstm;    ///< embeddings, two layers of an lstm
 
 /// The `stowage` lowering of a description that is known to be right.
-[[nodiscard]] StepGraph step_of(const char* text, const LoweringSettings& settings = {});
+[[nodiscard]] StepGraph step_of(const char* text, const LoweringSettings& settings = {},
+                                Precision precision = Precision::fp32);
 
 // As our own executor's steps are lowered: results in place where they may be.
 [[nodiscard]] LoweringSettings sgd_momentum(int micro_batches = 1);

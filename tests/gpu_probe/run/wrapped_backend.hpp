@@ -23,6 +23,7 @@ class WrappedBackend : public Backend {
   std::string name() const override { return "wrapped"; }
   KernelDevice gpu_kernels() const override { return inner_->gpu_kernels(); }
   Result<void> allocate(const ArenaSizes& sizes) override { return inner_->allocate(sizes); }
+  void release() noexcept override { inner_->release(); }
   std::byte* gpu_base() override { return inner_->gpu_base(); }
   std::byte* host_base() override { return inner_->host_base(); }
   Result<Ticket> run(const KernelCall& call) override { return inner_->run(call); }

@@ -183,6 +183,36 @@ TEST_CASE("windows of the CPU's nodes come back, those of one step alone are not
   CHECK(nowhere.find("is not on the CPU") == text.npos);
 }
 
+TEST_CASE("what was measured of a plan's nodes comes back, of a processor all of them or none") {
+  Plan made = small_plan();
+  made.machine.measured_on = "cuda: \"Lab\"";
+  std::vector<double>& seconds = made.machine.processors[0].node_seconds;
+  for (std::size_t i = 0; i < made.nodes.size(); ++i) {
+    seconds.push_back(1.0 / static_cast<double>(i + 3));
+  }
+  const std::string text = write_plan(made);
+  const std::string first = fmt::format("  gpu {} {}\n", 1.0 / 3, made.kernel(NodeId{0}).name);
+  CHECK(text.find("seconds: |\n  # processor seconds node\n" + first) != text.npos);
+  const auto plan = read_plan(source_of(text));
+  if (!plan) FAIL(render(plan.error()));
+  CHECK(plan->machine == made.machine);
+  CHECK(write_plan(*plan) == text);
+
+  const auto error_with = [&](const std::string& rows) {
+    return error_of(replaced(text, first, rows));
+  };
+  CHECK(error_with("").find("is out of the step's order") != text.npos);
+  CHECK(error_with("  gpu -1 x\n").find("the seconds must be") != text.npos);
+  CHECK(error_with("  gpu 1 nothing\n").find("the step has no node 'nothing'") != text.npos);
+  CHECK(error_with("  tpu 1 x\n").find("there is no processor 'tpu'") != text.npos);
+  CHECK(error_with(first + fmt::format("  cpu 1 {}\n", made.kernel(NodeId{0}).name))
+            .find(fmt::format("'cpu' has the seconds of 1 nodes of {}", made.nodes.size())) !=
+        text.npos);
+  const std::string where = fmt::format("  measured_on: {}\n", "\"cuda: \\\"Lab\\\"\"");
+  CHECK(error_of(replaced(text, where, ""))
+            .find("the plan's machine does not say where this was measured_on") != text.npos);
+}
+
 TEST_CASE("card and host come back in every field") {
   const std::string text = write_plan(small_plan());
   const auto plan = read_plan(source_of(text));

@@ -60,7 +60,7 @@ Rates round_rates() {
   rates.cpu_flops = 0.1e12;
   rates.cpu_launch = 0;
   rates.h2d_bandwidth = rates.d2h_bandwidth = 10e9;
-  rates.link_latency = 0;
+  rates.h2d_latency = rates.d2h_latency = 0;
   return rates;
 }
 

@@ -71,7 +71,7 @@ Rates simple_rates() {
   rates.gpu_launch = rates.cpu_launch = 0;
   rates.h2d_bandwidth = 10;
   rates.d2h_bandwidth = 5;
-  rates.link_latency = 1;
+  rates.h2d_latency = rates.d2h_latency = 1;
   return rates;
 }
 

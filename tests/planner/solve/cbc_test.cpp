@@ -60,7 +60,7 @@ ResidencyProblem shipped_problem(const std::string& name, std::int64_t batch, bo
   const auto workspaces = rule_workspace_source(8.6);
   Rates rates = round_rates();
   rates.gpu_launch = 5e-6;
-  rates.link_latency = 1e-5;
+  rates.h2d_latency = rates.d2h_latency = 1e-5;
   return make_problem(size_step(graph, batch, *workspaces).value(), rates,
                       {.compute_on_gpu = pinned});
 }

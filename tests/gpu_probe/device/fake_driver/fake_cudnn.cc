@@ -1,6 +1,6 @@
 // A cuDNN on the host's memory, by its documentation: descriptors keep what they are told, and an
-// execution is the convolution by its definition, one product after the other, in double. It knows
-// float32 and plain layouts alone. Any call can be made to fail.
+// execution is the convolution by its definition, one product after the other, in double, rounded
+// once. It knows plain layouts alone. Any call can be made to fail.
 #include "tests/gpu_probe/device/fake_driver/fake_cudnn.hpp"
 
 #include <cstring>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpu_probe/cudnn/declarations.hpp"
+#include "gpu_probe/kernels/bodies/floats.hpp"
 
 namespace {
 
@@ -44,8 +45,15 @@ const Descriptor* inner(const Descriptor& of, int name) {
 struct Tensor {
   std::int64_t id;
   std::vector<std::int64_t> shape, strides;
-  float* data = nullptr;
+  body::Floats data{nullptr, body::FloatFormat::float32};
 };
+
+body::FloatFormat format_of(std::int64_t type) {
+  return type == CUDNN_DATA_DOUBLE     ? body::FloatFormat::float64
+         : type == CUDNN_DATA_HALF     ? body::FloatFormat::float16
+         : type == CUDNN_DATA_BFLOAT16 ? body::FloatFormat::bfloat16
+                                       : body::FloatFormat::float32;
+}
 
 struct Convolution {
   cudnnBackendDescriptorType_t kind;
@@ -100,6 +108,7 @@ std::unique_ptr<Convolution> convolution_of(const Descriptor& plan) {
     tensor->id = described->integers.at(CUDNN_ATTR_TENSOR_UNIQUE_ID).front();
     tensor->shape = described->integers.at(CUDNN_ATTR_TENSOR_DIMENSIONS);
     tensor->strides = described->integers.at(CUDNN_ATTR_TENSOR_STRIDES);
+    tensor->data.format = format_of(described->integers.at(CUDNN_ATTR_TENSOR_DATA_TYPE).front());
   }
   const Descriptor* const window = inner(*operation, names.convolution);
   if (window == nullptr) return nullptr;
@@ -150,11 +159,13 @@ void convolve(const Convolution& c) {
       }
       const std::int64_t in_x = offset(c.x, x), in_w = offset(c.w, w), in_y = offset(c.y, y);
       double& sum = sums[static_cast<std::size_t>(to_x ? in_x : to_w ? in_w : in_y)];
-      const double a = to_x ? c.y.data[in_y] : c.x.data[in_x];
-      sum += a * (to_w ? c.y.data[in_y] : c.w.data[in_w]);
+      const double a = to_x ? c.y.data.at<double>(in_y) : c.x.data.at<double>(in_x);
+      sum += a * (to_w ? c.y.data.at<double>(in_y) : c.w.data.at<double>(in_w));
     });
   });
-  for (std::size_t i = 0; i < sums.size(); ++i) result.data[i] = static_cast<float>(sums[i]);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    result.data.set(static_cast<body::Index>(i), sums[i]);
+  }
 }
 
 }  // namespace
@@ -207,6 +218,8 @@ cudnnStatus_t cudnnBackendSetAttribute(void* descriptor, cudnnBackendAttributeNa
       of.pointers[name].push_back(static_cast<void* const*>(values)[i]);
     } else if (type == CUDNN_TYPE_INT64) {
       of.integers[name].push_back(static_cast<const std::int64_t*>(values)[i]);
+    } else if (type == CUDNN_TYPE_DATA_TYPE) {
+      of.integers[name].push_back(static_cast<const cudnnDataType_t*>(values)[i]);
     } else {
       of.integers[name].push_back(0);  // words and real numbers: that they were said
     }
@@ -273,9 +286,9 @@ cudnnStatus_t cudnnBackendExecute(void*, void* plan, void* pack) {
   if (ids.size() != data.size()) return bad_parameter;
   for (Tensor* tensor : {&convolution->x, &convolution->w, &convolution->y}) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (ids[i] == tensor->id) tensor->data = static_cast<float*>(data[i]);
+      if (ids[i] == tensor->id) tensor->data.data = data[i];
     }
-    if (tensor->data == nullptr) return bad_parameter;
+    if (!tensor->data.is_there()) return bad_parameter;
   }
   state.last_workspace = tensors.pointers.at(CUDNN_ATTR_VARIANT_PACK_WORKSPACE).front();
   state.last_engine =

@@ -1,12 +1,13 @@
-// The few functions of NVML and libcuda that probe() calls, for a machine with one RTX 3090, and a
-// second GPU that refuses most questions.
+// The few functions of NVML and libcuda that probe() calls, for a machine with one RTX 3090, a
+// second GPU that refuses most questions, and an A100 that is divided and hidden from CUDA.
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
 
 namespace {
-int place[2];
+int place[5];  // three GPUs and the third's two instances
 bool is_first(void* device) { return device == &place[0]; }
+int number_of(void* device) { return static_cast<int>(static_cast<int*>(device) - place); }
 int put(char* text, unsigned length, const char* value) {
   std::snprintf(text, length, "%s", value);
   return 0;
@@ -35,7 +36,7 @@ int nvmlSystemGetCudaDriverVersion(int* version) {
   return 0;
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = 2;
+  *count = 3;
   return 0;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
@@ -43,25 +44,64 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return 0;
 }
 int nvmlDeviceGetName(void* device, char* text, unsigned length) {
-  return put(text, length, is_first(device) ? "NVIDIA GeForce RTX 3090" : "NVIDIA T4");
+  const char* const names[] = {"NVIDIA GeForce RTX 3090", "NVIDIA T4", "NVIDIA A100-SXM4-40GB",
+                               "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
+                               "NVIDIA A100-SXM4-40GB MIG 3g.20gb"};
+  return put(text, length, names[number_of(device)]);
 }
 int nvmlDeviceGetUUID(void* device, char* text, unsigned length) {
-  return is_first(device) ? put(text, length, "GPU-0001") : 3;
+  const char* const ids[] = {"GPU-0001", nullptr, "GPU-0003", "MIG-0004", "MIG-0005"};
+  const char* const id = ids[number_of(device)];
+  return id != nullptr ? put(text, length, id) : 3;
 }
 int nvmlDeviceGetPciInfo_v3(void* device, FakePci* pci) {
-  return put(pci->bus_id, sizeof pci->bus_id,
-             is_first(device) ? "00000000:65:00.0" : "00000000:B3:00.0");
+  const char* const ids[] = {"00000000:65:00.0", "00000000:B3:00.0", "00000000:C1:00.0"};
+  return put(pci->bus_id, sizeof pci->bus_id, ids[number_of(device)]);
 }
 int nvmlDeviceGetMemoryInfo(void* device, FakeMemory* memory) {
-  if (!is_first(device)) return 3;
-  memory->total = 24576ULL << 20;
-  memory->free = 24000ULL << 20;
-  memory->used = 576ULL << 20;
+  const unsigned long long totals[] = {24576, 0, 40960, 4864, 20096};
+  const unsigned long long free[] = {24000, 0, 40000, 4800, 19000};
+  const int number = number_of(device);
+  if (totals[number] == 0) return 3;
+  memory->total = totals[number] << 20;
+  memory->free = free[number] << 20;
+  memory->used = (totals[number] - free[number]) << 20;
   return 0;
 }
 int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
-  *major = is_first(device) ? 8 : 7;
-  *minor = is_first(device) ? 6 : 5;
+  const int versions[] = {86, 75, 80};
+  *major = versions[number_of(device)] / 10;
+  *minor = versions[number_of(device)] % 10;
+  return 0;
+}
+// A process that tells its memory, and the init process, which does not; only as many as fit.
+struct FakeProcess {
+  unsigned pid;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+};
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeProcess* processes) {
+  if (!is_first(device)) return 3;
+  constexpr unsigned others = 100;
+  const bool fits = *count >= others + 2;
+  *count = others + 2;
+  if (!fits) return 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+  for (unsigned i = 0; i < others; ++i) processes[i] = {1U << 30, 1ULL << 20, ~0U, ~0U};
+  processes[others] = {1U << 31, 512ULL << 20, ~0U, ~0U};
+  processes[others + 1] = {1, ~0ULL, ~0U, ~0U};
+  return 0;
+}
+int nvmlDeviceGetMigMode(void* device, unsigned* now, unsigned* pending) {
+  *now = *pending = number_of(device) == 2;
+  return is_first(device) ? 3 : 0;
+}
+int nvmlDeviceGetMaxMigDeviceCount(void*, unsigned* count) {
+  *count = 7;
+  return 0;
+}
+int nvmlDeviceGetMigDeviceHandleByIndex(void*, unsigned index, void** device) {
+  if (index != 0 && index != 4) return 6;  // NVML_ERROR_NOT_FOUND
+  *device = &place[index == 0 ? 3 : 4];
   return 0;
 }
 int nvmlDeviceGetCurrPcieLinkGeneration(void* device, unsigned* value) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -17,8 +18,9 @@ namespace {
 constexpr int invalid_value = 1, out_of_memory = 2, lost_device = 719;
 
 FakeLanes state;
-std::set<std::string> names;  // of functions
-std::set<void*> live;         // allocations, streams, events, modules, the context
+std::set<std::string> names;             // of functions
+std::set<void*> live;                    // allocations, streams, events, modules, the context
+std::map<void*, std::size_t> on_device;  // bytes of the device's allocations
 
 std::recursive_mutex mutex;  // of both: the CPU's lane calls too
 
@@ -97,16 +99,33 @@ int cuDevicePrimaryCtxRelease_v2(int) { return gone(state.context); }
 int cuCtxSetCurrent(void* context) { return use(context); }
 int cuCtxSynchronize() { return failure(); }
 
-int cuMemAlloc_v2(uint64_t* pointer, size_t bytes) {
-  return made(reinterpret_cast<void**>(pointer), bytes);
+int cuDeviceGetPCIBusId(char* id, int length, int) {
+  return std::strncpy(id, "0000:65:00.0", static_cast<std::size_t>(length)), failure();
 }
-int cuMemFree_v2(uint64_t pointer) { return gone(reinterpret_cast<void*>(pointer)); }
+int cuMemGetInfo_v2(size_t* free, size_t* total) {
+  *total = size_t{1} << 30;
+  *free = *total - state.on_device;
+  return failure();
+}
+int cuMemAlloc_v2(uint64_t* pointer, size_t bytes) {
+  if (const int error = made(reinterpret_cast<void**>(pointer), bytes)) return error;
+  const std::lock_guard lock(mutex);
+  state.on_device += on_device[reinterpret_cast<void*>(*pointer)] = bytes;
+  return 0;
+}
+int cuMemFree_v2(uint64_t pointer) {
+  const std::lock_guard lock(mutex);
+  state.on_device -= on_device[reinterpret_cast<void*>(pointer)];
+  on_device.erase(reinterpret_cast<void*>(pointer));
+  return gone(reinterpret_cast<void*>(pointer));
+}
 int cuMemAllocHost_v2(void** pointer, size_t bytes) { return made(pointer, bytes); }
 int cuMemFreeHost(void* pointer) { return gone(pointer); }
 
 // What is pinned is the caller's own.
-int cuMemHostRegister_v2(void* memory, size_t, unsigned) {
+int cuMemHostRegister_v2(void* memory, size_t bytes, unsigned) {
   if (const int error = failure()) return error;
+  state.pinned = bytes;
   if (!live.insert(memory).second) ++state.wrong_calls;
   return 0;
 }

@@ -10,6 +10,8 @@ struct FakeLanes {
   long wrong_calls = 0;  ///< that named what is not there
   std::size_t live = 0;  ///< what has been made and not destroyed
   void* context = nullptr;
+  std::size_t on_device = 0;  ///< bytes, of a gigabyte
+  std::size_t pinned = 0;     ///< bytes of the block pinned last
   // The last kernel.
   const char* function = nullptr;
   long launches = 0;

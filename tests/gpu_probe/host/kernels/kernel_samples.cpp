@@ -10,7 +10,7 @@ using K = Kernel;
 SampleArgument f(Sizes shape) { return {std::move(shape)}; }
 SampleArgument i(Sizes shape) { return {std::move(shape), false, DataType::int64}; }
 SampleArgument m(Sizes shape) { return {std::move(shape), false, DataType::boolean}; }
-SampleArgument bytes(std::int64_t count) { return {{count}, false, DataType::uint8}; }
+SampleArgument values(std::int64_t count) { return {{4 * count}, false, DataType::uint8, true}; }
 
 using I = std::int64_t;
 
@@ -138,7 +138,7 @@ std::vector<KernelSample> losses_and_updates() {
 std::vector<KernelSample> sequences() {
   const SampleArgument x = f({3, 2, 4}), y = f({3, 2, 5}), h = f({1, 2, 5}), w_ih = f({15, 4}),
                        w_hh = f({15, 5}), table = f({2, 4}),
-                       reserve = bytes(3 * 2 * rnn_reserve_bytes("gru", 1, 1, 5));
+                       reserve = values(3 * 2 * rnn_reserve_bytes("gru", 1, 1, 5, 1));
   const AttributeList gru{{"cell", std::string("gru")}};
   return {{K::rotary_forward, plain, {x, table, table}, {x}},
           {K::rotary_backward, plain, {x, table, table}, {x}},
@@ -166,9 +166,11 @@ Result<void> try_sample(const KernelSample& sample, DataType floating) {
   constexpr std::size_t widest = 8;  // bytes an element
   std::vector<std::vector<std::uint64_t>> storages;
   const auto argument = [&](const SampleArgument& wanted) {
-    storages.emplace_back(elements(wanted.shape) * widest / sizeof(std::uint64_t) + 1, 0);
+    Sizes shape = wanted.shape;
+    if (wanted.doubles && floating == DataType::float64) shape[0] *= 2;
+    storages.emplace_back(elements(shape) * widest / sizeof(std::uint64_t) + 1, 0);
     return TensorArgument{reinterpret_cast<std::byte*>(storages.back().data()),
-                          wanted.floating ? floating : wanted.type, wanted.shape};
+                          wanted.floating ? floating : wanted.type, shape};
   };
   std::vector<TensorArgument> reads, writes;
   for (const SampleArgument& read : sample.reads) reads.push_back(argument(read));

@@ -13,6 +13,7 @@ struct SampleArgument {
   Sizes shape;
   bool floating = true;
   DataType type = DataType::float32;
+  bool doubles = false;  ///< bytes of values that are as many, and larger, where floats are float64
 };
 
 struct KernelSample {

@@ -224,7 +224,7 @@ TEST_CASE("calls that do not fit are refused with their shapes") {
   CHECK(refusal(Kernel::embedding_forward, no_attributes, {&tokens, &table}, {&rows}) ==
         "embedding_forward: index 5 is not below 5");
   CHECK(refusal(Kernel::relu_forward, no_attributes, {&tokens}, {&tokens}) ==
-        "relu_forward: reads int64 as 'x' where it takes float32");
+        "relu_forward: reads int64 as 'x' where it takes float32, float64, float16, bfloat16");
   CHECK(refusal(Kernel::batch_norm_forward, no_attributes, {&a}, {&a}) ==
         "batch_norm_forward: reads 1 tensor where it takes x, [w, b], mean, var");
   CHECK(refusal(Kernel::fill, no_attributes, {}, {&a}) == "fill: attribute 'value' is missing");

@@ -1,0 +1,29 @@
+#include "gpu_probe/cuda/cuda_work.hpp"
+
+#include "gpu_probe/cuda/convolution_call.hpp"
+#include "gpu_probe/kernels/rows/products.hpp"
+#include "gpu_probe/kernels/rows/rows.hpp"
+#include "planner/plan/two_sides.hpp"
+
+namespace stowage {
+
+CudaWork cuda_work(const Plan& plan) {
+  CudaWork work;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const Kernel kernel = plan.step.graph->nodes[i].kernel;
+    if (device_of(plan, plan.nodes[i]) == Device::cpu) {
+      ++work.cpu;
+    } else if (kernels::has_row(kernel)) {
+      ++work.own;
+    } else if (kernels::is_product(kernel)) {
+      ++work.cublas;
+    } else if (is_convolution(kernel)) {
+      ++work.cudnn;
+    } else {
+      ++work.none;
+    }
+  }
+  return work;
+}
+
+}  // namespace stowage

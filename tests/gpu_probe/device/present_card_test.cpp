@@ -1,0 +1,102 @@
+#include "gpu_probe/device/present_card.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace stowage;
+
+namespace {
+
+constexpr const char* catalogue = STOWAGE_SOURCE_DIR "/configs/gpus";
+
+Probe machine_with(ProbedGpu gpu) {
+  Probe probe;
+  probe.gpus.push_back(std::move(gpu));
+  probe.asked_cuda = true;
+  return probe;
+}
+
+ProbedGpu rtx3090() {
+  ProbedGpu gpu{.name = "NVIDIA GeForce RTX 3090", .compute_capability = 8.6};
+  gpu.total = 24576_MiB;
+  gpu.free = 20000_MiB;
+  gpu.ordinal = 0;
+  gpu.cuda_total = 24250_MiB;
+  return gpu;
+}
+
+std::string refusal_of(const Probe& probe) {
+  const auto present = present_card(probe, catalogue);
+  return present ? "" : present.error().front().message;
+}
+
+}  // namespace
+
+TEST_CASE("the present card is the catalogue's with the driver's totals") {
+  const auto present = present_card(machine_with(rtx3090()), catalogue);
+  REQUIRE(present.has_value());
+  CHECK(present->card.name == "GeForce RTX 3090");
+  CHECK(present->card.sm_count == 82);
+  CHECK(present->card.nvml_total == 24576_MiB);
+  CHECK(present->card.cuda_total == 24250_MiB);
+  CHECK(present->card.total_source == "this machine's driver");
+  CHECK(present->in_use == 4250_MiB);
+  CHECK(present->note == "");
+}
+
+TEST_CASE("the first that CUDA shows is taken, whatever the driver's order") {
+  Probe probe = machine_with(rtx3090());
+  probe.gpus[0].ordinal = 1;
+  ProbedGpu other{.name = "NVIDIA A100-SXM4-40GB", .compute_capability = 8.0};
+  other.ordinal = 0;
+  other.total = 40960_MiB;
+  other.free = 40500_MiB;
+  other.cuda_total = 40000_MiB;
+  probe.gpus.push_back(other);
+  const auto present = present_card(probe, catalogue);
+  REQUIRE(present.has_value());
+  CHECK(present->card.compute_capability == doctest::Approx(8.0));
+  CHECK(present->in_use ==
+        0_B);  // more is free than CUDA's total: what the driver keeps is not in it
+}
+
+TEST_CASE("a card that the catalogue lacks is by rule") {
+  ProbedGpu gpu = rtx3090();
+  gpu.name = "NVIDIA Experimental 1234";
+  const auto present = present_card(machine_with(gpu), catalogue);
+  REQUIRE(present.has_value());
+  CHECK(present->card.name == "NVIDIA Experimental 1234");
+  CHECK(present->card.cuda_total == 24250_MiB);
+  CHECK(present->card.memory_bandwidth > 0);
+  CHECK(!present->card.by_rule.empty());
+  CHECK(!present->card.cudnn_device_json.empty());
+}
+
+TEST_CASE("of a divided GPU the instance that CUDA shows is free or in use") {
+  ProbedGpu gpu{.name = "NVIDIA A100-SXM4-40GB", .compute_capability = 8.0};
+  gpu.total = 40960_MiB;
+  gpu.free = 10000_MiB;
+  gpu.ordinal = 0;
+  gpu.is_divided = true;
+  gpu.cuda_total = 20000_MiB;
+  gpu.instances = {{"NVIDIA A100-SXM4-40GB MIG 1g.5gb", "MIG-1", 4864_MiB, 100_MiB},
+                   {"NVIDIA A100-SXM4-40GB MIG 3g.20gb", "MIG-2", 20096_MiB, 15000_MiB}};
+  const auto present = present_card(machine_with(gpu), catalogue);
+  REQUIRE(present.has_value());
+  CHECK(present->card.cuda_total == 20000_MiB);
+  CHECK(present->in_use == 5000_MiB);
+}
+
+TEST_CASE("why there is no present card") {
+  Probe nothing;
+  nothing.why_no_gpu = "no NVIDIA driver is installed (libnvidia-ml.so.1 was not found)";
+  CHECK(refusal_of(nothing) == nothing.why_no_gpu);
+  Probe hidden = machine_with(rtx3090());
+  hidden.gpus[0].ordinal.reset();
+  CHECK(refusal_of(hidden) == "CUDA shows none of the driver's GPUs");
+  hidden.visible_devices = "-1";
+  CHECK(refusal_of(hidden) == "CUDA_VISIBLE_DEVICES=-1 hides every GPU");
+  hidden.asked_cuda = false;
+  CHECK(refusal_of(hidden) == "the driver lists a GPU, but libcuda.so.1 cannot be asked about it");
+}

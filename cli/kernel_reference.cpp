@@ -19,8 +19,8 @@ step of the `stowage` kernels against this table, and so does the host before it
 PyTorch's kernels is not: no backend here runs them. A kernel of another name is
 foreign: it is weighed and planned, and runs nowhere.
 
-Tensors of the `stowage` kernels are contiguous, row-major, with no offset. All but recurrent layers are
-written for a GPU as well; [validation.md](validation.md) says how they are tried without one.
+Tensors of the `stowage` kernels are contiguous, row-major, with no offset. All are written for a GPU as
+well; [validation.md](validation.md) says how they are tried without one.
 
 | arguments | meaning |
 |---|---|

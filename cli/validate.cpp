@@ -16,12 +16,9 @@
 #include "gpu_probe/cudnn/workspace_source.hpp"
 #include "gpu_probe/device/this_host.hpp"
 #include "gpu_probe/host/host_backend.hpp"
-<<<<<<< HEAD
 #include "gpu_probe/run/gather_times.hpp"
 #include "gpu_probe/run/missing_kernels.hpp"
-=======
 #include "gpu_probe/run/tolerance.hpp"
->>>>>>> wt-formats
 #include "planner/plan/plan_file.hpp"
 #include "planner/problem/measured_times_file.hpp"
 
@@ -29,70 +26,11 @@ namespace stowage {
 
 namespace {
 
-<<<<<<< HEAD
-// A GPU rounds in other orders than the host kernels that it is held against.
-constexpr double cuda_tolerance = 1e-3;
-
 Result<Plan> read_one(const std::string& file) {
   auto source = read_source(file, FileKind::plan);
   if (!source) return tl::unexpected(std::move(source.error()));
   if (auto mistake = not_a_plan(**source)) return failure(*std::move(mistake));
   return read_plan(std::move(*source));
-=======
-struct Proceedings {
-  std::vector<std::pair<std::string, Check>> checks;  ///< where: "model", "host", "cuda"
-  std::vector<std::string> ran;
-  std::int64_t steps = 1;  ///< that are run
-  std::optional<RunReport> run;
-  std::string not_run;  ///< why the run that was asked for did not take place
-  bool needs_gpu = false;
-
-  void add(const std::string& where, const std::vector<Check>& more) {
-    ran.push_back(where);
-    for (const Check& check : more) checks.emplace_back(where, check);
-  }
-  [[nodiscard]] bool passed() const {
-    return std::all_of(checks.begin(), checks.end(),
-                       [](const auto& entry) { return entry.second.passed; });
-  }
-};
-
-Bytes of_steps(Bytes bytes, std::int64_t steps) { return Bytes(bytes.count() * steps); }
-
-Json measured_json(const Proceedings& proceedings, const Plan& plan) {
-  if (!proceedings.run) return {};
-  const MeasuredRun& measured = proceedings.run->measured;
-  Json::Array differences;
-  for (const MeasuredDifference& entry : measured.differences) {
-    differences.emplace_back(Json::Object{{"kind", plural(entry.kind)},
-                                          {"tensors", entry.difference.tensors},
-                                          {"unequal", entry.difference.unequal},
-                                          {"largest_absolute", entry.difference.absolute},
-                                          {"largest_relative", entry.difference.relative}});
-  }
-  return Json::Object{{"backend", proceedings.run->backend},
-                      {"gpu_peak_bytes", measured.gpu_peak},
-                      {"planned_gpu_peak_bytes", plan.totals.gpu_peak},
-                      {"arena_high_water_bytes", measured.gpu_high_water},
-                      {"planned_arena_bytes", plan.totals.arena},
-                      {"host_high_water_bytes", measured.host_high_water},
-                      {"planned_host_peak_bytes", plan.totals.host_peak},
-                      {"planned_pageable_peak_bytes", plan.totals.pageable_peak},
-                      {"steps", proceedings.steps},
-                      {"h2d_bytes", measured.h2d.bytes},
-                      {"planned_h2d_bytes", of_steps(plan.totals.h2d, proceedings.steps)},
-                      {"d2h_bytes", measured.d2h.bytes},
-                      {"planned_d2h_bytes", of_steps(plan.totals.d2h, proceedings.steps)},
-                      {"h2d_copies", measured.h2d.copies},
-                      {"d2h_copies", measured.d2h.copies},
-                      {"losses", Json::Array(measured.losses.begin(), measured.losses.end())},
-                      {"step_seconds", measured.step_seconds},
-                      {"kernel_seconds", measured.kernel_seconds},
-                      {"h2d_seconds", measured.h2d_seconds},
-                      {"d2h_seconds", measured.d2h_seconds},
-                      {"planned_step_seconds", plan.totals.step_seconds},
-                      {"differences", std::move(differences)}};
->>>>>>> wt-formats
 }
 
 /// All of them before any is run, so that a mistake in the last is told at once.
@@ -127,16 +65,10 @@ Result<void> run_it(const Plan& plan, const ValidateRequest& request, Proceeding
     return {};
   }
   if (!backend) return tl::unexpected(std::move(backend.error()));
-<<<<<<< HEAD
   auto run = run_plan(plan, **backend,
                       {.steps = request.steps,
-                       .tolerance = on_cuda ? cuda_tolerance : 0.0,
+                       .tolerance = on_cuda ? gpu_tolerance(*plan.step.graph) : 0.0,
                        .check_times = is_of_this_machine(plan, **backend)});
-=======
-  auto run = run_plan(
-      plan, **backend,
-      {.steps = request.steps, .tolerance = on_cuda ? gpu_tolerance(*plan.step.graph) : 0.0});
->>>>>>> wt-formats
   if (!run) return tl::unexpected(std::move(run.error()));
   proceedings.add(on_cuda ? "cuda" : "host", run->checks);
   proceedings.run = std::move(*run);

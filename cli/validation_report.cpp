@@ -48,7 +48,8 @@ Json measured_json(const Proceedings& proceedings, const Plan& plan) {
                                           {"tensors", entry.difference.tensors},
                                           {"unequal", entry.difference.unequal},
                                           {"largest_absolute", entry.difference.absolute},
-                                          {"largest_relative", entry.difference.relative}});
+                                          {"largest_relative", entry.difference.relative},
+                                          {"tolerance", entry.tolerance}});
   }
   return Json::Object{{"backend", proceedings.run->backend},
                       {"gpu_peak_bytes", measured.gpu_peak},
@@ -163,7 +164,8 @@ void say_run(const RunReport& run, const Plan& plan, std::int64_t steps, Report&
                         plural(entry.kind), difference.unequal, difference.tensors,
                         difference.unequal == 0
                             ? std::string()
-                            : fmt::format(", by at most {:.2e} relative", difference.relative)));
+                            : fmt::format(", by at most {:.2e} relative; {:.2g} is allowed",
+                                          difference.relative, entry.tolerance)));
   }
   for (const std::string& remark : run.remarks) out.say("  " + remark);
 }

@@ -67,7 +67,8 @@ T value_of(Result<T> result) {
 }
 
 PlanRequest request_for(const Scenario& scenario, const std::string& card) {
-  ShippedStep shipped = value_of(shipped_step(scenario.model, card, {}, {}, scenario.seq));
+  ShippedStep shipped =
+      value_of(shipped_step(scenario.model, card, {.optimizer = "adam"}, {}, scenario.seq));
   return {.document = std::move(shipped.document),
           .description = shipped.description,
           .batch = WholeBatch(scenario.batch),

@@ -3,7 +3,8 @@
 // PyTorch has four implementations of it and takes the first that can run the call
 // (attention_choice.cpp). Three are single kernels that keep q, k, v, the output and one float32 a
 // row (attention_fused.cpp); the fourth is written in tensor operations and keeps the
-// probabilities (attention_math.cpp). Our executor runs products around a softmax
+// probabilities (attention_math.cpp). Our executor has fused kernels of its own
+// (attention_own.cpp), and for `implementation: math` runs products around a softmax
 // (attention_products.cpp).
 #pragma once
 
@@ -53,8 +54,14 @@ void forward_math_attention(OperatorLowering& lowering, const AttentionOperands&
 [[nodiscard]] AttentionOperands backward_math_attention(OperatorLowering& lowering);
 
 // Our executor's rules.
+void forward_attention_own(OperatorLowering& lowering);
+void backward_attention_own(OperatorLowering& lowering);
 void forward_attention_products(OperatorLowering& lowering);
 void backward_attention_products(OperatorLowering& lowering);
+
+/// The fourth input as numbers to add to the scores, for our executor: what a boolean mask leaves
+/// out gets so low a score that its weight is 0. Emits what makes them.
+[[nodiscard]] TensorView additive_mask(OperatorLowering& lowering, DataType type);
 
 /// The factor of the scores.
 [[nodiscard]] double attention_scale(const OperatorLowering& lowering, std::int64_t features);

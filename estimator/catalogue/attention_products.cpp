@@ -1,6 +1,7 @@
-// scaled_dot_product_attention as our executor runs it: scores, softmax, dropout, product; the
-// probabilities stay for the backward pass. Query heads that share a key head are an axis of their
-// own, along which the products broadcast and the gradients of key and value are summed.
+// scaled_dot_product_attention as our executor runs it for `implementation: math`: scores, softmax,
+// dropout, product; the probabilities stay for the backward pass. Query heads that share a key head
+// are an axis of their own, along which the products broadcast and the gradients of key and value
+// are summed.
 #include "estimator/catalogue/attention.hpp"
 #include "estimator/catalogue/dropout.hpp"
 
@@ -16,17 +17,21 @@ TensorView grouped(const TensorView& view, std::int64_t key_heads, std::int64_t 
   return contiguous_view(view.storage, {n[0], key_heads, group, n[2], n[3]}, view.type);
 }
 
-/// The fourth input as numbers to add to the scores: what a boolean mask leaves out gets so low a
-/// score that its weight is 0.
-TensorView additive(OperatorLowering& lowering, const TensorView& scores) {
+AttentionSizes sizes_of(const OperatorLowering& lowering) {
+  return attention_sizes(lowering.input(0).shape, lowering.input(1).shape, lowering.input(2).shape);
+}
+
+}  // namespace
+
+TensorView additive_mask(OperatorLowering& lowering, DataType type) {
   const TensorView& mask = lowering.input(3);
-  if (mask.type == scores.type) return mask;
+  if (mask.type == type) return mask;
   constexpr double lowest = -30'000;
   const TensorView numbers =
-      lowering.new_tensor("mask.numbers", mask.shape, scores.type, StorageClass::activation);
+      lowering.new_tensor("mask.numbers", mask.shape, type, StorageClass::activation);
   lowering.emit(Kernel::cast, "mask.cast", {mask}, {numbers});
   const TensorView bias =
-      lowering.new_tensor("mask.scores", mask.shape, scores.type, StorageClass::activation);
+      lowering.new_tensor("mask.scores", mask.shape, type, StorageClass::activation);
   Attributes attributes;
   attributes.set("factor", -lowest);
   attributes.set("offset", lowest);
@@ -34,12 +39,6 @@ TensorView additive(OperatorLowering& lowering, const TensorView& scores) {
                 {.attributes = attributes, .flops = element_count(mask.shape)});
   return bias;
 }
-
-AttentionSizes sizes_of(const OperatorLowering& lowering) {
-  return attention_sizes(lowering.input(0).shape, lowering.input(1).shape, lowering.input(2).shape);
-}
-
-}  // namespace
 
 void forward_attention_products(OperatorLowering& lowering) {
   const AttentionSizes s = sizes_of(lowering);
@@ -56,7 +55,7 @@ void forward_attention_products(OperatorLowering& lowering) {
   TensorView biased = scores;
   if (lowering.input_count() > 3) {
     biased = lowering.new_tensor("biased_scores", square, q.type, StorageClass::activation);
-    lowering.emit(Kernel::add, "bias", {scores, additive(lowering, scores)}, {biased},
+    lowering.emit(Kernel::add, "bias", {scores, additive_mask(lowering, q.type)}, {biased},
                   {.flops = element_count(square)});
   }
   const TensorView probabilities =

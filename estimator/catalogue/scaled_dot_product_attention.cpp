@@ -312,6 +312,24 @@ void backward_attention_pytorch(OperatorLowering& lowering) {
   if (lowering.input_needs_gradient(2)) lowering.give_input_gradient(2, value);
 }
 
+bool in_products(const OperatorLowering& lowering) {
+  return lowering.attributes().text("implementation") == "math";
+}
+
+void forward_attention_stowage(OperatorLowering& lowering) {
+  if (in_products(lowering)) return forward_attention_products(lowering);
+  forward_attention_own(lowering);
+}
+
+void backward_attention_stowage(OperatorLowering& lowering) {
+  if (in_products(lowering)) return backward_attention_products(lowering);
+  backward_attention_own(lowering);
+}
+
+constexpr const char* implementation_doc =
+    "PyTorch's kernel; auto: the one it takes for the format, the sizes and the card. Our executor "
+    "runs a fused one, and products around a softmax for math";
+
 std::vector<AttributeSpec> attribute_list() {
   return {{.name = "causal",
            .type = AttributeType::boolean,
@@ -330,7 +348,7 @@ std::vector<AttributeSpec> attribute_list() {
            .minimum = 0},
           {.name = "implementation",
            .type = AttributeType::choice,
-           .doc = "PyTorch's kernel; auto: the one it takes for the format, the sizes and the card",
+           .doc = implementation_doc,
            .default_value = std::string("auto"),
            .choices = {"auto", "flash", "efficient", "math", "cudnn"}},
           {.name = "grouped",
@@ -353,7 +371,7 @@ OperatorRow rows::scaled_dot_product_attention() {
           .min_inputs = 3,
           .max_inputs = 4,
           .infer = infer_attention,
-          .lowering = {.stowage = {forward_attention_products, backward_attention_products},
+          .lowering = {.stowage = {forward_attention_stowage, backward_attention_stowage},
                        .pytorch = {forward_attention_pytorch, backward_attention_pytorch, true}},
           .autocast = AutocastClass::lower};
 }

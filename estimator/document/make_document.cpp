@@ -47,6 +47,16 @@ std::shared_ptr<const StepGraph> evaluation_of(const ModelGraph& model, Lowering
   return graph ? std::make_shared<const StepGraph>(*std::move(graph)) : nullptr;
 }
 
+/// Keras's attention layer is products around a softmax, which is what `math` asks of our
+/// executor's lowering. Whoever asks for one of PyTorch's kernels means PyTorch.
+ModelGraph as_keras_has_it(ModelGraph model) {
+  for (Operator& op : model.operators) {
+    if (op.row->name != "scaled_dot_product_attention") continue;
+    op.attributes.set("implementation", std::string("math"));
+  }
+  return model;
+}
+
 }  // namespace
 
 // A tied parameter counts at its first owner, so that the rows add up to the model's.
@@ -90,7 +100,10 @@ Result<void> add_costs(const ModelGraph& model, TensorLayout layout, std::vector
 Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& chosen,
                                    Runtime runtime, std::optional<std::int64_t> seq,
                                    const DocumentParts& parts) {
-  auto graph = lower_step(model, chosen.lowering);
+  std::optional<ModelGraph> keras;
+  if (runtime == Runtime::tensorflow) keras = as_keras_has_it(model);
+  const ModelGraph& lowered = keras ? *keras : model;
+  auto graph = lower_step(lowered, chosen.lowering);
   if (!graph) return tl::unexpected(std::move(graph.error()));
   StepDocument document;
   document.source = model.source;
@@ -110,7 +123,7 @@ Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& ch
   }
   if (parts.result_bytes) document.result_bytes = result_bytes(model);
   const bool trains = chosen.lowering.mode == Mode::train;
-  if (parts.evaluation && trains) document.evaluation = evaluation_of(model, chosen.lowering);
+  if (parts.evaluation && trains) document.evaluation = evaluation_of(lowered, chosen.lowering);
   document.warnings = model.warnings;
   document.warnings.insert(document.warnings.end(), chosen.warnings.begin(), chosen.warnings.end());
   return document;

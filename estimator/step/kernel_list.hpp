@@ -94,10 +94,13 @@
   KERNEL(softmax_backward, floating, "y, dy -> dx over dy", "axis, causal") \
   KERNEL(log_softmax_forward, floating, "x -> y over x", "axis (>= 0)") \
   KERNEL(log_softmax_backward, floating, "y, dy -> dx over dy", "axis") \
-  ABSENT(attention_forward, floating, "PyTorch's own", "q, k, v, [bias: any] -> out, logsumexp, [rng...: any]", \
-         "implementation") \
-  ABSENT(attention_backward, floating, "PyTorch's own", "dout, q, k, v, out, logsumexp, [bias: any] -> dq, dk, dv, [dbias]", \
-         "implementation") \
+  KERNEL(attention_forward, floating, "q, k, v, [bias] -> y, [logsumexp, [rng...: any]]", \
+         "softmax(scale q k^T + bias) v; scale (0: 1 / sqrt(features)), causal, dropout, seed; q, y: " \
+         "[batch, heads, length, features]; k, v: as many heads, or a divisor of them; bias: " \
+         "broadcast to [batch, heads, queries, keys]; logsumexp: of each row of scores, float32 or " \
+         "float64; implementation: cudnn where cuDNN may run it. PyTorch's also writes rng") \
+  KERNEL(attention_backward, floating, "dy, q, k, v, y, logsumexp, [bias] -> dq, dk, dv, [dbias]", \
+         "as forward") \
   KERNEL(nll_loss_forward, floating, "logp, target: index -> loss", \
          "mean over the targets that are not ignore_index; class axis 1. PyTorch's also writes " \
          "total_weight") \
@@ -150,12 +153,12 @@
   KERNEL(relative_buckets, index, "-> y", \
          "[queries, keys]: T5's bucket of the distance key - query; buckets, max_distance, " \
          "bidirectional") \
-  LIBRARY(rnn_forward, floating, "x, h0, [c0], w... -> y, hn, [cn], [reserve: bytes]", \
+  LIBRARY(rnn_forward, floating, "x, h0, [c0], w... -> y, hn, [cn], [reserve: bytes, [scratch: bytes]]", \
          "cell: lstm, gru, tanh or relu; layers, bidirectional, dropout, seed; x: [seq, batch, " \
          "in], or batch_first; weights in PyTorch's order: for each layer and direction w_ih, " \
          "w_hh, [b_ih, b_hh]; h0: [layers * directions, batch, hidden]; reserve: " \
-         "estimator/step/rnn_reserve.hpp, in training") \
-  LIBRARY(rnn_backward, floating, "x, h0, [c0], w..., y, reserve: bytes, dy, [dhn, [dcn]] -> dx, dh0, [dc0], dw...", \
+         "estimator/step/rnn_reserve.hpp, in training; scratch: rnn_scratch.hpp, on a GPU") \
+  LIBRARY(rnn_backward, floating, "x, h0, [c0], w..., y, reserve: bytes, dy, [dhn, [dcn]] -> dx, dh0, [dc0], dw..., [scratch: bytes]", \
          "as forward") \
   KERNEL(sgd_update, floating, "p, g, [m] -> p, [m]", \
          "the optimizer's settings by their names; step (from 1)") \

@@ -74,11 +74,6 @@ std::span<const DataType> meant_types(ArgumentType type) {
   return {};
 }
 
-/// The cuda backend does not run it yet.
-bool is_host_alone(Kernel kernel) {
-  return kernel == Kernel::rnn_forward || kernel == Kernel::rnn_backward;
-}
-
 /// Null: foreign.
 const KernelRow* row_of(Kernel kernel) {
   return kernel == Kernel::foreign ? nullptr : &kernel_rows[static_cast<std::size_t>(kernel)];
@@ -211,7 +206,6 @@ bool updates_arguments(Kernel kernel) {
 
 std::span<const DataType> kernel_types(Kernel kernel, KernelDevice device) {
   if (!why_nowhere(kernel).empty()) return {};
-  if (device == KernelDevice::cuda && is_host_alone(kernel)) return {};
   return argument_types(row_of(kernel)->type, device);
 }
 

@@ -2,7 +2,7 @@
 // pass still makes a 16-bit one, which is added to a float32 gradient as soon as it is whole and
 // then let go. The float32 ones are buffers of the optimizer's, there for the whole step, as in
 // Megatron's main_grad (megatron/core/distributed/param_and_grad_buffer.py) and DeepSpeed's
-// bfloat16 optimizer.
+// bfloat16 optimizer. Our own executor's are there from then to the update.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,9 @@ void keep_float32_gradients(StepGraph& graph, const ModelGraph& model) {
     const std::string name = model.parameters[i].name + ".main_grad";
     graph.storages.push_back({.name = name,
                               .storage_class = StorageClass::gradient,
-                              .persistence = Persistence::persistent,
+                              .persistence = graph.kernel_set().library_optimizer
+                                                 ? Persistence::persistent
+                                                 : Persistence::transient,
                               .bytes = byte_count(wide),
                               .op = graph.storage(gradient.storage).op,
                               .parameter = ParameterId::of(i)});

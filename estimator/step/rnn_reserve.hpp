@@ -9,7 +9,7 @@
 // then the results of each layer but the last, [seq, batch, directions * hidden]. What dropout
 // keeps of them is drawn again from the seed. (cuDNN's own reserve is larger, and opaque.)
 //
-// In inference rnn_forward may be called without a reserve; it then drops nothing, whatever its
+// The host's rnn_forward may be called without a reserve; it then drops nothing, whatever its
 // attribute `dropout` says.
 #pragma once
 
@@ -25,12 +25,11 @@ namespace stowage {
   return cell == "tanh" || cell == "relu" ? 0 : -1;
 }
 
-/// Bytes of the reserve at one position of one sequence: times seq, times batch is its size.
-/// `value_bytes`: 8 of float64 layers, else 4.
-[[nodiscard]] constexpr std::int64_t rnn_reserve_bytes(std::string_view cell, std::int64_t layers,
-                                                       std::int64_t directions, std::int64_t hidden,
-                                                       std::int64_t value_bytes) {
-  return value_bytes * hidden * directions * (layers * rnn_kept_vectors(cell) + layers - 1);
+/// Values in the reserve at one position of one sequence.
+[[nodiscard]] constexpr std::int64_t rnn_reserve_values(std::string_view cell, std::int64_t layers,
+                                                        std::int64_t directions,
+                                                        std::int64_t hidden) {
+  return hidden * directions * (layers * rnn_kept_vectors(cell) + layers - 1);
 }
 
 }  // namespace stowage

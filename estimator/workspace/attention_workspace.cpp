@@ -126,7 +126,10 @@ bool frontend_names_engine(const AttentionQuery& query, double compute_capabilit
          query.value.shape[3] == wide;
 }
 
+bool cudnn_has_attention(double compute_capability) { return compute_capability > 7.95; }
+
 Bytes rule_attention_workspace(const AttentionQuery& query, double compute_capability) {
+  if (!cudnn_has_attention(compute_capability)) return {};
   const bool backward = query.direction == AttentionQuery::Direction::backward;
   Bytes bytes = frontend_workspace(query);
   if (frontend_names_engine(query, compute_capability)) {

@@ -13,7 +13,7 @@
 
 namespace stowage {
 
-/// Whether PyTorch gives this call of attention to cuDNN.
+/// Whether PyTorch gives this call of attention to cuDNN, or our executor does where cuDNN has it.
 [[nodiscard]] bool is_cudnn_attention(const KernelNode& node);
 
 /// Precondition: is_cudnn_attention(node).
@@ -28,6 +28,9 @@ namespace stowage {
 /// 256 features on 10.x (with cuDNN 9.23 and later; there is none before). The query's gradient is
 /// not summed in float32 then.
 [[nodiscard]] bool frontend_names_engine(const AttentionQuery& query, double compute_capability);
+
+/// cuDNN has no attention for cards before 8.0, which run our executor's own without a workspace.
+[[nodiscard]] bool cudnn_has_attention(double compute_capability);
 
 /// All of the workspace, by the rule (docs/workspaces.md).
 [[nodiscard]] Bytes rule_attention_workspace(const AttentionQuery& query,

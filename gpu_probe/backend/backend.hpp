@@ -39,7 +39,7 @@ struct KernelCall {
   std::span<const TensorArgument> reads;
   std::span<const TensorArgument> writes;
   std::string engine;  ///< which engine the plan chose; "" : none to choose
-  bool tf32 = false;   ///< float32 convolutions may round what they multiply to TF32
+  bool tf32 = false;   ///< convolutions and recurrent layers of float32 may multiply in TF32
   std::byte* workspace = nullptr;
   Bytes workspace_bytes;
 };

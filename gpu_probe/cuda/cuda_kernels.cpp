@@ -5,11 +5,20 @@
 #include <utility>
 
 #include "gpu_probe/kernels/rows/bias.hpp"
+#include "gpu_probe/kernels/rows/rnn_work.hpp"
 #include "gpu_probe/kernels/rows/rows.hpp"
 
 namespace stowage {
 
 using kernels::Arithmetic;
+
+namespace {
+
+bool is_attention(Kernel kernel) {
+  return kernel == Kernel::attention_forward || kernel == Kernel::attention_backward;
+}
+
+}  // namespace
 
 Result<void> CudaKernels::launch_one(const kernels::Launch& launch, void* stream) {
   if (own_ == nullptr) {
@@ -42,25 +51,40 @@ Result<void> CudaKernels::keep_or_clear(const kernels::Product& product, void* s
   return {};
 }
 
-Result<void> CudaKernels::launch_products(const KernelCall& call, void* stream) {
-  const auto products = kernels::products_of(call);
+Result<void> CudaKernels::multiply(const kernels::Product& product, const KernelCall& call,
+                                   bool tf32, void* stream) {
+  if (product.k == 0) return keep_or_clear(product, stream);
   if (cublas_ == nullptr) {
     auto opened = Cublas::open(libraries_.cublas);
     if (!opened) return tl::unexpected(std::move(opened.error()));
     cublas_ = std::move(*opened);
   }
+  return cublas_->run(product, {.stream = stream,
+                                .workspace = call.workspace,
+                                .workspace_bytes = call.workspace_bytes,
+                                .tf32 = tf32});
+}
+
+// PyTorch's products of float32 are in TF32 only where a program asks for it
+// (torch.backends.cuda.matmul), for which a step has no setting.
+Result<void> CudaKernels::launch_products(const KernelCall& call, void* stream) {
+  const auto products = kernels::products_of(call);
   if (call.kernel == Kernel::linear_forward && call.reads.size() == 3) {
     const auto bias = kernels::rows_of_bias(call.writes[0], call.reads[2], Arithmetic::device);
     if (auto ok = launch_one(bias, stream); !ok) return ok;
   }
   for (const kernels::Product& product : products) {
-    if (product.k == 0) {
-      if (auto ok = keep_or_clear(product, stream); !ok) return ok;
-      continue;
-    }
-    auto ok = cublas_->run(
-        product,
-        {.stream = stream, .workspace = call.workspace, .workspace_bytes = call.workspace_bytes});
+    if (auto ok = multiply(product, call, false, stream); !ok) return ok;
+  }
+  return {};
+}
+
+// Those of PyTorch's recurrent layers are cuDNN's, under its setting.
+Result<void> CudaKernels::launch_recurrent(const KernelCall& call, void* stream) {
+  for (const auto& work : kernels::rnn_work(call)) {
+    const auto* const product = std::get_if<kernels::Product>(&work);
+    auto ok = product != nullptr ? multiply(*product, call, call.tf32, stream)
+                                 : launch_one(std::get<kernels::Launch>(work), stream);
     if (!ok) return ok;
   }
   return {};
@@ -81,11 +105,33 @@ Result<void> CudaKernels::launch_convolution(const KernelCall& call, void* strea
                     stream);
 }
 
+// Our own kernel runs all of it, so that a cuDNN that is missing is no error.
+Result<void> CudaKernels::launch_attention(const KernelCall& call, void* stream) {
+  const bool suits = CudnnAttention::suits(call);
+  if (suits && attention_ == nullptr && !lacks_attention_) {
+    const auto library = libraries_.cudnn();
+    if (library) {
+      auto opened = CudnnAttention::open(**library, device_.driver);
+      if (!opened) return tl::unexpected(std::move(opened.error()));
+      attention_ = std::move(*opened);
+    }
+    lacks_attention_ = !library;
+  }
+  if (suits && attention_ != nullptr) {
+    const auto taken = attention_->run(call, stream);
+    if (!taken) return tl::unexpected(taken.error());
+    if (*taken) return {};
+  }
+  return launch_own(call, stream);
+}
+
 Result<void> CudaKernels::launch(const KernelCall& call, void* stream) {
   try {
+    if (is_attention(call.kernel)) return launch_attention(call, stream);
     if (kernels::has_row(call.kernel)) return launch_own(call, stream);
     if (kernels::is_product(call.kernel)) return launch_products(call, stream);
     if (is_convolution(call.kernel)) return launch_convolution(call, stream);
+    if (kernels::is_recurrent(call.kernel)) return launch_recurrent(call, stream);
   } catch (const kernels::KernelError& refusal) {
     return failure(fmt::format("{}: {}", to_string(call.kernel), refusal.what()));
   }

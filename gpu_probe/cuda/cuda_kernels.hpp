@@ -1,5 +1,6 @@
-// All kernels of a CUDA device: our own by NVRTC, products by cuBLAS, convolutions by cuDNN. Each
-// library is loaded when a kernel first needs it.
+// All kernels of a CUDA device: our own by NVRTC, products by cuBLAS, convolutions and, where it
+// has it, attention by cuDNN, recurrent layers by cuBLAS with cells of our own. Each library is
+// loaded when a kernel first needs it.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "gpu_probe/cuda/cublas.hpp"
 #include "gpu_probe/cuda/cuda_lanes.hpp"
+#include "gpu_probe/cuda/cudnn_attention.hpp"
 #include "gpu_probe/cuda/cudnn_convolutions.hpp"
 #include "gpu_probe/cuda/own_kernels.hpp"
 
@@ -37,6 +39,10 @@ class CudaKernels final : public GpuKernels {
   [[nodiscard]] Result<void> keep_or_clear(const kernels::Product& product, void* stream) const;
   [[nodiscard]] Result<void> launch_products(const KernelCall& call, void* stream);
   [[nodiscard]] Result<void> launch_convolution(const KernelCall& call, void* stream);
+  [[nodiscard]] Result<void> launch_recurrent(const KernelCall& call, void* stream);
+  [[nodiscard]] Result<void> multiply(const kernels::Product& product, const KernelCall& call,
+                                      bool tf32, void* stream);
+  [[nodiscard]] Result<void> launch_attention(const KernelCall& call, void* stream);
   [[nodiscard]] Result<void> launch_one(const kernels::Launch& launch, void* stream);
 
   CudaLibraries libraries_;
@@ -44,6 +50,8 @@ class CudaKernels final : public GpuKernels {
   std::unique_ptr<OwnKernels> own_;
   std::unique_ptr<Cublas> cublas_;
   std::unique_ptr<CudnnConvolutions> cudnn_;
+  std::unique_ptr<CudnnAttention> attention_;
+  bool lacks_attention_ = false;  // cuDNN does not open: it is not asked again
 };
 
 }  // namespace stowage

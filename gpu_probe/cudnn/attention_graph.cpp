@@ -10,6 +10,7 @@ namespace {
 
 using Operand = AttentionQuery::Operand;
 using Direction = AttentionQuery::Direction;
+using Part = AttentionTensor;
 
 cudnnDataType_t data_type(DataType type) {
   if (type == DataType::float16) return CUDNN_DATA_HALF;
@@ -38,9 +39,10 @@ class GraphBuilder {
 
   enum class Place { memory, none, by_value };
 
-  CudnnDescriptor tensor(const Operand& operand, cudnnDataType_t type, Place place) {
+  CudnnDescriptor tensor(const Operand& operand, cudnnDataType_t type, Place place,
+                         std::int64_t id) {
     CudnnDescriptor tensor(library_, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, ++last_id_);
+    tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
     tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
     tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16);
     tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, operand.shape);
@@ -50,13 +52,15 @@ class GraphBuilder {
     tensor.finalize("a tensor of attention");
     return tensor;
   }
-  CudnnDescriptor in_memory(const Operand& operand, cudnnDataType_t type) {
-    return tensor(operand, type, Place::memory);
+  CudnnDescriptor in_memory(Part part, const Operand& operand, cudnnDataType_t type) {
+    return tensor(operand, type, Place::memory, static_cast<std::int64_t>(part));
   }
   CudnnDescriptor computed(const Operand& operand, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
-    return tensor(operand, type, Place::none);
+    return tensor(operand, type, Place::none, ++last_virtual_);
   }
-  CudnnDescriptor number() { return tensor(scalar(), CUDNN_DATA_FLOAT, Place::by_value); }
+  CudnnDescriptor number(Part part) {
+    return tensor(scalar(), CUDNN_DATA_FLOAT, Place::by_value, static_cast<std::int64_t>(part));
+  }
 
   void multiply(const CudnnDescriptor& a, const CudnnDescriptor& b, const CudnnDescriptor& c) {
     CudnnDescriptor product(library_, CUDNN_BACKEND_MATMUL_DESCRIPTOR);
@@ -134,14 +138,18 @@ class GraphBuilder {
     CudnnDescriptor operation(library_, CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR);
     operation.set(CUDNN_ATTR_OPERATION_RNG_YDESC, y);
     operation.set(CUDNN_ATTR_OPERATION_RNG_DESC, generator);
-    operation.set(CUDNN_ATTR_OPERATION_RNG_SEED, in_memory(scalar(), CUDNN_DATA_INT64));
-    operation.set(CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC, in_memory(scalar(), CUDNN_DATA_INT64));
+    operation.set(CUDNN_ATTR_OPERATION_RNG_SEED, in_memory(Part::seed, scalar(), CUDNN_DATA_INT64));
+    operation.set(CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC,
+                  in_memory(Part::offset, scalar(), CUDNN_DATA_INT64));
     add(std::move(operation), "random numbers");
     return y;
   }
 
-  CudnnDescriptor graph() {
+  CudnnDescriptor graph(const CudnnTarget& target) {
     CudnnDescriptor graph(library_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    if (target.handle != nullptr) {
+      graph.set_handle(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle);
+    }
     graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, std::span<const CudnnDescriptor>(operations_));
     graph.finalize("attention's operation graph");
     return graph;
@@ -154,39 +162,40 @@ class GraphBuilder {
   }
 
   const CudnnLibrary& library_;
-  std::int64_t last_id_ = 0;
+  std::int64_t last_virtual_ = 100;  // beyond every AttentionTensor
   std::vector<CudnnDescriptor> operations_;
 };
 
 /// One call's shapes, and the parts that both directions share.
 class Attention {
  public:
-  Attention(const CudnnLibrary& library, const AttentionQuery& query)
+  Attention(const CudnnLibrary& library, const AttentionQuery& query, const CudnnTarget& target)
       : build_(library),
         query_(query),
+        target_(target),
         type_(data_type(query.type)),
         heads_(query.query.shape[1]),
         scores_(dense({query.query.shape[0], heads_, query.query.shape[2], query.key.shape[2]})),
         rows_(dense({query.query.shape[0], heads_, query.query.shape[2], 1})) {}
 
   CudnnDescriptor forward() {
-    const CudnnDescriptor q = build_.in_memory(query_.query, type_);
-    const CudnnDescriptor k = build_.in_memory(transposed(query_.key), type_);
-    const CudnnDescriptor scores = masked(scaled_scores(q, k, build_.number()));
+    const CudnnDescriptor q = build_.in_memory(Part::query, query_.query, type_);
+    const CudnnDescriptor k = build_.in_memory(Part::key, transposed(query_.key), type_);
+    const CudnnDescriptor scores = masked(scaled_scores(q, k, build_.number(Part::scale)));
     const bool drops = query_.dropout > 0;
     CudnnDescriptor weights = softmax(scores, drops ? CUDNN_DATA_FLOAT : type_);
     if (drops) {
       const CudnnDescriptor mask = build_.random(1 - query_.dropout, scores_);
       const CudnnDescriptor kept = build_.combine(CUDNN_POINTWISE_MUL, weights, mask, scores_);
-      CudnnDescriptor dropped =
-          build_.combine(CUDNN_POINTWISE_MUL, kept, build_.number(), scores_, type_);
-      build_.multiply(dropped, build_.in_memory(query_.value, type_),
-                      build_.in_memory(query_.output, type_));
-      return build_.graph();
+      const CudnnDescriptor dropped =
+          build_.combine(CUDNN_POINTWISE_MUL, kept, build_.number(Part::kept), scores_, type_);
+      build_.multiply(dropped, build_.in_memory(Part::value, query_.value, type_),
+                      build_.in_memory(Part::output, query_.output, type_));
+      return build_.graph(target_);
     }
-    build_.multiply(weights, build_.in_memory(query_.value, type_),
-                    build_.in_memory(query_.output, type_));
-    return build_.graph();
+    build_.multiply(weights, build_.in_memory(Part::value, query_.value, type_),
+                    build_.in_memory(Part::output, query_.output, type_));
+    return build_.graph(target_);
   }
 
   CudnnDescriptor backward();
@@ -198,8 +207,8 @@ class Attention {
     build_.multiply(q, k, product);
     CudnnDescriptor scaled = build_.combine(CUDNN_POINTWISE_MUL, product, scale, scores_);
     if (query_.bias.shape.empty()) return scaled;
-    return build_.combine(CUDNN_POINTWISE_ADD, scaled, build_.in_memory(query_.bias, type_),
-                          scores_);
+    return build_.combine(CUDNN_POINTWISE_ADD, scaled,
+                          build_.in_memory(Part::bias, query_.bias, type_), scores_);
   }
 
   CudnnDescriptor masked(CudnnDescriptor scores) {
@@ -213,7 +222,7 @@ class Attention {
     const CudnnDescriptor seen =
         build_.apply({.mode = CUDNN_POINTWISE_CMP_GE, .type = CUDNN_DATA_BOOLEAN, .b = &column},
                      row, scores_, CUDNN_DATA_BOOLEAN);
-    const CudnnDescriptor lowest = build_.number();
+    const CudnnDescriptor lowest = build_.number(Part::hidden);
     return build_.apply({.mode = CUDNN_POINTWISE_BINARY_SELECT, .b = &lowest, .mask = &seen},
                         scores, scores_);
   }
@@ -227,14 +236,15 @@ class Attention {
     build_.reduce(CUDNN_REDUCE_TENSOR_ADD, powers, sum);
     // Computed in any case; an inference does not keep it.
     const CudnnDescriptor log = build_.apply({.mode = CUDNN_POINTWISE_LOG}, sum, rows_);
-    build_.pointwise(
-        {.mode = CUDNN_POINTWISE_ADD, .b = &log}, most,
-        query_.statistics ? build_.in_memory(rows_, CUDNN_DATA_FLOAT) : build_.computed(rows_));
+    build_.pointwise({.mode = CUDNN_POINTWISE_ADD, .b = &log}, most,
+                     query_.statistics ? build_.in_memory(Part::statistics, rows_, CUDNN_DATA_FLOAT)
+                                       : build_.computed(rows_));
     return build_.combine(CUDNN_POINTWISE_DIV, powers, sum, scores_, type);
   }
 
   GraphBuilder build_;
   const AttentionQuery& query_;
+  const CudnnTarget& target_;
   cudnnDataType_t type_;
   std::int64_t heads_;
   Operand scores_;
@@ -245,13 +255,13 @@ CudnnDescriptor Attention::backward() {
   const Operand& q_shape = query_.query;
   const std::int64_t batch = q_shape.shape[0], queries = q_shape.shape[2],
                      keys = query_.key.shape[2];
-  const CudnnDescriptor q = build_.in_memory(q_shape, type_);
-  const CudnnDescriptor k = build_.in_memory(transposed(query_.key), type_);
-  const CudnnDescriptor v = build_.in_memory(transposed(query_.value), type_);
-  const CudnnDescriptor out = build_.in_memory(query_.output, type_);
-  const CudnnDescriptor d_out = build_.in_memory(query_.gradient, type_);
-  const CudnnDescriptor statistics = build_.in_memory(rows_, CUDNN_DATA_FLOAT);
-  const CudnnDescriptor scale = build_.number();
+  const CudnnDescriptor q = build_.in_memory(Part::query, q_shape, type_);
+  const CudnnDescriptor k = build_.in_memory(Part::key, transposed(query_.key), type_);
+  const CudnnDescriptor v = build_.in_memory(Part::value, transposed(query_.value), type_);
+  const CudnnDescriptor out = build_.in_memory(Part::output, query_.output, type_);
+  const CudnnDescriptor d_out = build_.in_memory(Part::gradient, query_.gradient, type_);
+  const CudnnDescriptor statistics = build_.in_memory(Part::statistics, rows_, CUDNN_DATA_FLOAT);
+  const CudnnDescriptor scale = build_.number(Part::scale);
   const bool drops = query_.dropout > 0;
   const auto times = [&](const CudnnDescriptor& a, const CudnnDescriptor& b) {
     return build_.combine(CUDNN_POINTWISE_MUL, a, b, scores_);
@@ -259,15 +269,15 @@ CudnnDescriptor Attention::backward() {
   std::optional<CudnnDescriptor> mask, kept_scale;
   if (drops) {
     mask.emplace(build_.random(1 - query_.dropout, scores_));
-    kept_scale.emplace(build_.number());
+    kept_scale.emplace(build_.number(Part::kept));
   }
 
   const CudnnDescriptor product = build_.combine(
       CUDNN_POINTWISE_MUL, d_out, out, dense({batch, heads_, queries, query_.value.shape[3]}));
   const CudnnDescriptor summed = build_.computed(rows_);
   build_.reduce(CUDNN_REDUCE_TENSOR_ADD, product, summed);
-  const CudnnDescriptor softmax_sum = build_.in_memory(rows_, CUDNN_DATA_FLOAT);
-  const CudnnDescriptor unscale = build_.number();
+  const CudnnDescriptor softmax_sum = build_.in_memory(Part::row_sum, rows_, CUDNN_DATA_FLOAT);
+  const CudnnDescriptor unscale = build_.number(Part::row_factor);
   build_.pointwise({.mode = CUDNN_POINTWISE_MUL, .b = &unscale}, summed, softmax_sum);
 
   const CudnnDescriptor scores = scaled_scores(q, k, scale);
@@ -283,9 +293,9 @@ CudnnDescriptor Attention::backward() {
     return y;
   };
   // dk or dv, of every query head and then of the key head that they share.
-  const auto key_gradient = [&](const CudnnDescriptor& a, const CudnnDescriptor& b,
+  const auto key_gradient = [&](Part part, const CudnnDescriptor& a, const CudnnDescriptor& b,
                                 const Operand& operand) {
-    const CudnnDescriptor result = build_.in_memory(operand, type_);
+    const CudnnDescriptor result = build_.in_memory(part, operand, type_);
     if (operand.shape[1] == heads_) return build_.multiply(a, b, result);
     const CudnnDescriptor full =
         build_.computed(dense({batch, heads_, keys, operand.shape[3]}), type_);
@@ -293,9 +303,10 @@ CudnnDescriptor Attention::backward() {
     build_.reduce(CUDNN_REDUCE_TENSOR_ADD, full, result);
   };
   if (drops) {
-    key_gradient(turned_around(times(times(weights, *mask), *kept_scale)), d_out, query_.value);
+    key_gradient(Part::value_gradient, turned_around(times(times(weights, *mask), *kept_scale)),
+                 d_out, query_.value);
   } else {
-    key_gradient(turned_around(weights), d_out, query_.value);
+    key_gradient(Part::value_gradient, turned_around(weights), d_out, query_.value);
   }
 
   const CudnnDescriptor d_weights = build_.computed(scores_);
@@ -306,20 +317,23 @@ CudnnDescriptor Attention::backward() {
   const CudnnDescriptor d_scores =
       drops ? times(times(centred(times(d_weights, *mask)), *kept_scale), scale)
             : times(centred(d_weights), scale);
-  key_gradient(turned_around(d_scores), q, query_.key);
+  key_gradient(Part::key_gradient, turned_around(d_scores), q, query_.key);
 
   const CudnnDescriptor keys_again = build_.computed(query_.key);
   build_.reshape(k, keys_again);
-  const CudnnDescriptor d_query = build_.in_memory(dense(q_shape.shape), CUDNN_DATA_FLOAT);
+  const CudnnDescriptor d_query =
+      build_.in_memory(Part::query_sum, dense(q_shape.shape), CUDNN_DATA_FLOAT);
   build_.multiply(d_scores, keys_again, d_query);
-  build_.pointwise({.mode = CUDNN_POINTWISE_IDENTITY}, d_query, build_.in_memory(q_shape, type_));
-  return build_.graph();
+  build_.pointwise({.mode = CUDNN_POINTWISE_IDENTITY}, d_query,
+                   build_.in_memory(Part::query_gradient, q_shape, type_));
+  return build_.graph(target_);
 }
 
 }  // namespace
 
-CudnnDescriptor attention_graph(const CudnnLibrary& library, const AttentionQuery& query) {
-  Attention attention(library, query);
+CudnnDescriptor attention_graph(const CudnnLibrary& library, const AttentionQuery& query,
+                                const CudnnTarget& target) {
+  Attention attention(library, query, target);
   return query.direction == Direction::forward ? attention.forward() : attention.backward();
 }
 

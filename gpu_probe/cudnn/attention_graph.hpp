@@ -14,11 +14,38 @@
 
 #include "estimator/workspace/workspace_source.hpp"
 #include "gpu_probe/cudnn/library.hpp"
+#include "gpu_probe/cudnn/target.hpp"
 
 namespace stowage {
 
+/// The ids of the tensors that are not virtual, for who executes the graph.
+enum class AttentionTensor : std::int64_t {
+  query = 1,
+  key,
+  value,
+  bias,
+  output,
+  statistics,  ///< the rows' logsumexp, float32
+  gradient,    ///< the output's
+  query_gradient,
+  key_gradient,
+  value_gradient,
+  // Scratch of the backward graph, float32: the query's gradient as it is summed up, which has to
+  // be 0 before, and a number a row.
+  query_sum,
+  row_sum,
+  // Numbers, which are handed over by the host's address.
+  scale,       ///< of the scores
+  hidden,      ///< causal: the score of what is not seen
+  row_factor,  ///< backward, of row_sum: 1 - dropout
+  kept,        ///< with dropout: 1 / (1 - dropout)
+  seed,        ///< with dropout, int64
+  offset,      ///< with dropout, int64
+};
+
 /// Throws LibraryFailure.
 [[nodiscard]] CudnnDescriptor attention_graph(const CudnnLibrary& library,
-                                              const AttentionQuery& query);
+                                              const AttentionQuery& query,
+                                              const CudnnTarget& target = {});
 
 }  // namespace stowage

@@ -75,6 +75,9 @@ WorkspaceAnswer CudnnWorkspaceSource::engines(const ConvolutionQuery& query) {
 }
 
 WorkspaceAnswer CudnnWorkspaceSource::attention_engines(const AttentionQuery& query) {
+  if (!device_.empty() && !cudnn_has_attention(compute_capability_)) {
+    return {.engines = {{"rule", Bytes()}}, .origin = WorkspaceOrigin::none};
+  }
   return answered(attention_answers_, query);
 }
 

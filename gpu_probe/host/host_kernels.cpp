@@ -46,8 +46,7 @@ constexpr std::int64_t elements_worth_a_thread = std::int64_t{1} << 18;
 
 /// Its indices on as many threads as every kernel has; they do not depend on each other.
 void run_in_parts(const kernels::Launch& launch) {
-  const std::int64_t elements =
-      launch.count * std::max<std::int64_t>(1, launch.threads * kernels::elements_a_thread);
+  const std::int64_t elements = launch.count * launch.elements;
   const std::int64_t threads = elements < elements_worth_a_thread ? 1 : host_kernel_threads;
   const std::int64_t parts = std::min(threads, launch.count);
   const auto run = [&](std::int64_t part) {

@@ -95,8 +95,9 @@ bool worse(const Difference& a, const Difference& b) {
   return std::pair(a.relative, a.unequal) > std::pair(b.relative, b.unequal);
 }
 
-Check equality(const MeasuredDifference& measured, const char* way, double tolerance) {
+Check equality(const MeasuredDifference& measured, const char* way) {
   const Difference& d = measured.difference;
+  const double tolerance = measured.tolerance;
   Check check{plural(measured.kind), d.finite && d.relative <= tolerance, ""};
   if (tolerance == 0) check.passed = check.passed && d.unequal == 0;
   if (!d.finite) {
@@ -107,6 +108,7 @@ Check equality(const MeasuredDifference& measured, const char* way, double toler
     check.detail = fmt::format(
         "{} of {} tensors differ; largest difference {:.3g}, relative {:.3g}, at '{}' ({})",
         d.unequal, d.tensors, d.absolute, d.relative, d.worst, way);
+    if (tolerance > 0) check.detail += fmt::format("; {:.3g} relative is allowed", tolerance);
   }
   if (d.ignored > 0) {
     check.detail +=
@@ -217,7 +219,7 @@ void check_results(const StepGraph& graph, const Runs& runs,
   for (const ResultKind kind :
        {ResultKind::output, ResultKind::loss, ResultKind::gradient, ResultKind::parameter,
         ResultKind::optimizer_state, ResultKind::buffer}) {
-    MeasuredDifference measured{.kind = kind};
+    MeasuredDifference measured{.kind = kind, .difference = {}, .tolerance = options.tolerance};
     const char* way = ways[0].name;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (ways[i].clean && !is_read_at_end(kind)) continue;
@@ -231,7 +233,7 @@ void check_results(const StepGraph& graph, const Runs& runs,
       way = ways[i].name;
     }
     if (measured.difference.tensors == 0) continue;
-    report.checks.push_back(equality(measured, way, options.tolerance));
+    report.checks.push_back(equality(measured, way));
     report.measured.differences.push_back(std::move(measured));
   }
 }

@@ -35,6 +35,7 @@ struct RunOptions {
 struct MeasuredDifference {
   ResultKind kind = ResultKind::loss;
   Difference difference;  ///< the worst of the runs
+  double tolerance = 0;   ///< of Difference::relative
 };
 
 /// Measured in the run at the plan's own offsets with early copies; the times in the clean one.

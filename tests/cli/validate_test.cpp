@@ -26,9 +26,9 @@ layers:
   - conv2d: {channels: 16, kernel: 3, padding: 1}
   - relu
   - flatten
-  - linear: {features: 10}
+  - linear: {name: head, features: 10}
 loss:
-  cross_entropy: {from: [linear, label]}
+  cross_entropy: {from: [head, label]}
 )";
 
 std::string planned(const testing::TemporaryFolder& folder, const std::string& name,
@@ -89,7 +89,7 @@ TEST_CASE("of several plans all are read before one runs, and the worst decides 
 
 TEST_CASE("without a GPU validate says what one would be given") {
   const testing::TemporaryFolder folder;
-  const std::string path = planned(folder, "plan.yaml");
+  const std::string path = planned(folder, "plan.yaml", {"--placement", "activations"});
   const Outcome outcome = stowage_program({"validate", path, "--on", "cuda", "--format", "json"});
   if (outcome.exit_code != 3) {
     MESSAGE("there is a GPU");

@@ -6,7 +6,6 @@
 #include "gpu_probe/run/missing_kernels.hpp"
 #include "tests/gpu/machine.hpp"
 #include "tests/gpu/planned_runs.hpp"
-#include "tests/gpu_probe/run/loss_models.hpp"
 #include "tests/gpu_probe/run/operator_models.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"

@@ -51,14 +51,29 @@ std::vector<const Value*> addresses(std::span<const TensorArgument> tensors) {
   return result;
 }
 
+/// [seq, batch, width] from what may be [batch, seq, width], and back.
 template <class Value>
-std::size_t reserve_bytes(const RnnShape& r) {
-  return at(r.reserve_values()) * sizeof(Value);
+std::vector<Value> sequence_first(const RnnShape& r, const Value* values, std::int64_t width) {
+  std::vector<Value> result(values, values + r.positions() * width);
+  if (!r.batch_first) return result;
+  for (std::int64_t t = 0; t < r.seq; ++t) {
+    for (std::int64_t b = 0; b < r.batch; ++b) {
+      std::copy_n(values + (b * r.seq + t) * width, width,
+                  result.begin() + (t * r.batch + b) * width);
+    }
+  }
+  return result;
 }
 
 template <class Value>
-void require_reserve(const RnnShape& r, const TensorArgument& reserve) {
-  require_shape("the reserve", reserve, {static_cast<std::int64_t>(reserve_bytes<Value>(r))});
+void store_sequence(const RnnShape& r, const std::vector<Value>& from, std::int64_t width,
+                    Value* to) {
+  for (std::int64_t t = 0; t < r.seq; ++t) {
+    for (std::int64_t b = 0; b < r.batch; ++b) {
+      const std::int64_t row = r.batch_first ? b * r.seq + t : t * r.batch + b;
+      std::copy_n(from.begin() + (t * r.batch + b) * width, width, to + row * width);
+    }
+  }
 }
 
 /// One vector a sequence, of what a state's gradient is at the lane's end (null: 0).
@@ -75,28 +90,19 @@ std::vector<Vector> state_gradients(const RnnShape& r, std::int64_t lane, const 
 
 template <class Value>
 void forward(const KernelCall& call) {
-  const std::size_t states = rnn_states(call);
-  require(call.writes.size() == 1 + states || call.writes.size() == 2 + states,
-          "writes {} tensors instead of {} or {}", call.writes.size(), 1 + states, 2 + states);
-  const auto weights = call.reads.subspan(1 + states);
-  const RnnShape r =
-      rnn_shape(call, call.reads[0], call.writes[0], call.reads.subspan(1, states), weights);
-  const bool training = call.writes.size() == 2 + states;
-  if (training) require_reserve<Value>(r, call.writes.back());
+  const RnnForwardCall f = rnn_forward_call(call);
+  const RnnShape& r = f.r;
   std::vector<Value*> last_states;
-  for (std::size_t i = 1; i <= states; ++i) {
-    require_same_shape("a last state", call.writes[i], call.reads[1]);
-    last_states.push_back(elements<Value>(call.writes[i]));
-  }
-  const auto first_states = addresses<Value>(call.reads.subspan(1, states));
-  const auto draw = training ? mask_of(call) : std::nullopt;
+  for (const TensorArgument& state : f.last_states) last_states.push_back(elements<Value>(state));
+  const auto first_states = addresses<Value>(f.first_states);
+  const auto draw = f.reserve != nullptr ? mask_of(call) : std::nullopt;
   std::vector<Value> reserve(at(r.reserve_values()));
-  std::vector<Value> argument = sequence_first(r, elements<Value>(call.reads[0]), r.in), result;
+  std::vector<Value> argument = sequence_first(r, elements<Value>(f.x), r.in), result;
   for (std::int64_t layer = 0; layer < r.layers; ++layer) {
     drop(r, layer, draw ? &*draw : nullptr, argument);
-    result.assign(at(r.seq * r.batch * r.width()), 0);
+    result.assign(at(r.positions() * r.width()), 0);
     for (std::int64_t d = 0; d < r.directions; ++d) {
-      RnnLane<Value>(r, layer * r.directions + d, weights)
+      RnnLane<Value>(r, layer * r.directions + d, f.weights)
           .forward({argument, first_states, result, reserve}, last_states);
     }
     if (layer + 1 < r.layers) {
@@ -104,66 +110,28 @@ void forward(const KernelCall& call) {
     }
     argument = result;
   }
-  store_sequence(r, result, r.width(), elements<Value>(call.writes[0]));
-  if (training && !reserve.empty()) {
-    std::memcpy(mutable_mask_bytes(call.writes.back()), reserve.data(), reserve_bytes<Value>(r));
+  store_sequence(r, result, r.width(), elements<Value>(f.y));
+  if (f.reserve != nullptr && !reserve.empty()) {
+    std::memcpy(mutable_mask_bytes(*f.reserve), reserve.data(), reserve.size() * sizeof(Value));
   }
-}
-
-/// rnn_backward's arguments by name.
-struct BackwardCall {
-  RnnShape r;
-  std::span<const TensorArgument> weights, first_states, last_gradients;
-  TensorArgument x, y, reserve, dy;
-  std::span<const TensorArgument> state_results, weight_results;
-};
-
-template <class Value>
-BackwardCall backward_call(const KernelCall& call) {
-  const std::size_t states = rnn_states(call);
-  require(call.writes.size() > 1 + states, "writes {} tensors: no weights' gradients",
-          call.writes.size());
-  const std::size_t weights = call.writes.size() - 1 - states, y = 1 + states + weights;
-  require(call.reads.size() >= y + 3 && call.reads.size() <= y + 3 + states,
-          "reads {} tensors, of which it takes {} to {}", call.reads.size(), y + 3, y + 3 + states);
-  BackwardCall b{.r = {},
-                 .weights = call.reads.subspan(1 + states, weights),
-                 .first_states = call.reads.subspan(1, states),
-                 .last_gradients = call.reads.subspan(y + 3),
-                 .x = call.reads[0],
-                 .y = call.reads[y],
-                 .reserve = call.reads[y + 1],
-                 .dy = call.reads[y + 2],
-                 .state_results = call.writes.subspan(1, states),
-                 .weight_results = call.writes.subspan(1 + states)};
-  b.r = rnn_shape(call, b.x, b.y, b.first_states, b.weights);
-  require_reserve<Value>(b.r, b.reserve);
-  require_same_shape("dy", b.dy, b.y);
-  for (std::size_t i = 0; i < call.writes.size(); ++i) {
-    require_same_shape(fmt::format("write {}", i), call.writes[i], call.reads[i]);
-  }
-  for (const auto& gradient : b.last_gradients) {
-    require_same_shape("a last state's gradient", gradient, b.first_states[0]);
-  }
-  return b;
 }
 
 /// One layer in one direction; adds to dx, stores what becomes of its states and weights.
 template <class Value>
-void lane_backward(const BackwardCall& b, std::int64_t lane, const LaneTensors<Value>& tensors,
+void lane_backward(const RnnBackwardCall& b, std::int64_t lane, const LaneTensors<Value>& tensors,
                    const std::vector<Value>& dy, Vector& dx) {
   const auto last = [&](std::size_t state) {
     return b.last_gradients.size() > state ? elements<Value>(b.last_gradients[state]) : nullptr;
   };
   auto dh = state_gradients(b.r, lane, last(0)), dc = state_gradients(b.r, lane, last(1));
   const LaneGradients sums = RnnLane<Value>(b.r, lane, b.weights).backward(tensors, dy, dh, dc, dx);
-  for (std::size_t state = 0; state < b.state_results.size(); ++state) {
-    Value* const result = elements<Value>(b.state_results[state]);
+  for (std::size_t state = 0; state < b.state_gradients.size(); ++state) {
+    Value* const result = elements<Value>(b.state_gradients[state]);
     for (std::int64_t sequence = 0; sequence < b.r.batch; ++sequence) {
       store((state == 0 ? dh : dc)[at(sequence)], result + b.r.state_offset(lane, sequence));
     }
   }
-  const auto results = b.weight_results.subspan(b.r.first_weight(lane));
+  const auto results = b.weight_gradients.subspan(b.r.first_weight(lane));
   store(sums.w_ih, elements<Value>(results[0]));
   store(sums.w_hh, elements<Value>(results[1]));
   if (b.r.tensors_per_layer == 2) return;
@@ -173,10 +141,12 @@ void lane_backward(const BackwardCall& b, std::int64_t lane, const LaneTensors<V
 
 template <class Value>
 void backward(const KernelCall& call) {
-  const BackwardCall b = backward_call<Value>(call);
+  const RnnBackwardCall b = rnn_backward_call(call);
   const RnnShape& r = b.r;
   std::vector<Value> reserve(at(r.reserve_values()));
-  if (!reserve.empty()) std::memcpy(reserve.data(), mask_bytes(b.reserve), reserve_bytes<Value>(r));
+  if (!reserve.empty()) {
+    std::memcpy(reserve.data(), mask_bytes(b.reserve), reserve.size() * sizeof(Value));
+  }
   const auto draw = mask_of(call);
   const auto first_states = addresses<Value>(b.first_states);
   std::vector<Value> result = sequence_first(r, elements<Value>(b.y), r.width());
@@ -198,11 +168,10 @@ void backward(const KernelCall& call) {
     drop(r, layer, draw ? &*draw : nullptr, gradient);
     result = below;
   }
-  store_sequence(r, gradient, r.in, elements<Value>(call.writes[0]));
+  store_sequence(r, gradient, r.in, elements<Value>(b.dx));
 }
 
-/// What it keeps and what it computes with, by x's format.
-bool is_in_double(const KernelCall& call) { return call.reads[0].type == DataType::float64; }
+bool is_in_double(const KernelCall& call) { return rnn_format(call.reads[0]) == DataType::float64; }
 
 }  // namespace
 

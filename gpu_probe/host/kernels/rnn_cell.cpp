@@ -68,47 +68,39 @@ void gru_backward(std::size_t hidden, const CellStep<Value>& s, Vector& dh, Vect
   }
 }
 
+std::size_t gates(RnnCell cell) { return cell == RnnCell::lstm ? 4 : cell == RnnCell::gru ? 3 : 1; }
+
 }  // namespace
 
-std::optional<Cell> parse_cell(std::string_view name) {
-  if (name == "lstm") return Cell::lstm;
-  if (name == "gru") return Cell::gru;
-  if (name == "tanh") return Cell::tanh;
-  if (name == "relu") return Cell::relu;
-  return std::nullopt;
-}
-
-std::int64_t gates(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
-
 template <class Value>
-void cell_forward(Cell cell, const Vector& input, const Vector& recurrent,
+void cell_forward(RnnCell cell, const Vector& input, const Vector& recurrent,
                   const CellStep<Value>& step) {
-  const std::size_t hidden = input.size() / static_cast<std::size_t>(gates(cell));
-  if (cell == Cell::lstm) return lstm_forward(hidden, input, recurrent, step);
-  if (cell == Cell::gru) return gru_forward(hidden, input, recurrent, step);
+  const std::size_t hidden = input.size() / gates(cell);
+  if (cell == RnnCell::lstm) return lstm_forward(hidden, input, recurrent, step);
+  if (cell == RnnCell::gru) return gru_forward(hidden, input, recurrent, step);
   for (std::size_t j = 0; j < hidden; ++j) {
     const double sum = input[j] + recurrent[j];
-    step.h[j] = static_cast<Value>(cell == Cell::tanh ? std::tanh(sum) : std::max(sum, 0.0));
+    step.h[j] = static_cast<Value>(cell == RnnCell::tanh ? std::tanh(sum) : std::max(sum, 0.0));
   }
 }
 
 template <class Value>
-void cell_backward(Cell cell, const CellStep<Value>& step, Vector& dh, Vector& dc, Vector& d_input,
-                   Vector& d_recurrent) {
+void cell_backward(RnnCell cell, const CellStep<Value>& step, Vector& dh, Vector& dc,
+                   Vector& d_input, Vector& d_recurrent) {
   const std::size_t hidden = dh.size();
-  if (cell == Cell::lstm) return lstm_backward(hidden, step, dh, dc, d_input, d_recurrent);
-  if (cell == Cell::gru) return gru_backward(hidden, step, dh, d_input, d_recurrent);
+  if (cell == RnnCell::lstm) return lstm_backward(hidden, step, dh, dc, d_input, d_recurrent);
+  if (cell == RnnCell::gru) return gru_backward(hidden, step, dh, d_input, d_recurrent);
   for (std::size_t j = 0; j < hidden; ++j) {
     const double h = step.h[j];
-    const double slope = cell == Cell::tanh ? 1 - h * h : h <= 0 ? 0 : 1;
+    const double slope = cell == RnnCell::tanh ? 1 - h * h : h <= 0 ? 0 : 1;
     d_input[j] = d_recurrent[j] = dh[j] * slope;
     dh[j] = 0;
   }
 }
 
-#define STOWAGE_OF(Value)                                                                 \
-  template void cell_forward(Cell, const Vector&, const Vector&, const CellStep<Value>&); \
-  template void cell_backward(Cell, const CellStep<Value>&, Vector&, Vector&, Vector&, Vector&);
+#define STOWAGE_OF(Value)                                                                    \
+  template void cell_forward(RnnCell, const Vector&, const Vector&, const CellStep<Value>&); \
+  template void cell_backward(RnnCell, const CellStep<Value>&, Vector&, Vector&, Vector&, Vector&);
 STOWAGE_OF(float)
 STOWAGE_OF(double)
 #undef STOWAGE_OF

@@ -3,17 +3,12 @@
 // r, z, n (with b_hn inside r's product). `Value` is what tensors hold: float or double.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string_view>
 #include <vector>
 
+#include "gpu_probe/host/kernels/kernels.hpp"
+#include "gpu_probe/kernels/rows/rnn_shape.hpp"
+
 namespace stowage::host {
-
-enum class Cell { lstm, gru, tanh, relu };
-
-[[nodiscard]] std::optional<Cell> parse_cell(std::string_view name);
-[[nodiscard]] std::int64_t gates(Cell cell);  ///< 4, 3, 1, 1
 
 /// Sums in double, `hidden` values a gate.
 using Vector = std::vector<double>;
@@ -29,13 +24,13 @@ struct CellStep {
 
 /// `input` is W_ih x + b_ih, `recurrent` W_hh h + b_hh.
 template <class Value>
-void cell_forward(Cell cell, const Vector& input, const Vector& recurrent,
+void cell_forward(RnnCell cell, const Vector& input, const Vector& recurrent,
                   const CellStep<Value>& step);
 
 /// The gradients of the two sums, from those of the new state; `dh` and (lstm) `dc` are replaced by
 /// what reaches the old state otherwise than through W_hh.
 template <class Value>
-void cell_backward(Cell cell, const CellStep<Value>& step, Vector& dh, Vector& dc, Vector& d_input,
-                   Vector& d_recurrent);
+void cell_backward(RnnCell cell, const CellStep<Value>& step, Vector& dh, Vector& dc,
+                   Vector& d_input, Vector& d_recurrent);
 
 }  // namespace stowage::host

@@ -75,7 +75,7 @@ CellStep<Value> RnnLane<Value>::step_at(std::int64_t i, std::int64_t sequence,
   const auto result = [&](std::int64_t t) {
     return tensors.y.data() + row(t, sequence, r_.width()) + column();
   };
-  const bool lstm = r_.cell == Cell::lstm;
+  const bool lstm = r_.cell == RnnCell::lstm;
   const std::int64_t first = r_.state_offset(lane_, sequence), t = position(i);
   CellStep<Value> step{.h_before = tensors.first_states[0] + first,
                        .c_before = lstm ? tensors.first_states[1] + first : nullptr,
@@ -100,7 +100,7 @@ void RnnLane<Value>::forward(const LaneTensors<Value>& tensors,
       if (i + 1 < r_.seq) continue;
       const std::int64_t offset = r_.state_offset(lane_, b);
       std::copy_n(step.h, r_.hidden, last_states[0] + offset);
-      if (r_.cell != Cell::lstm) continue;
+      if (r_.cell != RnnCell::lstm) continue;
       std::copy_n(step.kept + 4 * r_.hidden, r_.hidden, last_states[1] + offset);
     }
   }

@@ -1,7 +1,7 @@
 // One layer of a recurrent network in one direction, forward or back, over a whole batch.
 #pragma once
 
-#include "gpu_probe/host/kernels/rnn_shape.hpp"
+#include "gpu_probe/host/kernels/rnn_cell.hpp"
 
 namespace stowage::host {
 

@@ -10,6 +10,7 @@
 
 #ifndef __CUDACC_RTC__
 #include <barrier>
+#include <cstddef>
 #include <vector>
 #endif
 
@@ -19,6 +20,12 @@ namespace stowage::body {
 constexpr int largest_group = 1024;
 /// What threads exchange is at most this large.
 constexpr int largest_value = 16;
+/// Bytes that a group has to share: what a device's block has without being asked for more.
+#ifdef __CUDACC_RTC__
+constexpr int largest_shared = 48 << 10;
+#else
+constexpr int largest_shared = 96 << 10;
+#endif
 
 struct Sum {
   template <class T>
@@ -70,6 +77,16 @@ class Group {
     return value;
   }
 
+  /// Calls work(memory) for a Memory that all threads of the group share, uninitialised and lost
+  /// when the body returns. At most one a body. Threads that wait for what others write there call
+  /// synchronize().
+  template <class Memory, class Work>
+  STOWAGE_BODY void sharing(Work work) const {
+    static_assert(sizeof(Memory) <= largest_shared);
+    __shared__ Memory memory;
+    work(memory);
+  }
+
  private:
   template <class Value>
   STOWAGE_BODY static Value from_lane(Value value, int mask) {
@@ -95,9 +112,12 @@ class Group {
   /// What the threads of a group of several share.
   struct Shared {
     explicit Shared(Index size)
-        : barrier(size), slots(static_cast<std::size_t>(size * largest_value)) {}
+        : barrier(size),
+          slots(static_cast<std::size_t>(size * largest_value)),
+          memory(largest_shared / sizeof(std::max_align_t)) {}
     std::barrier<> barrier;
     std::vector<unsigned char> slots;
+    std::vector<std::max_align_t> memory;
   };
 
   Group() = default;  ///< of one thread
@@ -128,6 +148,14 @@ class Group {
     }
     synchronize();
     return value;
+  }
+
+  template <class Memory, class Work>
+  void sharing(Work work) const {
+    static_assert(sizeof(Memory) <= largest_shared);
+    if (size_ > 1) return work(*reinterpret_cast<Memory*>(shared_->memory.data()));
+    Memory memory;
+    work(memory);
   }
 
  private:

@@ -19,6 +19,7 @@ struct Launch {
   std::string_view body;
   std::int64_t count = 0;         ///< the index space is [0, count)
   std::int64_t threads = 0;       ///< that share an index on a device; 0: each has its own
+  std::int64_t elements = 1;      ///< of work that an index is, about
   std::vector<std::byte> values;  ///< the body itself
 
   /// Runs [begin, end) on this thread.
@@ -101,6 +102,7 @@ template <class Body>
 [[nodiscard]] Launch each_group(const Body& body, std::int64_t count, std::int64_t threads) {
   static_cast<void>(detail::is_enlisted_for_groups<Body>);
   Launch launch = detail::launch_of(body, count, threads);
+  launch.elements = threads * elements_a_thread;
   launch.run = detail::run_each_alone<Body>;
   launch.run_in_group = [](const std::byte* bytes, std::int64_t index, const body::Group& group) {
     (*reinterpret_cast<const Body*>(bytes))(index, group);

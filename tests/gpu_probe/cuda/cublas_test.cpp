@@ -133,7 +133,7 @@ TEST_CASE("a product goes to its stream, with its workspace and in its precision
     }
     fake_blas().gemm_fails = 15;
     CHECK((*blas)->run(product, {}).error().front().message ==
-          "cublasGemmStridedBatchedEx fails with error 15");
+          "cublasLtMatmul fails with error 15");
     fake_blas().gemm_fails = 0;
     product.b.type = product.c.type = DataType::float64;
     CHECK((*blas)->run(product, {}).error().front().message ==

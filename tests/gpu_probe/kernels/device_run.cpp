@@ -110,6 +110,9 @@ struct Tensors {
     for (std::size_t i = 2; keeps_float32_state(call) && i < reads.size(); ++i) {
       in_float32[reads[i]] = true;
     }
+    // Attention's logsumexp.
+    if (call.kernel == Kernel::attention_forward && writes.size() > 1) in_float32[writes[1]] = true;
+    if (call.kernel == Kernel::attention_backward) in_float32[reads[5]] = true;
   }
   [[nodiscard]] const Format& format(std::size_t i, const Format& tried) const {
     return in_float32[i] ? formats.front() : tried;

@@ -7,7 +7,7 @@
 #include "gpu_probe/host/host_backend.hpp"
 #include "gpu_probe/run/validate_run.hpp"
 #include "tests/gpu_probe/run/gradient_check.hpp"
-#include "tests/gpu_probe/run/loss_models.hpp"
+#include "tests/gpu_probe/run/operator_models.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 

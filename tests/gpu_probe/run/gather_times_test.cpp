@@ -2,6 +2,7 @@
 #include "gpu_probe/run/gather_times.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "tests/gpu_probe/run/loss_models.hpp"
+#include "tests/gpu_probe/run/operator_models.hpp"
 
 namespace stowage::test {
 namespace {

@@ -3,7 +3,7 @@
 namespace stowage::test {
 namespace {
 
-const OperatorModel models[] = {
+constexpr OperatorModel operators[] = {
     {"conv2d", "4, 3, 5", "  - conv2d: {channels: 4, kernel: 3, padding: 1, groups: 2}\n"},
     {"conv_transpose2d", "4, 3, 5", "  - conv_transpose2d: {channels: 3, kernel: 2, stride: 2}\n"},
     {"matmul", "4, 5",
@@ -155,8 +155,9 @@ const OperatorModel models[] = {
 
 }  // namespace
 
-std::span<const OperatorModel> operator_models() { return models; }
+std::span<const OperatorModel> operator_models() { return operators; }
 
+// The stem makes x a tensor that needs a gradient; the head makes any result one of three numbers.
 std::string operator_description(const OperatorModel& model) {
   return std::string("model: ") + model.name + "\ninputs:\n  x: {shape: [batch, " + model.input +
          "]}\n  target: {shape: [batch, 3]}\nlayers:\n" +

@@ -1,4 +1,5 @@
-// A small model of each operator, as a description.
+// A small model with each operator, and one with each loss: what a test needs to try them one by
+// one, forward and backward.
 #pragma once
 
 #include <span>
@@ -12,10 +13,17 @@ struct OperatorModel {
   const char* layers;  ///< lines of `layers:`; the first reads `stem`, whose inputs have gradients
 };
 
-/// Every operator of the catalogue that a kernel of ours runs, some of them in several ways.
 [[nodiscard]] std::span<const OperatorModel> operator_models();
-
-/// The stem makes x a tensor that needs a gradient; the head makes any result one of three numbers.
 [[nodiscard]] std::string operator_description(const OperatorModel& model);
+
+struct LossModel {
+  const char* name;
+  const char* target;  ///< the input's shape and type
+  const char* layers;  ///< behind `head`, [batch, 4]
+  const char* loss;
+};
+
+[[nodiscard]] std::span<const LossModel> loss_models();
+[[nodiscard]] std::string loss_description(const LossModel& model);
 
 }  // namespace stowage::test

@@ -12,6 +12,7 @@
 
 #include "gpu_probe/host/host_backend.hpp"
 #include "gpu_probe/run/float_elements.hpp"
+#include "gpu_probe/run/initial_values.hpp"
 #include "gpu_probe/run/resident_step.hpp"
 #include "gpu_probe/run/validate_run.hpp"
 #include "tests/gpu_probe/run/operator_models.hpp"
@@ -148,6 +149,79 @@ TEST_CASE("plans drawn from the definition leave the bits of a step in every pre
     const LoweringSettings settings = with_masters(adamw(), precision);
     check_plan(step_of(operator_description(model).c_str(), settings, precision), seed);
   }
+}
+
+TEST_CASE("plans with gradients in float32 beside parameters of 16 bits leave the step's bits") {
+  for (LoweringSettings settings : {adamw(), sgd_momentum(3)}) {
+    settings.optimizer.master_weights = MasterWeights::weights_and_gradients;
+    const StepGraph graph = step_of(small_cnn, settings, Precision::mixed_fp16);
+    for (const TensorView& gradient : graph.gradients) CHECK(gradient.type == DataType::float32);
+    check_plan(graph, 7);
+  }
+}
+
+TEST_CASE("a step starts from the same draws in every precision, rounded") {
+  const auto values_in = [](const char* model, Precision precision) {
+    const StepGraph graph = step_of(model, with_masters(sgd_momentum(), precision), precision);
+    const auto bytes = initial_values(graph, 3);
+    std::map<std::string, std::vector<double>> values;
+    for (const KernelNode& node : graph.nodes) {
+      for (const TensorView& view : node.reads) {
+        const auto& of = bytes[view.storage.index()];
+        if (!is_floating_point(view.type) || of.empty()) continue;
+        const FloatElements elements(of, view.type);
+        std::vector<double>& numbers = values[graph.storage(view.storage).name];
+        numbers.clear();
+        for (std::size_t i = 0; i < elements.size(); ++i) numbers.push_back(elements[i]);
+      }
+    }
+    return values;
+  };
+  const auto exact = values_in(small_cnn, Precision::fp64);
+  for (const auto& [precision, type] : {std::pair(Precision::fp32, DataType::float32),
+                                        std::pair(Precision::fp16, DataType::float16),
+                                        std::pair(Precision::bf16, DataType::bfloat16),
+                                        std::pair(Precision::mixed_bf16, DataType::bfloat16)}) {
+    const auto rounded = values_in(small_cnn, precision);
+    std::vector<std::byte> element(8);
+    for (const auto& [name, numbers] : exact) {
+      INFO(name, " in ", std::string(to_string(precision)));
+      REQUIRE(rounded.at(name).size() == numbers.size());
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        set_element(element, type, 0, numbers[i]);
+        CHECK(rounded.at(name)[i] == FloatElements(element, type)[0]);
+      }
+    }
+  }
+  // The optimizer's copy is the parameter.
+  const auto mixed = values_in(small_cnn, Precision::mixed_bf16);
+  CHECK(mixed.at("conv1.weight.master") == mixed.at("conv1.weight"));
+  // Under autocast a learnt slope is read by way of a copy.
+  const std::string prelu = operator_description({"prelu", "4, 5", "  - prelu\n"});
+  const auto slopes = values_in(prelu.c_str(), Precision::amp_bf16).at("prelu_1.weight");
+  for (const double slope : slopes) CHECK(std::abs(slope - 0.25) <= 0.1);
+}
+
+TEST_CASE("results of 16 bits are compared as numbers") {
+  const StepGraph graph = step_of(mlp, sgd_momentum(), Precision::bf16);
+  const auto expected = run_resident_step(graph, 4);
+  REQUIRE(expected.has_value());
+  const TensorView& gradient = graph.gradients.front();
+  StepResults changed = *expected;
+  std::vector<std::byte>& bytes = changed.at(gradient.storage);
+  const double largest = largest_of(numbers_of(*expected, gradient));
+  set_element(bytes, gradient.type, 0, FloatElements(bytes, gradient.type)[0] + largest / 16);
+  const Difference d =
+      difference(graph, results_of(graph), ResultKind::gradient, changed, *expected);
+  CHECK(d.finite);
+  CHECK(d.unequal == 1);
+  CHECK(d.relative > 0.05);
+  CHECK(d.relative < 0.08);
+  bytes[1] = std::byte{0x7f};
+  bytes[0] = std::byte{0x80};  // infinity
+  CHECK(std::isinf(
+      difference(graph, results_of(graph), ResultKind::gradient, changed, *expected).absolute));
+  CHECK(std::isfinite(mean_loss(graph, *expected).value()));
 }
 
 TEST_CASE("what 16 bits round away is kept in the parameters' float32 copies") {

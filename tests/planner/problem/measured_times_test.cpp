@@ -2,6 +2,7 @@
 #include "planner/problem/measured_times.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "planner/problem/measured_times_file.hpp"
 #include "planner/problem/rates.hpp"
@@ -165,8 +166,8 @@ TEST_CASE("mistakes in measured times are told with their places") {
   CHECK(told ==
         "5:18: 'latency' must be a time such as 2 us, not '3'\n"
         "8:7: the call 'aa' is there twice\n"
-        "8:98: 'seconds' must be seconds, from 0 to 1000000, not '-1'\n"
-        "9:22: 'on' must be gpu or cpu, not the word 'tpu'\n");
+        "8:100: 'seconds' must be seconds, from 0 to 1000000, not '-1'\n"
+        "9:22: 'on' must be gpu or cpu, not 'tpu'\n");
 }
 
 }  // namespace stowage

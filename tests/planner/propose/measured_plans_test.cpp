@@ -84,7 +84,7 @@ TEST_CASE("plans with measured times are valid, and their bounds are proved with
     }
     CHECK(plan.remarks.front() ==
           "its times are those of the host's kernels on 'test CPU', which stood in for the GPU: "
-          "they say nothing about a generic 64 MiB card");
+          "they say nothing about a generic 64.0 MiB card");
     const auto read =
         read_plan(std::make_shared<const SourceText>(SourceText{"plan", write_plan(plan)}));
     if (!read) FAIL(render(read.error()));

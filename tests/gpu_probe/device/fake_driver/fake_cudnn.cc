@@ -1,6 +1,7 @@
 // A cuDNN on the host's memory, by its documentation: descriptors keep what they are told, and an
 // execution is the convolution by its definition, one product after the other, in double, rounded
-// once. It knows plain layouts alone. Any call can be made to fail.
+// once, in plain layouts alone; or a graph of other operations, one after the other
+// (fake_graph.hpp). Any call can be made to fail.
 #include "tests/gpu_probe/device/fake_driver/fake_cudnn.hpp"
 
 #include <cstring>
@@ -8,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "gpu_probe/cudnn/declarations.hpp"
 #include "gpu_probe/kernels/bodies/floats.hpp"
+#include "tests/gpu_probe/device/fake_driver/fake_graph.hpp"
 
 namespace {
 
@@ -21,26 +22,11 @@ constexpr std::int64_t engine_of_heuristics = 7;
 
 FakeCudnn state;
 
-/// A descriptor keeps the bytes of its attributes; a descriptor in it is kept alive, as cuDNN does.
-struct Descriptor {
-  cudnnBackendDescriptorType_t type;
-  bool finalized = false;
-  std::map<int, std::vector<std::int64_t>> integers;
-  std::map<int, std::vector<void*>> pointers;
-  std::map<int, std::vector<std::shared_ptr<Descriptor>>> descriptors;
-  std::int64_t engine = -1;
-};
 using Handle = std::shared_ptr<Descriptor>;
 
 Handle& at(void* descriptor) { return *static_cast<Handle*>(descriptor); }
 
 bool fails() { return ++state.calls == state.fail_at; }
-
-const Descriptor* inner(const Descriptor& of, int name) {
-  const auto found = of.descriptors.find(name);
-  return found == of.descriptors.end() || found->second.empty() ? nullptr
-                                                                : found->second.front().get();
-}
 
 struct Tensor {
   std::int64_t id;
@@ -85,19 +71,21 @@ Names names_of(cudnnBackendDescriptorType_t type) {
   }
 }
 
-/// None: the plan has no convolution as it must have, or is of no handle.
-std::unique_ptr<Convolution> convolution_of(const Descriptor& plan) {
+/// Null: the plan has none, or is of no handle.
+const Descriptor* graph_of(const Descriptor& plan) {
   if (plan.pointers.count(CUDNN_ATTR_EXECUTION_PLAN_HANDLE) == 0) return nullptr;
   const Descriptor* const configuration = inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   if (configuration == nullptr) return nullptr;
   const Descriptor* const engine = inner(*configuration, CUDNN_ATTR_ENGINECFG_ENGINE);
   if (engine == nullptr) return nullptr;
   const Descriptor* const graph = inner(*engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
-  if (graph == nullptr || graph->pointers.count(CUDNN_ATTR_OPERATIONGRAPH_HANDLE) == 0) {
-    return nullptr;
-  }
-  const Descriptor* const operation = inner(*graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
-  if (operation == nullptr) return nullptr;
+  const bool has_handle =
+      graph != nullptr && graph->pointers.count(CUDNN_ATTR_OPERATIONGRAPH_HANDLE) != 0;
+  return has_handle ? graph : nullptr;
+}
+
+/// Null: the operation has no convolution as it must have.
+std::unique_ptr<Convolution> convolution_of(const Descriptor* operation) {
   const Names names = names_of(operation->type);
   auto made = std::make_unique<Convolution>();
   made->kind = operation->type;
@@ -116,18 +104,6 @@ std::unique_ptr<Convolution> convolution_of(const Descriptor& plan) {
   made->padding = window->integers.at(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
   made->dilation = window->integers.at(CUDNN_ATTR_CONVOLUTION_DILATIONS);
   return made;
-}
-
-/// visit(place) for each place of a box.
-template <class Visit>
-void each_place(const std::vector<std::int64_t>& box, Visit visit) {
-  std::vector<std::int64_t> place(box.size(), 0);
-  while (true) {
-    visit(place);
-    std::size_t axis = box.size();
-    while (axis > 0 && ++place[axis - 1] == box[axis - 1]) place[--axis] = 0;
-    if (axis == 0) return;
-  }
 }
 
 std::int64_t offset(const Tensor& tensor, const std::vector<std::int64_t>& place) {
@@ -218,8 +194,11 @@ cudnnStatus_t cudnnBackendSetAttribute(void* descriptor, cudnnBackendAttributeNa
       of.pointers[name].push_back(static_cast<void* const*>(values)[i]);
     } else if (type == CUDNN_TYPE_INT64) {
       of.integers[name].push_back(static_cast<const std::int64_t*>(values)[i]);
-    } else if (type == CUDNN_TYPE_DATA_TYPE) {
-      of.integers[name].push_back(static_cast<const cudnnDataType_t*>(values)[i]);
+    } else if (type == CUDNN_TYPE_BOOLEAN) {
+      of.integers[name].push_back(static_cast<const bool*>(values)[i] ? 1 : 0);
+    } else if (type == CUDNN_TYPE_DATA_TYPE || type == CUDNN_TYPE_POINTWISE_MODE ||
+               type == CUDNN_TYPE_REDUCTION_OPERATOR_TYPE) {
+      of.integers[name].push_back(static_cast<const int*>(values)[i]);
     } else {
       of.integers[name].push_back(0);  // words and real numbers: that they were said
     }
@@ -279,22 +258,29 @@ cudnnStatus_t cudnnBackendExecute(void*, void* plan, void* pack) {
   if (fails()) return failed;
   const Descriptor &of = *at(plan), &tensors = *at(pack);
   if (!of.finalized || !tensors.finalized) return bad_parameter;
-  const auto convolution = convolution_of(of);
-  if (convolution == nullptr) return bad_parameter;
+  const Descriptor* const graph = graph_of(of);
+  if (graph == nullptr) return bad_parameter;
   const auto& ids = tensors.integers.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const auto& data = tensors.pointers.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   if (ids.size() != data.size()) return bad_parameter;
-  for (Tensor* tensor : {&convolution->x, &convolution->w, &convolution->y}) {
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (ids[i] == tensor->id) tensor->data.data = data[i];
-    }
-    if (!tensor->data.is_there()) return bad_parameter;
-  }
+  std::map<std::int64_t, void*> memory;
+  for (std::size_t i = 0; i < ids.size(); ++i) memory[ids[i]] = data[i];
+  const Descriptor* const operation = inner(*graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  if (operation == nullptr) return bad_parameter;
   state.last_workspace = tensors.pointers.at(CUDNN_ATTR_VARIANT_PACK_WORKSPACE).front();
   state.last_engine =
       inner(*inner(of, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG), CUDNN_ATTR_ENGINECFG_ENGINE)
           ->engine;
   ++state.executed;
+  if (inner(*operation, names_of(operation->type).convolution) == nullptr) {
+    return FakeGraph(*graph, std::move(memory)).run() ? CUDNN_STATUS_SUCCESS : bad_parameter;
+  }
+  const auto convolution = convolution_of(operation);
+  if (convolution == nullptr) return bad_parameter;
+  for (Tensor* tensor : {&convolution->x, &convolution->w, &convolution->y}) {
+    tensor->data.data = memory[tensor->id];
+    if (!tensor->data.is_there()) return bad_parameter;
+  }
   convolve(*convolution);
   return CUDNN_STATUS_SUCCESS;
 }

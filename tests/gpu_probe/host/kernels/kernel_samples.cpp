@@ -138,9 +138,13 @@ std::vector<KernelSample> losses_and_updates() {
 std::vector<KernelSample> sequences() {
   const SampleArgument x = f({3, 2, 4}), y = f({3, 2, 5}), h = f({1, 2, 5}), w_ih = f({15, 4}),
                        w_hh = f({15, 5}), table = f({2, 4}),
-                       reserve = values(3 * 2 * rnn_reserve_bytes("gru", 1, 1, 5, 1));
+                       reserve = values(3 * 2 * rnn_reserve_values("gru", 1, 1, 5));
   const AttributeList gru{{"cell", std::string("gru")}};
-  return {{K::rotary_forward, plain, {x, table, table}, {x}},
+  const SampleArgument q = f({1, 2, 3, 4}), k = f({1, 1, 5, 4}), bias = f({3, 5}),
+                       logsumexp{{1, 2, 3}, false};
+  return {{K::attention_forward, plain, {q, k, k, bias}, {q, logsumexp}},
+          {K::attention_backward, plain, {q, q, k, k, q, logsumexp, bias}, {q, k, k, bias}},
+          {K::rotary_forward, plain, {x, table, table}, {x}},
           {K::rotary_backward, plain, {x, table, table}, {x}},
           {K::rotary_table, plain, {}, {table, table}},
           {K::relative_buckets, plain, {}, {matrix}},

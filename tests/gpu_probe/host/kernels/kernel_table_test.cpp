@@ -5,6 +5,7 @@
 
 #include "gpu_probe/cuda/convolution_call.hpp"
 #include "gpu_probe/kernels/rows/products.hpp"
+#include "gpu_probe/kernels/rows/rnn_work.hpp"
 #include "gpu_probe/kernels/rows/rows.hpp"
 #include "tests/gpu_probe/host/kernels/kernel_samples.hpp"
 
@@ -31,8 +32,8 @@ TEST_CASE("a kernel that is listed exists, and one that is not does not") {
     const auto samples = std::count_if(kernel_samples().begin(), kernel_samples().end(),
                                        [&](const KernelSample& s) { return s.kernel == kernel; });
     CHECK(samples == (absent ? 0 : 1));
-    const bool on_cuda =
-        kernels::has_row(kernel) || kernels::is_product(kernel) || is_convolution(kernel);
+    const bool on_cuda = kernels::has_row(kernel) || kernels::is_product(kernel) ||
+                         is_convolution(kernel) || kernels::is_recurrent(kernel);
     CHECK(on_cuda == !kernel_types(kernel, KernelDevice::cuda).empty());
   }
 }
@@ -44,9 +45,7 @@ TEST_CASE("kernels that are nowhere say why") {
     if (!kernel_types(kernel, KernelDevice::host).empty()) continue;
     nowhere.push_back(std::string(to_string(kernel)) + ": " + std::string(why_nowhere(kernel)));
   }
-  CHECK(nowhere == std::vector<std::string>{"attention_forward: PyTorch's own",
-                                            "attention_backward: PyTorch's own",
-                                            "foreach_update: PyTorch's own",
+  CHECK(nowhere == std::vector<std::string>{"foreach_update: PyTorch's own",
                                             "custom_forward: what it computes is not stated",
                                             "custom_backward: what it computes is not stated"});
 }

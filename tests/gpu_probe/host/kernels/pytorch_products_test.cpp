@@ -74,6 +74,22 @@ TEST_CASE("embeddings agree with PyTorch") {
   }
 }
 
+TEST_CASE("fused attention agrees with PyTorch") {
+  for (Case& c : cases_of("scaled_dot_product_attention")) {
+    Checked checked(c);
+    Tensor &q = c.inputs[0], &k = c.inputs[1], &v = c.inputs[2], &dy = c.output_gradient;
+    Tensor y = unwritten(c.output.shape), dq = unwritten(q.shape), dk = unwritten(k.shape),
+           dv = unwritten(v.shape), logsumexp = unwritten({q.shape[0], q.shape[1], q.shape[2]});
+    run(Kernel::attention_forward, c.attributes, {&q, &k, &v}, {&y, &logsumexp});
+    checked.output(y);
+    run(Kernel::attention_backward, c.attributes, {&dy, &q, &k, &v, &y, &logsumexp},
+        {&dq, &dk, &dv});
+    checked.input(0, dq);
+    checked.input(1, dk);
+    checked.input(2, dv);
+  }
+}
+
 TEST_CASE("attention put together from products and softmax agrees with PyTorch") {
   for (Case& c : cases_of("scaled_dot_product_attention")) {
     Checked checked(c);

@@ -1,0 +1,213 @@
+#include "gpu_probe/cuda/cudnn_attention.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "estimator/workspace/attention_workspace.hpp"
+#include "gpu_probe/cudnn/attention_graph.hpp"
+#include "gpu_probe/cudnn/engine_name.hpp"
+#include "gpu_probe/cudnn/engine_plan.hpp"
+#include "gpu_probe/cudnn/heuristics.hpp"
+#include "gpu_probe/kernels/rows/strides.hpp"
+
+namespace stowage {
+namespace {
+
+using kernels::AttentionCall;
+using kernels::Sizes;
+using Part = AttentionTensor;
+
+AttentionQuery::Operand operand_of(const TensorArgument& tensor) {
+  return {tensor.shape, kernels::row_major_strides(tensor.shape)};
+}
+
+/// The tensors of a graph's execution.
+class Pack {
+ public:
+  void add(Part part, void* data) {
+    ids_.push_back(static_cast<std::int64_t>(part));
+    data_.push_back(data);
+  }
+  void add(Part part, const TensorArgument& tensor) { add(part, tensor.data); }
+
+  [[nodiscard]] CudnnDescriptor descriptor(const CudnnLibrary& library, void* workspace) const {
+    CudnnDescriptor pack(library, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids_);
+    pack.set_pointers(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data_);
+    pack.set_pointers(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, std::span(&workspace, 1));
+    pack.finalize("the tensors of attention");
+    return pack;
+  }
+
+ private:
+  std::vector<std::int64_t> ids_;
+  std::vector<void*> data_;
+};
+
+/// The float32 sum of the query's gradient.
+Bytes bytes_of_query_sum(const AttentionQuery& query) {
+  return bytes_of(query.query.shape, DataType::float32);
+}
+
+/// Before the engine's own scratch, which is aligned as tensors are.
+Bytes bytes_before_engine(const AttentionQuery& query) {
+  constexpr Bytes alignment(16);
+  return round_up(frontend_workspace(query), alignment);
+}
+
+}  // namespace
+
+AttentionQuery called_attention(const KernelCall& call) {
+  const AttentionCall a = kernels::attention_call(call);
+  const bool forward = a.gradient == nullptr;
+  AttentionQuery query{.direction = forward ? AttentionQuery::Direction::forward
+                                            : AttentionQuery::Direction::backward,
+                       .type = a.query->type,
+                       .query = operand_of(*a.query),
+                       .key = operand_of(*a.key),
+                       .value = operand_of(*a.value),
+                       .output = operand_of(*a.output),
+                       .gradient = {},
+                       .bias = {},
+                       .causal = kernels::boolean(call, "causal", false),
+                       .statistics = a.logsumexp != nullptr,
+                       .dropout = kernels::real(call, "dropout", 0)};
+  if (!forward) query.gradient = operand_of(*a.gradient);
+  if (a.bias != nullptr) {
+    const Sizes& q = query.query.shape;
+    const Sizes scores{q[0], q[1], q[2], query.key.shape[2]};
+    query.bias = {scores, kernels::broadcast_strides(a.bias->shape, scores)};
+  }
+  return query;
+}
+
+Result<std::unique_ptr<CudnnAttention>> CudnnAttention::open(const CudnnLibrary& library,
+                                                             const CudaDriver& driver) {
+  auto opened = std::make_unique<CudnnAttention>(library, driver);
+  try {
+    library.check(library.create_handle(&opened->handle_), "cudnnCreate");
+  } catch (const LibraryFailure& error) {
+    return failure(error.what());
+  }
+  return opened;
+}
+
+CudnnAttention::~CudnnAttention() {
+  chosen_.clear();
+  if (handle_ != nullptr) library_.destroy_handle(handle_);
+}
+
+void CudnnAttention::remark(std::string text) {
+  if (std::ranges::find(remarks_, text) == remarks_.end()) remarks_.push_back(std::move(text));
+}
+
+bool CudnnAttention::suits(const KernelCall& call) {
+  const AttentionCall a = kernels::attention_call(call);
+  return kernels::text(call, "implementation", "") == "cudnn" && element_size(a.query->type) == 2 &&
+         kernels::real(call, "dropout", 0) == 0 &&
+         (a.gradient == nullptr || call.writes.size() == 3) &&
+         (a.logsumexp == nullptr || a.logsumexp->type == DataType::float32);
+}
+
+CudnnDescriptor CudnnAttention::plan_of(const AttentionQuery& query, const KernelCall& call,
+                                        const CudnnDescriptor& graph) {
+  const CudnnTarget target{.handle = handle_};
+  const auto name = parse_engine_name(call.engine);
+  if (name && name->version == library_.version()) {
+    try {
+      return engine_plan(library_, target, graph, *name);
+    } catch (const LibraryFailure& refusal) {
+      remark(fmt::format("the engine '{}' is not to be had here ({}): cuDNN was asked again",
+                         call.engine, refusal.what()));
+    }
+  }
+  for (const CudnnDescriptor& configuration :
+       engine_configurations(library_, target, graph, CUDNN_HEUR_MODE_A)) {
+    CudnnDescriptor plan = unfinished_plan(library_, target, configuration);
+    if (plan.try_finalize()) return plan;
+  }
+  throw LibraryFailure(fmt::format("cuDNN {} has no engine here for attention of {}",
+                                   library_.version(), kernels::shape_text(query.query.shape)));
+}
+
+std::optional<CudnnAttention::Chosen> CudnnAttention::choice(const AttentionQuery& query,
+                                                             const KernelCall& call) {
+  CudnnDescriptor graph = attention_graph(library_, query, {.handle = handle_});
+  CudnnDescriptor plan = plan_of(query, call, graph);
+  const Bytes wanted = Bytes(workspace_of(plan)) + bytes_before_engine(query);
+  if (wanted > call.workspace_bytes) {
+    remark(fmt::format("cuDNN's attention takes {} here and the plan has {}: our own runs",
+                       format_bytes(wanted), format_bytes(call.workspace_bytes)));
+    return std::nullopt;
+  }
+  return Chosen{std::move(graph), std::move(plan)};
+}
+
+const CudnnAttention::Chosen* CudnnAttention::chosen(const AttentionQuery& query,
+                                                     const KernelCall& call) {
+  Question question{query, call.engine, call.workspace_bytes.count()};
+  auto found = chosen_.find(question);
+  if (found == chosen_.end()) {
+    found = chosen_.emplace(std::move(question), std::nullopt).first;
+    try {
+      if (auto made = choice(query, call)) found->second.emplace(std::move(*made));
+    } catch (const LibraryFailure& refusal) {
+      remark(fmt::format("{}: our own runs", refusal.what()));
+    }
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
+void CudnnAttention::execute(const Chosen& chosen, const AttentionQuery& query,
+                             const KernelCall& call, void* stream) {
+  library_.check(library_.set_stream(handle_, stream), "cudnnSetStream");
+  const AttentionCall a = kernels::attention_call(call);
+  // Read when the execution is queued.
+  auto scale = static_cast<float>(kernels::attention_scale(call));
+  float hidden = std::numeric_limits<float>::lowest(), row_factor = 1;
+  std::byte* workspace = call.workspace;
+  Pack pack;
+  pack.add(Part::query, *a.query);
+  pack.add(Part::key, *a.key);
+  pack.add(Part::value, *a.value);
+  pack.add(Part::output, *a.output);
+  pack.add(Part::scale, &scale);
+  if (a.bias != nullptr) pack.add(Part::bias, *a.bias);
+  if (query.causal) pack.add(Part::hidden, &hidden);
+  if (query.statistics) pack.add(Part::statistics, *a.logsumexp);
+  if (a.gradient != nullptr) {
+    const Bytes sum = bytes_of_query_sum(query);
+    pack.add(Part::gradient, *a.gradient);
+    pack.add(Part::query_gradient, call.writes[0]);
+    pack.add(Part::key_gradient, call.writes[1]);
+    pack.add(Part::value_gradient, call.writes[2]);
+    pack.add(Part::row_factor, &row_factor);
+    pack.add(Part::query_sum, workspace);
+    pack.add(Part::row_sum, workspace + sum.count());
+    const auto address = static_cast<DevicePointer>(reinterpret_cast<std::uintptr_t>(workspace));
+    const int error =
+        driver_->queue_fill(address, 0, static_cast<std::size_t>(sum.count()), stream);
+    if (error != 0) throw LibraryFailure(fmt::format("cuMemsetD8Async fails with error {}", error));
+    workspace += bytes_before_engine(query).count();
+  }
+  const CudnnDescriptor tensors = pack.descriptor(library_, workspace);
+  library_.check(library_.execute(handle_, chosen.plan.get(), tensors.get()),
+                 "cudnnBackendExecute");
+}
+
+Result<bool> CudnnAttention::run(const KernelCall& call, void* stream) {
+  const AttentionQuery query = called_attention(call);
+  const Chosen* const taken = chosen(query, call);
+  if (taken == nullptr) return false;
+  try {
+    execute(*taken, query, call, stream);
+    return true;
+  } catch (const LibraryFailure& error) {
+    return failure(error.what());
+  }
+}
+
+}  // namespace stowage

@@ -85,14 +85,9 @@ const CudnnConvolutions::Chosen& CudnnConvolutions::chosen(const ConvolutionQuer
 void CudnnConvolutions::execute(const Chosen& chosen, const CalledConvolution& called,
                                 const KernelCall& call, void* stream) {
   library_.check(library_.set_stream(handle_, stream), "cudnnSetStream");
-  CudnnDescriptor pack(library_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   const std::array<std::int64_t, 3> ids{id_of_x, id_of_w, id_of_y};
   const std::array<void*, 3> data{called.x, called.w, called.y};
-  void* const workspace = call.workspace;
-  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
-  pack.set_pointers(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data);
-  pack.set_pointers(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, std::span(&workspace, 1));
-  pack.finalize("the tensors of a convolution");
+  const CudnnDescriptor pack = variant_pack(library_, ids, data, call.workspace);
   library_.check(library_.execute(handle_, chosen.plan.get(), pack.get()), "cudnnBackendExecute");
 }
 

@@ -40,6 +40,16 @@ CudnnDescriptor engine_plan(const CudnnLibrary& library, const CudnnTarget& targ
   return plan;
 }
 
+CudnnDescriptor variant_pack(const CudnnLibrary& library, std::span<const std::int64_t> ids,
+                             std::span<void* const> addresses, void* workspace) {
+  CudnnDescriptor pack(library, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
+  pack.set_pointers(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, addresses);
+  pack.set_pointers(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, std::span(&workspace, 1));
+  pack.finalize("the tensors of a graph");
+  return pack;
+}
+
 std::int64_t workspace_of(const CudnnDescriptor& plan) {
   return plan.get_integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64);
 }

@@ -1,6 +1,9 @@
 // An engine that a plan names, made again: what cuDNN executes.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "gpu_probe/cudnn/engine_name.hpp"
 #include "gpu_probe/cudnn/library.hpp"
 #include "gpu_probe/cudnn/target.hpp"
@@ -25,6 +28,13 @@ namespace stowage {
 [[nodiscard]] CudnnDescriptor unfinished_plan(const CudnnLibrary& library,
                                               const CudnnTarget& target,
                                               const CudnnDescriptor& configuration);
+
+/// What a plan is executed on: tensors by their ids (operation_graph.hpp), and the workspace, which
+/// may be null. Finalised; addresses are not looked at before it is executed. Throws
+/// LibraryFailure.
+[[nodiscard]] CudnnDescriptor variant_pack(const CudnnLibrary& library,
+                                           std::span<const std::int64_t> ids,
+                                           std::span<void* const> addresses, void* workspace);
 
 /// Bytes of scratch that a finalised execution plan wants.
 [[nodiscard]] std::int64_t workspace_of(const CudnnDescriptor& plan);

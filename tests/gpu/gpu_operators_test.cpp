@@ -19,7 +19,7 @@ bool check_step(const std::string& name, const std::string& text, std::int64_t b
   const StepGraph graph = step_of(text.c_str(), without_tf32(sgd_momentum()));
   const Plan plan = resident_plan(graph, batch);
   if (!missing_kernels(plan, KernelDevice::cuda).empty()) return false;
-  CHECK(failures_on_machine(plan, {.tolerance = step_tolerance(DataType::float32)}) == "");
+  CHECK(failures_on_machine(plan) == "");
   return true;
 }
 

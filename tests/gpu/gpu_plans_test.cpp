@@ -5,8 +5,6 @@
 
 #include <string>
 
-#include "estimator/model/load_model.hpp"
-#include "estimator/rewrite/lower_step.hpp"
 #include "estimator/rewrite/recompute.hpp"
 #include "estimator/rewrite/rerun_groups.hpp"
 #include "gpu_probe/run/missing_kernels.hpp"
@@ -80,21 +78,11 @@ StepGraph with_all_recomputed(const StepGraph& graph) {
   return *std::move(step);
 }
 
-StepGraph step_in(const char* text, Precision precision) {
-  const auto model = load_model(std::make_shared<SourceText>(SourceText{"<test>", text}),
-                                {.seq = {}, .precision = precision});
-  REQUIRE(model.has_value());
-  auto graph = lower_step(*model, without_tf32(adamw()));
-  REQUIRE(graph.has_value());
-  return *std::move(graph);
-}
-
 }  // namespace
 
 TEST_CASE("a small network with everything resident ends where the host's does") {
   const StepGraph graph = step_of(small_cnn, without_tf32(sgd_momentum()));
-  CHECK(failures_on_machine(resident_plan(graph, 2),
-                            {.tolerance = step_tolerance(DataType::float32)}) == "");
+  CHECK(failures_on_machine(resident_plan(graph, 2)) == "");
 }
 
 TEST_CASE("whole models under plans drawn from the definition end where the host's do") {
@@ -112,12 +100,13 @@ TEST_CASE("whole models under plans drawn from the definition end where the host
         PlannedModel{"transformer, copies", small_gpt2, sgd_momentum(), 1, 8},
         PlannedModel{"transformer, two micro-batches", small_gpt2, adamw(2), 1, 9},
         PlannedModel{"transformer, inference", small_gpt2, inference(), 1, 10},
-        PlannedModel{"u-net, two micro-batches", small_unet, sgd_momentum(2), 1, 11}}) {
-    const StepGraph graph = step_of(planned.text, without_tf32(planned.settings));
+        PlannedModel{"u-net, two micro-batches", small_unet, sgd_momentum(2), 1, 11},
+        PlannedModel{"convolutions, TF32 allowed", small_cnn, sgd_momentum(), 1, 12}}) {
+    const bool tf32 = planned.what.ends_with("TF32 allowed");
+    const StepGraph graph =
+        step_of(planned.text, tf32 ? planned.settings : without_tf32(planned.settings));
     CAPTURE(planned.what);
-    CHECK(failures_on_machine(
-              plan_of(graph, planned),
-              {.steps = planned.steps, .tolerance = step_tolerance(DataType::float32)}) == "");
+    CHECK(failures_on_machine(plan_of(graph, planned), planned.steps) == "");
   }
 }
 
@@ -125,8 +114,7 @@ TEST_CASE("steps with values made again end where the host's do") {
   for (const char* text : {mlp, small_cnn, small_gpt2}) {
     const StepGraph graph = with_all_recomputed(step_of(text, without_tf32(sgd_momentum())));
     CAPTURE(graph.model);
-    CHECK(failures_on_machine(random_plan(graph, 2, 12),
-                              {.tolerance = step_tolerance(DataType::float32)}) == "");
+    CHECK(failures_on_machine(random_plan(graph, 2, 12)) == "");
   }
 }
 
@@ -136,7 +124,7 @@ TEST_CASE("the planner's plans for budgets and pins end where the host's do") {
     for (const Plan& plan : proposals(percent, pins)) {
       CAPTURE(plan.name);
       CAPTURE(percent);
-      CHECK(failures_on_machine(plan, {.tolerance = step_tolerance(DataType::float32)}) == "");
+      CHECK(failures_on_machine(plan) == "");
       ++plans;
     }
   };
@@ -149,17 +137,12 @@ TEST_CASE("the planner's plans for budgets and pins end where the host's do") {
   CHECK(plans >= 10);
 }
 
-TEST_CASE("whole models in 16 bits end where the host's do, where the device has their kernels") {
-  struct Case {
-    Precision precision;
-    DataType type;
-  };
-  for (const auto& [precision, type] :
-       {Case{Precision::fp16, DataType::float16}, Case{Precision::bf16, DataType::bfloat16},
-        Case{Precision::mixed_bf16, DataType::bfloat16},
-        Case{Precision::amp_fp16, DataType::float16}}) {
+TEST_CASE(
+    "whole models in other formats end where the host's do, where the device has their kernels") {
+  for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::mixed_bf16,
+                                    Precision::amp_fp16, Precision::fp64}) {
     for (const char* text : {mlp, small_cnn, small_gpt2}) {
-      const StepGraph graph = step_in(text, precision);
+      const StepGraph graph = step_of(text, without_tf32(adamw()), precision);
       const std::string what = graph.model + " in " + std::string(to_string(precision));
       CAPTURE(what);
       const Plan plan = random_plan(graph, 2, 13);
@@ -168,7 +151,7 @@ TEST_CASE("whole models in 16 bits end where the host's do, where the device has
         MESSAGE(what, " does not run: ", missing.front());
         continue;
       }
-      CHECK(failures_on_machine(plan, {.tolerance = step_tolerance(type)}) == "");
+      CHECK(failures_on_machine(plan) == "");
     }
   }
 }

@@ -8,6 +8,7 @@
 
 #include "gpu_probe/run/executor.hpp"
 #include "gpu_probe/run/resident_step.hpp"
+#include "gpu_probe/run/tolerance.hpp"
 #include "tests/gpu/machine.hpp"
 #include "tests/gpu/planned_runs.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr std::int64_t trap_batch = 2;
 constexpr CopyTiming late_copies{true, true};
-const double trap_tolerance = step_tolerance(DataType::float32);
 
 Execution executed(const Plan& plan, const ExecutionOptions& options) {
   auto execution = execute(plan, machine().backend(), options);
@@ -36,7 +36,8 @@ bool is_wrong(const StepGraph& graph, const Execution& done) {
       std::array{ResultKind::loss, ResultKind::gradient, ResultKind::parameter,
                  ResultKind::optimizer_state},
       [&](ResultKind kind) {
-        return difference(graph, places, kind, done.results, *reference).relative > trap_tolerance;
+        return difference(graph, places, kind, done.results, *reference).relative >
+               gpu_tolerance(graph);
       });
 }
 
@@ -77,7 +78,7 @@ TEST_CASE("any copy of a drawn plan that is dropped is found by the book, and by
     Plan dropped = plan;
     dropped.transfers.erase(dropped.transfers.begin() + static_cast<std::ptrdiff_t>(i));
     CHECK(!executed(dropped, {}).violations.empty());
-    CHECK(failures_on_machine(dropped, {.tolerance = trap_tolerance}) != "");
+    CHECK(failures_on_machine(dropped) != "");
     CHECK(is_wrong(graph, executed(dropped, {.timing = late_copies, .stop_at_violation = false})));
   }
 }
@@ -107,7 +108,7 @@ TEST_CASE("one wrong number that a kernel leaves on the device is found") {
     auto another = machine().another();
     REQUIRE(another.has_value());
     SpoilingBackend backend(std::move(*another), n);
-    const auto report = run_plan(plan, backend, {.tolerance = trap_tolerance});
+    const auto report = run_plan(plan, backend, {.tolerance = gpu_tolerance(graph)});
     REQUIRE(report.has_value());
     CHECK(!report->passed());
   }
@@ -119,7 +120,7 @@ TEST_CASE("an arena that no device has room for is refused in the driver's words
   CHECK(refused.error().front().message.find("cuMemAlloc") != std::string::npos);
   // The machine goes on.
   const StepGraph graph = step_of(mlp, without_tf32(sgd_momentum()));
-  CHECK(failures_on_machine(resident_plan(graph, trap_batch), {.tolerance = trap_tolerance}) == "");
+  CHECK(failures_on_machine(resident_plan(graph, trap_batch)) == "");
 }
 
 }  // namespace stowage::test

@@ -78,21 +78,33 @@ double number(const std::byte* at, DataType type) {
 struct TrialTensor {
   DataType type;
   Sizes shape;
-  Buffer bytes;
+  DataType content = type;  ///< what its bytes are: uint8 may be values that a kernel keeps
+  Buffer bytes = {};
   std::size_t offset = 0;
 };
 
-Buffer drawn(DataType type, const Sizes& shape, std::mt19937_64& random) {
+TrialTensor tensor_of(const SampleArgument& argument, DataType floating) {
+  TrialTensor tensor{argument.floating ? floating : argument.type, argument.shape};
+  if (argument.doubles) {
+    const bool is_double = floating == DataType::float64;
+    tensor.content = is_double ? DataType::float64 : DataType::float32;
+    if (is_double) tensor.shape[0] *= 2;
+  }
+  tensor.bytes.assign(elements(tensor.shape) * static_cast<std::size_t>(element_size(tensor.type)),
+                      std::byte{0xFF});
+  return tensor;
+}
+
+void draw(TrialTensor& tensor, std::mt19937_64& random) {
+  const DataType type = tensor.content;
+  const bool is_mask = type == DataType::boolean || type == DataType::uint8;
   const auto size = static_cast<std::size_t>(element_size(type));
-  Buffer bytes(elements(shape) * size);
-  for (std::size_t i = 0; i < elements(shape); ++i) {
-    const bool is_mask = type == DataType::boolean || type == DataType::uint8;
+  for (std::size_t at = 0; at < tensor.bytes.size(); at += size) {
     const double value = is_floating_point(type)
                              ? std::uniform_real_distribution<double>(0.1, 0.9)(random)
                              : static_cast<double>((random() & 1) + (is_mask ? 0 : 1));
-    put_number(&bytes[i * size], type, value);
+    put_number(&tensor.bytes[at], type, value);
   }
-  return bytes;
 }
 
 /// The call's tensors, reads first. A result in place of an argument is that argument's.
@@ -102,19 +114,11 @@ struct TrialCall {
 
   TrialCall(const KernelSample& of, DataType type) : sample(of) {
     std::mt19937_64 random(static_cast<std::uint64_t>(of.kernel) + 1);
-    const auto made = [&](const SampleArgument& argument) {
-      return TrialTensor{argument.floating ? type : argument.type, argument.shape, {}};
-    };
     for (const SampleArgument& argument : of.reads) {
-      reads.push_back(made(argument));
-      reads.back().bytes = drawn(reads.back().type, argument.shape, random);
+      reads.push_back(tensor_of(argument, type));
+      draw(reads.back(), random);
     }
-    for (const SampleArgument& argument : of.writes) {
-      writes.push_back(made(argument));
-      writes.back().bytes.assign(
-          elements(argument.shape) * static_cast<std::size_t>(element_size(writes.back().type)),
-          std::byte{0xFF});
-    }
+    for (const SampleArgument& argument : of.writes) writes.push_back(tensor_of(argument, type));
   }
 
   /// Lays the tensors out one behind the other. Returns the bytes that they take.
@@ -199,11 +203,11 @@ Result<void> run_on_backend(TrialCall& call, std::size_t size, Backend& backend)
 double difference_of(const TrialTensor& actual, const TrialTensor& expected) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   if (actual.bytes == expected.bytes) return 0;
-  if (!is_floating_point(actual.type)) return infinite;
-  const auto size = static_cast<std::size_t>(element_size(actual.type));
+  if (!is_floating_point(actual.content)) return infinite;
+  const auto size = static_cast<std::size_t>(element_size(actual.content));
   double apart = 0, largest = 0;
   for (std::size_t at = 0; at < actual.bytes.size(); at += size) {
-    const double a = number(&actual.bytes[at], actual.type);
+    const double a = number(&actual.bytes[at], actual.content);
     const double b = number(&expected.bytes[at], expected.type);
     if (a == b) continue;
     if (!std::isfinite(a) || !std::isfinite(b)) return infinite;

@@ -110,5 +110,6 @@ std::string GpuMachine::text() const {
 
 GpuMachine& machine() { return *machine_of_run(); }
 void set_machine(GpuMachine machine) { machine_of_run() = std::move(machine); }
+void close_machine() { machine_of_run().reset(); }
 
 }  // namespace stowage::test

@@ -55,5 +55,6 @@ class GpuMachine {
 /// The machine of this run. Precondition: main() has set it; the suite `document` does without.
 [[nodiscard]] GpuMachine& machine();
 void set_machine(GpuMachine machine);
+void close_machine();
 
 }  // namespace stowage::test

@@ -64,6 +64,18 @@ bool rewrite(const std::string& document, const GpuMachine* machine) {
   return true;
 }
 
+/// Runs the tests on the machine, and records what ran on a GPU.
+int run_on_machine(doctest::Context& context, const Options& options) {
+  std::printf("%s\n", machine().text().c_str());
+  const int status = context.run();
+  if (!machine().why_not_recorded().empty()) {
+    std::printf("Not recorded as run on a GPU: %s\n", machine().why_not_recorded().c_str());
+    return status != 0 || options.pretended ? status : 1;
+  }
+  if (options.document.empty() || machine().tried() == 0) return status;
+  return rewrite(options.document, &machine()) ? status : 1;
+}
+
 int run_gpu_tests(int argc, char** argv) {
   const Options options = options_of(argc, argv);
   doctest::Context context(argc, argv);
@@ -77,14 +89,9 @@ int run_gpu_tests(int argc, char** argv) {
     return testing::skipped_exit_code;
   }
   set_machine(*std::move(opened));
-  std::printf("%s\n", machine().text().c_str());
-  const int status = context.run();
-  if (!machine().why_not_recorded().empty()) {
-    std::printf("Not recorded as run on a GPU: %s\n", machine().why_not_recorded().c_str());
-    return status != 0 || options.pretended ? status : 1;
-  }
-  if (options.document.empty() || machine().tried() == 0) return status;
-  return rewrite(options.document, &machine()) ? status : 1;
+  const int status = run_on_machine(context, options);
+  close_machine();  // while its driver is still there
+  return status;
 }
 
 }  // namespace

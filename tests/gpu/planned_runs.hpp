@@ -1,6 +1,7 @@
 // Plans, run on the machine of this run.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "estimator/step/lowering_settings.hpp"
@@ -8,14 +9,11 @@
 
 namespace stowage::test {
 
-/// Of results of a whole step, whose tensors are of `type`, against the host's: rounding adds up
-/// over the layers.
-[[nodiscard]] double step_tolerance(DataType type);
-
 /// Convolutions in float32 proper, so that they can be held against the host's.
 [[nodiscard]] LoweringSettings without_tf32(LoweringSettings settings);
 
-/// run_plan() on the machine: what failed, a line a check, or why it did not run; "": all passed.
-[[nodiscard]] std::string failures_on_machine(const Plan& plan, const RunOptions& options);
+/// run_plan() on the machine, held against the host within gpu_tolerance(): what failed, a line a
+/// check, or why it did not run; "": all passed.
+[[nodiscard]] std::string failures_on_machine(const Plan& plan, std::int64_t steps = 1);
 
 }  // namespace stowage::test

@@ -5,6 +5,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <array>
+#include <cstddef>
+#include <span>
+
 #include "gpu_probe/cudnn/described_device.hpp"
 #include "gpu_probe/cudnn/operation_graph.hpp"
 #include "gpu_probe/cudnn/session.hpp"
@@ -84,6 +88,21 @@ TEST_SUITE("cudnn") {
     }
     MESSAGE(engines, " engines were made again by their names");
     CHECK(engines > 36);
+  }
+
+  TEST_CASE("a convolution's tensors are put together for its execution, without a device") {
+    if (!testing::cudnn_is_here()) return;
+    const CudnnLibrary& library = **cudnn_library();
+    alignas(16) std::array<std::array<std::byte, 16>, 4> memory{};
+    const std::array<std::int64_t, 3> ids{id_of_x, id_of_w, id_of_y};
+    const std::array<void*, 3> data{&memory[0], &memory[1], &memory[2]};
+    for (void* const workspace : {static_cast<void*>(nullptr), static_cast<void*>(&memory[3])}) {
+      CHECK(variant_pack(library, ids, data, workspace).get() != nullptr);
+    }
+    // One address fewer than ids: cuDNN looks at what it is given.
+    CHECK_THROWS_AS(
+        static_cast<void>(variant_pack(library, ids, std::span(data).first(2), nullptr)),
+        LibraryFailure);
   }
 
   TEST_CASE("an engine that cuDNN does not have for a graph is refused in its words") {

@@ -60,13 +60,15 @@ void add_attention(const std::string& model, std::int64_t batch, double compute_
                    std::set<AttentionQuery>& all) {
   for (const Precision precision : {Precision::fp16, Precision::bf16}) {
     const ModelGraph described = testing::shipped(model, {.seq = {}, .precision = precision});
-    for (const Mode mode : {Mode::train, Mode::inference}) {
-      const auto graph = testing::lowered(described, {.kernels = KernelSet::pytorch,
-                                                      .mode = mode,
-                                                      .optimizer = described.optimizer,
-                                                      .compute_capability = compute_capability});
-      for (const KernelNode& node : graph->nodes) {
-        if (is_cudnn_attention(node)) all.insert(attention_query(*graph, node, batch));
+    for (const KernelSet kernels : all_kernel_sets) {
+      for (const Mode mode : {Mode::train, Mode::inference}) {
+        const auto graph = testing::lowered(described, {.kernels = kernels,
+                                                        .mode = mode,
+                                                        .optimizer = described.optimizer,
+                                                        .compute_capability = compute_capability});
+        for (const KernelNode& node : graph->nodes) {
+          if (is_cudnn_attention(node)) all.insert(attention_query(*graph, node, batch));
+        }
       }
     }
   }

@@ -3,8 +3,8 @@
 //
 // Of our own kernels the convolutions, which is what a plan executes: training and inference, in
 // fp32 with TF32 and without, fp16 and bf16. Autocast and master weights ask nothing else, since a
-// convolution is then one of fp16 or bf16 with the same shapes. Of PyTorch's kernels the calls of
-// attention, which depend on the card's compute capability.
+// convolution is then one of fp16 or bf16 with the same shapes. Of both kernel sets the calls of
+// attention that cuDNN is asked about, which depend on the card's compute capability.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct ShippedConvolutions {
 /// lowered.
 void add_convolutions(const std::string& model, std::int64_t batch, ShippedConvolutions& all);
 
-/// Adds those of a model in fp16 and bf16, as PyTorch would call cuDNN on such a card.
+/// Adds those of a model in fp16 and bf16, on such a card.
 void add_attention(const std::string& model, std::int64_t batch, double compute_capability,
                    std::set<AttentionQuery>& all);
 

@@ -18,6 +18,7 @@
 #include "gpu_probe/host/host_backend.hpp"
 #include "gpu_probe/run/gather_times.hpp"
 #include "gpu_probe/run/missing_kernels.hpp"
+#include "gpu_probe/run/time_check.hpp"
 #include "gpu_probe/run/tolerance.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/problem/measured_times_file.hpp"
@@ -111,7 +112,7 @@ std::string card_of_device(const std::string& device) {
 
 std::string calibration_text(const Plan& plan, const Proceedings& proceedings) {
   const RunReport& run = *proceedings.run;
-  MeasuredTimes times = gather_times(plan, run.measured.times);
+  MeasuredTimes times = gather_times(plan, run.measured.times, run.backend == "host");
   times.backend = run.backend;
   constexpr std::string_view device = "cuda: ";
   times.card = run.backend.starts_with(device) ? card_of_device(run.backend.substr(device.size()))
@@ -131,6 +132,14 @@ Result<void> write_calibration(const std::string& path, OutputFile& file, const 
     return {};
   }
   if (auto written = file.commit(calibration_text(plan, proceedings)); !written) return written;
+  const std::optional<double> waits = proceedings.run->measured.waits;
+  if (waits.value_or(0) > idle_waits) {
+    out.notes.push_back(
+        {.severity = Severity::warning,
+         .message = fmt::format("the machine is not idle: the run's threads waited {:.0f} percent "
+                                "of the time for cores, and so the times in {} are too long",
+                                100 * *waits, path)});
+  }
   out.json.emplace_back("written", path);
   out.say(fmt::format("its times are written to {}; plan takes them as --calibration", path),
           Tone::good);

@@ -9,6 +9,7 @@
 
 #include "estimator/base/cure.hpp"
 #include "gpu_probe/run/arena_places.hpp"
+#include "gpu_probe/run/core_waits.hpp"
 #include "gpu_probe/run/executor.hpp"
 #include "gpu_probe/run/missing_kernels.hpp"
 #include "gpu_probe/run/resident_step.hpp"
@@ -240,6 +241,7 @@ void check_results(const StepGraph& graph, const Runs& runs,
 
 struct Executed {
   Runs runs;
+  std::optional<double> waits;  ///< of the clean run
   std::optional<DeviceMemoryUse> memory;
 };
 
@@ -250,6 +252,7 @@ Result<Executed> run_all_ways(const Plan& plan, Backend& backend, const RunOptio
   if (auto ok = memory.before(); !ok) return tl::unexpected(std::move(ok.error()));
   for (std::size_t i = 0; i < ways.size(); ++i) {
     const std::int64_t steps = ways[i].padded ? 1 : options.steps;
+    const CoreWaits waits;
     auto run = execute(plan, backend,
                        {.padded = ways[i].padded,
                         .timing = ways[i].timing,
@@ -259,6 +262,7 @@ Result<Executed> run_all_ways(const Plan& plan, Backend& backend, const RunOptio
     if (!run) return tl::unexpected(std::move(run.error()));
     report.checks.push_back(completion(ways[i], *run, plan.nodes.size(), steps));
     executed.runs[i] = std::move(*run);
+    if (ways[i].clean) executed.waits = waits.share();
     if (i > 0) continue;
     if (auto ok = memory.loaded(); !ok) return tl::unexpected(std::move(ok.error()));
   }
@@ -303,6 +307,7 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
                      .losses = losses_by_step(graph, runs[0]),
                      .lanes = {},
                      .times = {},
+                     .waits = executed->waits,
                      .memory = executed->memory,
                      .differences = {}};
   take_times(plan, runs[clean_way].times, report.measured);
@@ -313,7 +318,8 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
   }
   if (options.check_times && !report.measured.times.empty()) {
     const bool emulated = backend.gpu_kernels() == KernelDevice::host;
-    report.checks.push_back(check_times(plan, report.measured.times, emulated));
+    report.checks.push_back(
+        check_times(plan, report.measured.times, emulated, report.measured.waits));
   }
   if (options.steps > 1 && !graph.losses.empty()) {
     report.checks.push_back(check_losses(graph, runs, *reference, options.tolerance));

@@ -115,6 +115,10 @@ TEST_CASE("what a run took is written, and planned with") {
   CHECK(run.exit_code == 0);
   CHECK(run.out.find("its times are written to " + here + "; plan takes them as --calibration") !=
         std::string::npos);
+  const Outcome noted =
+      stowage_program({"plan", "-", "--batch", "8", "--budget", "60%", "--calibration", here},
+                      {.input = validated_net});
+  CHECK(noted.err.find("an RTX 3090's rates") == std::string::npos);
   const std::string again = planned(folder, "t.yaml", {"--calibration", here});
   const Outcome valid = stowage_program({"validate", again, "--model-only"});
   CHECK(valid.exit_code == 0);

@@ -3,18 +3,16 @@
 // 89 90 100 120), and makes each engine that a plan could name again from its name. Needs no GPU;
 // exits 77 where there is no cuDNN, 1 where an engine is not made again.
 //
-// CUDNN_SECONDS: how long each device may take; then the rest of its questions, which come in a
-// drawn order, is not asked, and how many those are is said. 0, or not set: all are asked. (cuDNN
-// compiles engines of sm_100 and sm_120 when they are finalised, some tenths of a second each.)
+// Attention comes after all convolutions: its first question makes cuDNN see a driver (the
+// stand-in, driver_presence.hpp), and from then on engines of sm_90 and sm_100 are compiled when
+// they are finalised, some tenths of a second each.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <map>
-#include <random>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -70,48 +68,34 @@ void print_refusals(const char* architecture, const EngineProof& proof) {
   }
 }
 
-std::vector<ConvolutionQuery> shuffled(const std::set<ConvolutionQuery>& questions) {
-  std::vector<ConvolutionQuery> order(questions.begin(), questions.end());
-  std::ranges::shuffle(order, std::mt19937(20261124));
-  return order;
+struct ProofOfDevice {
+  const char* architecture;
+  Card card;
+  std::unique_ptr<EngineProof> proof;
+};
+
+std::vector<ProofOfDevice> proofs_of(const std::vector<std::string>& wanted) {
+  std::vector<ProofOfDevice> proofs;
+  for (const ProvenDevice& device : proven_devices) {
+    if (!is_wanted(device.architecture, wanted)) continue;
+    auto found = find_card(device.card, configs + "gpus");
+    if (!found) throw std::runtime_error(render(found.error()));
+    proofs.push_back(
+        {device.architecture, found->card, std::make_unique<EngineProof>(found->card)});
+  }
+  return proofs;
 }
 
-/// Returns how many were not asked for want of time.
-std::size_t ask_all(EngineProof& proof, const std::set<ConvolutionQuery>& questions) {
-  using Clock = std::chrono::steady_clock;
-  const char* const given = std::getenv("CUDNN_SECONDS");
-  const double limit = given == nullptr ? 0 : std::atof(given);
-  const Clock::time_point begin = Clock::now();
-  std::size_t asked = 0;
-  for (const ConvolutionQuery& query : shuffled(questions)) {
-    const std::chrono::duration<double> taken = Clock::now() - begin;
-    if (limit > 0 && taken.count() > limit) break;
-    proof.ask(query);
-    ++asked;
+void ask_about_attention(ProofOfDevice& device, const std::vector<std::string>& models) {
+  std::set<AttentionQuery> attention;
+  for (const std::string& model : models) {
+    add_attention(model, batch, device.card.compute_capability, attention);
   }
-  return questions.size() - asked;
+  for (const AttentionQuery& query : attention) device.proof->ask(query);
 }
 
 /// Whether all engines were made again.
-bool prove(const ProvenDevice& device, const ShippedConvolutions& convolutions,
-           const std::vector<std::string>& models) {
-  const auto found = find_card(device.card, configs + "gpus");
-  if (!found) throw std::runtime_error(render(found.error()));
-  const Card& card = found->card;
-  std::set<AttentionQuery> attention;
-  for (const std::string& model : models) {
-    add_attention(model, batch, card.compute_capability, attention);
-  }
-  EngineProof proof(card);
-  for (const AttentionQuery& query : attention) proof.ask(query);
-  const std::size_t not_asked = ask_all(proof, convolutions.questions);
-  print_counts(device.architecture, proof);
-  print_refusals(device.architecture, proof);
-  if (not_asked > 0) {
-    std::printf("sm_%-4s NOT ASKED for want of time: %zu of %zu questions\n", device.architecture,
-                not_asked, convolutions.questions.size());
-  }
-  std::fflush(stdout);
+bool is_proven(const EngineProof& proof) {
   return std::ranges::all_of(proof.counts(), [](const auto& entry) {
     return entry.second.made_again == entry.second.engines;
   });
@@ -137,9 +121,16 @@ int prove_all(const std::vector<std::string>& wanted) {
                         convolutions.unequal.front())
                 .c_str());
   std::fflush(stdout);
+  std::vector<ProofOfDevice> proofs = proofs_of(wanted);
+  for (const ProofOfDevice& device : proofs) {
+    for (const ConvolutionQuery& query : convolutions.questions) device.proof->ask(query);
+  }
   bool all = convolutions.unequal.empty();
-  for (const ProvenDevice& device : proven_devices) {
-    if (is_wanted(device.architecture, wanted)) all = prove(device, convolutions, models) && all;
+  for (ProofOfDevice& device : proofs) {
+    ask_about_attention(device, models);
+    print_counts(device.architecture, *device.proof);
+    print_refusals(device.architecture, *device.proof);
+    all = all && is_proven(*device.proof);
   }
   return all ? 0 : 1;
 }

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <random>
 #include <vector>
 
+#include "estimator/step/kernel_table.hpp"
 #include "gpu_probe/kernels/bodies/floats.hpp"
 
 namespace stowage::test {
@@ -107,6 +109,15 @@ void draw(TrialTensor& tensor, std::mt19937_64& random) {
   }
 }
 
+/// What a device takes beside the host's arguments, and nobody reads: more than the samples want.
+std::optional<SampleArgument> scratch_of(Kernel kernel) {
+  const auto row = std::ranges::find(kernel_table(), kernel, &KernelRow::kernel);
+  const auto writes = row->signature.writes.all();
+  if (writes.empty() || writes.back().name != "scratch") return std::nullopt;
+  constexpr std::int64_t bytes = 1 << 16;
+  return SampleArgument{{bytes}, false, DataType::uint8, true};
+}
+
 /// The call's tensors, reads first. A result in place of an argument is that argument's.
 struct TrialCall {
   const KernelSample& sample;
@@ -119,6 +130,7 @@ struct TrialCall {
       draw(reads.back(), random);
     }
     for (const SampleArgument& argument : of.writes) writes.push_back(tensor_of(argument, type));
+    if (const auto scratch = scratch_of(of.kernel)) writes.push_back(tensor_of(*scratch, type));
   }
 
   /// Lays the tensors out one behind the other. Returns the bytes that they take.
@@ -208,7 +220,7 @@ double difference_of(const TrialTensor& actual, const TrialTensor& expected) {
   double apart = 0, largest = 0;
   for (std::size_t at = 0; at < actual.bytes.size(); at += size) {
     const double a = number(&actual.bytes[at], actual.content);
-    const double b = number(&expected.bytes[at], expected.type);
+    const double b = number(&expected.bytes[at], expected.content);
     if (a == b) continue;
     if (!std::isfinite(a) || !std::isfinite(b)) return infinite;
     apart = std::max(apart, std::abs(a - b));
@@ -244,7 +256,7 @@ TrialResult try_on(Backend& backend, const KernelSample& sample, DataType type) 
     return {0, ok.error().front().message};
   }
   TrialResult result;
-  for (std::size_t i = 0; i < actual.writes.size(); ++i) {
+  for (std::size_t i = 0; i < sample.writes.size(); ++i) {  // scratch is behind them
     result.difference =
         std::max(result.difference, difference_of(actual.writes[i], expected.writes[i]));
   }

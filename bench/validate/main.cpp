@@ -54,7 +54,7 @@ struct Scenario {
 const std::vector<Scenario> on_a_gpu{
     {"resnet50", 32}, {"vgg16", 32}, {"gpt2-medium", 2, 512}, {"unet", 2}};
 const std::vector<Scenario> on_the_host{
-    {"mnist-cnn", 64}, {"resnet18", 2}, {"vgg11", 1}, {"gpt2", 1, 64}};
+    {"mnist-cnn", 64}, {"resnet18", 2}, {"squeezenet1_0", 2}, {"vit_tiny_patch16_224", 2}};
 
 struct Settings {
   bool on_cuda = false;

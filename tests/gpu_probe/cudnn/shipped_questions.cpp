@@ -58,6 +58,7 @@ void add_convolutions(const std::string& model, std::int64_t batch, ShippedConvo
 
 void add_attention(const std::string& model, std::int64_t batch, double compute_capability,
                    std::set<AttentionQuery>& all) {
+  if (!cudnn_has_attention(compute_capability)) return;
   for (const Precision precision : {Precision::fp16, Precision::bf16}) {
     const ModelGraph described = testing::shipped(model, {.seq = {}, .precision = precision});
     for (const KernelSet kernels : all_kernel_sets) {

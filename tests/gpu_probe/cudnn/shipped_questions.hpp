@@ -27,7 +27,7 @@ struct ShippedConvolutions {
 /// lowered.
 void add_convolutions(const std::string& model, std::int64_t batch, ShippedConvolutions& all);
 
-/// Adds those of a model in fp16 and bf16, on such a card.
+/// Adds those of a model in fp16 and bf16, on such a card; none where cuDNN has no attention.
 void add_attention(const std::string& model, std::int64_t batch, double compute_capability,
                    std::set<AttentionQuery>& all);
 

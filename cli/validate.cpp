@@ -138,8 +138,8 @@ Result<void> write_calibration(const std::string& path, OutputFile& file, const 
   if (waits.value_or(0) > idle_waits) {
     out.notes.push_back(
         {.severity = Severity::warning,
-         .message = fmt::format("the machine is not idle: the run's threads waited {:.0f} percent "
-                                "of the time for cores, and so the times in {} are too long",
+         .message = fmt::format("the machine is not idle: the run waited {:.0f} percent of "
+                                "the time for a core, and so the times in {} are too long",
                                 100 * *waits, path)});
   }
   out.json.emplace_back("written", path);

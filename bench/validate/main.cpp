@@ -7,7 +7,7 @@
 // the models are resnet50, vgg16, gpt2-medium and unet, and PyTorch's own step stands beside, eager
 // with everything resident, and with its saved tensors offloaded at the budget's memory. On the
 // host, whose kernels stand in for the GPU's, they are small, and seconds are the sum of the
-// kernels that ran beside no other; waits: percent of the time in which threads waited for cores.
+// kernels that ran beside no other; waits: percent of the time in which the run waited for a core.
 //
 // Exit 1: an arena or the bytes are not as planned, a check failed, or on a GPU a step is over 15
 // percent off; 2: something cannot be planned or run. On the host seconds are shown and decide

@@ -2,25 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
-#include <system_error>
 
 namespace stowage {
 namespace {
 
-/// Of all threads that there are; one that has ended is not in it any more.
 std::optional<double> waited_so_far() {
-  std::optional<double> sum;
-  std::error_code ignored;
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
-    std::ifstream file(thread.path() / "schedstat");
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (const auto waited = seconds_waited(text)) sum = sum.value_or(0) + *waited;
-  }
-  return sum;
+  std::ifstream file("/proc/thread-self/schedstat");
+  return seconds_waited({std::istreambuf_iterator<char>(file), {}});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// How much others wanted this machine's cores while something ran: the time that this process's
-// threads could have run and had to wait.
+// How much others wanted this machine's cores while something ran: the time that the calling
+// thread, which runs the kernels or queues them, could have run and had to wait. The threads that
+// help it are not counted: idle ones spin, and wait for each other.
 #pragma once
 
 #include <chrono>
@@ -12,8 +13,8 @@ namespace stowage {
 class CoreWaits {
  public:
   CoreWaits();
-  /// Of the time since then, over all threads together, so that it may be above 1; nullopt: the
-  /// system does not say (no /proc/self/task/*/schedstat).
+  /// Of the time since then, from 0 to 1; nullopt: the system does not say (no
+  /// /proc/thread-self/schedstat). To be called by the same thread.
   [[nodiscard]] std::optional<double> share() const;
 
  private:

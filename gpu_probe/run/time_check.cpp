@@ -52,8 +52,8 @@ Check check_times(const Plan& plan, const std::vector<StepTimes>& by_step, bool 
   if (waits && *waits > idle_waits) {
     check.passed = true;
     check.detail += fmt::format(
-        "; not compared: the machine is not idle, threads waited {:.0f} percent of the time for "
-        "cores",
+        "; not compared: the machine is not idle, it waited {:.0f} percent of the time for a "
+        "core",
         100 * *waits);
   } else if (most - least > tolerance * middle.ratio()) {
     check.passed = true;

@@ -1,8 +1,8 @@
 // A run's times held against a plan's that were measured on the same machine.
 //
-// A time is the machine's as much as the plan's. Where it is off, and the run's threads had to wait
-// for cores, or its own steps are further apart than the check allows, something else is running,
-// and nothing is said of the plan.
+// A time is the machine's as much as the plan's. Where it is off, and the run had to wait for a
+// core, or its own steps are further apart than the check allows, something else is running, and
+// nothing is said of the plan.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace stowage {
 /// Of what is planned, either way.
 inline constexpr double emulated_tolerance = 0.25;  ///< the sum of kernels, on the host
 inline constexpr double device_tolerance = 0.10;    ///< the step, on a device
-/// Share of the run's time that an idle machine lets its threads wait (core_waits.hpp).
+/// Share of the run's time that an idle machine lets it wait (core_waits.hpp).
 inline constexpr double idle_waits = 0.10;
 
 struct ComparedSeconds {

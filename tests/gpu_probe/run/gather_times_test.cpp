@@ -129,7 +129,7 @@ TEST_CASE("times are held against the plan's where the machine was idle") {
         noisy.detail.npos);
   const Check busy = check_times(plan, steps_of(plan, {3, 3, 3}), true, 0.4);
   CHECK(busy.passed);
-  CHECK(busy.detail.find("threads waited 40 percent of the time for cores") != busy.detail.npos);
+  CHECK(busy.detail.find("it waited 40 percent of the time for a core") != busy.detail.npos);
   CHECK_FALSE(check_times(plan, steps_of(plan, {3, 3, 3}), true, 0.05).passed);
   plan.totals.step_seconds = 2 * nodes;
   const Check device = check_times(plan, steps_of(plan, {2.1}), false);

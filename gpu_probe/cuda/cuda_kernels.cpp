@@ -12,13 +12,14 @@ namespace stowage {
 
 using kernels::Arithmetic;
 
-namespace {
-
-bool is_attention(Kernel kernel) {
-  return kernel == Kernel::attention_forward || kernel == Kernel::attention_backward;
+std::vector<std::string> CudaKernels::remarks() const {
+  std::vector<std::string> all;
+  if (cudnn_ != nullptr) all = cudnn_->remarks();
+  if (attention_ != nullptr) {
+    all.insert(all.end(), attention_->remarks().begin(), attention_->remarks().end());
+  }
+  return all;
 }
-
-}  // namespace
 
 Result<void> CudaKernels::launch_one(const kernels::Launch& launch, void* stream) {
   if (own_ == nullptr) {
@@ -127,7 +128,7 @@ Result<void> CudaKernels::launch_attention(const KernelCall& call, void* stream)
 
 Result<void> CudaKernels::launch(const KernelCall& call, void* stream) {
   try {
-    if (is_attention(call.kernel)) return launch_attention(call, stream);
+    if (kernels::is_attention(call.kernel)) return launch_attention(call, stream);
     if (kernels::has_row(call.kernel)) return launch_own(call, stream);
     if (kernels::is_product(call.kernel)) return launch_products(call, stream);
     if (is_convolution(call.kernel)) return launch_convolution(call, stream);

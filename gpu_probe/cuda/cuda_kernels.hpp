@@ -30,9 +30,7 @@ class CudaKernels final : public GpuKernels {
       : libraries_(std::move(libraries)), device_(device) {}
 
   [[nodiscard]] Result<void> launch(const KernelCall& call, void* stream) override;
-  [[nodiscard]] std::vector<std::string> remarks() const override {
-    return cudnn_ == nullptr ? std::vector<std::string>{} : cudnn_->remarks();
-  }
+  [[nodiscard]] std::vector<std::string> remarks() const override;
 
  private:
   [[nodiscard]] Result<void> launch_own(const KernelCall& call, void* stream);

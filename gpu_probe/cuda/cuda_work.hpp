@@ -10,8 +10,8 @@ namespace stowage {
 /// Nodes of one step, by whose kernels they call.
 struct CudaWork {
   std::int64_t own = 0;     ///< our kernels, compiled by NVRTC
-  std::int64_t cublas = 0;  ///< matrix products
-  std::int64_t cudnn = 0;   ///< convolutions
+  std::int64_t cublas = 0;  ///< matrix products, and recurrent layers, whose cells are our own
+  std::int64_t cudnn = 0;   ///< convolutions, and attention for which the plan names an engine
   std::int64_t none = 0;    ///< placed on the GPU, and without a kernel for it
   std::int64_t cpu = 0;     ///< the host's kernels, of nodes that are placed on the CPU
 };

@@ -14,8 +14,12 @@ struct AttentionCall {
   const TensorArgument* gradient;   ///< the output's; null: forward
 };
 
-/// KernelError where shapes do not suit. Precondition: call.kernel is attention_forward or
-/// attention_backward.
+/// attention_forward or attention_backward.
+[[nodiscard]] constexpr bool is_attention(Kernel kernel) {
+  return kernel == Kernel::attention_forward || kernel == Kernel::attention_backward;
+}
+
+/// KernelError where shapes do not suit. Precondition: is_attention(call.kernel).
 [[nodiscard]] AttentionCall attention_call(const KernelCall& call);
 
 /// Attribute `scale`; 0: 1 / sqrt(features).

@@ -202,6 +202,10 @@ std::optional<Diagnostic> unplanned_runtime(const StepRequest& asked, Runtime ru
 Result<PreparedPlan> prepare(const PlanningRequest& asked) {
   auto card = planned_card(asked);
   if (!card) return tl::unexpected(std::move(card.error()));
+  auto measured = measured_times(asked, card->card);
+  if (!measured) return tl::unexpected(std::move(measured.error()));
+  // The plans' own remarks say whose times they have.
+  if (*measured && !asked.card) card->notes.clear();
   const auto step = requested_step(asked.step, *card, step_alone);
   if (!step) return tl::unexpected(step.error());
   const Runtime runtime = step->settings.runtime;
@@ -223,8 +227,6 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
   }
   auto host = requested_host(asked);
   if (!host) return tl::unexpected(std::move(host.error()));
-  auto measured = measured_times(asked, card->card);
-  if (!measured) return tl::unexpected(std::move(measured.error()));
   const auto batch = planned_batch(asked, step->document);
   if (!batch) return tl::unexpected(batch.error());
 

@@ -18,6 +18,7 @@
 #include "gpu_probe/host/host_backend.hpp"
 #include "gpu_probe/run/gather_times.hpp"
 #include "gpu_probe/run/missing_kernels.hpp"
+#include "gpu_probe/run/time_check.hpp"
 #include "gpu_probe/run/tolerance.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/problem/measured_times_file.hpp"
@@ -65,10 +66,12 @@ Result<void> run_it(const Plan& plan, const ValidateRequest& request, Proceeding
     return {};
   }
   if (!backend) return tl::unexpected(std::move(backend.error()));
-  auto run = run_plan(plan, **backend,
-                      {.steps = request.steps,
-                       .tolerance = on_cuda ? gpu_tolerance(*plan.step.graph) : 0.0,
-                       .check_times = is_of_this_machine(plan, **backend)});
+  auto run =
+      run_plan(plan, **backend,
+               {.steps = request.steps,
+                .tolerance = on_cuda ? gpu_tolerance(*plan.step.graph) : 0.0,
+                // What is measured anew is not held against what was measured before.
+                .check_times = request.calibration.empty() && is_of_this_machine(plan, **backend)});
   if (!run) return tl::unexpected(std::move(run.error()));
   proceedings.add(on_cuda ? "cuda" : "host", run->checks);
   proceedings.run = std::move(*run);
@@ -111,7 +114,7 @@ std::string card_of_device(const std::string& device) {
 
 std::string calibration_text(const Plan& plan, const Proceedings& proceedings) {
   const RunReport& run = *proceedings.run;
-  MeasuredTimes times = gather_times(plan, run.measured.times);
+  MeasuredTimes times = gather_times(plan, run.measured.times, run.backend == "host");
   times.backend = run.backend;
   constexpr std::string_view device = "cuda: ";
   times.card = run.backend.starts_with(device) ? card_of_device(run.backend.substr(device.size()))
@@ -131,6 +134,14 @@ Result<void> write_calibration(const std::string& path, OutputFile& file, const 
     return {};
   }
   if (auto written = file.commit(calibration_text(plan, proceedings)); !written) return written;
+  const std::optional<double> waits = proceedings.run->measured.waits;
+  if (waits.value_or(0) > idle_waits) {
+    out.notes.push_back(
+        {.severity = Severity::warning,
+         .message = fmt::format("the machine is not idle: the run waited {:.0f} percent of "
+                                "the time for a core, and so the times in {} are too long",
+                                100 * *waits, path)});
+  }
   out.json.emplace_back("written", path);
   out.say(fmt::format("its times are written to {}; plan takes them as --calibration", path),
           Tone::good);

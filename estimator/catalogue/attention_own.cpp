@@ -70,8 +70,8 @@ void backward_attention_own(OperatorLowering& lowering) {
                                 lowering.saved("key"),      lowering.saved("value"),
                                 lowering.saved("output"),   lowering.saved("logsumexp")};
   if (lowering.has_saved("bias")) reads.push_back(lowering.saved("bias"));
-  std::vector<TensorView> writes;
-  for (int i = 0; i < 3; ++i) writes.push_back(lowering.new_input_gradient(i));
+  std::vector<TensorView> writes{lowering.new_input_gradient(0), lowering.new_input_gradient(1),
+                                 lowering.new_input_gradient(2)};
   const bool wants_bias = reads.size() > 6 && lowering.input_needs_gradient(3);
   if (wants_bias) writes.push_back(lowering.new_input_gradient(3));
   // The scores again, and a product each for what they and the three operands get.

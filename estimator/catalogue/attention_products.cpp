@@ -30,8 +30,7 @@ TensorView additive_mask(OperatorLowering& lowering, DataType type) {
   const TensorView numbers =
       lowering.new_tensor("mask.numbers", mask.shape, type, StorageClass::activation);
   lowering.emit(Kernel::cast, "mask.cast", {mask}, {numbers});
-  const TensorView bias =
-      lowering.new_tensor("mask.scores", mask.shape, type, StorageClass::activation);
+  TensorView bias = lowering.new_tensor("mask.scores", mask.shape, type, StorageClass::activation);
   Attributes attributes;
   attributes.set("factor", -lowest);
   attributes.set("offset", lowest);

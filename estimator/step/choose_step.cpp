@@ -97,6 +97,8 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
   if (traits(wishes.kernels).dispatches_by_card) {
     chosen.lowering.compute_capability = wishes.compute_capability;
     chosen.lowering.convolutions = wishes.convolutions;
+  } else {
+    chosen.lowering.convolutions.tf32 = wishes.convolutions.tf32;
   }
   if (mode == Mode::inference) {
     for (Diagnostic& idle : idle_wishes(wishes)) chosen.warnings.push_back(std::move(idle));

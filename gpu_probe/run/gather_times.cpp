@@ -18,28 +18,60 @@ double over_steps(std::span<const StepTimes> steps, const Of& of) {
   return median(std::move(seconds));
 }
 
+struct NodeTime {
+  double seconds = 0;
+  bool alone = true;
+};
+
 class Calls {
  public:
-  void add(const SizedStep& step, NodeId node, double seconds) {
+  void add(const SizedStep& step, NodeId node, const NodeTime& time) {
     const KernelNode& kernel = step.graph->node(node);
     std::string call = call_of(step, kernel);
     const auto [place, is_new] = index_.emplace(call, calls_.size());
     if (is_new) {
       calls_.push_back(
           {std::move(call), std::string(kernel_name(kernel)), kernel_work(step, node), 0});
-      nodes_.push_back(0);
+      counts_.push_back({0, time.alone});
     }
+    Count& count = counts_[place->second];
+    if (count.alone && !time.alone) return;
+    if (count.alone != time.alone) count = {0, true};  // what ran beside another is forgotten
     MeasuredCall& of = calls_[place->second];
-    const double count = ++nodes_[place->second];
-    of.seconds += (seconds - of.seconds) / count;
+    of.seconds = (of.seconds * count.nodes + time.seconds) / (count.nodes + 1);
+    ++count.nodes;
   }
   [[nodiscard]] std::vector<MeasuredCall> taken() && { return std::move(calls_); }
 
  private:
+  struct Count {
+    int nodes = 0;      // that the mean is of
+    bool alone = true;  // whether they ran so
+  };
   std::map<std::string, std::size_t> index_;  // of calls_
   std::vector<MeasuredCall> calls_;           // in the step's order
-  std::vector<int> nodes_;                    // with that call
+  std::vector<Count> counts_;                 // of each call
 };
+
+/// By NodeId, the median over the steps; of those in which it ran alone, where there are any.
+std::vector<NodeTime> node_times(const Plan& plan, std::span<const StepTimes> steps,
+                                 bool emulated) {
+  std::vector<std::vector<bool>> alone;
+  for (const StepTimes& step : steps) {
+    alone.push_back(emulated ? ran_alone(step, plan) : std::vector<bool>(plan.nodes.size(), true));
+  }
+  std::vector<NodeTime> times;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    std::vector<double> undisturbed, all;
+    for (std::size_t n = 0; n < steps.size(); ++n) {
+      all.push_back(steps[n].nodes[i].seconds());
+      if (alone[n][i]) undisturbed.push_back(all.back());
+    }
+    const bool ever_alone = !undisturbed.empty();
+    times.push_back({median(ever_alone ? undisturbed : all), ever_alone});
+  }
+  return times;
+}
 
 }  // namespace
 
@@ -65,14 +97,13 @@ std::optional<MeasuredLink> fitted_link(std::span<const TimedCopy> copies) {
   return MeasuredLink{0, seconds > 0 ? bytes / seconds : 0};
 }
 
-MeasuredTimes gather_times(const Plan& plan, const std::vector<StepTimes>& by_step) {
+MeasuredTimes gather_times(const Plan& plan, const std::vector<StepTimes>& by_step, bool emulated) {
   const std::span<const StepTimes> steps = warm_steps(by_step);
+  const std::vector<NodeTime> times = node_times(plan, steps, emulated);
   Calls gpu, cpu;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const bool on_gpu = device_of(plan, plan.nodes[i]) == Device::gpu;
-    (on_gpu ? gpu : cpu)
-        .add(plan.step, NodeId::of(i),
-             over_steps(steps, [&](const StepTimes& step) { return step.nodes[i].seconds(); }));
+    (on_gpu ? gpu : cpu).add(plan.step, NodeId::of(i), times[i]);
   }
   std::vector<TimedCopy> up, down;
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {

@@ -11,9 +11,11 @@
 namespace stowage {
 
 /// Of a node the median over the warm steps, of a call the mean over its nodes, so that what the
-/// step's kernels took is what they are planned with. `by_step`: of the clean run, at least one.
-/// The backend, the card and the host are the caller's to name.
-[[nodiscard]] MeasuredTimes gather_times(const Plan& plan, const std::vector<StepTimes>& by_step);
+/// step's kernels took is what they are planned with. `emulated`: both processors are the host, and
+/// kernels that ran beside another count only where none of that call ran alone. `by_step`: of the
+/// clean run, at least one. The backend, the card and the host are the caller's to name.
+[[nodiscard]] MeasuredTimes gather_times(const Plan& plan, const std::vector<StepTimes>& by_step,
+                                         bool emulated);
 
 /// One copy, or several of its size.
 struct TimedCopy {

@@ -1,6 +1,7 @@
 #include "gpu_probe/run/step_times.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstddef>
 #include <limits>
@@ -58,6 +59,24 @@ LaneSeconds planned_lane_seconds(const Plan& plan) {
     (up ? lanes.h2d : lanes.d2h) += link.latency + seconds_at(bytes, link.bandwidth);
   }
   return lanes;
+}
+
+std::vector<bool> ran_alone(const StepTimes& times, const Plan& plan) {
+  std::array<std::vector<TimeSpan>, 2> lanes;  // by Device, in the order of time
+  for (std::size_t i = 0; i < times.nodes.size(); ++i) {
+    const Device device = device_of(plan, plan.nodes[i]);
+    lanes[static_cast<std::size_t>(device)].push_back(times.nodes[i]);
+  }
+  for (auto& lane : lanes) std::ranges::sort(lane, {}, &TimeSpan::begin);
+  std::vector<bool> alone;
+  for (std::size_t i = 0; i < times.nodes.size(); ++i) {
+    const bool on_gpu = device_of(plan, plan.nodes[i]) == Device::gpu;
+    const auto& other = lanes[static_cast<std::size_t>(on_gpu ? Device::cpu : Device::gpu)];
+    // A lane does one thing after the other: the first that ends later decides.
+    const auto next = std::ranges::upper_bound(other, times.nodes[i].begin, {}, &TimeSpan::end);
+    alone.push_back(next == other.end() || next->begin >= times.nodes[i].end);
+  }
+  return alone;
 }
 
 std::span<const StepTimes> warm_steps(const std::vector<StepTimes>& by_step) {

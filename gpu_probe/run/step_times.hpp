@@ -31,6 +31,10 @@ struct LaneSeconds {
 /// As the plan has it: by its machine's figures, its step simulated. Precondition: check_structure.
 [[nodiscard]] LaneSeconds planned_lane_seconds(const Plan& plan);
 
+/// By NodeId: whether no kernel of the other processor ran beside it. Where both processors are the
+/// host, those that did took each other's time.
+[[nodiscard]] std::vector<bool> ran_alone(const StepTimes& times, const Plan& plan);
+
 /// Those that count: without the first of several, which finds nothing warm.
 [[nodiscard]] std::span<const StepTimes> warm_steps(const std::vector<StepTimes>& by_step);
 /// The lower one of an even number. Precondition: there is a value.

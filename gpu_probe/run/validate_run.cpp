@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "estimator/base/cure.hpp"
-#include "gpu_probe/run/arena_places.hpp"
+#include "gpu_probe/run/core_waits.hpp"
 #include "gpu_probe/run/executor.hpp"
+#include "gpu_probe/run/memory_reader.hpp"
 #include "gpu_probe/run/missing_kernels.hpp"
 #include "gpu_probe/run/resident_step.hpp"
 #include "gpu_probe/run/rounding_alone.hpp"
@@ -165,44 +166,6 @@ void take_times(const Plan& plan, const std::vector<StepTimes>& by_step, Measure
   }
 }
 
-/// Reads a device's memory while a plan is executed; a backend that has none is not asked again.
-class MemoryReader {
- public:
-  explicit MemoryReader(Backend& backend) : backend_(backend) {}
-
-  Result<void> before() { return read(use_.before); }
-  /// Once everything has run: what is loaded late is there.
-  Result<void> loaded() {
-    if (!is_read_) return {};
-    backend_.release();
-    return read(use_.loaded);
-  }
-  Result<std::optional<DeviceMemoryUse>> with_arenas_and_after(const Plan& plan) {
-    if (!is_read_) return std::nullopt;
-    const ArenaPlaces places = exact_places(plan);
-    auto allocated = backend_.allocate(
-        {.gpu = places.gpu_arena, .host = places.host_arena, .pinned = places.pinned});
-    if (!allocated) return tl::unexpected(std::move(allocated.error()));
-    if (auto ok = read(use_.with_arenas); !ok) return tl::unexpected(std::move(ok.error()));
-    backend_.release();
-    if (auto ok = read(use_.after); !ok) return tl::unexpected(std::move(ok.error()));
-    return use_;
-  }
-
- private:
-  Result<void> read(MemoryReading& reading) {
-    const auto memory = backend_.memory();
-    if (!memory) return tl::unexpected(memory.error());
-    is_read_ = memory->has_value();
-    if (is_read_) reading = **memory;
-    return {};
-  }
-
-  Backend& backend_;
-  DeviceMemoryUse use_;
-  bool is_read_ = false;
-};
-
 std::vector<double> losses_by_step(const StepGraph& graph, const Execution& run) {
   std::vector<double> losses;
   for (const StepResults& results : run.earlier) {
@@ -240,16 +203,18 @@ void check_results(const StepGraph& graph, const Runs& runs,
 
 struct Executed {
   Runs runs;
+  std::optional<double> waits;  ///< of the clean run
   std::optional<DeviceMemoryUse> memory;
 };
 
 Result<Executed> run_all_ways(const Plan& plan, Backend& backend, const RunOptions& options,
                               RunReport& report) {
   Executed executed;
-  MemoryReader memory(backend);
+  DeviceMemoryReader memory(backend);
   if (auto ok = memory.before(); !ok) return tl::unexpected(std::move(ok.error()));
   for (std::size_t i = 0; i < ways.size(); ++i) {
     const std::int64_t steps = ways[i].padded ? 1 : options.steps;
+    const CoreWaits waits;
     auto run = execute(plan, backend,
                        {.padded = ways[i].padded,
                         .timing = ways[i].timing,
@@ -259,6 +224,7 @@ Result<Executed> run_all_ways(const Plan& plan, Backend& backend, const RunOptio
     if (!run) return tl::unexpected(std::move(run.error()));
     report.checks.push_back(completion(ways[i], *run, plan.nodes.size(), steps));
     executed.runs[i] = std::move(*run);
+    if (ways[i].clean) executed.waits = waits.share();
     if (i > 0) continue;
     if (auto ok = memory.loaded(); !ok) return tl::unexpected(std::move(ok.error()));
   }
@@ -303,6 +269,7 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
                      .losses = losses_by_step(graph, runs[0]),
                      .lanes = {},
                      .times = {},
+                     .waits = executed->waits,
                      .memory = executed->memory,
                      .differences = {}};
   take_times(plan, runs[clean_way].times, report.measured);
@@ -313,7 +280,8 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
   }
   if (options.check_times && !report.measured.times.empty()) {
     const bool emulated = backend.gpu_kernels() == KernelDevice::host;
-    report.checks.push_back(check_times(plan, report.measured.times, emulated));
+    report.checks.push_back(
+        check_times(plan, report.measured.times, emulated, report.measured.waits));
   }
   if (options.steps > 1 && !graph.losses.empty()) {
     report.checks.push_back(check_losses(graph, runs, *reference, options.tolerance));

@@ -49,6 +49,7 @@ struct MeasuredRun {
   /// Of the step that took the median of the time, without the first of several.
   LaneSeconds lanes;
   std::vector<StepTimes> times;           ///< of the clean run, by step
+  std::optional<double> waits;            ///< CoreWaits::share of the clean run
   std::optional<DeviceMemoryUse> memory;  ///< of a device
   std::vector<MeasuredDifference> differences;
 };

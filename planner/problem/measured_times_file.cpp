@@ -14,7 +14,7 @@ namespace stowage {
 
 namespace {
 
-constexpr Presence optional = Presence::optional;
+constexpr Presence may_lack = Presence::optional;
 constexpr std::size_t most_calls = 100'000;
 constexpr double most_seconds = 1e6;
 
@@ -27,8 +27,8 @@ class TimesReader {
     fields.word("backend", times_.backend, Presence::required);
     fields.word("card", times_.card, Presence::required);
     fields.word("host", times_.host, Presence::required);
-    if (const YamlNode* link = fields.find("h2d", optional)) times_.h2d = read_link(*link);
-    if (const YamlNode* link = fields.find("d2h", optional)) times_.d2h = read_link(*link);
+    if (const YamlNode* link = fields.find("h2d", may_lack)) times_.h2d = read_link(*link);
+    if (const YamlNode* link = fields.find("d2h", may_lack)) times_.d2h = read_link(*link);
     const YamlNode* calls = fields.find("calls");
     fields.finish();
     if (calls == nullptr) return;
@@ -50,7 +50,7 @@ class TimesReader {
     MeasuredLink link;
     FieldReader fields(node, words("a link"), mistakes_);
     fields.quantity("latency", link.latency, time_units, Presence::required, "a time such as 2 us");
-    fields.quantity("bandwidth", link.bandwidth, byte_rate_units, optional,
+    fields.quantity("bandwidth", link.bandwidth, byte_rate_units, may_lack,
                     "a rate such as 12 GB/s");
     fields.finish();
     return link;
@@ -71,11 +71,11 @@ class TimesReader {
     fields.choice("format", all_math_formats, work.format);
     fields.real("flops", work.flops);
     fields.real("bytes", work.bytes);
-    fields.real("reordered_bytes", work.reordered_bytes, optional);
-    fields.real("rows", work.rows, optional);
-    fields.real("columns", work.columns, optional);
-    fields.real("depth", work.depth, optional);
-    fields.real("products", work.products, optional);
+    fields.real("reordered_bytes", work.reordered_bytes, may_lack);
+    fields.real("rows", work.rows, may_lack);
+    fields.real("columns", work.columns, may_lack);
+    fields.real("depth", work.depth, may_lack);
+    fields.real("products", work.products, may_lack);
     fields.real("seconds", call.seconds, Presence::required, "seconds, from 0 to 1000000", 0,
                 most_seconds);
     fields.finish();

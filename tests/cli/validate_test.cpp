@@ -31,8 +31,8 @@ loss:
   cross_entropy: {from: [head, label]}
 )";
 
-std::string planned(const testing::TemporaryFolder& folder, const std::string& name,
-                    std::vector<std::string> more = {}) {
+std::string planned_net(const testing::TemporaryFolder& folder, const std::string& name,
+                        std::vector<std::string> more = {}) {
   const std::string path = folder.path(name);
   std::vector<std::string> words{"plan", "-", "--batch", "8", "--budget", "60%", "-o", path};
   words.insert(words.end(), more.begin(), more.end());
@@ -48,8 +48,8 @@ json answer_of(const Outcome& outcome) { return json::parse(outcome.out); }
 
 TEST_CASE("several plans are validated one after the other, each with its own report") {
   const testing::TemporaryFolder folder;
-  const std::string a = planned(folder, "a.yaml"),
-                    b = planned(folder, "b.yaml", {"--time-limit", "1"});
+  const std::string a = planned_net(folder, "a.yaml"),
+                    b = planned_net(folder, "b.yaml", {"--time-limit", "1"});
   const Outcome outcome = stowage_program({"validate", a, b, "--format", "json"});
   CHECK(outcome.exit_code == 0);
   const json answer = answer_of(outcome);
@@ -70,7 +70,7 @@ TEST_CASE("several plans are validated one after the other, each with its own re
 
 TEST_CASE("of several plans all are read before one runs, and the worst decides the exit code") {
   const testing::TemporaryFolder folder;
-  const std::string good = planned(folder, "good.yaml");
+  const std::string good = planned_net(folder, "good.yaml");
   const std::string broken = folder.file("broken.yaml", "stowage_plan: 3\n---\n---\n");
   const Outcome unread = stowage_program({"validate", good, broken, folder.path("none.yaml")});
   CHECK(unread.exit_code == 2);
@@ -89,7 +89,7 @@ TEST_CASE("of several plans all are read before one runs, and the worst decides 
 
 TEST_CASE("without a GPU validate says what one would be given") {
   const testing::TemporaryFolder folder;
-  const std::string path = planned(folder, "plan.yaml", {"--placement", "activations"});
+  const std::string path = planned_net(folder, "plan.yaml", {"--placement", "activations"});
   const Outcome outcome = stowage_program({"validate", path, "--on", "cuda", "--format", "json"});
   if (outcome.exit_code != 3) {
     MESSAGE("there is a GPU");
@@ -109,13 +109,17 @@ TEST_CASE("without a GPU validate says what one would be given") {
 
 TEST_CASE("what a run took is written, and planned with") {
   const testing::TemporaryFolder folder;
-  const std::string plan = planned(folder, "s.yaml"), here = folder.path("here.yaml");
+  const std::string plan = planned_net(folder, "s.yaml"), here = folder.path("here.yaml");
   const Outcome run =
       stowage_program({"validate", plan, "--steps", "3", "--write-calibration", here});
   CHECK(run.exit_code == 0);
   CHECK(run.out.find("its times are written to " + here + "; plan takes them as --calibration") !=
         std::string::npos);
-  const std::string again = planned(folder, "t.yaml", {"--calibration", here});
+  const Outcome noted =
+      stowage_program({"plan", "-", "--batch", "8", "--budget", "60%", "--calibration", here},
+                      {.input = validated_net});
+  CHECK(noted.err.find("an RTX 3090's rates") == std::string::npos);
+  const std::string again = planned_net(folder, "t.yaml", {"--calibration", here});
   const Outcome valid = stowage_program({"validate", again, "--model-only"});
   CHECK(valid.exit_code == 0);
   const std::string text = testing::file_text(again);
@@ -131,11 +135,11 @@ TEST_CASE("what a run took is written, and planned with") {
 
 TEST_CASE("validate's times are held against a plan that was made with them") {
   const testing::TemporaryFolder folder;
-  const std::string plan = planned(folder, "s.yaml"), here = folder.path("here.yaml");
+  const std::string plan = planned_net(folder, "s.yaml"), here = folder.path("here.yaml");
   REQUIRE(
       stowage_program({"validate", plan, "--steps", "3", "--write-calibration", here}).exit_code ==
       0);
-  const std::string again = planned(folder, "t.yaml", {"--calibration", here});
+  const std::string again = planned_net(folder, "t.yaml", {"--calibration", here});
   const json answer =
       answer_of(stowage_program({"validate", again, "--steps", "4", "--format", "json"}));
   const auto checked = std::ranges::find_if(
@@ -149,7 +153,7 @@ TEST_CASE("validate's times are held against a plan that was made with them") {
 
 TEST_CASE("mistakes of validate's command line are told") {
   const testing::TemporaryFolder folder;
-  const std::string plan = planned(folder, "s.yaml");
+  const std::string plan = planned_net(folder, "s.yaml");
   CHECK(stowage_program({"validate", plan, "--model-only", "--write-calibration", "x"}).err ==
         "<command line>: error: --model-only runs nothing, but --write-calibration asks for a "
         "run\n");

@@ -76,19 +76,20 @@ TEST_CASE("our executor's attention keeps a number a row of scores, and no score
   const auto graph = own_step(attention_in("from: [q, k, k], causal: true, dropout: 0.1"));
   CHECK(nodes_of_attention(*graph) ==
         "attention_forward attention.forward\nattention_backward attention.backward\n");
+  constexpr std::int64_t rows = 4 * 16;  // of scores
   Affine largest;
   for (const Storage& storage : graph->storages) {
     if (storage.name == "attention.logsumexp") {
-      CHECK(storage.bytes == Affine(0, 4 * 16 * 4));
+      CHECK(storage.bytes == Affine(0, 4 * rows));
       CHECK(storage.storage_class == StorageClass::saved_auxiliary);
     }
     if (storage.name.starts_with("attention")) largest = std::max(largest, storage.bytes);
   }
-  CHECK(largest == Affine(0, 4 * 16 * 8 * 4));  // of q's size; scores would be twice that
+  CHECK(largest == Affine(0, 4 * rows * 8));  // of q's size; scores would be twice that
   const KernelNode& forward = attention_node(*graph, Kernel::attention_forward);
   const KernelNode& backward = attention_node(*graph, Kernel::attention_backward);
-  CHECK(forward.flops == Affine(0, 2 * 4 * 16 * 16 * (8 + 8)));
-  CHECK(backward.flops == Affine(0, 2 * 4 * 16 * 16 * (3 * 8 + 2 * 8)));
+  CHECK(forward.flops == Affine(0, 2 * rows * 16 * (8 + 8)));
+  CHECK(backward.flops == Affine(0, 2 * rows * 16 * (3 * 8 + 2 * 8)));
   for (const KernelNode* node : {&forward, &backward}) {
     CHECK(node->attributes.real("dropout") == 0.1);
     CHECK(node->attributes.has("seed"));

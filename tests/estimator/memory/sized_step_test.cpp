@@ -111,7 +111,7 @@ TEST_CASE("the settings of torch.backends.cudnn are part of the question, where 
   settings.kernels = KernelSet::stowage;
   Recorder ours;
   sized(images, settings, ours);
-  CHECK(ours.asked[0].settings == ConvolutionSettings{});
+  CHECK(ours.asked[0].settings == ConvolutionSettings{.tf32 = false});
 }
 
 TEST_CASE(

@@ -6,6 +6,7 @@
 
 #include "estimator/memory/sized_step.hpp"
 #include "gpu_probe/run/node_call.hpp"
+#include "tests/gpu_probe/run/operator_models.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 #include "tests/support/described_model.hpp"
 
@@ -36,6 +37,13 @@ TEST_CASE("a call of a convolution is the question that its plan asked") {
   CHECK(check_questions(step_of(small_cnn)) == 5);
   CHECK(check_questions(step_of(small_resnet)) > 10);
   CHECK(check_questions(step_of(small_unet)) > 10);
+  for (const Precision precision : {Precision::fp64, Precision::bf16, Precision::amp_fp16}) {
+    CHECK(check_questions(step_of(small_cnn, {}, precision)) == 5);
+    for (const OperatorModel& model : operator_models()) {
+      const std::string text = operator_description(model);
+      static_cast<void>(check_questions(step_of(text.c_str(), {}, precision)));
+    }
+  }
 }
 
 }  // namespace stowage::test

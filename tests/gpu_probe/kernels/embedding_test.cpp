@@ -1,6 +1,7 @@
 // The table's gradient, which a device collects in other ways than the host.
 #include <cmath>
 
+#include "gpu_probe/kernels/bodies/floats.hpp"
 #include "tests/gpu_probe/host/kernels/kernel_call.hpp"
 #include "tests/gpu_probe/kernels/device_arithmetic.hpp"
 
@@ -46,6 +47,33 @@ TEST_CASE("a table's gradient is the sum of what arrives at each row") {
         CHECK(dw.floats == expected);
       }
     }
+  }
+}
+
+TEST_CASE("a row's gradient of 16 bits is rounded once, whatever arrives at it") {
+  // In bfloat16 256 + 1 is 256: added up in the format, the sum would stay there.
+  constexpr std::size_t count = 1500, width = 3;
+  Tensor indices = integer_tensor({count}, std::vector<std::int64_t>(count, 1));
+  indices.integers[7] = 0;
+  std::vector<body::Bfloat16> dy(count * width), dw(2 * width);
+  for (body::Bfloat16& one : dy) body::narrow(1.0F, one);
+  const Attributes attributes = attributes_of({{"padding_index", std::int64_t{-1}}});
+  const std::vector<TensorArgument> reads{
+      indices.argument(),
+      {reinterpret_cast<std::byte*>(dy.data()), DataType::bfloat16, {count, width}}},
+      writes{{reinterpret_cast<std::byte*>(dw.data()), DataType::bfloat16, {2, width}}};
+  REQUIRE(run_host_kernel({.kernel = Kernel::embedding_backward,
+                           .device = Device::cpu,
+                           .attributes = &attributes,
+                           .reads = reads,
+                           .writes = writes,
+                           .engine = {},
+                           .workspace = nullptr,
+                           .workspace_bytes = {}})
+              .has_value());
+  for (std::size_t j = 0; j < width; ++j) {
+    CHECK(body::widened(dw[j]) == 1);
+    CHECK(body::widened(dw[width + j]) == 1496);  // of 1499, to a multiple of 8
   }
 }
 

@@ -18,27 +18,34 @@ constexpr bool seen_by_sanitizer = false;
 constexpr bool seen_by_sanitizer = false;
 #endif
 
-struct Element {
+struct Elements {
+  explicit Elements(const kernels::Matrices& matrices, std::int64_t number)
+      : of(matrices),
+        offset(number * matrices.distance),
+        floats(kernels::any_floats({matrices.data, matrices.type, {}})) {}
+
+  [[nodiscard]] std::int64_t place(std::int64_t row, std::int64_t column) const {
+    if (of.transposed) std::swap(row, column);
+    return offset + row * of.columns + column;
+  }
+  [[nodiscard]] double at(std::int64_t row, std::int64_t column) const {
+    return floats.at<double>(place(row, column));
+  }
+
   const kernels::Matrices& of;
   std::int64_t offset;
-  [[nodiscard]] float* at(std::int64_t row, std::int64_t column) const {
-    if (of.transposed) std::swap(row, column);
-    return reinterpret_cast<float*>(of.data) + offset + row * of.columns + column;
-  }
+  body::Floats floats;
 };
 
 void multiply(const kernels::Product& p) {
   for (std::int64_t n = 0; n < p.batch; ++n) {
-    const Element a{p.a, n * p.a.distance}, b{p.b, n * p.b.distance}, c{p.c, n * p.c.distance};
+    const Elements a(p.a, n), b(p.b, n), c(p.c, n);
     for (std::int64_t i = 0; i < p.m; ++i) {
       for (std::int64_t j = 0; j < p.n; ++j) {
         double sum = 0;
-        for (std::int64_t k = 0; k < p.k; ++k) {
-          sum += static_cast<double>(*a.at(i, k)) * static_cast<double>(*b.at(k, j));
-        }
-        float& result = *c.at(i, j);
-        const double before = p.beta == 0 ? 0 : p.beta * static_cast<double>(result);
-        result = static_cast<float>(p.alpha * sum + before);
+        for (std::int64_t k = 0; k < p.k; ++k) sum += a.at(i, k) * b.at(k, j);
+        const double before = p.beta == 0 ? 0 : p.beta * c.at(i, j);
+        c.floats.set(c.place(i, j), p.alpha * sum + before);
       }
     }
   }

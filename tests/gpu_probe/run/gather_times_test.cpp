@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "gpu_probe/run/core_waits.hpp"
 #include "gpu_probe/run/time_check.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
@@ -34,7 +35,7 @@ std::vector<StepTimes> steps_of(const Plan& plan, const std::vector<double>& sec
 
 TEST_CASE("a node's time is the median of the warm steps, a call's the mean of its nodes") {
   const Plan plan = random_plan(step_of(small_cnn, sgd_momentum()), 2, 11);
-  const MeasuredTimes times = gather_times(plan, steps_of(plan, {100, 4, 2, 3}));
+  const MeasuredTimes times = gather_times(plan, steps_of(plan, {100, 4, 2, 3}), false);
   REQUIRE(!times.gpu.empty());
   REQUIRE(!times.cpu.empty());
   CHECK(times.gpu.size() + times.cpu.size() <= plan.nodes.size());
@@ -48,8 +49,37 @@ TEST_CASE("a node's time is the median of the warm steps, a call's the mean of i
 
 TEST_CASE("one step alone is measured as it is") {
   const Plan plan = random_plan(step_of(mlp, sgd_momentum()), 2, 3);
-  const MeasuredTimes times = gather_times(plan, steps_of(plan, {5}));
+  const MeasuredTimes times = gather_times(plan, steps_of(plan, {5}), true);
   for (const MeasuredCall& call : times.gpu) CHECK(call.seconds == 5);
+}
+
+TEST_CASE("on the host kernels that ran beside another count only where none ran alone") {
+  const Plan plan = random_plan(step_of(small_cnn, sgd_momentum()), 2, 11);
+  std::vector<StepTimes> steps = steps_of(plan, {2});
+  CHECK(std::ranges::count(ran_alone(steps[0], plan), false) == 0);
+  // All of the CPU's nodes run before the GPU's, but the first, which lasts beside all of these.
+  std::size_t gpu = 0, cpu = 0;
+  while (device_of(plan, plan.nodes[gpu]) != Device::gpu) ++gpu;
+  while (device_of(plan, plan.nodes[cpu]) != Device::cpu) ++cpu;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const auto at = static_cast<double>(i);
+    if (device_of(plan, plan.nodes[i]) == Device::cpu) steps[0].nodes[i] = {at - 1000, at - 999};
+  }
+  steps[0].nodes[cpu] = {-100, 1000};
+  const std::vector<bool> alone = ran_alone(steps[0], plan);
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    CHECK(alone[i] == (device_of(plan, plan.nodes[i]) == Device::cpu && i != cpu));
+  }
+  // Once it ran alone, in another step, only that counts.
+  steps.push_back(steps_of(plan, {2}).front());
+  steps.push_back(steps.front());
+  const std::string call = call_of(plan.step, plan.kernel(NodeId::of(gpu)));
+  for (const MeasuredCall& each : gather_times(plan, steps, true).gpu) CHECK(each.seconds == 2);
+  steps[2].nodes[gpu].end = steps[2].nodes[gpu].begin + 50;
+  const MeasuredTimes emulated = gather_times(plan, steps, true);
+  const auto found = std::ranges::find(emulated.gpu, call, &MeasuredCall::call);
+  REQUIRE(found != emulated.gpu.end());
+  CHECK(found->seconds == 2);
 }
 
 TEST_CASE("copies are fitted with a latency and a bandwidth, neither below 0") {
@@ -95,10 +125,23 @@ TEST_CASE("times are held against the plan's where the machine was idle") {
   CHECK_FALSE(check({9, 1, 1}).passed);
   const Check noisy = check({9, 3, 5});
   CHECK(noisy.passed);
-  CHECK(noisy.detail.find("not compared: the machine is not idle") != noisy.detail.npos);
+  CHECK(noisy.detail.find("not compared: the machine is not idle, its steps took 1.50 to 2.50") !=
+        noisy.detail.npos);
+  const Check busy = check_times(plan, steps_of(plan, {3, 3, 3}), true, 0.4);
+  CHECK(busy.passed);
+  CHECK(busy.detail.find("it waited 40 percent of the time for a core") != busy.detail.npos);
+  CHECK_FALSE(check_times(plan, steps_of(plan, {3, 3, 3}), true, 0.05).passed);
   plan.totals.step_seconds = 2 * nodes;
   const Check device = check_times(plan, steps_of(plan, {2.1}), false);
   CHECK(device.name == "step seconds");
+}
+
+TEST_CASE("a thread's waits are the second number of its schedstat") {
+  CHECK(seconds_waited("1219339 2500000000 18\n") == 2.5);
+  CHECK_FALSE(seconds_waited("").has_value());
+  CHECK_FALSE(seconds_waited("none of these").has_value());
+  const auto share = CoreWaits().share();
+  CHECK((!share || *share >= 0));
 }
 
 }  // namespace stowage::test

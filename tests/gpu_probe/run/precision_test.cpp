@@ -177,22 +177,24 @@ TEST_CASE("a step starts from the same draws in every precision, rounded") {
     }
     return values;
   };
-  const auto exact = values_in(small_cnn, Precision::fp64);
-  for (const auto& [precision, type] : {std::pair(Precision::fp32, DataType::float32),
-                                        std::pair(Precision::fp16, DataType::float16),
-                                        std::pair(Precision::bf16, DataType::bfloat16),
-                                        std::pair(Precision::mixed_bf16, DataType::bfloat16)}) {
-    const auto rounded = values_in(small_cnn, precision);
+  using Values = std::map<std::string, std::vector<double>>;
+  const auto check_rounded = [](const Values& rounded, const Values& exact, DataType type) {
     std::vector<std::byte> element(8);
-    for (const auto& [name, numbers] : exact) {
-      INFO(name, " in ", std::string(to_string(precision)));
-      REQUIRE(rounded.at(name).size() == numbers.size());
-      for (std::size_t i = 0; i < numbers.size(); ++i) {
-        set_element(element, type, 0, numbers[i]);
-        CHECK(rounded.at(name)[i] == FloatElements(element, type)[0]);
+    for (const auto& entry : exact) {
+      INFO(entry.first, " as ", std::string(to_string(type)));
+      const std::vector<double>& found = rounded.at(entry.first);
+      REQUIRE(found.size() == entry.second.size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        set_element(element, type, 0, entry.second[i]);
+        CHECK(found[i] == FloatElements(element, type)[0]);
       }
     }
-  }
+  };
+  const Values exact = values_in(small_cnn, Precision::fp64);
+  check_rounded(values_in(small_cnn, Precision::fp32), exact, DataType::float32);
+  check_rounded(values_in(small_cnn, Precision::fp16), exact, DataType::float16);
+  check_rounded(values_in(small_cnn, Precision::bf16), exact, DataType::bfloat16);
+  check_rounded(values_in(small_cnn, Precision::mixed_bf16), exact, DataType::bfloat16);
   // The optimizer's copy is the parameter.
   const auto mixed = values_in(small_cnn, Precision::mixed_bf16);
   CHECK(mixed.at("conv1.weight.master") == mixed.at("conv1.weight"));

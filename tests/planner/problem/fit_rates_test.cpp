@@ -45,7 +45,7 @@ TEST_CASE("the shares that kernels were timed with are found again") {
   truth.kinds[static_cast<std::size_t>(KernelKind::product)] = {0.7, 0.9};
   truth.kinds[static_cast<std::size_t>(KernelKind::normalization)] = {1, 0.45};
   std::vector<KernelWork> works{traffic(KernelKind::pointwise, 0)};
-  for (const double side : {512.0, 1024.0, 2048.0, 4096.0}) {
+  for (const double side : {1024.0, 2048.0, 4096.0, 8192.0}) {
     works.push_back(square_product(side, MathFormat::fp32));
     works.push_back(square_product(side, MathFormat::fp16));
     works.push_back(traffic(KernelKind::normalization, 1024 * side * side));

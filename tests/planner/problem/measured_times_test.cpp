@@ -11,7 +11,7 @@
 namespace stowage {
 namespace {
 
-const std::string network = R"(model: network
+const std::string two_equal_layers = R"(model: network
 inputs:
   x: {shape: [batch, 32]}
   label: {shape: [batch], dtype: int64}
@@ -24,7 +24,7 @@ loss:
 )";
 
 SizedStep sized(std::int64_t batch) {
-  return size_storages(testing::lowered(testing::described(network), {}), batch).value();
+  return size_storages(testing::lowered(testing::described(two_equal_layers), {}), batch).value();
 }
 
 const KernelNode& node_named(const SizedStep& step, const std::string& name) {

@@ -1,5 +1,7 @@
 #include "gpu_probe/cuda/cuda_work.hpp"
 
+#include <string>
+
 #include "gpu_probe/cuda/convolution_call.hpp"
 #include "gpu_probe/cudnn/engine_name.hpp"
 #include "gpu_probe/kernels/rows/attention_call.hpp"
@@ -10,22 +12,25 @@
 
 namespace stowage {
 
+namespace {
+
+/// Which of the counts a node on the GPU belongs to.
+std::int64_t CudaWork::*library_of(Kernel kernel, const std::string& engine) {
+  const bool is_cudnns_attention = kernels::is_attention(kernel) && parse_engine_name(engine);
+  if (is_cudnns_attention || is_convolution(kernel)) return &CudaWork::cudnn;
+  if (kernels::is_product(kernel) || kernels::is_recurrent(kernel)) return &CudaWork::cublas;
+  return kernels::has_row(kernel) ? &CudaWork::own : &CudaWork::none;
+}
+
+}  // namespace
+
 CudaWork cuda_work(const Plan& plan) {
   CudaWork work;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const Kernel kernel = plan.step.graph->nodes[i].kernel;
     if (device_of(plan, plan.nodes[i]) == Device::cpu) {
       ++work.cpu;
-    } else if (kernels::is_attention(kernel) && parse_engine_name(plan.nodes[i].engine)) {
-      ++work.cudnn;
-    } else if (kernels::has_row(kernel)) {
-      ++work.own;
-    } else if (kernels::is_product(kernel) || kernels::is_recurrent(kernel)) {
-      ++work.cublas;
-    } else if (is_convolution(kernel)) {
-      ++work.cudnn;
     } else {
-      ++work.none;
+      ++(work.*library_of(plan.step.graph->nodes[i].kernel, plan.nodes[i].engine));
     }
   }
   return work;

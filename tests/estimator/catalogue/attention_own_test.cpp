@@ -76,7 +76,7 @@ TEST_CASE("our executor's attention keeps a number a row of scores, and no score
   const auto graph = own_step(attention_in("from: [q, k, k], causal: true, dropout: 0.1"));
   CHECK(nodes_of_attention(*graph) ==
         "attention_forward attention.forward\nattention_backward attention.backward\n");
-  constexpr std::int64_t rows = 4 * 16;  // of scores
+  constexpr std::int64_t rows = std::int64_t{4} * 16;  // of scores
   Affine largest;
   for (const Storage& storage : graph->storages) {
     if (storage.name == "attention.logsumexp") {
@@ -160,7 +160,7 @@ TEST_CASE("attention that cuDNN may run asks for a workspace, where cuDNN has at
       const AttentionQuery query = attention_query(*graph, node, 3);
       CHECK(query.causal);
       CHECK(query.key.shape == std::vector<std::int64_t>{3, 2, 16, 8});
-      const Bytes workspace = step->first_workspace(NodeId(static_cast<std::int32_t>(i)));
+      const Bytes workspace = step->first_workspace(NodeId::of(i));
       CHECK((workspace > frontend_workspace(query)) == (capability >= 8));
       CHECK((workspace == Bytes()) == (capability < 8));
     }

@@ -15,8 +15,7 @@
 #include "gpu_probe/driver/shared_library.hpp"
 #include "gpu_probe/kernels/device_source.hpp"
 #include "gpu_probe/kernels/rows/rows.hpp"
-#include "tests/gpu_probe/device/fake_driver/fake_cudnn.hpp"
-#include "tests/gpu_probe/device/fake_driver/fake_lanes.hpp"
+#include "tests/gpu_probe/cuda/pretended_cuda.hpp"
 #include "tests/gpu_probe/host/kernels/kernel_call.hpp"
 
 namespace stowage::test {
@@ -24,18 +23,6 @@ namespace {
 
 using I = std::int64_t;
 
-FakeCudnn& pretended_cudnn() {
-  static const SharedLibrary library(STOWAGE_FAKE_CUDNN);
-  FakeCudnnEntry entry = nullptr;
-  REQUIRE(library.bind("fakeCudnn", entry));
-  return *entry();
-}
-FakeLanes& pretended_lanes() {
-  static const SharedLibrary library(STOWAGE_FAKE_LANES);
-  FakeLanesEntry entry = nullptr;
-  REQUIRE(library.bind("fakeLanes", entry));
-  return *entry();
-}
 const CudnnLibrary& pretended_library() {
   static const auto library = bound_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
   REQUIRE(library.has_value());
@@ -278,8 +265,8 @@ TEST_CASE("whichever call of cuDNN fails in attention, our own runs or it is nam
 }
 
 TEST_CASE("a device's kernels give attention to cuDNN, and without cuDNN run their own") {
-  pretended_lanes() = {};
-  pretended_lanes().run = [](const char*, unsigned, unsigned, void**) { return 0; };
+  pretended_driver() = {};
+  pretended_driver().run = [](const char*, unsigned, unsigned, void**) { return 0; };
   const CudaDriver driver(STOWAGE_FAKE_LANES);
   const OpenedDevice device{driver, 0, "Fake", 8, 6};
   AttentionCalls calls({});
@@ -293,12 +280,12 @@ TEST_CASE("a device's kernels give attention to cuDNN, and without cuDNN run the
                          },
                          .cache_folder = ""},
                         device);
-    const long before = pretended_lanes().launches;
+    const long before = pretended_driver().launches;
     for (const bool forward : {true, false}) {
       REQUIRE(kernels.launch(calls.call(forward), nullptr).has_value());
     }
     CHECK(pretended_cudnn().executed == (there ? 2 : 0));
-    CHECK(pretended_lanes().launches - before == (there ? 0 : 3));
+    CHECK(pretended_driver().launches - before == (there ? 0 : 3));
     calls.attributes.set("dropout", 0.5);
     REQUIRE(kernels.launch(calls.call(true), nullptr).has_value());
     CHECK(pretended_cudnn().executed == (there ? 2 : 0));

@@ -123,18 +123,17 @@ Difference difference(const StepGraph& graph, const std::vector<ResultPlace>& pl
     ++result.tensors;
     const auto a = actual.find(place.storage), e = expected.find(place.storage);
     Gap gap{.name = graph.storage(place.storage).name};
-    if (a == actual.end() || e == expected.end() || a->second.size() != e->second.size()) {
-      gap.absolute = infinite;
-    } else if (is_floating_point(place.type)) {
+    const bool is_there =
+        a != actual.end() && e != expected.end() && a->second.size() == e->second.size();
+    const bool is_equal = is_there && a->second == e->second;
+    if (is_there && is_floating_point(place.type)) {
       const auto mask = ignored.find(place.storage);
       compare_floats({a->second, place.type}, {e->second, place.type},
                      mask == ignored.end() ? std::vector<bool>() : mask->second, gap, result);
-    } else if (a->second != e->second) {
+    } else if (!is_equal) {
       gap.absolute = infinite;
     }
-    if (gap.absolute > 0 || a == actual.end() || e == expected.end() || a->second != e->second) {
-      ++result.unequal;
-    }
+    if (gap.absolute > 0 || !is_equal) ++result.unequal;
     largest = std::max(largest, gap.magnitude);
     gaps.push_back(std::move(gap));
   }

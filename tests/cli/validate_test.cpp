@@ -33,7 +33,7 @@ loss:
 
 std::string planned_net(const testing::TemporaryFolder& folder, const std::string& name,
                         std::vector<std::string> more = {}) {
-  const std::string path = folder.path(name);
+  std::string path = folder.path(name);
   std::vector<std::string> words{"plan", "-", "--batch", "8", "--budget", "60%", "-o", path};
   words.insert(words.end(), more.begin(), more.end());
   const Outcome outcome = stowage_program(words, {.input = validated_net});

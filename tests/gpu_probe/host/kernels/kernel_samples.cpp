@@ -138,7 +138,7 @@ std::vector<KernelSample> losses_and_updates() {
 std::vector<KernelSample> sequences() {
   const SampleArgument x = f({3, 2, 4}), y = f({3, 2, 5}), h = f({1, 2, 5}), w_ih = f({15, 4}),
                        w_hh = f({15, 5}), table = f({2, 4}),
-                       reserve = values(3 * 2 * rnn_reserve_values("gru", 1, 1, 5));
+                       reserve = values(std::int64_t{3} * 2 * rnn_reserve_values("gru", 1, 1, 5));
   const AttributeList gru{{"cell", std::string("gru")}};
   const SampleArgument q = f({1, 2, 3, 4}), k = f({1, 1, 5, 4}), bias = f({3, 5}),
                        logsumexp{{1, 2, 3}, false};

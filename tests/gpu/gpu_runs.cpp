@@ -34,7 +34,7 @@ remains:
 | | why it cannot be asked |
 |---|---|
 | that our kernels compute on a device what they do on the host | NVRTC compiles; nothing runs what it makes |
-| handles (`cudnnCreate`, `cublasCreate`) | a handle takes a context on a device |
+| handles (`cudnnCreate`, `cublasLtCreate`) | a handle takes a context on a device |
 | that the addresses in a variant pack are those of the tensors | the pack itself is finalised with addresses of the host, which cuDNN does not look at before it executes |
 | execution (`cudnnBackendExecute`), and that an engine's result is right | it runs on a stream |
 | operation graphs made with a handle instead of a described device | as above; the attributes besides are the same |

@@ -34,12 +34,7 @@ class Pack {
   void add(Part part, const TensorArgument& tensor) { add(part, tensor.data); }
 
   [[nodiscard]] CudnnDescriptor descriptor(const CudnnLibrary& library, void* workspace) const {
-    CudnnDescriptor pack(library, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids_);
-    pack.set_pointers(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data_);
-    pack.set_pointers(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, std::span(&workspace, 1));
-    pack.finalize("the tensors of attention");
-    return pack;
+    return variant_pack(library, ids_, data_, workspace);
   }
 
  private:

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gpu_probe/run/node_call.hpp"
+#include "gpu_probe/run/step_times.hpp"
 
 namespace stowage {
 namespace {
@@ -70,7 +72,7 @@ class KernelTimer {
         .tf32 = step_.graph->settings.convolutions.tf32,
         .workspace = takes_workspace ? backend_.gpu_base() + places.end.count() : nullptr,
         .workspace_bytes = takes_workspace ? workspace_ : Bytes()};
-    std::array<double, timed_calls> times{};
+    std::vector<double> times;
     for (int i = 0; i <= timed_calls; ++i) {
       if (auto ok = clear(places.end); !ok) return tl::unexpected(std::move(ok.error()));
       const auto ticket = backend_.run(call);
@@ -78,11 +80,10 @@ class KernelTimer {
       if (auto ok = backend_.synchronize(); !ok) return tl::unexpected(std::move(ok.error()));
       const auto span = backend_.ran(*ticket);
       if (!span) return tl::unexpected(span.error());
-      if (i > 0) times[static_cast<std::size_t>(i - 1)] = span->seconds();
+      if (i > 0) times.push_back(span->seconds());
     }
-    std::ranges::nth_element(times, times.begin() + timed_calls / 2);
     if (auto ok = backend_.forget_tickets(); !ok) return tl::unexpected(std::move(ok.error()));
-    return times[timed_calls / 2];
+    return median(std::move(times));
   }
 
  private:

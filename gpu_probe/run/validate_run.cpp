@@ -179,6 +179,12 @@ void check_results(const StepGraph& graph, const Runs& runs,
                    const std::vector<StepResults>& reference, const RunOptions& options,
                    RunReport& report) {
   const std::vector<ResultPlace> places = results_of(graph);
+  // Of the reference's first step and of its last.
+  std::array<ElementMasks, 2> left_to_rounding;
+  if (options.tolerance > 0) {
+    left_to_rounding = {rounding_alone(graph, reference.front()),
+                        rounding_alone(graph, reference.back())};
+  }
   for (const ResultKind kind :
        {ResultKind::output, ResultKind::loss, ResultKind::gradient, ResultKind::parameter,
         ResultKind::optimizer_state, ResultKind::buffer}) {
@@ -187,10 +193,8 @@ void check_results(const StepGraph& graph, const Runs& runs,
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (ways[i].clean && !is_read_at_end(kind)) continue;
       const StepResults& expected = expected_of(ways[i], reference);
-      const bool is_left_to_rounding = options.tolerance > 0;
-      const Difference d =
-          difference(graph, places, kind, runs[i].results, expected,
-                     is_left_to_rounding ? rounding_alone(graph, expected) : ElementMasks{});
+      const ElementMasks& masks = left_to_rounding[&expected == &reference.front() ? 0 : 1];
+      const Difference d = difference(graph, places, kind, runs[i].results, expected, masks);
       if (i > 0 && !worse(d, measured.difference)) continue;
       measured.difference = d;
       way = ways[i].name;

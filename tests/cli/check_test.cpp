@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -244,8 +245,8 @@ TEST_CASE("a model comes from stdin, from a file, or by name; mistakes have thei
                                      {"flops", 2.0 * 9 * 4 * 6 * 6},
                                      {"saved_bytes", 0}}));
 
-  const Outcome misspelt =
-      stowage_program({"check", STOWAGE_SOURCE_DIR "/tests/bad/misspelt.yaml", "--gpu", "rtx3090"});
+  const Outcome misspelt = stowage_program(
+      {"check", testing::source_path("/tests/bad/misspelt.yaml"), "--gpu", "rtx3090"});
   CHECK(misspelt.exit_code == 2);
   CHECK(misspelt.out.empty());
   CHECK(misspelt.err.find("misspelt.yaml:7:27: error: unknown attribute 'chanels' of conv2d\n"

@@ -14,6 +14,7 @@
 #include "cli/option.hpp"
 #include "cli/version.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -240,7 +241,7 @@ TEST_CASE("every command's help fits its screen and shows a real example") {
 }
 
 TEST_CASE("the operators of docs/model-description.md are the catalogue's") {
-  const std::string page = testing::file_text(STOWAGE_SOURCE_DIR "/docs/model-description.md");
+  const std::string page = testing::file_text(testing::source_path("/docs/model-description.md"));
   const std::string opening = "<!-- operators -->\n";
   const std::size_t begin = page.find(opening);
   const std::size_t end = page.find("<!-- /operators -->");
@@ -269,11 +270,11 @@ TEST_CASE("ops shows an operator's kernels on each device, or why there are none
 }
 
 TEST_CASE("docs/commands.md is what the tables say") {
-  CHECK(testing::file_text(STOWAGE_SOURCE_DIR "/docs/commands.md") == command_reference());
+  CHECK(testing::file_text(testing::source_path("/docs/commands.md")) == command_reference());
 }
 
 TEST_CASE("docs/kernels.md is what the table of kernels says") {
-  const std::string page = testing::file_text(STOWAGE_SOURCE_DIR "/docs/kernels.md");
+  const std::string page = testing::file_text(testing::source_path("/docs/kernels.md"));
   CHECK(page == kernel_reference());
   CHECK(stowage_program({"help", "kernels"}).out == page);
 }

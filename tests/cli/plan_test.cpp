@@ -8,6 +8,7 @@
 
 #include "tests/cli/lowered_step.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -285,7 +286,7 @@ TEST_CASE("a plan holds its card: no name of it is looked up again") {
   const std::string model = folder.file("deep.yaml", deep_net(false));
   const std::string plan = folder.path() + "/p.yaml";
   for (const std::vector<std::string>& card :
-       {std::vector<std::string>{"--gpu", STOWAGE_SOURCE_DIR "/tests/gpus/lab.yaml"},
+       {std::vector<std::string>{"--gpu", testing::source_path("/tests/gpus/lab.yaml")},
         std::vector<std::string>{"--gpu-memory", "8100MiB", "--compute-capability", "7.5"}}) {
     const Outcome made = stowage_program(with({"plan", model, "--batch", "32", "-o", plan}, card));
     INFO(made.err);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/cli/program.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -143,7 +144,8 @@ TEST_CASE("--gpu here is this machine's card, or exit code 3") {
   CHECK(probed.out.find("NVIDIA GeForce RTX 3090") != std::string::npos);
   CHECK(probed.out.find("hidden") != std::string::npos);
 
-  const testing::Circumstances without{.environment = {{"LD_LIBRARY_PATH", STOWAGE_SOURCE_DIR}}};
+  const testing::Circumstances without{
+      .environment = {{"LD_LIBRARY_PATH", testing::source_path()}}};
   const Outcome absent = stowage_program({"check", "mnist-cnn", "--gpu", "here"}, without);
   if (absent.exit_code == 0) return;  // this machine has one
   CHECK(absent.exit_code == 3);

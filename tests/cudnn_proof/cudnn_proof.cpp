@@ -21,6 +21,7 @@
 #include "estimator/model/load_model.hpp"
 #include "tests/gpu_probe/cudnn/engine_proof.hpp"
 #include "tests/gpu_probe/cudnn/shipped_questions.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage::test {
 namespace {
@@ -36,7 +37,7 @@ constexpr ProvenDevice proven_devices[] = {
     {"89", "rtx-4090"}, {"90", "h200-sxm-141gb"}, {"100", "b200-sxm"},
     {"120", "rtx-5090"}};
 
-const std::string configs = STOWAGE_SOURCE_DIR "/configs/";
+const std::string configs = testing::source_path("/configs/");
 
 bool is_wanted(const std::string& architecture, const std::vector<std::string>& wanted) {
   return wanted.empty() || std::ranges::find(wanted, architecture) != wanted.end();

@@ -13,6 +13,7 @@
 #include "gpu_probe/cudnn/answer_file.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/propose/proposals.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 namespace {
@@ -24,7 +25,7 @@ void write(const std::string& path, std::string_view bytes) {
 }
 
 PlanRequest request_for(const std::string& model, Bytes budget) {
-  auto found = find_model(model, STOWAGE_SOURCE_DIR "/configs/models");
+  auto found = find_model(model, testing::source_path("/configs/models"));
   if (!found) throw std::runtime_error(render(found.error()));
   auto graph = load_model(found->source, found->options);
   if (!graph) throw std::runtime_error(render(graph.error()));

@@ -10,12 +10,13 @@
 
 #include "tests/gpu/machine.hpp"
 #include "tests/gpu_probe/cuda/pretended_cuda.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage::test {
 namespace {
 
 std::string text_of_file(const std::string& name) {
-  std::ifstream file(STOWAGE_SOURCE_DIR "/" + name);
+  std::ifstream file(testing::source_path("/") + name);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

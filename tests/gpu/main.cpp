@@ -20,6 +20,7 @@
 
 #include "tests/gpu/machine.hpp"
 #include "tests/support/skip.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage::testing {
 void skip(const std::string& reason) { std::printf("SKIPPED: %s\n", reason.c_str()); }
@@ -30,7 +31,7 @@ namespace {
 
 struct Options {
   bool pretended = false, write_list = false, document_alone = false;
-  std::string document = STOWAGE_SOURCE_DIR "/docs/gpu-runs.md";  ///< "": none
+  std::string document = testing::source_path("/docs/gpu-runs.md");  ///< "": none
 };
 
 Options options_of(int argc, char** argv) {

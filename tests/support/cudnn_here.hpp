@@ -8,11 +8,12 @@
 #include "estimator/card/card.hpp"
 #include "gpu_probe/cudnn/session.hpp"
 #include "tests/support/skip.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage::testing {
 
 inline Card card_named(const std::string& name) {
-  const auto found = find_card(name, STOWAGE_SOURCE_DIR "/configs/gpus");
+  const auto found = find_card(name, testing::source_path("/configs/gpus"));
   REQUIRE(found);
   return found->card;
 }

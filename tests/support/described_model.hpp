@@ -7,6 +7,7 @@
 
 #include "estimator/model/load_model.hpp"
 #include "estimator/rewrite/lower_step.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage::testing {
 
@@ -17,7 +18,7 @@ inline ModelGraph described(const std::string& text) {
 }
 
 inline ModelGraph shipped(const std::string& name, const ModelOptions& options = {}) {
-  const auto source = find_model(name, std::string(STOWAGE_SOURCE_DIR) + "/configs/models");
+  const auto source = find_model(name, testing::source_path("/configs/models"));
   if (!source) throw std::runtime_error(render(source.error()));
   auto model = load_model(source->source, overridden(source->options, options));
   if (!model) throw std::runtime_error(render(model.error()));

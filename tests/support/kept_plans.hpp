@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/source_directory.hpp"
+
 namespace stowage::test {
 
 struct KeptFile {
@@ -18,7 +20,7 @@ struct KeptFile {
 
 /// The files whose names end so, by path.
 inline std::vector<KeptFile> kept_files(std::string_view ending) {
-  const std::filesystem::path folder(STOWAGE_SOURCE_DIR "/tests/plans");
+  const std::filesystem::path folder(testing::source_path("/tests/plans"));
   std::vector<KeptFile> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file() || !entry.path().string().ends_with(ending)) continue;

@@ -14,6 +14,7 @@
 
 #include "estimator/allocator/alloc_conf.hpp"
 #include "estimator/allocator/caching_allocator.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -130,7 +131,7 @@ void check_trace(const json& file) {
 
 TEST_CASE("Operation by operation as PyTorch's own allocator, under every setting") {
   std::set<std::filesystem::path> files;
-  const std::filesystem::path folder = STOWAGE_SOURCE_DIR "/tests/reference/allocator";
+  const std::filesystem::path folder = testing::source_path("/tests/reference/allocator");
   for (const auto& entry : std::filesystem::directory_iterator(folder)) files.insert(entry.path());
   REQUIRE(files.size() == 13);
   for (const std::filesystem::path& path : files) {

@@ -8,12 +8,13 @@
 
 #include "estimator/card/card_file.hpp"
 #include "estimator/card/card_name.hpp"
+#include "tests/support/source_directory.hpp"
 
 using namespace stowage;
 
 namespace {
 
-const std::string directory = STOWAGE_SOURCE_DIR "/configs/gpus";
+const std::string directory = testing::source_path("/configs/gpus");
 
 std::string found(const std::string& name) {
   const auto card = find_card(name, directory);
@@ -211,7 +212,7 @@ TEST_CASE("a card file's mistakes are all reported with their places") {
 }
 
 TEST_CASE("a card file of three lines is enough; the rest is by rule") {
-  const auto found = find_card(STOWAGE_SOURCE_DIR "/tests/gpus/lab.yaml", directory);
+  const auto found = find_card(testing::source_path("/tests/gpus/lab.yaml"), directory);
   REQUIRE(found.has_value());
   const Card& card = found->card;
   CHECK(card.name == "lab card");

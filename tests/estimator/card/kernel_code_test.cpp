@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/source_directory.hpp"
+
 namespace stowage {
 
 namespace {
@@ -39,7 +41,7 @@ const std::vector<Wheel> wheels{
 };
 
 nlohmann::json measured() {
-  std::ifstream file(STOWAGE_SOURCE_DIR "/tests/reference/kernel_code.json");
+  std::ifstream file(testing::source_path("/tests/reference/kernel_code.json"));
   return nlohmann::json::parse(file);
 }
 

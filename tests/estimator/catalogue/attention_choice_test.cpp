@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/support/described_model.hpp"
+#include "tests/support/source_directory.hpp"
 
 using namespace stowage;
 using nlohmann::json;
@@ -90,7 +91,7 @@ std::string kernel_of(const StepGraph& graph) {
 }  // namespace
 
 TEST_CASE("attention runs in the kernel that PyTorch takes") {
-  std::ifstream file(STOWAGE_SOURCE_DIR "/tests/reference/attention_choices.json");
+  std::ifstream file(testing::source_path("/tests/reference/attention_choices.json"));
   const json rows = json::parse(file);
   CHECK(rows.size() >= 500);
   int cudnn = 0;

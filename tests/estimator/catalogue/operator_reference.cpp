@@ -16,6 +16,7 @@
 #include "estimator/step/operator_lowering.hpp"
 #include "tests/estimator/reference/reference_step.hpp"
 #include "tests/support/described_model.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage::reference {
 
@@ -200,7 +201,7 @@ void compare_rows(const std::filesystem::path& path, Comparison& comparison) {
 
 Comparison compare_operators(std::string_view family) {
   return compare_file(
-      fmt::format("{}/tests/reference/operators/{}.json", STOWAGE_SOURCE_DIR, family));
+      fmt::format("{}/tests/reference/operators/{}.json", testing::source_path(), family));
 }
 
 Comparison compare_file(const std::string& path) {

@@ -8,6 +8,7 @@
 #include "estimator/document/step_document.hpp"
 #include "tests/support/described_model.hpp"
 #include "tests/support/recorded_step.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -19,7 +20,7 @@ using testing::shipped;
 std::vector<std::string> shipped_models() {
   std::vector<std::string> names;
   for (const auto& entry :
-       std::filesystem::directory_iterator(STOWAGE_SOURCE_DIR "/configs/models")) {
+       std::filesystem::directory_iterator(testing::source_path("/configs/models"))) {
     names.push_back(entry.path().stem().string());
   }
   std::ranges::sort(names);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "estimator/model/load_model.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path directory = fs::path(STOWAGE_SOURCE_DIR) / "tests" / "bad";
+const fs::path directory = fs::path(testing::source_path()) / "tests" / "bad";
 
 std::string content_of(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);

@@ -6,11 +6,12 @@
 #include <string>
 
 #include "estimator/model/load_model.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
 TEST_CASE("the example of the reference is a model") {
-  std::ifstream stream(STOWAGE_SOURCE_DIR "/docs/model-description.md");
+  std::ifstream stream(testing::source_path("/docs/model-description.md"));
   const std::string page{std::istreambuf_iterator<char>(stream), {}};
   const std::string fence = "```yaml\n";
   const std::size_t begin = page.find(fence);

@@ -7,13 +7,14 @@
 #include "estimator/base/name_match.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/text/yaml_document.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stowage {
 
 namespace {
 
-const std::string shipped = STOWAGE_SOURCE_DIR "/configs/models";
+const std::string shipped = testing::source_path("/configs/models");
 
 std::string outcome(const std::string& argument) {
   const auto source = find_model(argument, shipped);
@@ -56,8 +57,9 @@ TEST_CASE("the beginning of several names lists them") {
 }
 
 TEST_CASE("every alias means a model that is there, and is no model's own name") {
-  const auto source = std::make_shared<const SourceText>(SourceText{
-      "model-aliases.yaml", testing::file_text(STOWAGE_SOURCE_DIR "/configs/model-aliases.yaml")});
+  const auto source = std::make_shared<const SourceText>(
+      SourceText{"model-aliases.yaml",
+                 testing::file_text(testing::source_path("/configs/model-aliases.yaml"))});
   const auto document = read_yaml(source);
   REQUIRE(document);
   const std::vector<std::string> names = model_names(shipped);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "estimator/model/load_model.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -14,7 +15,7 @@ namespace {
 constexpr unsigned fuzz_seed = 20260;
 
 std::string text_of_model(const std::string& name) {
-  const auto source = find_model(name, STOWAGE_SOURCE_DIR "/configs/models");
+  const auto source = find_model(name, testing::source_path("/configs/models"));
   REQUIRE(source.has_value());
   return source->source->text;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "estimator/model/load_model.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -19,11 +20,11 @@ namespace {
 using nlohmann::json;
 using ShapeCounts = std::map<std::vector<std::int64_t>, int>;
 
-const std::string models_directory = STOWAGE_SOURCE_DIR "/configs/models";
+const std::string models_directory = testing::source_path("/configs/models");
 
 const json& counted_models() {
   static const json rows = [] {
-    std::ifstream file(STOWAGE_SOURCE_DIR "/tests/reference/counts.json");
+    std::ifstream file(testing::source_path("/tests/reference/counts.json"));
     return json::parse(file).at("models");
   }();
   return rows;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "estimator/model/load_model.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -32,13 +33,13 @@ std::string row_of(const std::string& name, const std::string& directory) {
 }  // namespace
 
 TEST_CASE("docs/models.md lists what is shipped") {
-  std::ifstream page(STOWAGE_SOURCE_DIR "/docs/models.md");
+  std::ifstream page(testing::source_path("/docs/models.md"));
   std::set<std::string> rows;
   for (std::string line; std::getline(page, line);) {
     // The last column, what is particular, is written by hand.
     if (line.starts_with("| `")) rows.insert(line.substr(0, line.rfind(" | ") + 3));
   }
-  const std::string directory = STOWAGE_SOURCE_DIR "/configs/models";
+  const std::string directory = testing::source_path("/configs/models");
   std::set<std::string> expected;
   for (const std::string& name : model_names(directory)) expected.insert(row_of(name, directory));
   for (const std::string& row : expected) {

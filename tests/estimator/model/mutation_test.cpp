@@ -16,6 +16,7 @@
 #include "estimator/model/operator_row.hpp"
 #include "estimator/step/lower.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -147,7 +148,7 @@ TEST_CASE("shipped descriptions with their words changed") {
   const char* const first = std::getenv("STOWAGE_SEED");
   const char* const file = std::getenv("STOWAGE_MUTANT");
   std::mt19937 random(first != nullptr ? static_cast<unsigned>(std::atoi(first)) : mutation_seed);
-  const std::string directory = STOWAGE_SOURCE_DIR "/configs/models";
+  const std::string directory = testing::source_path("/configs/models");
   const std::vector<std::string> names = model_names(directory);
   const std::vector<std::string> others = replacements();
   int sized = 0;

@@ -10,12 +10,13 @@
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/lower.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
 namespace {
 
-const std::string shipped_models_directory = STOWAGE_SOURCE_DIR "/configs/models";
+const std::string shipped_models_directory = testing::source_path("/configs/models");
 
 ModelGraph load_shipped(const std::string& name, const ModelOptions& options = {}) {
   const auto text = find_model(name, shipped_models_directory);

@@ -10,6 +10,7 @@
 
 #include "estimator/memory/sized_step.hpp"
 #include "tests/estimator/optimizer/lone_update.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -19,7 +20,7 @@ using nlohmann::ordered_json;
 
 const ordered_json& reference() {
   static const ordered_json content =
-      ordered_json::parse(std::ifstream(STOWAGE_SOURCE_DIR "/tests/reference/optimizers.json"));
+      ordered_json::parse(std::ifstream(testing::source_path("/tests/reference/optimizers.json")));
   return content;
 }
 

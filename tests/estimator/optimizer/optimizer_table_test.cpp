@@ -7,6 +7,7 @@
 #include "estimator/model/load_model.hpp"
 #include "estimator/step/lower.hpp"
 #include "tests/estimator/optimizer/lone_update.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -139,7 +140,7 @@ TEST_CASE("what is not there is refused, with what there is") {
 }
 
 TEST_CASE("docs/model-description.md shows the optimizer table as it is") {
-  std::ifstream stream(STOWAGE_SOURCE_DIR "/docs/model-description.md");
+  std::ifstream stream(testing::source_path("/docs/model-description.md"));
   const std::string page{std::istreambuf_iterator<char>(stream), {}};
   const std::string begin = "<!-- optimizers -->\n", end = "<!-- /optimizers -->";
   const std::size_t at = page.find(begin);

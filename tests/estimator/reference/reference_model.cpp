@@ -11,6 +11,7 @@
 
 #include "estimator/model/load_model.hpp"
 #include "estimator/rewrite/lower_step.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage::reference {
 
@@ -18,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::string our_models = STOWAGE_SOURCE_DIR "/configs/models";
+const std::string our_models = testing::source_path("/configs/models");
 
 std::string text_of(const json& value) { return value.is_string() ? value : json(value.dump()); }
 
@@ -113,7 +114,7 @@ ReferenceModel read_reference(const std::filesystem::path& path) {
 
 std::vector<ReferenceModel> read_all() {
   std::vector<ReferenceModel> models;
-  const std::filesystem::path folder = STOWAGE_SOURCE_DIR "/tests/reference/models";
+  const std::filesystem::path folder = testing::source_path("/tests/reference/models");
   const std::vector<std::string> described = model_names(our_models);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;

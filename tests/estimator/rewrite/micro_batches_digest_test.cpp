@@ -12,6 +12,7 @@
 
 #include "estimator/rewrite/lower_step.hpp"
 #include "tests/support/described_model.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tests/support/step_digest.hpp"
 
 namespace stowage {
@@ -45,7 +46,7 @@ std::uint64_t digest(const std::string& name, int micro_batches) {
   for (const Precision precision : {Precision::fp32, Precision::amp_fp16, Precision::mixed_bf16}) {
     ModelOptions options;
     options.precision = precision;
-    const auto source = find_model(name, std::string(STOWAGE_SOURCE_DIR) + "/configs/models");
+    const auto source = find_model(name, testing::source_path("/configs/models"));
     REQUIRE(source);
     const auto model = load_model(source->source, overridden(source->options, options));
     if (!model) continue;  // a loss that refuses the format
@@ -59,8 +60,7 @@ std::uint64_t digest(const std::string& name, int micro_batches) {
 }
 
 std::map<std::string, std::string> recorded() {
-  std::ifstream file(std::string(STOWAGE_SOURCE_DIR) +
-                     "/tests/estimator/rewrite/micro_batch_digests.txt");
+  std::ifstream file(testing::source_path("/tests/estimator/rewrite/micro_batch_digests.txt"));
   std::map<std::string, std::string> lines;
   for (std::string line; std::getline(file, line);) lines[line.substr(0, line.find(' '))] = line;
   return lines;
@@ -70,7 +70,7 @@ std::map<std::string, std::string> recorded() {
 
 TEST_CASE("three micro-batches are what the lowering that unrolled them made") {
   const auto lines = recorded();
-  const auto names = model_names(std::string(STOWAGE_SOURCE_DIR) + "/configs/models");
+  const auto names = model_names(testing::source_path("/configs/models"));
   CHECK(lines.size() == names.size());
   for (const std::string& name : names) {
     const auto line = lines.find(name);

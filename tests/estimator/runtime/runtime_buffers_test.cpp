@@ -8,11 +8,12 @@
 
 #include "tests/support/described_model.hpp"
 #include "tests/support/one_layer.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
 TEST_CASE("cuBLAS's workspace is what PyTorch says for each compute capability") {
-  std::ifstream file(STOWAGE_SOURCE_DIR "/tests/reference/blas_workspace.json");
+  std::ifstream file(testing::source_path("/tests/reference/blas_workspace.json"));
   const auto reference = nlohmann::json::parse(file).at("bytes_by_major");
   CHECK(reference.size() == 6);
   const auto graph = testing::lowered(testing::described(testing::one_layer), {});

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/source_directory.hpp"
+
 using namespace stowage;
 
 namespace {
@@ -25,7 +27,7 @@ TensorLayout layout_of(const std::string& name, DataType type) {
 }  // namespace
 
 TEST_CASE("PyTorch's own depthwise kernels run where PyTorch says so") {
-  std::ifstream file(STOWAGE_SOURCE_DIR "/tests/reference/convolution_backends.json");
+  std::ifstream file(testing::source_path("/tests/reference/convolution_backends.json"));
   const nlohmann::json reference = nlohmann::json::parse(file);
   int native = 0, half_in_cudnn = 0;
   for (const auto& row : reference["cases"]) {

@@ -18,6 +18,7 @@
 #include "gpu_probe/kernels/rows/rows.hpp"
 #include "tests/gpu_probe/device/fake_driver/fake_lanes.hpp"
 #include "tests/support/skip.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage::test {
 namespace {
@@ -57,7 +58,7 @@ TEST_CASE("the program holds the source of every body that it can launch") {
   const auto headers = kernels::device_headers();
   CHECK(headers.size() > 30);
   for (const kernels::DeviceHeader& header : headers) {
-    std::ifstream file(std::string(STOWAGE_SOURCE_DIR) + "/" + header.name);
+    std::ifstream file(testing::source_path("/") + header.name);
     std::ostringstream text;
     text << file.rdbuf();
     CHECK(text.str() == header.text);

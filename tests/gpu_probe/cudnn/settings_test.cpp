@@ -10,6 +10,7 @@
 #include "gpu_probe/cudnn/session.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 #include "tests/support/cudnn_here.hpp"
+#include "tests/support/source_directory.hpp"
 
 using namespace stowage;
 using testing::card_named;
@@ -80,7 +81,7 @@ TEST_CASE("every type is answered for, in every direction and in both layouts") 
 }
 
 TEST_CASE("every card of compute capability 7.5 and later has a text that cuDNN accepts") {
-  const auto cards = all_cards(STOWAGE_SOURCE_DIR "/configs/gpus");
+  const auto cards = all_cards(testing::source_path("/configs/gpus"));
   REQUIRE(cards);
   const bool here = cudnn_is_here();
   int served = 0;

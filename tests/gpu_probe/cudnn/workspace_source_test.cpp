@@ -15,6 +15,7 @@
 #include "gpu_probe/cudnn/circumstances.hpp"
 #include "tests/support/cudnn_here.hpp"
 #include "tests/support/described_model.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 using namespace stowage;
@@ -236,7 +237,7 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
   if (!cudnn_is_here()) return;
   const testing::TemporaryFolder folder;
   std::set<ConvolutionQuery> questions;
-  for (const std::string& name : model_names(STOWAGE_SOURCE_DIR "/configs/models")) {
+  for (const std::string& name : model_names(testing::source_path("/configs/models"))) {
     const auto graph = testing::lowered(testing::shipped(name), {});
     for (const KernelNode& node : graph->nodes) {
       if (node.convolution >= 0) questions.insert(convolution_query(*graph, node, 2));

@@ -4,11 +4,13 @@
 
 #include <string>
 
+#include "tests/support/source_directory.hpp"
+
 using namespace stowage;
 
 namespace {
 
-constexpr const char* catalogue = STOWAGE_SOURCE_DIR "/configs/gpus";
+const std::string catalogue = testing::source_path("/configs/gpus");
 
 Probe machine_with(ProbedGpu gpu) {
   Probe probe;

@@ -6,6 +6,7 @@
 
 #include "estimator/card/card.hpp"
 #include "gpu_probe/device/this_host.hpp"
+#include "tests/support/source_directory.hpp"
 
 using namespace stowage;
 
@@ -87,7 +88,7 @@ TEST_CASE("a probed name is a card's name") {
   const Probe found = probe({.nvml = STOWAGE_FAKE_DRIVER, .cuda = STOWAGE_FAKE_DRIVER});
   REQUIRE(found.gpus.size() == 3);
   for (const ProbedGpu& gpu : found.gpus) {
-    const auto card = find_card(gpu.name, STOWAGE_SOURCE_DIR "/configs/gpus");
+    const auto card = find_card(gpu.name, testing::source_path("/configs/gpus"));
     REQUIRE(card);
     CHECK(card->note == "");
     CHECK(card->card.compute_capability == doctest::Approx(gpu.compute_capability));

@@ -9,11 +9,12 @@
 #include "estimator/card/card_file.hpp"
 #include "planner/problem/rates.hpp"
 #include "tests/gpu_probe/run/wrapped_backend.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 namespace {
 
-constexpr const char* models = STOWAGE_SOURCE_DIR "/configs/models";
+const std::string models = testing::source_path("/configs/models");
 
 /// Refuses what is not float32, as a backend without such kernels does.
 class SingleBackend final : public test::WrappedBackend {

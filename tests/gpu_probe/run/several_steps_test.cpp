@@ -12,6 +12,7 @@
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 #include "tests/support/described_model.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage::test {
 namespace {
@@ -128,7 +129,7 @@ TEST_CASE("training lowers the loss: an MNIST-like CNN, a ResNet, a transformer 
     StepGraph graph;
     std::int64_t batch;
   };
-  const auto source = find_model(STOWAGE_SOURCE_DIR "/tests/models/small-resnet.yaml", "");
+  const auto source = find_model(testing::source_path("/tests/models/small-resnet.yaml"), "");
   REQUIRE(source.has_value());
   const auto resnet = load_model(source->source, source->options);
   REQUIRE(resnet.has_value());

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "planner/problem/rates.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 namespace {
@@ -17,7 +18,7 @@ SourceTextPtr text(std::string words) {
 }  // namespace
 
 TEST_CASE("host file: the generic desktop") {
-  const std::string path = std::string(STOWAGE_SOURCE_DIR) + "/configs/hosts/generic.yaml";
+  const std::string path = testing::source_path("/configs/hosts/generic.yaml");
   std::ifstream file(path);
   std::stringstream words;
   words << file.rdbuf();

@@ -7,11 +7,12 @@
 #include "planner/plan/two_sides.hpp"
 #include "planner/propose/step_plans.hpp"
 #include "tests/support/described_model.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
 TEST_CASE("vDNN: VGG-16 at a batch of 256 trains on 12 GB by swapping early activations alone") {
-  const auto card = find_card("rtx3060", std::string(STOWAGE_SOURCE_DIR) + "/configs/gpus");
+  const auto card = find_card("rtx3060", testing::source_path("/configs/gpus"));
   REQUIRE(card.has_value());
   const ChosenStep step{.lowering = {.optimizer = {.name = "sgd"}}};
   const Host host{.name = "test",

@@ -17,6 +17,7 @@
 #include "tests/planner/solve/random_problems.hpp"
 #include "tests/support/skip.hpp"
 #include "tests/support/small_steps.hpp"
+#include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("cbc");
 
@@ -51,7 +52,7 @@ Meeting meet(const ResidencyProblem& problem, Bytes budget) {
 
 /// Of a shipped model's training step, on a card and a host of round figures.
 ResidencyProblem shipped_problem(const std::string& name, std::int64_t batch, bool pinned) {
-  const auto source = find_model(name, STOWAGE_SOURCE_DIR "/configs/models");
+  const auto source = find_model(name, testing::source_path("/configs/models"));
   REQUIRE(source.has_value());
   const auto model = load_model(source->source, source->options);
   REQUIRE(model.has_value());

@@ -13,6 +13,7 @@
 #include "planner/validate/validate_plan.hpp"
 #include "tests/planner/validate/plan_mutations.hpp"
 #include "tests/support/kept_plans.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage::test {
 namespace {
@@ -26,8 +27,7 @@ bool survives(const std::string& text) {
 
 /// "inputs.host.name other" of "inputs.host.name other | a label"; lines of '#' say more.
 std::set<std::string> listed_survivors() {
-  std::ifstream file(std::string(STOWAGE_SOURCE_DIR) +
-                     "/tests/planner/validate/mutation_survivors.txt");
+  std::ifstream file(testing::source_path("/tests/planner/validate/mutation_survivors.txt"));
   REQUIRE(file.is_open());
   std::set<std::string> listed;
   for (std::string line; std::getline(file, line);) {

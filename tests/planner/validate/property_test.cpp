@@ -19,6 +19,7 @@
 #include "planner/validate/checks.hpp"
 #include "planner/validate/validate_plan.hpp"
 #include "tests/support/resident_plan.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 namespace {
@@ -57,7 +58,7 @@ train: {optimizer: adamw}
 )";
 
 std::string shipped(const std::string& name) {
-  std::ifstream file(std::string(STOWAGE_SOURCE_DIR) + "/configs/models/" + name + ".yaml");
+  std::ifstream file(testing::source_path("/configs/models/") + name + ".yaml");
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

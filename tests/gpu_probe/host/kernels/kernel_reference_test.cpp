@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/gpu_probe/host/kernels/checked_case.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage::test {
 namespace {
@@ -82,8 +83,8 @@ void check_case(const json& entry) {
 }
 
 void check_family(const char* family, std::size_t cases) {
-  const auto content = json::parse(
-      std::ifstream(std::string(STOWAGE_SOURCE_DIR "/tests/reference/kernels/") + family));
+  const auto content =
+      json::parse(std::ifstream((testing::source_path("/tests/reference/kernels/")) + family));
   CHECK(content["cases"].size() == cases);
   for (const json& entry : content["cases"]) check_case(entry);
 }

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/support/source_directory.hpp"
+
 namespace stowage::test {
 
 using nlohmann::json;
@@ -15,7 +17,7 @@ namespace {
 
 const json& reference() {
   static const json content =
-      json::parse(std::ifstream(STOWAGE_SOURCE_DIR "/tests/reference/operators.json"));
+      json::parse(std::ifstream(testing::source_path("/tests/reference/operators.json")));
   return content;
 }
 
@@ -114,7 +116,7 @@ std::vector<std::string> reference_operators() {
 
 std::vector<OptimizerCase> table_optimizer_cases() {
   const json file =
-      json::parse(std::ifstream(STOWAGE_SOURCE_DIR "/tests/reference/optimizers.json"));
+      json::parse(std::ifstream(testing::source_path("/tests/reference/optimizers.json")));
   std::vector<OptimizerCase> result;
   for (const json& entry : file["values"]) {
     OptimizerCase c;

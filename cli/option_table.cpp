@@ -160,7 +160,7 @@ const std::vector<OptionSpec>& all_options() {
        .value = "NAME",
        .help =
            "a card by name, however it is written (stowage gpus lists them); here: this machine's, "
-           "with what is free of it"},
+           "with what is free of it; check and batch also take NAME,NAME... and all"},
       {.name = "gpu-memory",
        .type = size,
        .group = device,

@@ -57,6 +57,8 @@ const OptionNames sizing_options{"gpu",
                                  "cudnn",
                                  "no-cache",
                                  "set",
+                                 "loss",
+                                 "allow-unknown",
                                  "configs"};
 
 OptionNames joined(std::initializer_list<OptionNames> parts) {
@@ -120,6 +122,8 @@ const std::vector<CommandSpec>& all_commands() {
                    "deterministic",
                    "compute-capability",
                    "set",
+                   "loss",
+                   "allow-unknown",
                    "configs"},
        .examples = {"stowage lower gpt2 --gpu rtx3090 --batch 8 -o gpt2.json",
                     "stowage lower net.yaml --runtime stowage --optimizer adam -o net.json"},
@@ -172,6 +176,8 @@ const std::vector<CommandSpec>& all_commands() {
                    "cudnn",
                    "no-cache",
                    "set",
+                   "loss",
+                   "allow-unknown",
                    "configs"},
        .examples = {"stowage plan vgg16 --gpu rtx3060 --batch 256 -o vgg.yaml",
                     "stowage plan mnist-cnn --batch 64 --budget 8MiB -o m.yaml --validate"},
@@ -224,7 +230,7 @@ const std::vector<CommandSpec>& all_commands() {
        .details = "Writes a plan or a model for other tools. dot: a drawing for graphviz; of a "
                   "plan with devices, and what crosses the link in red.",
        .positionals = {{.name = "PLAN", .help = "a plan's file, or a MODEL"}},
-       .options = {"to", "output", "seq", "set", "configs"},
+       .options = {"to", "output", "seq", "set", "loss", "allow-unknown", "configs"},
        .examples = {"stowage export m.yaml --to dot -o m.dot", "stowage export resnet18 --to dot"},
        .run = answered<read_export_request, run_export>},
       {.name = "summary",
@@ -235,7 +241,8 @@ const std::vector<CommandSpec>& all_commands() {
                   "what each layer computes and what it is the first to keep for the backward "
                   "pass in PyTorch, for one sample where no --batch is given.",
        .positionals = {model_or_step_positional},
-       .options = {"batch", "seq", "layout", "set", "format", "verbose", "configs"},
+       .options = {"batch", "seq", "layout", "set", "loss", "allow-unknown", "format", "verbose",
+                   "configs"},
        .examples = {"stowage summary resnet50", "stowage summary gpt2 --seq 512 --format json"},
        .run = answered<read_summary_request, run_summary>},
       {.name = "probe",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 
 #include "cli/arguments.hpp"
@@ -12,6 +13,7 @@
 #include "cli/step_file.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
+#include "estimator/formats/import_model.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/step/foreign_kernels.hpp"
 #include "gpu_probe/cache/kept_files.hpp"
@@ -77,18 +79,64 @@ Result<RequestedCard> uncalibrated_card(const CardRequest& request) {
   return requested;
 }
 
+FoundModel described_by_reader(ImportedModel imported) {
+  return {.source = std::move(imported.description),
+          .notes = std::move(imported.notes),
+          .takes_values = imported.takes_values};
+}
+
+bool is_piped(const std::string& source) {
+  std::error_code code;
+  return source == "-" ||
+         (std::filesystem::exists(source, code) && !std::filesystem::is_regular_file(source, code));
+}
+
+// What only readers of foreign formats listen to.
+std::optional<Diagnostic> idle_import_options(const ModelRequest& request) {
+  if (!request.loss && !request.allow_unknown) return std::nullopt;
+  return command_line_error(fmt::format("--{} is for a model of another format, and '{}' is a "
+                                        "description",
+                                        request.loss ? "loss" : "allow-unknown", request.source),
+                            "a description says its loss and its operators itself");
+}
+
 }  // namespace
 
 Result<RequestedModel> loaded_model(FoundModel found, const ModelRequest& request) {
   if (auto mistake = not_a_model(*found.source)) return failure(*std::move(mistake));
-  ModelOptions options = overridden(std::move(found.options), request.options);
+  ModelOptions given = request.options;
+  if (!found.takes_values) {
+    given.seq.reset();
+    given.arguments.clear();
+  }
+  ModelOptions options = overridden(std::move(found.options), given);
   auto graph = load_model(found.source, options);
   if (!graph) return tl::unexpected(std::move(graph.error()));
+  graph->warnings.insert(graph->warnings.begin(), found.notes.begin(), found.notes.end());
   return RequestedModel{std::move(found.source), std::move(options), std::move(*graph)};
 }
 
-Result<RequestedModel> requested_model(const ModelRequest& request) {
+Result<FoundModel> found_model(const ModelRequest& request) {
+  const ImportOptions options{.seq = request.options.seq,
+                              .values = request.options.arguments,
+                              .loss = request.loss,
+                              .allow_unknown = request.allow_unknown};
+  auto imported = import_model(open_model(request.source), options);
+  if (!imported) return tl::unexpected(std::move(imported.error()));
+  if (*imported) return described_by_reader(**std::move(imported));
   auto found = find_model(request.source, request.configs.models());
+  if (!found) return found;
+  if (is_piped(request.source)) {
+    imported = import_model(opening_of(found->source), options);
+    if (!imported) return tl::unexpected(std::move(imported.error()));
+    if (*imported) return described_by_reader(**std::move(imported));
+  }
+  if (auto mistake = idle_import_options(request)) return failure(*std::move(mistake));
+  return found;
+}
+
+Result<RequestedModel> requested_model(const ModelRequest& request) {
+  auto found = found_model(request);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (is_step_file(found->source->text)) {
     return failure(Diagnostic{.message = "this is a step, and a description is wanted here",
@@ -163,7 +211,7 @@ Result<RequestedStep> step_of_model(FoundModel found, const StepRequest& request
 
 Result<RequestedStep> requested_step(const StepRequest& request, const RequestedCard& card,
                                      const DocumentParts& parts) {
-  auto found = find_model(request.model.source, request.model.configs.models());
+  auto found = found_model(request.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (is_step_file(found->source->text)) {
     return step_of_file(std::move(found->source), request, card);

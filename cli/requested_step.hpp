@@ -20,6 +20,9 @@ struct RequestedModel {
   ModelOptions options;
   ModelGraph graph;
 };
+/// What MODEL names: a description, a name of the catalogue, or a file of another format as the
+/// description that its reader makes of it. Errors: also those of that reader.
+[[nodiscard]] Result<FoundModel> found_model(const ModelRequest& request);
 /// Errors: also a step file, which only some commands take.
 [[nodiscard]] Result<RequestedModel> requested_model(const ModelRequest& request);
 [[nodiscard]] Result<RequestedModel> loaded_model(FoundModel found, const ModelRequest& request);

@@ -189,7 +189,7 @@ Result<void> add_memory(const StepDocument& document, const SummaryRequest& requ
 }  // namespace
 
 Result<Answer> run_summary(const SummaryRequest& request) {
-  auto found = find_model(request.model.source, request.model.configs.models());
+  auto found = found_model(request.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   Result<StepDocument> document;
   std::string name;

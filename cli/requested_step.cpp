@@ -12,6 +12,7 @@
 #include "cli/step_file.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
+#include "estimator/recorded/complete_step.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/step/foreign_kernels.hpp"
 #include "gpu_probe/cache/kept_files.hpp"
@@ -130,7 +131,7 @@ namespace {
 
 Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& request,
                                    const RequestedCard& card) {
-  auto document = read_step(std::move(source));
+  auto document = read_whole_step(std::move(source));
   if (!document) return tl::unexpected(std::move(document.error()));
   Diagnostics found = contradictions(*document, request);
   if (!card.is_assumed) {

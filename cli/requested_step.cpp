@@ -14,6 +14,7 @@
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
 #include "estimator/formats/import_model.hpp"
+#include "estimator/recorded/complete_step.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/step/foreign_kernels.hpp"
 #include "gpu_probe/cache/kept_files.hpp"
@@ -191,7 +192,7 @@ Result<RequestedStep> step_of_document(StepDocument document, const StepRequest&
 
 Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& request,
                                    const RequestedCard& card) {
-  return read_step(std::move(source)).and_then([&](StepDocument&& document) {
+  return read_whole_step(std::move(source)).and_then([&](StepDocument&& document) {
     return step_of_document(std::move(document), request, card);
   });
 }
@@ -234,10 +235,10 @@ Result<RequestedStep> requested_step(const StepRequest& request, const Requested
 }
 
 Result<StepSource> step_source(const StepRequest& request) {
-  auto found = find_model(request.model.source, request.model.configs.models());
+  auto found = found_model(request.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (is_step_file(found->source->text)) {
-    return read_step(std::move(found->source)).map([](StepDocument&& document) {
+    return read_whole_step(std::move(found->source)).map([](StepDocument&& document) {
       return StepSource{.model = nullptr,
                         .document = std::make_shared<const StepDocument>(std::move(document))};
     });

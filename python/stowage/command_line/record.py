@@ -1,0 +1,91 @@
+"""Record one training step of a PyTorch network, without a GPU, as a step file.
+
+  python -m stowage record torchvision:resnet50 --batch 32 -o resnet50.json
+  python -m stowage record transformers:gpt2 --seq 1024 --optimizer adamw -o gpt2.json
+  python -m stowage record net.py:build_model --input 3x224x224 -o net.json
+  python -m stowage record train.py --batch 8 -o train.json       (docs/record.md)
+
+then: stowage check resnet50.json --gpu rtx3090
+"""
+
+import sys
+import time
+
+from stowage.errors import StowageError
+
+SUMMARY = "record one step of a PyTorch network as a step file"
+USUAL_BATCH = 2
+
+
+def capability_of(text):
+    major, dot, minor = text.partition(".")
+    if not (dot and major.isdigit() and minor.isdigit()):
+        raise ValueError
+    return int(major), int(minor)
+
+
+capability_of.__name__ = "compute capability"
+
+
+def positive(text):
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+positive.__name__ = "positive number"
+
+
+def add_options(parser):
+    from stowage.training.names import IMPLEMENTATIONS, OPTIMIZERS, PRECISIONS
+
+    parser.add_argument("source", metavar="SOURCE",
+                        help="torchvision:NAME, timm:NAME, transformers:NAME, FILE.py:FUNCTION, or a "
+                             "script FILE.py with @stowage.step")
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the step file")
+    parser.add_argument("--batch", type=positive, metavar="N",
+                        help=f"samples of a batch (default: the source's own, else {USUAL_BATCH})")
+    parser.add_argument("--seq", type=positive, metavar="N", help="tokens of a sequence")
+    parser.add_argument("--size", type=positive, metavar="N", help="pixels of an image's side")
+    parser.add_argument("--input", action="append", default=[], metavar="SHAPE",
+                        help="an input of FILE.py:FUNCTION without its batch: 3x224x224, 128:int64")
+    parser.add_argument("--head", metavar="KIND",
+                        help="of transformers: CausalLM, SequenceClassification, ...")
+    parser.add_argument("--optimizer", default="sgd", choices=OPTIMIZERS, metavar="NAME",
+                        help=f"{', '.join(OPTIMIZERS)} (default sgd)")
+    parser.add_argument("--implementation", default="default", choices=IMPLEMENTATIONS,
+                        help="of the optimizer")
+    parser.add_argument("--precision", default="fp32", choices=PRECISIONS,
+                        help="amp-*: autocast (default fp32)")
+    parser.add_argument("--mode", default="train", choices=("train", "inference"))
+    parser.add_argument("--accumulation", type=positive, default=1, metavar="N",
+                        help="micro-batches before an update")
+    parser.add_argument("--keep-gradients", action="store_true",
+                        help="zero_grad(set_to_none=False)")
+    parser.add_argument("--channels-last", action="store_true", help="the model, and images")
+    parser.add_argument("--checkpoint", action="store_true",
+                        help="gradient checkpointing, where the model offers it")
+    parser.add_argument("--compute-capability", type=capability_of, default=(8, 6), metavar="X.Y",
+                        help="for which attention and convolutions choose kernels (default 8.6)")
+
+
+def run(options):
+    from stowage.record import RecordOptions, record_source
+    from stowage.sources import SourceOptions, is_script, resolve
+
+    started = time.monotonic()
+    if is_script(options.source) and ":" not in options.source:
+        raise StowageError("scripts are not recorded yet")
+    source = resolve(options.source, SourceOptions(options.seq, options.size, tuple(options.input),
+                                                   options.head))
+    batch = options.batch or source.batch or USUAL_BATCH
+    recorded = record_source(source, batch, RecordOptions(
+        options.optimizer, options.implementation, options.precision, options.mode,
+        options.accumulation, not options.keep_gradients, options.compute_capability))
+    recorded.save(options.output)
+    for warning in recorded.document["warnings"]:
+        print(f"warning: {warning['message']}", file=sys.stderr)
+    nodes = len(recorded.document["step"]["nodes"])
+    print(f"{options.output}: {source.name}, {nodes} kernels, {time.monotonic() - started:.1f} s")
+    return 0

@@ -32,6 +32,18 @@ std::span<const Family> families() {
       Family{"gemma3_text", "Gemma3", decoder_heads, write_gemma_family},
       Family{"phi3", "Phi3", decoder_heads, write_phi3_family},
       Family{"stablelm", "StableLm", decoder_heads, write_stablelm_family},
+      Family{"phi", "Phi", decoder_heads, write_phi},
+      Family{"gpt_neox", "GPTNeoX", decoder_heads, write_gpt_neox},
+      Family{"falcon", "Falcon", decoder_heads, write_falcon},
+      Family{"gpt2", "GPT2", decoder_heads, write_gpt2},
+      Family{"opt", "OPT", decoder_heads, write_opt},
+      Family{"bert", "Bert", encoder_heads, write_bert_family},
+      Family{"roberta", "Roberta", encoder_heads, write_bert_family},
+      Family{"electra", "Electra", encoder_heads, write_bert_family},
+      Family{"distilbert", "DistilBert", encoder_heads, write_distilbert},
+      Family{"t5", "T5", sequence_heads, write_t5},
+      Family{"bart", "Bart", sequence_heads, write_bart},
+      Family{"whisper", "Whisper", sequence_heads, write_whisper},
   };
   return table;
 }

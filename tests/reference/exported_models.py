@@ -63,7 +63,8 @@ class SourceAsReference:
 
 
 def saved_by_pytorch(name):
-    """Counters of (bytes) that the forward pass adds, and of parameters' shapes; buffers' bytes."""
+    """Counters of the bytes of storages that the forward pass adds, and of parameters' shapes;
+    buffers' bytes. Storages of 0 bytes do not count (cuDNN's reserves, see README.md)."""
     import saved_tensors
     import torch
     from stowage.sources import resolve
@@ -78,7 +79,7 @@ def saved_by_pytorch(name):
         inputs = tuple(on_cuda(t) for t in example.arguments)
         entries, _ = saved_tensors.collect(SourceAsReference(source), model, inputs,
                                            on_cuda(example.target))
-        saved = collections.Counter(e["storage_bytes"] for e in entries if e["kind"] == "other")
+        saved = collections.Counter(e["storage_bytes"] for e in entries if e["kind"] == "other" and e["storage_bytes"])
         shapes = collections.Counter(tuple(p.shape) for p in model.parameters())
         buffers = saved_tensors.element_bytes(model.buffers())
     return saved, shapes, buffers
@@ -100,9 +101,10 @@ def saved_by_stowage(program, description):
         step = json.loads(path.read_text())
     storages = step["step"]["storages"]
     kept = {row[1] for row in step["step"]["saved"]}
-    saved = collections.Counter(
-        sized(storages[k][3], BATCH) for k in kept
-        if storages[k][1] not in ("parameter", "buffer", "input", "augmented_input"))
+    existed = ("parameter", "buffer", "input")
+    saved = collections.Counter(sized(storages[k][3], BATCH) for k in kept
+                                if storages[k][1] not in existed)
+    del saved[0]
     shapes = collections.Counter(tuple(step["shapes"][row[2]]) if isinstance(row[2], int) else
                                  tuple(row[2]) for row in shaped_parameters(step))
     buffers = sum(sized(s[3], BATCH) for s in storages if s[1] == "buffer")

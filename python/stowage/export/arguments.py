@@ -11,7 +11,7 @@ import dataclasses
 from .blocks import ANY, Atom, Chain, Instance
 from .sequences import sequence_form
 
-WIDTHS = ("channels", "features", "groups", "shape", "count", "sizes")
+WIDTHS = ("heads", "channels", "features", "groups", "shape", "count", "sizes")
 
 
 @dataclasses.dataclass
@@ -71,9 +71,10 @@ class Settled:
         slots = [[] for _ in self.definition.names]
         for entry in entries:
             own = [next(texts) for _ in entry.rows]
-            slots[entry.item].append((entry.label, entry.write(*own)))
+            if ABSENT not in own:
+                slots[entry.item].append((entry.label, entry.write(*own)))
         self.definition.slots = slots
-        self.name_arguments()
+        self.give_defaults()
         self.definition.arguments = self.arguments
         for number, instance in enumerate(self.instances):
             instance.arguments = [a.row[number] for a in self.arguments]
@@ -122,9 +123,7 @@ class Settled:
         """(argument or None, factor or constant, symbol)."""
         known = [atom for atom in row if atom is not ANY]
         if not known:
-            return None, Atom(0), ""
-        if len(set(map(written, known))) == 1 and label != "when":
-            return None, known[0], ""
+            return None, ANY, ""
         if len(set(map(written, known))) == 1:
             return None, known[0], ""
         symbols = {atom.symbol for atom in known}
@@ -147,37 +146,33 @@ class Settled:
         for argument in self.arguments:
             number = next(n for n in range(len(rows)) if forms[n][0] is argument)
             label, item = rows[number][1:]
-            owner = self.owner(item)
-            wished = [f"has_{owner}"] if label == "when" else [
-                f"{owner}_repeat"] if label == "repeat" else [label, f"{owner}_{label}"]
+            owner = self.definition.names[item]
+            wished = [f"has_{owner if owner[:1].isalpha() else self.kind_of(item)}"] if label == "when" else [
+                f"{owner}_repeat" if owner else "repeats"] if label == "repeat" else [label]
+            if owner[:1].isalpha():
+                wished.append(f"{owner}_{label}")
             name = next((w for w in map(identifier, wished) if w not in taken), None)
             count = 2
             while name is None or name in taken:
-                name, count = f"{identifier(wished[-1])}_{count}", count + 1
+                name, count = f"{identifier(wished[0])}_{count}", count + 1
             taken.add(name)
             argument.name = name
 
-    def owner(self, item):
-        """What the item is called; by its kind where that is a number or nothing."""
-        name = self.definition.names[item]
-        if name[:1].isalpha():
-            return name
+    def kind_of(self, item):
         part = self.instances[0].parts[item]
-        kind = getattr(part, "operator", None) or part.definition.called
-        return f"{kind}_{name}" if name else kind
+        return getattr(part, "operator", "block")
 
-    def name_arguments(self):
-        """Values for absent layers, and a default where most instances agree."""
+    def give_defaults(self):
+        """A default where most instances agree."""
         for argument in self.arguments:
-            known = [a for a in argument.row if a is not ANY]
-            argument.row = [known[0] if a is ANY else a for a in argument.row]
-            best = max(argument.row, key=lambda a: sum(written(a) == written(b)
-                                                       for b in argument.row))
-            count = sum(written(best) == written(b) for b in argument.row)
-            if count > 1 and 2 * count > len(argument.row):
-                argument.default = best
+            known = [written(a) for a in argument.row if a is not ANY]
+            best = max(known, key=known.count)
+            if known.count(best) > 1 and 2 * known.count(best) > len(known):
+                argument.default = next(a for a in argument.row
+                                        if a is not ANY and written(a) == best)
 
 
+ABSENT = "?"  # what an absent layer would have
 RESERVED = ("batch", "seq", "index", "if", "else", "and", "or", "not", "true", "false", "input")
 
 
@@ -214,7 +209,7 @@ def factor_of(argument, row, family):
 
 def text_of_form(argument, factor, symbol):
     if argument is None:
-        return written(factor)
+        return ABSENT if factor is ANY else written(factor)
     text = argument.name if factor == 1 else f"{factor} * {argument.name}"
     return f"{text} * {symbol}" if symbol else text
 

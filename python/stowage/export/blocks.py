@@ -13,7 +13,7 @@ from typing import Any
 
 from .catalogue import attributes_of
 from .sizes import Size
-from .tree import Group
+from .tree import CONTAINERS, Group
 
 ANY = object()  # the number of an absent layer: whatever the others have
 
@@ -79,7 +79,7 @@ class Blocks:
         for item in group.items:
             part, key = self.part(item, absent)
             parts.append(part)
-            keys.append((item.name, item.optional, key))
+            keys.append((item.name, key))
         made = {value: ("item", number, at) for number, item in enumerate(group.items)
                 for at, value in enumerate(item.outputs())}
         made |= {value: ("input", number) for number, value in enumerate(group.read)
@@ -90,10 +90,10 @@ class Blocks:
         if key not in self.definitions:
             height = 1 + max((self.height(part) for part in parts), default=0)
             self.definitions[key] = Definition(
-                group.kind, called(group), [x.name for x in group.items], [x.optional for x in group.items],
-                reads, [len(x.outputs()) for x in group.items], len(group.read), outputs, height)
+                group.kind, called(group), [x.name for x in group.items], [False] * len(group.items), reads, [len(x.outputs()) for x in group.items], len(group.read), outputs, height)
         definition = self.definitions[key]
         made = Instance(definition, parts, [not x.absent for x in group.items])
+        definition.optional = [o or x.absent for o, x in zip(definition.optional, group.items)]
         definition.instances.append(made)
         return made
 
@@ -117,7 +117,7 @@ class Blocks:
         items = group.items
         if len(items) < 2 or not numbered([x.name for x in items]):
             return None
-        if any(not isinstance(x, Group) or x.optional or len(x.given) != 1 or not x.read
+        if any(not isinstance(x, Group) or x.absent or len(x.given) != 1 or not x.read
                for x in items):
             return None
         for before, item in zip(items, items[1:]):
@@ -147,9 +147,6 @@ class Blocks:
             atoms = [ANY] * len(atoms)
         leaf = Leaf(layer.operator, places, atoms, layer)
         return leaf, (layer.operator, places, len(layer.inputs), bool(layer.ties))
-
-
-CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
 
 def called(group):

@@ -73,10 +73,9 @@ def description(name, source_text, found, seq=None):
         layer.scopes = tuple(s for s in layer.scopes if s[0] not in ("", "model"))
     root = tree.build(found.layers, "model")
     tree.mark_ends(root, read_last)
-    for item in root.items:
-        if isinstance(item, tree.Group):
-            optional.unify_chain(item)
-    optional.unify_chain(root)
+    renamed = optional.unify(root)
+    found = renamed_ends(found, renamed)
+    read_last = [renamed.get(v, v) for v in read_last]
     root.read = list(dict.fromkeys([*[v for v in root.read if v in names]]))
     made = blocks.Blocks(root)
     arguments.settle(made)
@@ -86,6 +85,14 @@ def description(name, source_text, found, seq=None):
     text.ends_of(made.root.definition, made.root.parts, at, "", [names[v] for v in root.read])
     ends = names_of_values(root, made, text, at, names, read_last)
     return assembled(name, source_text, found, names, text, at, ends, seq)
+
+
+def renamed_ends(found, renamed):
+    """The same with what became of the values that the loss reads and the model returns."""
+    for layer in found.losses:
+        layer.inputs = [renamed.get(v, v) for v in layer.inputs]
+    found.output = renamed.get(found.output, found.output)
+    return found
 
 
 def names_of_values(root, made, text, at, names, values):

@@ -63,6 +63,7 @@ class Conversion:
         self.captured = captured
         self.layers = []
         self.losses = []
+        self.order = {}  # value -> a number that grows
         self.aliases = {}  # Value -> the Value that stands for it
         self.constants = set()  # values computed of nothing
         self.skipped = set()  # operations that a rule has taken in
@@ -96,6 +97,7 @@ class Conversion:
             if owner[0] is not layer:
                 layer.ties[name] = owner
         self.layers.append(layer)
+        self.order |= {value: len(self.order) for value in outputs}
         return layer
 
     def before_view(self, value):
@@ -202,9 +204,14 @@ class Conversion:
 VIEWS = ("view", "unsqueeze", "squeeze", "unflatten")  # never copies
 RANDOM = ("bernoulli", "bernoulli_", "rand", "randn", "rand_like", "randn_like", "uniform_",
           "normal_", "dropout", "native_dropout", "exponential_", "randint", "randperm")
+# Of their input they take the type and the device at most, and the size.
+FACTORIES = ("new_zeros", "new_ones", "new_empty", "new_full", "zeros_like", "ones_like",
+             "empty_like", "full_like")
 
 
 def computed_of_nothing(conversion, operation):
+    if operation.name in FACTORIES:
+        return True
     inputs = operation.inputs()
     return (operation.name not in RANDOM and
             all(conversion.is_constant(value) for value in inputs) and

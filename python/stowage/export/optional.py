@@ -8,21 +8,45 @@ exactly, the two are one block whose items have a condition (`when`).
 import copy
 
 from .capture import Value
-from .tree import Group, Item
+from .tree import CONTAINERS, Group, Item
 
 
-def unify_chain(group):
-    """Gives the numbered items of a group one structure, if they are of one class."""
+def unify(root):
+    """Gives the groups of one class one structure, innermost first, each after the longest of
+    them. Returns what became of values that are read outside: {value: its new name in the tree}."""
+    classes = {}
+
+    def collect(group):
+        for item in group.items:
+            if isinstance(item, Group):
+                collect(item)
+                if item.kind not in CONTAINERS and item.kind != item.name:
+                    classes.setdefault(item.kind, []).append(item)
+
+    collect(root)
+    renamed = {}
+    for groups in classes.values():
+        longest = max(groups, key=lambda x: len(x.items))
+        for other in groups:
+            if other is not longest and len(other.items) < len(longest.items):
+                found = completed(other, longest)
+                if found:
+                    rename(root, other, *found)
+                    renamed[found[0]] = found[1]
+    return renamed
+
+
+def rename(group, except_in, old, new):
+    """What reads `old` outside the group `except_in` reads `new`."""
+    if group is except_in:
+        return
+    group.read = [new if v is old else v for v in group.read]
+    group.given = [new if v is old else v for v in group.given]
     for item in group.items:
         if isinstance(item, Group):
-            unify_chain(item)
-    alike = [x for x in group.items if isinstance(x, Group) and x.name[-1:].isdigit()]
-    if len(alike) < 2 or len({x.kind for x in alike}) > 1:
-        return
-    longest = max(alike, key=lambda x: len(x.items))
-    for other in alike:
-        if other is not longest and len(other.items) < len(longest.items):
-            completed(other, longest)
+            rename(item, except_in, old, new)
+        else:
+            item.layer.inputs = [new if v is old else v for v in item.layer.inputs]
 
 
 def same_item(a, b):
@@ -60,42 +84,50 @@ def phantom(item, values):
 
 
 def completed(short, long):
-    """Adds to `short` what only `long` has, as absent items, if they can be passed by."""
+    """Adds to `short` what only `long` has, as absent items, if they can be passed by. Where the
+    last of them is the group's output, returns (its output before, its output now)."""
     pairs = matched(short.items, long.items)
-    if pairs is None or len(short.read) != len(long.read):
-        return
+    if pairs is None or len(short.read) != len(long.read) or len(short.given) != len(long.given):
+        return None
     values = dict(zip(long.read, short.read))
     passed_by = {}  # output of an absent item -> what it stands for
     items, rewrites = [], []
     for item, own in zip(long.items, pairs):
         if own is None:
             made = phantom(item, values)
-            made.absent = made.optional = True
-            if not made.inputs() or len(made.outputs()) != 1:
-                return
-            passed_by[made.outputs()[0]] = made.inputs()[0]
+            made.absent = True
+            if len(made.outputs()) != 1:
+                return None
+            if made.inputs():
+                passed_by[made.outputs()[0]] = made.inputs()[0]
             items.append(made)
             continue
         if len(own.inputs()) != len(item.inputs()) or len(own.outputs()) != len(item.outputs()):
-            return
+            return None
         for place, theirs in enumerate(item.inputs()):
             expected, actual = values.get(theirs), own.inputs()[place]
-            through = expected
-            while through in passed_by:
-                through = passed_by[through]
-            if expected is None or through is not actual:
-                return
+            if expected is None or through(expected, passed_by) is not actual:
+                return None
             if expected is not actual:
                 rewrites.append((own, actual, expected))
         values.update(zip(item.outputs(), own.outputs()))
         items.append(own)
-    if [values.get(v) for v in long.given] != short.given:
-        return
+    given = [values.get(v) for v in long.given]
+    if [through(v, passed_by) for v in given] != short.given:
+        return None
     for own, actual, expected in rewrites:
         redirect(own, actual, expected)
-    for item, own in zip(long.items, pairs):
-        item.optional = item.optional or own is None
     short.items = items
+    if given == short.given or len(given) != 1:
+        return None
+    before, short.given = short.given[0], given
+    return before, given[0]
+
+
+def through(value, passed_by):
+    while value in passed_by:
+        value = passed_by[value]
+    return value
 
 
 def redirect(item, actual, expected):

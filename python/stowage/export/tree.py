@@ -11,6 +11,8 @@ import itertools
 
 from .layers import Layer
 
+CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
+
 
 @dataclasses.dataclass(eq=False)
 class Item:
@@ -18,8 +20,7 @@ class Item:
 
     name: str
     layer: Layer
-    optional: bool = False  # some of the group's like lack it
-    absent: bool = False  # this one does: it stands for its first input
+    absent: bool = False  # the group lacks it, and others like it do not (optional.py)
 
     @property
     def kind(self):
@@ -37,7 +38,6 @@ class Group:
     name: str
     kind: str  # the module's class
     items: list
-    optional: bool = False
     absent: bool = False
     read: list = dataclasses.field(default_factory=list)  # Values from outside, in order
     given: list = dataclasses.field(default_factory=list)  # Values that are read outside

@@ -95,6 +95,9 @@ class Description:
             raw = definition.names[number]
             name = f"{prefix}_{raw}" if prefix and raw else raw
             slots = definition.slots[number]
+            if ("when", "false") in slots:
+                ends.append(reads[:1])
+                continue
             if self.is_inlined(part) and not definition.optional[number]:
                 ends.append(self.ends_of(part.definition, part.parts, at,
                                          name or part.definition.kind.lower(), reads))
@@ -116,7 +119,7 @@ class Description:
                         if a.default is not None}
             attributes = [(n, t) for n, t in slots if defaults.get(n) != t and (n, t) != (
                 "when", "true")]
-            name = layer_name(name, operator)
+            name = layer_name(name, "layer")
         found = at.add(operator, name, reads, attributes)
         if isinstance(part, Leaf):
             self.named(part.layer, found)

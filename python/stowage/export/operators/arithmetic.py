@@ -14,8 +14,19 @@ def is_number(value):
 
 
 def binary(c, op, name, a, b):
-    """A binary layer; a parameter or a constant may be either side."""
+    """A binary layer; a parameter or a constant may be either side. A sum that is not in place
+    reads first what was made last: left out, it stands for that (optional.py)."""
+    if name == "add" and not in_place(op) and made_at(c, b) > made_at(c, a):
+        a, b = b, a
     c.emit(name, [a, b], op.outputs, {"in_place": True} if in_place(op) else {})
+
+
+def made_at(c, value):
+    """The number of the layer that made the value; -1 for parameters, constants and inputs."""
+    value = c.real(value)
+    if c.is_constant(value) or value.kind != "result":
+        return -1
+    return c.order.get(value, -1)
 
 
 def scaled(c, op, value, factor, offset=0):

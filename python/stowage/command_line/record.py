@@ -8,6 +8,7 @@
 then: stowage check resnet50.json --gpu rtx3090
 """
 
+import os
 import sys
 import time
 
@@ -15,6 +16,10 @@ from stowage.errors import StowageError
 
 SUMMARY = "record one step of a PyTorch network as a step file"
 USUAL_BATCH = 2
+# Options that a script has no use for, with their defaults. Its precision is for the file to say.
+NOT_OF_SCRIPTS = {"size": None, "input": [], "head": None, "optimizer": "sgd",
+                  "implementation": "default", "mode": "train", "accumulation": 1,
+                  "keep_gradients": False, "channels_last": False, "checkpoint": False}
 
 
 def capability_of(text):
@@ -68,24 +73,65 @@ def add_options(parser):
                         help="gradient checkpointing, where the model offers it")
     parser.add_argument("--compute-capability", type=capability_of, default=(8, 6), metavar="X.Y",
                         help="for which attention and convolutions choose kernels (default 8.6)")
+    parser.add_argument("script_arguments", nargs="*", metavar="-- ARGUMENT",
+                        help="what a script is called with")
+
+
+def record_options(options):
+    from stowage.record import RecordOptions
+
+    return RecordOptions(
+        options.optimizer, options.implementation, options.precision, options.mode,
+        options.accumulation, not options.keep_gradients, options.compute_capability, options.seq)
+
+
+def record_named(options):
+    """The RecordedStep of a source that is no script."""
+    from stowage.record import record_source
+    from stowage.sources import SourceOptions, resolve
+    from stowage.sources.variations import with_channels_last, with_checkpointing
+
+    source = resolve(options.source, SourceOptions(options.seq, options.size, tuple(options.input),
+                                                   options.head))
+    if options.channels_last:
+        source = with_channels_last(source)
+    if options.checkpoint:
+        source = with_checkpointing(source)
+    return record_source(source, options.batch or source.batch or USUAL_BATCH,
+                         record_options(options))
+
+
+def record_marked(options):
+    """The RecordedStep of a script, which says itself how it trains."""
+    from stowage.script import record_script
+
+    for name, usual in NOT_OF_SCRIPTS.items():
+        if getattr(options, name) != usual:
+            word = name.replace("_", "-")
+            raise StowageError(f"--{word}: {options.source} is a script, which says so itself")
+    return record_script(options.source, options.batch, record_options(options),
+                         options.script_arguments)
 
 
 def run(options):
-    from stowage.record import RecordOptions, record_source
-    from stowage.sources import SourceOptions, is_script, resolve
+    from stowage.sources import is_script
 
     started = time.monotonic()
-    if is_script(options.source) and ":" not in options.source:
-        raise StowageError("scripts are not recorded yet")
-    source = resolve(options.source, SourceOptions(options.seq, options.size, tuple(options.input),
-                                                   options.head))
-    batch = options.batch or source.batch or USUAL_BATCH
-    recorded = record_source(source, batch, RecordOptions(
-        options.optimizer, options.implementation, options.precision, options.mode,
-        options.accumulation, not options.keep_gradients, options.compute_capability))
+    check_output(options.output)
+    recorded = record_marked(options) if is_script(options.source) else record_named(options)
     recorded.save(options.output)
-    for warning in recorded.document["warnings"]:
+    document = recorded.document
+    for warning in document["warnings"]:
         print(f"warning: {warning['message']}", file=sys.stderr)
-    nodes = len(recorded.document["step"]["nodes"])
-    print(f"{options.output}: {source.name}, {nodes} kernels, {time.monotonic() - started:.1f} s")
+    print(f"{options.output}: {document['model']} at batch {document['batch']}, "
+          f"{len(document['step']['nodes'])} kernels, {time.monotonic() - started:.1f} s")
     return 0
+
+
+def check_output(path):
+    """Refuse a place that cannot be written before the long work."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise StowageError(f"{path}: there is no folder '{folder}'")
+    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+        raise StowageError(f"{path} cannot be written")

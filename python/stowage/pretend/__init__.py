@@ -13,6 +13,7 @@ being what CUDA does is repaired here, each in a file of its own, and undone on 
     gradient_scaler.py GradScaler does not look at values
     transformers_masks.py   nor does transformers at position ids
     module_moves.py    model.cuda() and model.half() on fake tensors
+    data_loading.py    data loaders run for real
     host_values.py     small tensors of the CPU keep their values
     session.py         all of them together
 """

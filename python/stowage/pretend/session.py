@@ -5,6 +5,7 @@ import dataclasses
 from typing import Any
 
 from stowage.pretend.cuda_module import cuda_module
+from stowage.pretend.data_loading import loaders_load
 from stowage.pretend.driver import Driver
 from stowage.pretend.gradient_scaler import scaler_that_steps
 from stowage.pretend.kernel_choice import choosing_by_device
@@ -49,6 +50,7 @@ def pretended_cuda(capability=USUAL_CAPABILITY):
         stack.enter_context(cudnn_recurrent())
         stack.enter_context(scaler_that_steps())
         stack.enter_context(modules_move())
+        stack.enter_context(loaders_load())
         stack.enter_context(no_packed_sequences())
         mode = stack.enter_context(WithoutDevice(allow_non_fake_inputs=True))
         # What FakeTensorMode remembers of an operator forgets storages larger than their tensors,

@@ -42,3 +42,14 @@ def place():
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
+
+
+def place_of_traceback(traceback):
+    """The innermost frame of the user's in an exception's traceback."""
+    found = ""
+    while traceback is not None:
+        name = shown(traceback.tb_frame.f_code.co_filename)
+        if name is not None:
+            found = f"{name}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return found

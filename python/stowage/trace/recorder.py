@@ -176,14 +176,19 @@ class Recorder(TorchDispatchMode):
             results=counted(positions), attributes=call.attributes,
             flops=flops_of(operator, arguments, options, result),
             autocast=torch.is_autocast_enabled("cuda"),
-            recomputed=self.phases.phase == "backward" and torch.is_grad_enabled(), micro_batch=self.micro_batch)
+            recomputed=self.runs_again(), micro_batch=self.micro_batch)
         self.step.nodes.append(node)
         self.saved.node_was_recorded(node, [name for name, _ in call.tensors])
+
+    def runs_again(self):
+        """Whether this is forward within backward, as a checkpointed region's."""
+        return (self.phases.phase == "backward" and torch.is_grad_enabled() and
+                torch._C._current_autograd_node() is not None)
 
     def origin(self):
         """(layer, place). In backward that of the forward call whose gradient this is."""
         phase = self.phases.phase
-        if phase == "backward" and not torch.is_grad_enabled():
+        if phase == "backward" and not self.runs_again():
             running = torch._C._current_autograd_node()
             if running is not None:
                 found = self.origins.get(running._sequence_nr())

@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_map
 
 from stowage.errors import StowageError
 from stowage.sources.source import first_tensor
-from stowage.training.fake_model import fake_like
+from stowage.training.weightless import fake_like
 
 WHOLE = {"fp32": None, "fp64": torch.float64, "fp16": torch.float16, "bf16": torch.bfloat16}
 AUTOCAST = {"amp-fp16": torch.float16, "amp-bf16": torch.bfloat16}

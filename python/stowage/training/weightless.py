@@ -22,7 +22,16 @@ def fake_like(tensor, dtype=None, shape=None, device="cuda"):
     return torch.empty_strided(tensor.shape, dense, dtype=kept, device=device)
 
 
-class FakeModel:
+def is_on_device(model):
+    """Whether all of its tensors are fake ones on the pretended device."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    tensors = [*model.parameters(), *model.buffers()]
+    return bool(tensors) and all(isinstance(t, FakeTensor) and t.device.type == "cuda"
+                                 for t in tensors)
+
+
+class WeightlessModel:
     """The model; `fakes` are {id of an own parameter: its fake one}."""
 
     def __init__(self, model, dtype=None):
@@ -30,6 +39,8 @@ class FakeModel:
         self.fakes = {}
         self.before = []
         self.kept = []
+        if is_on_device(model):
+            return
         for module in model.modules():
             self.replace_tensors(module, dtype)
         for module in model.modules():
@@ -63,9 +74,10 @@ class FakeModel:
 
 
 @contextlib.contextmanager
-def faked(model, dtype=None):
-    """The FakeModel while active."""
-    fake = FakeModel(model, dtype)
+def weightless(model, dtype=None):
+    """The WeightlessModel while active. A model that is on the pretended device already, as in a
+    script that is recorded whole, stays as it is."""
+    fake = WeightlessModel(model, dtype)
     try:
         yield fake
     finally:

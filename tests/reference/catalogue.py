@@ -79,6 +79,31 @@ def without_loss(model, inputs, _target):
     return model(input_ids=inputs), None
 
 
+def noise_prediction(model, inputs, target):
+    sample, timestep, text_states = inputs
+    output = model(sample, timestep, text_states).sample
+    return output, functional.mse_loss(output, target)
+
+
+def latents(reference, batch, _seq):
+    """A latent image, a time step and the text encoder's states a sample; the target is noise."""
+    shape = (batch, *reference.input_shape)
+    timestep = torch.zeros(batch, dtype=torch.int64)
+    return (torch.rand(shape), timestep, torch.rand(batch, 77, 768)), torch.rand(shape)
+
+
+def stable_diffusion_unet(_seq):
+    """The U-Net under the published unet/config.json of Stable Diffusion 1.5."""
+    import diffusers
+
+    attended = ("CrossAttnDownBlock2D",) * 3, ("CrossAttnUpBlock2D",) * 3
+    return diffusers.UNet2DConditionModel(
+        sample_size=64, in_channels=4, out_channels=4, layers_per_block=2,
+        block_out_channels=(320, 640, 1280, 1280), cross_attention_dim=768, attention_head_dim=8,
+        down_block_types=(*attended[0], "DownBlock2D"),
+        up_block_types=("UpBlock2D", *attended[1]))
+
+
 def torchvision_model(name, size=224, meta=True, **options):
     """`meta`: whether it can be built on the device "meta"; RegNet computes its widths in tensors."""
     def build(_seq):
@@ -233,6 +258,12 @@ def adversarial():
             "tests/reference/models.py: dcgan_discriminator", None, models.dcgan_discriminator,
             reals, binary_cross_entropy, (3, 64, 64))),
     }
+
+
+def diffusion():
+    return {"stable-diffusion-unet": Entry("stable-diffusion-unet", Reference(
+        "diffusers 0.42.1 UNet2DConditionModel, configuration of Stable Diffusion 1.5", None,
+        stable_diffusion_unet, latents, noise_prediction, (4, 64, 64)))}
 
 
 def heads_of_bert():

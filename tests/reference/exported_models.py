@@ -2,7 +2,8 @@
 """Write exported_models.json: models through `python -m stowage export`, held against PyTorch.
 
     python exported_models.py                        all of MODELS, an hour on one core
-    python exported_models.py --models timm:resmlp_12_224 --show
+    python exported_models.py --models timm:resmlp_12_224
+    python exported_models.py --pytorch eager.jsonl  what PyTorch saves is kept there, and not asked again
 
 Each model is exported, the description is lowered by the program (`--stowage`), and three things
 are compared: every parameter's shape, tensor by tensor; the storages that the step keeps for its
@@ -85,6 +86,31 @@ def saved_by_pytorch(name):
     return saved, shapes, buffers
 
 
+class Kept:
+    """What PyTorch saves, in a file with a row a model: only the exporter is asked again."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path) if path else None
+        self.rows = {}
+        if self.path and self.path.exists():
+            for line in self.path.read_text().splitlines():
+                row = json.loads(line)
+                self.rows[row["model"]] = row
+
+    def of(self, name):
+        if name not in self.rows:
+            saved, shapes, buffers = saved_by_pytorch(name)
+            self.rows[name] = {"model": name, "saved": sorted(saved.items()),
+                               "shapes": sorted([list(s), n] for s, n in shapes.items()),
+                               "buffers": buffers}
+            if self.path:
+                with open(self.path, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(self.rows[name]) + "\n")
+        row = self.rows[name]
+        return (collections.Counter(dict(map(tuple, row["saved"]))),
+                collections.Counter({tuple(s): n for s, n in row["shapes"]}), row["buffers"])
+
+
 def sized(written, batch):
     """A number of a step file: a constant, or [constant, of the batch]."""
     return written[0] + written[1] * batch if isinstance(written, list) else written
@@ -122,7 +148,7 @@ def difference(ours, theirs):
     return rows + [f"PyTorch {n} x {key}" for key, n in (theirs - ours).most_common(3)]
 
 
-def measured(name, program, keep):
+def measured(name, program, keep, pytorch):
     from stowage.errors import StowageError
     from stowage.export import export
     from stowage.sources import resolve
@@ -135,7 +161,7 @@ def measured(name, program, keep):
     row.update(exported=True, lines=text.count("\n"))
     path = keep / f"{name.replace(':', '-')}.yaml"
     path.write_text(text)
-    ours, theirs = saved_by_stowage(program, path), saved_by_pytorch(name)
+    ours, theirs = saved_by_stowage(program, path), pytorch.of(name)
     row["parameters"] = sum(theirs[1].values())
     row["parameters_equal"] = ours[1] == theirs[1]
     row["saved_bytes"] = sum(size * n for size, n in theirs[0].items())
@@ -157,6 +183,7 @@ def main():
     parser.add_argument("--stowage", default=str(ROOT / "build" / "stowage"), metavar="PROGRAM")
     parser.add_argument("--keep", metavar="FOLDER", help="where the descriptions go")
     parser.add_argument("--rows", metavar="FILE", help="a row a line, as they are measured")
+    parser.add_argument("--pytorch", metavar="FILE", help="what PyTorch saves, kept between runs")
     arguments = parser.parse_args()
     fake_cuda.relaunch_with_shim()
     sys.path.insert(0, str(ROOT / "python"))
@@ -164,14 +191,14 @@ def main():
     import torch
 
     torch.set_num_threads(1)
-    rows = []
+    rows, pytorch = [], Kept(arguments.pytorch)
     with contextlib.ExitStack() as stack:
         keep = pathlib.Path(arguments.keep or stack.enter_context(tempfile.TemporaryDirectory()))
         keep.mkdir(exist_ok=True)
         for name in arguments.models or sources():
             started = time.monotonic()
             try:
-                row = measured(name, arguments.stowage, keep)
+                row = measured(name, arguments.stowage, keep, pytorch)
             except Exception as error:  # say which, go on with the others
                 row = {"model": name, "exported": False,
                        "why": f"{type(error).__name__}: {str(error)[:400]}"}

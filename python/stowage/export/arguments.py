@@ -133,7 +133,7 @@ class Settled:
         for argument in self.arguments:
             factor = factor_of(argument, plain, family)
             if factor is not None:
-                argument.row = [p if a is ANY and factor == 1 else a
+                argument.row = [a if a is not ANY or p is ANY else divided(p, factor)
                                 for a, p in zip(argument.row, plain)]
                 return argument, factor, symbol
         argument = Argument("", family, plain)
@@ -163,11 +163,12 @@ class Settled:
         return getattr(part, "operator", "block")
 
     def give_defaults(self):
-        """A default where most instances agree."""
+        """A default where most instances agree, or where an absent layer has no number to give."""
         for argument in self.arguments:
             known = [written(a) for a in argument.row if a is not ANY]
             best = max(known, key=known.count)
-            if known.count(best) > 1 and 2 * known.count(best) > len(known):
+            often = known.count(best) > 1 and 2 * known.count(best) > len(known)
+            if often or len(known) < len(argument.row):
                 argument.default = next(a for a in argument.row
                                         if a is not ANY and written(a) == best)
 
@@ -204,7 +205,16 @@ def factor_of(argument, row, family):
             return None
         factors.add(ours.value // theirs.value)
     factors.discard(None)
-    return factors.pop() if len(factors) == 1 else None
+    factor = factors.pop() if len(factors) == 1 else None
+    open_places = [b for a, b in zip(argument.row, row) if a is ANY and b is not ANY]
+    if factor != 1 and any(type(b.value) is not int or b.symbol or b.value % (factor or 1)
+                           for b in open_places):
+        return None
+    return factor
+
+
+def divided(atom, factor):
+    return atom if factor == 1 else Atom(atom.value // factor)
 
 
 def text_of_form(argument, factor, symbol):

@@ -86,7 +86,8 @@ class Blocks:
                  if value not in made}
         reads = [[made[v] for v in item.inputs()] for item in group.items]
         outputs = [made[v] for v in group.given]
-        key = (group.kind, str(keys), str(reads), str(outputs), len(group.read))
+        own = id(group) if any(map(shares_parameters, layers_of(group))) else 0
+        key = (own, group.kind, str(keys), str(reads), str(outputs), len(group.read))
         if key not in self.definitions:
             height = 1 + max((self.height(part) for part in parts), default=0)
             self.definitions[key] = Definition(
@@ -147,6 +148,20 @@ class Blocks:
             atoms = [ANY] * len(atoms)
         leaf = Leaf(layer.operator, places, atoms, layer)
         return leaf, (layer.operator, places, len(layer.inputs), bool(layer.ties))
+
+
+def layers_of(group):
+    for item in group.items:
+        if isinstance(item, Group):
+            yield from layers_of(item)
+        else:
+            yield item.layer
+
+
+def shares_parameters(layer):
+    """Whether another layer has one of its parameters: `tie` reaches no further than one list of
+    layers, so that such a layer cannot stand in a block that is used twice."""
+    return bool(layer.ties) or layer.is_tied
 
 
 def called(group):

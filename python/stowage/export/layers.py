@@ -45,6 +45,7 @@ class Layer:
     parameters: list = dataclasses.field(default_factory=list)
     called: str = ""
     ties: dict = dataclasses.field(default_factory=dict)  # name -> (Layer, name)
+    is_tied: bool = False  # another layer's `ties` name this one
 
 
 @dataclasses.dataclass
@@ -96,6 +97,7 @@ class Conversion:
             owner = self.owners.setdefault(value, (layer, name))
             if owner[0] is not layer:
                 layer.ties[name] = owner
+                owner[0].is_tied = True
         self.layers.append(layer)
         self.order |= {value: len(self.order) for value in outputs}
         return layer
@@ -150,6 +152,7 @@ class Conversion:
             owner = self.owners.setdefault(value, (layer, "weight"))
             if owner[0] is not layer:
                 layer.ties["weight"] = owner
+                owner[0].is_tied = True
             self.layers.append(layer)
             self.made[value] = output
         return self.made[value]
@@ -191,7 +194,7 @@ class Conversion:
         if computed_of_nothing(self, operation):
             self.constants.update(operation.outputs)
             return
-        if writes_a_buffer(operation):
+        if writes_a_buffer(operation) or operation.name in CHECKS:
             return
         if any(pattern(self, operation) for pattern in COMPOSED):
             return
@@ -201,6 +204,7 @@ class Conversion:
         found(self, operation, **operation.arguments)
 
 
+CHECKS = ("_assert_tensor_metadata", "_assert_async", "_assert_scalar", "sym_constrain_range")
 VIEWS = ("view", "unsqueeze", "squeeze", "unflatten")  # never copies
 RANDOM = ("bernoulli", "bernoulli_", "rand", "randn", "rand_like", "randn_like", "uniform_",
           "normal_", "dropout", "native_dropout", "exponential_", "randint", "randperm")
@@ -232,7 +236,7 @@ class UnsupportedOperators(StowageError):
         self.found = {what: list(paths) for what, paths in found.items()}
         lines = []
         for what, paths in sorted(self.found.items(), key=lambda item: (-len(item[1]), item[0])):
-            distinct = list(dict.fromkeys(paths))
+            distinct = list(dict.fromkeys(path.removeprefix("model.") for path in paths))
             shown = ", ".join(distinct[:3]) + (f" and {len(distinct) - 3} others"
                                                if len(distinct) > 3 else "")
             lines.append(f"  {len(paths):5}  {what}  in {shown}")

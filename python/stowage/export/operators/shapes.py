@@ -168,3 +168,12 @@ def roll(c, op, self, shifts, dims):
         raise Unsupported("aten.roll of a flattened tensor")
     as_list = lambda x: list(x) if isinstance(x, (list, tuple)) else [x]
     c.emit("roll", [self], op.outputs, {"shifts": as_list(shifts), "axes": as_list(dims)})
+
+
+@rule("broadcast_tensors")
+def broadcast(c, op, tensors):
+    for tensor, output in zip(tensors, op.outputs):
+        if c.real(tensor).shape == output.shape:
+            c.same(output, c.real(tensor))
+        else:
+            c.emit("expand", [tensor], [output], {"shape": list(output.shape)})

@@ -88,23 +88,30 @@ void AtenCall::read_arguments(std::string_view text) {
   }
 }
 
-// A place among the schema's results, or the argument that is written in place; of a list with its
-// length.
+// A place among the schema's results, several in a row ("0..3"), or the argument that is written in
+// place; of a list with its length.
 void AtenCall::read_results(std::string_view text) {
-  constexpr std::int64_t in_place = -1;
-  const std::vector<std::string_view> parts = parts_of(text);
-  std::size_t understood = 0;
-  for (const std::string_view part : parts) {
+  const auto add = [&](std::int64_t place, std::int64_t count, std::int64_t step) {
+    if (count < 0 || static_cast<std::size_t>(count) > node_.writes.size() - results_.size()) {
+      return false;
+    }
+    for (std::int64_t i = 0; i < count; ++i) results_.push_back(place + i * step);
+    return true;
+  };
+  const auto understood = [&](std::string_view part) {
+    constexpr std::int64_t in_place = -1;
+    if (const std::size_t dots = part.find(".."); dots != std::string_view::npos) {
+      const auto first = number_of(part.substr(0, dots)), last = number_of(part.substr(dots + 2));
+      return first && last && *first <= *last && *last < std::int64_t{1} << 40 &&
+             add(*first, *last - *first + 1, 1);
+    }
     const std::size_t colon = part.find(':');
     const std::optional<std::int64_t> count =
         colon == std::string_view::npos ? 1 : number_of(part.substr(colon + 1));
-    const std::size_t room = node_.writes.size() - results_.size();
-    if (!count || static_cast<std::size_t>(*count) > room) break;
-    const std::int64_t place = number_of(part.substr(0, colon)).value_or(in_place);
-    results_.insert(results_.end(), static_cast<std::size_t>(*count), place);
-    ++understood;
-  }
-  if (understood != parts.size() || results_.size() != node_.writes.size()) {
+    return count && add(number_of(part.substr(0, colon)).value_or(in_place), *count, 0);
+  };
+  const std::vector<std::string_view> parts = parts_of(text);
+  if (!std::ranges::all_of(parts, understood) || results_.size() != node_.writes.size()) {
     refuse(fmt::format("whose results '{}' are not the {} tensors that it writes", text,
                        node_.writes.size()));
   }

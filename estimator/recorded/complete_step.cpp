@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "estimator/document/check_step_graph.hpp"
-#include "estimator/document/make_document.hpp"
 #include "estimator/recorded/aten_table.hpp"
+#include "estimator/recorded/recorded_costs.hpp"
 #include "estimator/rewrite/renumber.hpp"
 
 namespace stowage {
@@ -145,29 +145,6 @@ void add_warning(StepDocument& document, std::vector<std::string> kernels) {
   const bool is_there = std::ranges::any_of(
       document.warnings, [&](const Diagnostic& other) { return other.message == warning.message; });
   if (!is_there) document.warnings.push_back(std::move(warning));
-}
-
-/// What the layers compute and keep.
-void add_recorded_costs(StepDocument& document) {
-  if (document.layers.empty()) return;
-  std::vector<Layer> layers = document.layers;
-  std::unordered_map<std::string_view, Layer*> by_name;
-  for (Layer& layer : layers) {
-    layer.flops = layer.saved_bytes = 0;
-    by_name.try_emplace(layer.name, &layer);
-  }
-  std::vector<Layer*> by_origin;
-  for (const Origin& origin : document.graph->origins) {
-    const auto found = by_name.find(origin.layer);
-    by_origin.push_back(found == by_name.end() ? nullptr : found->second);
-  }
-  try {
-    add_step_costs(*document.graph, by_origin);
-  } catch (const ArithmeticOverflow&) {
-    return;
-  }
-  document.layers = std::move(layers);
-  document.has_costs = true;
 }
 
 }  // namespace

@@ -135,7 +135,6 @@ class Recorder(TorchDispatchMode):
         return operator, operator(*arguments, **options)
 
     def record(self, operator, arguments, options, result):
-        results = [t for t in tree_iter(result) if isinstance(t, torch.Tensor)]
         signature = self.signatures.get(operator)
         if signature is None:
             signature = self.signatures[operator] = Signature(operator)
@@ -144,8 +143,9 @@ class Recorder(TorchDispatchMode):
         known = {view.storage for view in reads}
         writes, positions = [], []
         here = Moment(self.step.index, len(self.step.nodes))
-        for position, tensor in enumerate(results):
-            if tensor.device.type == "cuda":
+        # An undefined result counts: places are the schema's.
+        for position, tensor in enumerate(tree_iter(result)):
+            if isinstance(tensor, torch.Tensor) and tensor.device.type == "cuda":
                 writes.append(self.view_of(tensor, here))
                 positions.append(str(position))
         written = self.written_arguments(signature, call)

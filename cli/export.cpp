@@ -3,8 +3,8 @@
 #include "cli/commands.hpp"
 #include "cli/file_kind.hpp"
 #include "cli/output_file.hpp"
+#include "estimator/adapt/adapt.hpp"
 #include "estimator/base/read_source.hpp"
-#include "estimator/model/load_model.hpp"
 #include "planner/export/dot.hpp"
 #include "planner/plan/plan_file.hpp"
 
@@ -34,8 +34,8 @@ Result<std::string> drawing(const ExportRequest& request) {
     return export_dot(*plan);
   }
   if (auto mistake = not_a_model(*source->source)) return failure(*std::move(mistake));
-  const auto model = load_model(std::move(source->source),
-                                overridden(std::move(source->options), request.options));
+  const auto model = load_adapted(std::move(source->source),
+                                  overridden(std::move(source->options), request.options));
   if (!model) return tl::unexpected(model.error());
   return export_dot(*model);
 }

@@ -10,6 +10,7 @@
 #include "cli/file_kind.hpp"
 #include "cli/requested_settings.hpp"
 #include "cli/step_file.hpp"
+#include "estimator/adapt/adapt.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
@@ -82,7 +83,7 @@ Result<RequestedCard> uncalibrated_card(const CardRequest& request) {
 Result<RequestedModel> loaded_model(FoundModel found, const ModelRequest& request) {
   if (auto mistake = not_a_model(*found.source)) return failure(*std::move(mistake));
   ModelOptions options = overridden(std::move(found.options), request.options);
-  auto graph = load_model(found.source, options);
+  auto graph = load_adapted(found.source, options);
   if (!graph) return tl::unexpected(std::move(graph.error()));
   return RequestedModel{std::move(found.source), std::move(options), std::move(*graph)};
 }

@@ -55,6 +55,7 @@ struct LayerEntry {
   bool broken = false;
   std::vector<Reference> from;
   std::optional<WrittenValue> repeat, when, frozen, checkpoint;
+  std::optional<DataType> type;  ///< `precision:`: of its parameters, or of those within it
   std::vector<Tie> ties;
   Attributes constants;                    ///< operator: complete, in the row's order
   std::vector<AttributeSetting> settings;  ///< operator: those that depend on the instance
@@ -98,6 +99,7 @@ struct TrainSettings {
   Precision precision = Precision::fp32;
   StepSettings step;
   int accumulation = 1;
+  FineTuning fine_tuning;
 };
 
 struct ModelDescription {

@@ -15,8 +15,8 @@ namespace stowage {
 
 namespace {
 
-constexpr std::string_view layer_keys[] = {"name", "from",   "repeat",    "when",
-                                           "tie",  "frozen", "checkpoint"};
+constexpr std::string_view layer_keys[] = {"name", "from",   "repeat",     "when",
+                                           "tie",  "frozen", "checkpoint", "precision"};
 
 bool is_layer_key(std::string_view key) {
   return std::find(std::begin(layer_keys), std::end(layer_keys), key) != std::end(layer_keys);
@@ -189,6 +189,7 @@ class ScopeReader {
     read("when", entry.when);
     read("frozen", entry.frozen);
     read("checkpoint", entry.checkpoint);
+    read_type(body, entry);
     const YamlNode* tie = body.find("tie");
     if (tie == nullptr) return;
     if (!tie->is_mapping() || entry.block >= 0) {
@@ -208,6 +209,16 @@ class ScopeReader {
       entry.ties.push_back(
           {tie->key(i).text, tie->value(i).text, tie->key(i).mark, tie->value(i).mark});
     }
+  }
+
+  void read_type(const YamlNode& body, LayerEntry& entry) {
+    const YamlNode* node = body.find("precision");
+    if (node == nullptr) return;
+    if (node->is_scalar()) entry.type = parse_format_word(node->text);
+    if (entry.type) return;
+    mistakes_.error(node->mark, fmt::format("'precision' of a layer takes {}, not {}",
+                                            format_words_text, describe(*node)));
+    entry.broken = true;
   }
 
   void read_arguments(const YamlNode* body, LayerEntry& entry) {

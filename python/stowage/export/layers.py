@@ -184,6 +184,7 @@ class Conversion:
                 self.unsupported[str(what)].append(operation.path or "the model itself")
         if self.unsupported:
             raise UnsupportedOperators(self.unsupported)
+        hoist_shared(self.layers, set(self.made.values()))
         output = self.captured.outputs[0] if self.captured.outputs else None
         unused = {name: value for name, value in self.captured.parameters.items()
                   if value not in self.owners}
@@ -202,6 +203,35 @@ class Conversion:
         if found is None:
             raise Unsupported("aten." + operation.name)
         found(self, operation, **operation.arguments)
+
+
+def hoist_shared(layers, made):
+    """Moves each parameter's or constant's layer that modules share out of the first of them, so
+    that it stands in the module that holds all of its readers, before the first."""
+    readers = {}
+    for layer in layers:
+        for value in layer.inputs:
+            if value in made:
+                readers.setdefault(value, []).append(layer)
+    for layer in [x for x in layers if x.outputs and x.outputs[0] in readers]:
+        scopes = [reader.scopes for reader in readers[layer.outputs[0]]]
+        depth = shared_depth([layer.scopes, *scopes])
+        if depth == len(layer.scopes):
+            continue
+        inner, at = layer.scopes[:depth + 1], layers.index(layer)
+        while at > 0 and layers[at - 1].scopes[:depth + 1] == inner:
+            at -= 1
+        layers.remove(layer)
+        layers.insert(at, layer)
+        layer.scopes = layer.scopes[:depth]
+
+
+def shared_depth(several):
+    """How many scopes all of them begin with."""
+    depth = 0
+    while all(len(s) > depth for s in several) and len({s[depth] for s in several}) == 1:
+        depth += 1
+    return depth
 
 
 CHECKS = ("_assert_tensor_metadata", "_assert_async", "_assert_scalar", "sym_constrain_range")

@@ -16,12 +16,14 @@ from unittest import mock
 
 import torch
 
+from stowage.errors import StowageError
+
 from . import sizes
 
 PASSES_ON = ("DropPath", "StochasticDepth")
 
 
-class NotExportable(Exception):
+class NotExportable(StowageError):
     """The model cannot be written as a description; the message says why."""
 
 

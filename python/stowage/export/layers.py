@@ -181,7 +181,7 @@ class Conversion:
             try:
                 self.convert(operation)
             except Unsupported as what:
-                self.unsupported[str(what)].append(operation.path or "the model itself")
+                self.unsupported[str(what)].append(operation.path or "model")
         if self.unsupported:
             raise UnsupportedOperators(self.unsupported)
         hoist_shared(self.layers, set(self.made.values()))
@@ -267,6 +267,7 @@ class UnsupportedOperators(StowageError):
         lines = []
         for what, paths in sorted(self.found.items(), key=lambda item: (-len(item[1]), item[0])):
             distinct = list(dict.fromkeys(path.removeprefix("model.") for path in paths))
+            distinct = ["the model itself" if path == "model" else path for path in distinct]
             shown = ", ".join(distinct[:3]) + (f" and {len(distinct) - 3} others"
                                                if len(distinct) > 3 else "")
             lines.append(f"  {len(paths):5}  {what}  in {shown}")

@@ -13,6 +13,7 @@ import dataclasses
 from stowage.errors import StowageError
 
 from .capture import Operation, Value
+from .catalogue import OPERATORS
 
 RULES = {}
 COMPOSED = []  # functions (conversion, operation) -> whether it was the start of a pattern
@@ -88,6 +89,8 @@ class Conversion:
     def emit(self, operator, inputs, outputs, attributes=None, parameters=(), called=""):
         """A layer of the current operation; inputs that are parameters or constants get layers of
         their own before it."""
+        if operator not in OPERATORS:
+            raise Unsupported(f"aten.{self.operation.name}")
         read = [self.readable(value) for value in inputs]
         if operator == "reshape":
             read = [self.before_view(read[0])]

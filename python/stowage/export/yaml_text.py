@@ -4,17 +4,10 @@ import re
 
 from .arguments import written
 from .blocks import Chain, Instance, Leaf
-from .catalogue import DEFAULTS, defaults_of
+from .catalogue import OPERATORS, defaults_of
 
-# Names that blocks may not take.
-OPERATORS = set(DEFAULTS) | {
-    "conv1d", "conv2d", "conv3d", "relu", "relu6", "prelu", "silu", "mish", "hardswish", "hardsigmoid",
-    "sigmoid", "tanh", "swiglu", "softmax", "log_softmax", "dropout", "feature_dropout", "identity",
-    "add", "sub", "mul", "div", "pow", "sqrt", "exp", "log", "clamp", "concat", "stack", "split",
-    "reshape", "transpose", "contiguous", "roll", "expand", "cast", "parameter", "positions",
-    "rotary", "rotary_table", "lstm", "gru", "rnn", "custom", "pixel_shuffle", "pixel_unshuffle",
-    "local_response_norm", "norm", "unfold", "fold", "gather", "index", "where", "var", "std", "max",
-    "min", "einsum", "tile", "selu", "celu", "hardtanh", "layer", "input", "output"}
+# Names that blocks may not take: operators' and keys'.
+TAKEN = OPERATORS | {"layer", "input", "output", "name", "from", "repeat", "when", "index", "max", "min"}
 
 
 class Written:
@@ -73,7 +66,7 @@ class Description:
                           definition.called or "block").lower()
             name = re.sub(r"[^a-z0-9_]", "_", name).strip("_")
             name = name if name[:1].isalpha() else f"block_{name}"
-            name = f"{name}_block" if name in OPERATORS else name
+            name = f"{name}_block" if name in TAKEN else name
             found, number = name, 2
             while found in self.block_names.values():
                 found, number = f"{name}_{number}", number + 1

@@ -50,6 +50,19 @@ const std::vector<OptionSpec>& all_options() {
        .group = model,
        .value = "NAME=VALUE",
        .help = "one of the model's own arguments; may be given several times"},
+      {.name = "loss",
+       .type = choice,
+       .group = model,
+       .value = "NAME",
+       .help = "the loss that a model of another format (ONNX, Keras) is trained with",
+       .default_note = "by the output, said in a note",
+       .choices = {"cross_entropy", "nll", "mse", "l1", "bce", "bce_with_logits", "kl_div",
+                   "none"}},
+      {.name = "allow-unknown",
+       .type = flag,
+       .group = model,
+       .help = "operators of a model of another format that are not in the catalogue are counted "
+               "by the sizes of their outputs"},
       {.name = "configs",
        .type = text,
        .group = model,
@@ -147,7 +160,7 @@ const std::vector<OptionSpec>& all_options() {
        .value = "NAME",
        .help =
            "a card by name, however it is written (stowage gpus lists them); here: this machine's, "
-           "with what is free of it"},
+           "with what is free of it; check and batch also take NAME,NAME... and all"},
       {.name = "gpu-memory",
        .type = size,
        .group = device,

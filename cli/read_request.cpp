@@ -37,7 +37,9 @@ Result<ModelRequest> read_model(const Arguments& arguments) {
   return find_configs(arguments.text("configs")).map([&](ConfigDirectory configs) {
     return ModelRequest{.source = arguments.positionals().front(),
                         .options = read_options(arguments),
-                        .configs = std::move(configs)};
+                        .configs = std::move(configs),
+                        .loss = arguments.text("loss"),
+                        .allow_unknown = arguments.flag("allow-unknown")};
   });
 }
 
@@ -330,11 +332,8 @@ Result<DiffRequest> read_diff_request(const Arguments& arguments) {
 
 Result<ExportRequest> read_export_request(const Arguments& arguments) {
   if (auto mistake = contradicting_extension(arguments)) return failure(*std::move(mistake));
-  return find_configs(arguments.text("configs")).map([&](ConfigDirectory configs) {
-    return ExportRequest{.source = arguments.positionals().front(),
-                         .options = read_options(arguments),
-                         .configs = std::move(configs),
-                         .output = text_or_empty(arguments, "output")};
+  return read_model(arguments).map([&](ModelRequest model) {
+    return ExportRequest{.model = std::move(model), .output = text_or_empty(arguments, "output")};
   });
 }
 

@@ -39,6 +39,7 @@ class ModelBuilder {
     for (const OperatorId id : order.order) add_operator(id);
     const bool complete = model_.operators.size() == expanded_.operators.size();
     if (complete) tie_parameters(sources_, model_, mistakes_);
+    if (complete) name_parameters(sources_, model_, mistakes_);
     find_ends();
     if (model_.output.valid() && !mistakes_.any_errors()) warn_of_unused();
     return std::move(model_);

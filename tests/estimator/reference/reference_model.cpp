@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "estimator/formats/import_model.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "tests/support/source_directory.hpp"
@@ -112,8 +113,21 @@ ReferenceModel read_reference(const std::filesystem::path& path) {
   return model;
 }
 
+/// The configuration of transformers under tests/hf that a reference is of.
+std::filesystem::path configuration_of(const std::string& model) {
+  return testing::source_path("/tests/hf/") + model + "/config.json";
+}
+
+void read_traced_configurations(std::vector<ReferenceModel>& models) {
+  const std::filesystem::path folder = testing::source_path("/tests/hf/traces");
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    models.push_back(read_reference(entry.path()));
+  }
+}
+
 std::vector<ReferenceModel> read_all() {
   std::vector<ReferenceModel> models;
+  read_traced_configurations(models);
   const std::filesystem::path folder = testing::source_path("/tests/reference/models");
   const std::vector<std::string> described = model_names(our_models);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -145,6 +159,13 @@ ModelGraph our_model(const ReferenceModel& reference) {
 }
 
 ModelGraph our_model(const std::string& name, const ModelOptions& options) {
+  if (std::filesystem::exists(configuration_of(name))) {
+    auto imported = import_model(open_model(configuration_of(name)), {.seq = options.seq});
+    if (!imported) throw std::runtime_error(render(imported.error()));
+    auto model = load_model(imported->value().description, options);
+    if (!model) throw std::runtime_error(render(model.error()));
+    return *std::move(model);
+  }
   const auto source = find_model(name, our_models);
   if (!source) throw std::runtime_error(render(source.error()));
   auto model = load_model(source->source, overridden(source->options, options));

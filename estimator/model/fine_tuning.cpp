@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t most_rank = 1'000'000;
 constexpr std::size_t longest_quoted = 60;
-constexpr std::size_t most_patterns = 1'000;
+constexpr std::size_t most_patterns = 64;
 
 struct Setting {
   std::string_view key, value;  // value empty and no '=': a word alone

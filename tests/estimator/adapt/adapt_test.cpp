@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "estimator/memory/sized_step.hpp"
 #include "estimator/model/operator_row.hpp"
 #include "estimator/step/choose_step.hpp"
 #include "tests/support/described_model.hpp"
@@ -231,6 +232,28 @@ TEST_CASE("products that a selective checkpoint keeps do not run again") {
   CHECK_FALSE(again("layers.1.up"));
   CHECK(refusal_of({.checkpoint = "selective=attention"}) ==
         "error: the checkpointed blocks of 'small' have no attention to keep\n");
+}
+
+TEST_CASE("fine-tunes go together, with several micro-batches too") {
+  for (const std::string base : {"nf4", "int8", "fp8"}) {
+    for (const std::string checkpoint : {"all", "selective=matmul", "every=3"}) {
+      CAPTURE(base);
+      CAPTURE(checkpoint);
+      const ModelGraph model = tuned_model(
+          {.lora = "r=2,dropout=0.1,targets=all-linear", .base = base, .checkpoint = checkpoint},
+          Precision::bf16);
+      for (const KernelSet kernels : {KernelSet::pytorch, KernelSet::stowage}) {
+        for (const int micro_batches : {1, 3}) {
+          const auto step = lower_step(model, {.kernels = kernels,
+                                               .micro_batches = micro_batches,
+                                               .in_place = kernels == KernelSet::stowage});
+          if (!step) FAIL(render(step.error()));
+          CHECK(step->gradients.size() == model.parameters.size());
+          CHECK(size_storages(std::make_shared<const StepGraph>(*step), 2).has_value());
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("a kept result that is overwritten is refused, as PyTorch refuses it") {

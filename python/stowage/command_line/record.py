@@ -11,6 +11,7 @@ then: stowage check resnet50.json --gpu rtx3090
 import os
 import sys
 import time
+import traceback
 
 from stowage.errors import StowageError
 
@@ -118,7 +119,12 @@ def run(options):
 
     started = time.monotonic()
     check_output(options.output)
-    recorded = record_marked(options) if is_script(options.source) else record_named(options)
+    try:
+        recorded = record_marked(options) if is_script(options.source) else record_named(options)
+    except StowageError:
+        raise
+    except Exception as error:
+        raise failed(error) from error
     recorded.save(options.output)
     document = recorded.document
     for warning in document["warnings"]:
@@ -126,6 +132,19 @@ def run(options):
     print(f"{options.output}: {document['model']} at batch {document['batch']}, "
           f"{len(document['step']['nodes'])} kernels, {time.monotonic() - started:.1f} s")
     return 0
+
+
+def failed(error):
+    """What the model's or the script's own code raised, with its place."""
+    from stowage.trace.places import place_of_traceback
+
+    if os.environ.get("STOWAGE_TRACEBACK"):
+        traceback.print_exception(error)
+    where = place_of_traceback(error.__traceback__)
+    message = str(error).strip().split("\n")[0]
+    return StowageError(f"{where or 'the step'}: {type(error).__name__}: {message}",
+                        "raised while the step ran on tensors without values; "
+                        "STOWAGE_TRACEBACK=1 shows where from")
 
 
 def check_output(path):

@@ -122,9 +122,9 @@ class Classifier:
     def kind_of_made(self, number, node):
         if node.phase in ("backward", "update"):
             return "activation" if node.recomputed else MADE_IN[node.phase]
-        if node.autocast and node.kernel == "aten::_to_copy" and any(
+        if node.kernel == "aten::_to_copy" and any(
                 view.storage in self.parameters for view in node.reads):
-            return "parameter_copy"
+            return "parameter_copy"  # in autocast's lower format
         if not node.reads and node.kernel == "aten::_to_copy":
             return "input"  # uploaded by the step itself
         forward = self.uses.read_in.get(number, set()) & {"forward", "loss"}

@@ -64,6 +64,7 @@ def answers(capability):
     return {
         **nothing, **zero,
         "is_available": lambda: True,
+        "is_current_stream_capturing": lambda: False,
         "is_initialized": lambda: False,  # fake tensors would ask for the current device
         "device_count": lambda: 1,
         "get_device_capability": lambda _device=None: capability,
@@ -79,15 +80,24 @@ def answers(capability):
     }
 
 
+def accelerator_answers(torch):
+    """The same for torch.accelerator."""
+    return {"is_available": lambda: True, "device_count": lambda: 1,
+            "current_device_index": lambda: 0, "synchronize": lambda *_arguments: None,
+            "current_accelerator": lambda *_arguments, **_options: torch.device("cuda")}
+
+
 @contextlib.contextmanager
 def cuda_module(capability):
     """While active, torch.cuda answers for a device."""
     import torch
 
     with contextlib.ExitStack() as stack:
-        for name, answer in answers(capability).items():
-            if hasattr(torch.cuda, name):
-                stack.enter_context(mock.patch.object(torch.cuda, name, answer))
+        for module, replaced in ((torch.cuda, answers(capability)),
+                                 (torch.accelerator, accelerator_answers(torch))):
+            for name, answer in replaced.items():
+                if hasattr(module, name):
+                    stack.enter_context(mock.patch.object(module, name, answer))
         stack.enter_context(mock.patch.object(torch.Tensor, "pin_memory",
                                               lambda tensor, *_arguments: tensor))
         stack.enter_context(mock.patch.object(torch.Tensor, "record_stream",

@@ -7,6 +7,7 @@ from typing import Any
 from stowage.pretend.cuda_module import cuda_module
 from stowage.pretend.data_loading import loaders_load
 from stowage.pretend.driver import Driver
+from stowage.pretend.fake_mode import fake_tensors
 from stowage.pretend.gradient_scaler import scaler_that_steps
 from stowage.pretend.kernel_choice import choosing_by_device
 from stowage.pretend.module_moves import modules_move
@@ -32,12 +33,6 @@ def pretended_cuda(capability=USUAL_CAPABILITY):
     """While active, device "cuda" has fake tensors, and all that asks for the device finds one of
     that compute capability. Everything is as it was afterwards, also after an exception."""
     import torch
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    class WithoutDevice(FakeTensorMode):
-        """Knows that the device which torch.cuda speaks of is not there."""
-
-        avoid_device_init = True
 
     driver = Driver(capability, check_wheel(torch))
     from stowage.pretend.host_values import HostValues
@@ -52,9 +47,6 @@ def pretended_cuda(capability=USUAL_CAPABILITY):
         stack.enter_context(modules_move())
         stack.enter_context(loaders_load())
         stack.enter_context(no_packed_sequences())
-        mode = stack.enter_context(WithoutDevice(allow_non_fake_inputs=True))
-        # What FakeTensorMode remembers of an operator forgets storages larger than their tensors,
-        # such as the gradient of attention's mask, whose rows have 16 elements.
-        mode.cache_enabled = False
+        mode = stack.enter_context(fake_tensors())
         stack.enter_context(HostValues())
         yield Session(driver, mode, capability)

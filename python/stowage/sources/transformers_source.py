@@ -139,6 +139,9 @@ def resolve(name, options):
     transformers = import_library("transformers")
     config = configuration(name, transformers)
     build = model_class(config, options.head, transformers)
+    if getattr(config, "is_encoder_decoder", False) and getattr(
+            config, "decoder_start_token_id", None) is None:
+        config.decoder_start_token_id = config.pad_token_id or 0  # shifts labels; its value is nothing
     model = built_on_meta(lambda: build._from_config(config))
     text = text_config(config)
     longest = getattr(text, "max_position_embeddings", None)

@@ -45,7 +45,6 @@ class NodeRecord:
     results: str  # positions of `writes` among the results: "0,1"; written arguments by their names
     attributes: dict
     flops: int = 0
-    autocast: bool = False
     recomputed: bool = False  # forward, run again within backward
     micro_batch: int = 0
 

@@ -175,7 +175,6 @@ class Recorder(TorchDispatchMode):
             reads=reads, writes=writes, arguments=",".join(call.names),
             results=counted(positions), attributes=call.attributes,
             flops=flops_of(operator, arguments, options, result),
-            autocast=torch.is_autocast_enabled("cuda"),
             recomputed=self.runs_again(), micro_batch=self.micro_batch)
         self.step.nodes.append(node)
         self.saved.node_was_recorded(node, [name for name, _ in call.tensors])

@@ -186,6 +186,7 @@ def finished(recording, batches, step, optimizer, name, source, seq, options):
     from stowage.document.assemble import document
     from stowage.document.description import Description, input_names
     from stowage.document.settings import layout_of
+    from stowage.training.model_step import ModelStep
     from stowage.training.optimizers import settings_of
 
     known = settings_of(optimizer) if optimizer else ("sgd", {}, "default", True)
@@ -197,5 +198,5 @@ def finished(recording, batches, step, optimizer, name, source, seq, options):
         precision=options.precision, training=bool(recording.steps[1].losses),
         micro_batches=options.micro_batches, seq=seq, input_names=input_names(step),
         optimizer=known, capability=options.capability, layout=layout_of(recording.parameters),
-        warnings=warnings)
+        warnings=warnings, repeatable=options.micro_batches == 1 and isinstance(step, ModelStep))
     return RecordedStep(document(recording, batches, description))

@@ -143,6 +143,17 @@ class CommandLine(unittest.TestCase):
                                   check=False, env={**os.environ, "STOWAGE_NO_CACHE": "1"})
             self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_the_program_refuses_a_card_of_another_capability(self):
+        program = os.environ.get("STOWAGE_PROGRAM")
+        if not program or not os.path.exists(program):
+            self.skipTest("STOWAGE_PROGRAM names no program")
+        self.record("net.py:build_model", "--input", "3x8x8", "--compute-capability", "8.6")
+        done = subprocess.run([program, "check", "s.json", "--gpu", "v100-16gb"], text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has compute capability 7.0: the step was made for 8.6\n  leave it out, or "
+                      "record the step for it: python -m stowage record", done.stderr)
+
     def test_a_source_that_is_none(self):
         self.assertEqual(self.mistake("resnet50"),
                          "error: 'resnet50' is no source\n  torchvision:NAME, timm:NAME, "

@@ -25,6 +25,11 @@ class Contradictions {
              fmt::format("--precision {}", to_string(*options.precision)),
              to_string(document_.precision));
     }
+    if (!options.fine_tuning.empty()) {
+      found_.push_back(command_line_error(
+          "--lora, --base, --checkpoint and --layer-dtype change a description, and this is a step "
+          "that was made of one"));
+    }
     if (!options.arguments.empty()) {
       found_.push_back(command_line_error(
           fmt::format("--set {}: changes a description, and this is a step that was made of one",

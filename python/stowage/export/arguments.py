@@ -10,6 +10,7 @@ import dataclasses
 
 from .blocks import ANY, Atom, Chain, Instance
 from .sequences import sequence_form
+from .yaml_values import text_of
 
 WIDTHS = ("heads", "channels", "features", "groups", "shape", "count", "sizes")
 
@@ -46,14 +47,7 @@ def family_of(label):
 
 
 def written(atom):
-    value = atom.value
-    if isinstance(value, bool):
-        text = "true" if value else "false"
-    elif isinstance(value, float):
-        text = repr(round(value, 10)) if abs(value) > 1e-4 else repr(value)
-        text = text.removesuffix(".0").replace("e-0", "e-")
-    else:
-        text = str(value)
+    text = text_of(atom.value)
     if not atom.symbol:
         return text
     return atom.symbol if text == "1" else f"{text} * {atom.symbol}"

@@ -11,16 +11,19 @@ at rate 0) leaves no operation; `PASSES_ON` marks them, so that chains of equal 
 
 import contextlib
 import dataclasses
+import sys
 from unittest import mock
 
 import torch
+
+from stowage.errors import StowageError
 
 from . import sizes
 
 PASSES_ON = ("DropPath", "StochasticDepth")
 
 
-class NotExportable(Exception):
+class NotExportable(StowageError):
     """The model cannot be written as a description; the message says why."""
 
 
@@ -79,12 +82,18 @@ def values_in(tree):
 
 @contextlib.contextmanager
 def as_eager():
-    """While active, code that asks whether it is being traced is told no, as in a training loop."""
+    """While active, code that asks whether it is being traced is told no, as in a training loop;
+    and transformers finds no packed sequences in position ids, which have no values here."""
     no = lambda *_: False
     with contextlib.ExitStack() as stack:
         for name in ("is_compiling", "is_dynamo_compiling", "is_exporting"):
             if hasattr(torch.compiler, name):
                 stack.enter_context(mock.patch.object(torch.compiler, name, no))
+        masks = sys.modules.get("transformers.masking_utils")
+        for name in ("is_tracing", "find_packed_sequence_indices"):
+            if hasattr(masks, name):
+                answer = no if name == "is_tracing" else lambda *_: None
+                stack.enter_context(mock.patch.object(masks, name, answer))
         yield
 
 

@@ -44,7 +44,7 @@ def positive(text):
 
 
 def loss_function(name):
-    """(output, target) -> the loss; a target of the output's shape but for cross entropy."""
+    """(output, target) -> the loss. Without a target, one of the output's shape is an input."""
     import torch
     import torch.nn.functional as functional
 
@@ -55,8 +55,12 @@ def loss_function(name):
     function = {"mse": functional.mse_loss, "l1": functional.l1_loss,
                 "bce": functional.binary_cross_entropy,
                 "bce_with_logits": functional.binary_cross_entropy_with_logits}[name]
-    del torch
-    return lambda output, target: function(first_tensor(output), target)
+
+    def loss(output, target):
+        found = first_tensor(output)
+        return function(found, torch.zeros_like(found) if target is None else target)
+
+    return loss
 
 
 def run(options):

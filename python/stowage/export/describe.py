@@ -4,7 +4,9 @@ import torch
 
 from stowage.errors import StowageError
 
-from . import arguments, blocks, capture, catalogue, layers, optional, tree, yaml_text
+from . import (arguments, blocks, capture, catalogue, layers, optional, shared_defaults, tree,
+               yaml_text)
+from .yaml_values import text_of
 
 BATCHES = (2, 3)
 
@@ -118,6 +120,11 @@ def assembled(name, source_text, found, names, text, at, ends, seq):
         shape = ", ".join(map(str, value.shape))
         kind = "" if value.dtype == "float32" else f", dtype: {value.dtype}"
         lines.append(f"  {word}: {{shape: [{shape}]{kind}}}")
+    defaults = shared_defaults.share_defaults([*text.lists(), at])
+    if defaults:
+        lines.append("defaults:")
+        lines += [f"  {operator}: {{" + ", ".join(f"{k}: {v}" for k, v in shared.items()) + "}"
+                  for operator, shared in defaults.items()]
     losses = [loss_line(layer, ends) for layer in found.losses]
     reads = [ends[v] for layer in found.losses for v in layer.inputs]
     body = yaml_text.layer_lines(at, [r for r in reads if r not in names.values()], "  ")
@@ -139,6 +146,6 @@ def assembled(name, source_text, found, names, text, at, ends, seq):
 def loss_line(layer, ends):
     defaults = catalogue.defaults_of(layer.operator)
     words = [f"from: [{', '.join(ends[v] for v in layer.inputs)}]"]
-    words += [f"{k}: {yaml_text.text_of(v)}" for k, v in layer.attributes.items()
+    words += [f"{k}: {text_of(v)}" for k, v in layer.attributes.items()
               if v != defaults.get(k)]
     return f"{layer.operator}: {{{', '.join(words)}}}"

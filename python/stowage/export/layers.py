@@ -13,6 +13,7 @@ import dataclasses
 from stowage.errors import StowageError
 
 from .capture import Operation, Value
+from .catalogue import OPERATORS
 
 RULES = {}
 COMPOSED = []  # functions (conversion, operation) -> whether it was the start of a pattern
@@ -88,6 +89,8 @@ class Conversion:
     def emit(self, operator, inputs, outputs, attributes=None, parameters=(), called=""):
         """A layer of the current operation; inputs that are parameters or constants get layers of
         their own before it."""
+        if operator not in OPERATORS:
+            raise Unsupported(f"aten.{self.operation.name}")
         read = [self.readable(value) for value in inputs]
         if operator == "reshape":
             read = [self.before_view(read[0])]
@@ -181,9 +184,10 @@ class Conversion:
             try:
                 self.convert(operation)
             except Unsupported as what:
-                self.unsupported[str(what)].append(operation.path or "the model itself")
+                self.unsupported[str(what)].append(operation.path or "model")
         if self.unsupported:
             raise UnsupportedOperators(self.unsupported)
+        hoist_shared(self.layers, set(self.made.values()))
         output = self.captured.outputs[0] if self.captured.outputs else None
         unused = {name: value for name, value in self.captured.parameters.items()
                   if value not in self.owners}
@@ -202,6 +206,35 @@ class Conversion:
         if found is None:
             raise Unsupported("aten." + operation.name)
         found(self, operation, **operation.arguments)
+
+
+def hoist_shared(layers, made):
+    """Moves each parameter's or constant's layer that modules share out of the first of them, so
+    that it stands in the module that holds all of its readers, before the first."""
+    readers = {}
+    for layer in layers:
+        for value in layer.inputs:
+            if value in made:
+                readers.setdefault(value, []).append(layer)
+    for layer in [x for x in layers if x.outputs and x.outputs[0] in readers]:
+        scopes = [reader.scopes for reader in readers[layer.outputs[0]]]
+        depth = shared_depth([layer.scopes, *scopes])
+        if depth == len(layer.scopes):
+            continue
+        inner, at = layer.scopes[:depth + 1], layers.index(layer)
+        while at > 0 and layers[at - 1].scopes[:depth + 1] == inner:
+            at -= 1
+        layers.remove(layer)
+        layers.insert(at, layer)
+        layer.scopes = layer.scopes[:depth]
+
+
+def shared_depth(several):
+    """How many scopes all of them begin with."""
+    depth = 0
+    while all(len(s) > depth for s in several) and len({s[depth] for s in several}) == 1:
+        depth += 1
+    return depth
 
 
 CHECKS = ("_assert_tensor_metadata", "_assert_async", "_assert_scalar", "sym_constrain_range")
@@ -237,6 +270,7 @@ class UnsupportedOperators(StowageError):
         lines = []
         for what, paths in sorted(self.found.items(), key=lambda item: (-len(item[1]), item[0])):
             distinct = list(dict.fromkeys(path.removeprefix("model.") for path in paths))
+            distinct = ["the model itself" if path == "model" else path for path in distinct]
             shown = ", ".join(distinct[:3]) + (f" and {len(distinct) - 3} others"
                                                if len(distinct) > 3 else "")
             lines.append(f"  {len(paths):5}  {what}  in {shown}")

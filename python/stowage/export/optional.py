@@ -104,6 +104,7 @@ def completed(short, long):
             continue
         if len(own.inputs()) != len(item.inputs()) or len(own.outputs()) != len(item.outputs()):
             return None
+        swap_sum(item, own, values, passed_by)
         for place, theirs in enumerate(item.inputs()):
             expected, actual = values.get(theirs), own.inputs()[place]
             if expected is None or through(expected, passed_by) is not actual:
@@ -122,6 +123,15 @@ def completed(short, long):
         return None
     before, short.given = short.given[0], given
     return before, given[0]
+
+
+def swap_sum(item, own, values, passed_by):
+    """Turns the sides of our sum where that makes it read what the other's does."""
+    if item.kind != "add" or item.layer.attributes.get("in_place"):
+        return
+    wanted = [through(values.get(v), passed_by) for v in item.inputs()]
+    if own.inputs() != wanted and own.inputs()[::-1] == wanted:
+        own.layer.inputs = own.layer.inputs[::-1]
 
 
 def through(value, passed_by):

@@ -4,17 +4,11 @@ import re
 
 from .arguments import written
 from .blocks import Chain, Instance, Leaf
-from .catalogue import DEFAULTS, defaults_of
+from .catalogue import OPERATORS, defaults_of
+from .yaml_values import text_of
 
-# Names that blocks may not take.
-OPERATORS = set(DEFAULTS) | {
-    "conv1d", "conv2d", "conv3d", "relu", "relu6", "prelu", "silu", "mish", "hardswish", "hardsigmoid",
-    "sigmoid", "tanh", "swiglu", "softmax", "log_softmax", "dropout", "feature_dropout", "identity",
-    "add", "sub", "mul", "div", "pow", "sqrt", "exp", "log", "clamp", "concat", "stack", "split",
-    "reshape", "transpose", "contiguous", "roll", "expand", "cast", "parameter", "positions",
-    "rotary", "rotary_table", "lstm", "gru", "rnn", "custom", "pixel_shuffle", "pixel_unshuffle",
-    "local_response_norm", "norm", "unfold", "fold", "gather", "index", "where", "var", "std", "max",
-    "min", "einsum", "tile", "selu", "celu", "hardtanh", "layer", "input", "output"}
+# Names that blocks may not take: operators' and keys'.
+TAKEN = OPERATORS | {"layer", "input", "output", "name", "from", "repeat", "when", "index", "max", "min"}
 
 
 class Written:
@@ -65,7 +59,7 @@ class Description:
     def __init__(self, blocks):
         self.blocks = blocks
         self.block_names = {}
-        self.written_blocks = {}  # Definition -> lines of text
+        self.written_blocks = {}  # Definition -> (its Written, the texts of its outputs)
 
     def block_name(self, definition):
         if definition not in self.block_names:
@@ -73,7 +67,7 @@ class Description:
                           definition.called or "block").lower()
             name = re.sub(r"[^a-z0-9_]", "_", name).strip("_")
             name = name if name[:1].isalpha() else f"block_{name}"
-            name = f"{name}_block" if name in OPERATORS else name
+            name = f"{name}_block" if name in TAKEN else name
             found, number = name, 2
             while found in self.block_names.values():
                 found, number = f"{name}_{number}", number + 1
@@ -145,6 +139,19 @@ class Description:
         at = Written(inputs)
         parts = definition.instances[0].parts
         outputs = self.ends_of(definition, parts, at, "", inputs)
+        # Blocks that this one uses were written meanwhile: it comes after them.
+        del self.written_blocks[definition]
+        self.written_blocks[definition] = (at, outputs)
+
+    def lists(self):
+        """The layers of all blocks, as Written."""
+        return [at for at, _ in self.written_blocks.values()]
+
+    def block_lines(self):
+        return [line for definition, (at, outputs) in self.written_blocks.items()
+                for line in self.lines_of(definition, at, outputs)]
+
+    def lines_of(self, definition, at, outputs):
         lines = [f"  {self.block_name(definition)}:"]
         if definition.arguments:
             lines.append("    arguments: {" + ", ".join(
@@ -155,12 +162,7 @@ class Description:
         if outputs != [last_name(at)]:
             text = outputs[0] if len(outputs) == 1 else f"[{', '.join(outputs)}]"
             lines.append(f"    output: {text}")
-        # Blocks that this one uses were written meanwhile: it comes after them.
-        del self.written_blocks[definition]
-        self.written_blocks[definition] = lines
-
-    def block_lines(self):
-        return [line for lines in self.written_blocks.values() for line in lines]
+        return lines
 
 
 def without_defaults(operator, slots):
@@ -174,18 +176,6 @@ def without_defaults(operator, slots):
             continue
         result.append((name, text))
     return result
-
-
-def text_of(value):
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return f"[{', '.join(map(text_of, value))}]"
-    if isinstance(value, float):
-        from .blocks import Atom
-
-        return written(Atom(value))
-    return str(value)
 
 
 def automatic_names(at):

@@ -1,11 +1,17 @@
 """Losses, their weights and their sums."""
 
+from ..capture import Value
 from ..layers import Unsupported, rule
 
 REDUCTION_MEAN = 1
 
 
 def loss_layer(c, op, name, inputs, attributes):
+    """A target that was made on the spot stands for one that a training script has: an input."""
+    target = c.real(inputs[1])
+    if c.is_constant(target):
+        inputs = [inputs[0], Value("input", target.shape, target.dtype, "target")]
+        c.captured.inputs.append(inputs[1])
     layer = c.emit(name, inputs, op.outputs, attributes)
     c.layers.remove(layer)
     c.losses.append(layer)

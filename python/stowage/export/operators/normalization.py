@@ -1,19 +1,29 @@
 """Normalizations. A module in training mode normalizes a batch norm by the batch."""
 
+from ..catalogue import COMPUTED_WEIGHTS, NORM_WITHOUT_BIAS
 from ..layers import Unsupported, rule
 
 
 @rule("batch_norm")
 def batch_norm(c, op, input, weight, bias, running_mean, running_var, training, momentum, eps,
                cudnn_enabled):
-    if weight is not None and (c.real(weight).kind != "parameter" or bias is None):
+    computed = [v for v in (weight, bias) if v is not None and c.real(v).kind != "parameter"]
+    if (computed or (weight is not None and bias is None)) and not COMPUTED_WEIGHTS:
         raise Unsupported("aten.batch_norm with a computed weight or without a bias")
+    if computed:
+        if running_mean is not None or len(computed) != sum(v is not None for v in (weight, bias)):
+            raise Unsupported("aten.batch_norm with one of weight and bias computed")
+        c.emit("batch_norm", [input, *computed], op.outputs,
+               {"eps": eps, "momentum": momentum, "affine": False, "track_running_stats": False,
+                "training": bool(training)})
+        return
     for buffer in (running_mean, running_var):
         if buffer is not None:
             c.used_buffers.add(buffer)
     c.emit("batch_norm", [input], op.outputs,
            {"eps": eps, "momentum": momentum, "affine": weight is not None,
-            "track_running_stats": running_mean is not None, "training": bool(training)},
+            "track_running_stats": running_mean is not None, "training": bool(training),
+            **({"bias": False} if weight is not None and bias is None else {})},
            [("weight", weight), ("bias", bias)])
 
 
@@ -26,10 +36,12 @@ def layer_norm(c, op, input, normalized_shape, weight, bias, eps, cudnn_enable):
 
 @rule("group_norm")
 def group_norm(c, op, input, num_groups, weight, bias, eps, cudnn_enabled):
-    if weight is not None and bias is None:
+    without_bias = weight is not None and bias is None
+    if without_bias and not NORM_WITHOUT_BIAS:
         raise Unsupported("aten.group_norm without a bias")
     c.emit("group_norm", [input], op.outputs,
-           {"groups": num_groups, "eps": eps, "affine": weight is not None},
+           {"groups": num_groups, "eps": eps, "affine": weight is not None,
+            **({"bias": False} if without_bias else {})},
            [("weight", weight), ("bias", bias)])
 
 

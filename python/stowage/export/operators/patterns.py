@@ -4,6 +4,7 @@ import math
 
 from ..capture import Value
 from ..layers import COMPOSED, Unsupported, rule
+from .indexing import picked
 
 
 def taken_in(c, operation):
@@ -58,29 +59,62 @@ def forget_index(c, value):
     return source
 
 
-@rule("index")
-def index(c, op, self, indices):
-    """Swin's learned bias by relative position, looked up, turned and given a batch of one."""
-    table = c.real(self)
+def bias_of_windows(c, op, table, indices):
+    """(heads, window, the bias, the operations up to it) where the index is Swin's, else None."""
     if table.kind != "parameter" or len(indices) != 1 or len(table.shape) != 2:
-        raise Unsupported("aten.index")
+        return None
     heads = table.shape[1]
     value, path = op.outputs[0], []
     while len(value.shape) != 4 or value.shape[:2] != (1, heads):
         reader = c.only_reader(value)
         if reader is None or reader.name not in ("view", "reshape", "permute", "contiguous",
                                                  "unsqueeze", "transpose"):
-            raise Unsupported("aten.index of a parameter")
+            return None
         path.append(reader)
         value = reader.outputs[0]
     window = window_of(value.shape[-1], table.shape[0])
-    if window is None:
-        raise Unsupported("aten.index of a parameter that is no table of relative positions")
+    return None if window is None else (heads, window, value, path)
+
+
+@rule("index")
+def index(c, op, self, indices):
+    """Swin's learned bias by relative position, looked up, turned and given a batch of one."""
+    table = c.real(self)
+    found = bias_of_windows(c, op, table, indices)
+    if found is None:
+        picked(c, op, self, indices)
+        return
+    heads, window, value, path = found
     buffer = forget_index(c, indices[0])
     c.skipped.update(path)
     c.emit("relative_position_bias", [], [value],
            {"heads": heads, "window": window, "flat_index": len(buffer.shape) == 1},
            [("weight", table)])
+
+
+@rule("zero_")
+def zeros_in_a_part(c, op, self):
+    """x[a:b].zero_() of a copy, as Swin V2 clears the keys' bias: the parts are joined anew."""
+    part = c.real(self)
+    cut = next((x for x in c.layers if part in x.outputs), None)
+    if cut is None or cut.operator != "slice" or cut.attributes["axis"] != 0 or len(part.shape) != 1:
+        raise Unsupported("aten.zero_")
+    whole, start = cut.inputs[0], cut.attributes["start"]
+    c.layers.remove(cut)
+    end, size = start + part.shape[0], whole.shape[0]
+    pieces = []
+    for low, high in ((0, start), (end, size)):
+        piece = c.middle((high - low,), whole)
+        if low < high:
+            attributes = {"axis": 0, "start": low, "step": 1}
+            c.emit("slice", [whole], [piece],
+                   {**attributes, **({} if high == size else {"length": high - low})})
+            pieces.append(piece)
+    zeros, joined = c.middle(part.shape, whole), c.middle(whole.shape, whole)
+    c.emit("constant", [], [zeros], {"shape": list(part.shape), "dtype": whole.dtype})
+    pieces.insert(1 if start else 0, zeros)
+    c.emit("concat", pieces, [joined], {"axis": 0})
+    c.same(whole, joined)
 
 
 def operations_of_scope(c, first):

@@ -1,5 +1,6 @@
 """Activations, dropouts and other operations on one tensor, element by element."""
 
+from ..catalogue import ONE_SIDED_CLAMP
 from ..layers import Unsupported, rule
 
 PLAIN = ("relu", "silu", "mish", "hardswish", "hardsigmoid", "sigmoid", "tanh")
@@ -23,9 +24,11 @@ def relu6(c, op, self):
 
 @rule("hardtanh", "hardtanh_")
 def hardtanh(c, op, self, min_val, max_val):
-    if (min_val, max_val) != (0, 6):
-        raise Unsupported("aten.hardtanh")
-    relu6(c, op, self)
+    if (min_val, max_val) == (0, 6):
+        relu6(c, op, self)
+        return
+    c.emit("hardtanh", [self], op.outputs,
+           {"minimum": min_val, "maximum": max_val, "in_place": op.name.endswith("_")})
 
 
 @rule("leaky_relu", "leaky_relu_")
@@ -80,9 +83,12 @@ def dropout(c, op, input=None, p=0.5, train=True, self=None):
 
 @rule("clamp", "clamp_")
 def clamp(c, op, self, min, max):
-    if min is None or max is None or op.overload == "Tensor" or op.name.endswith("_"):
-        raise Unsupported(f"aten.{op.name} with one bound, with tensors, or in place")
-    c.emit("clamp", [self], op.outputs, {"minimum": min, "maximum": max})
+    if op.overload == "Tensor" or op.name.endswith("_"):
+        raise Unsupported(f"aten.{op.name} with tensors or in place")
+    if (min is None or max is None) and not ONE_SIDED_CLAMP:
+        raise Unsupported("aten.clamp with one bound")
+    bounds = {"minimum": min, "maximum": max}
+    c.emit("clamp", [self], op.outputs, {k: v for k, v in bounds.items() if v is not None})
 
 
 @rule("pow")

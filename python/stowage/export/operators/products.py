@@ -1,5 +1,6 @@
 """Convolutions, linear layers, matrix products."""
 
+from ..catalogue import COMPUTED_WEIGHTS
 from ..layers import Unsupported, rule
 
 
@@ -11,14 +12,22 @@ def filled(numbers, axes):
 @rule("conv1d", "conv2d", "conv3d")
 def convolution(c, op, input, weight, bias, stride, padding, dilation, groups):
     axes = int(op.name[4])
-    parameter = c.parameter(weight)
+    parameter = c.real(weight)
+    computed = parameter.kind != "parameter"
+    if computed and not COMPUTED_WEIGHTS:
+        raise Unsupported(f"aten.{op.name} with a computed weight")
     if len(c.real(input).shape) != axes + 2:
         raise Unsupported(f"{op.name} without a batch")
     attributes = {"channels": parameter.shape[0], "kernel": list(parameter.shape[2:]),
                   "stride": filled(stride, axes),
                   "padding": padding if isinstance(padding, str) else filled(padding, axes),
                   "dilation": filled(dilation, axes), "groups": groups, "bias": bias is not None}
-    c.emit(op.name, [input], op.outputs, attributes, [("weight", weight), ("bias", bias)])
+    if not computed:
+        c.emit(op.name, [input], op.outputs, attributes, [("weight", weight), ("bias", bias)])
+    elif bias is not None and c.real(bias).kind != "parameter":
+        c.emit(op.name, [input, weight, bias], op.outputs, {**attributes, "bias": False})
+    else:
+        c.emit(op.name, [input, weight], op.outputs, attributes, [("bias", bias)])
 
 
 @rule("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
@@ -35,7 +44,21 @@ def transposed_convolution(c, op, input, weight, bias, stride, padding, output_p
 
 @rule("linear")
 def linear(c, op, input, weight, bias):
-    features = c.parameter(weight).shape[0]
+    """With a computed weight it is a product; a computed bias is added into the result, as addmm
+    adds it."""
+    features = c.real(weight).shape[0]
+    learned = c.real(weight).kind == "parameter"
+    if not learned or (bias is not None and c.real(bias).kind != "parameter"):
+        product = op.outputs[0] if bias is None else c.middle(op.outputs[0].shape, op.outputs[0])
+        if learned:
+            c.emit("linear", [input], [product], {"features": features, "bias": False},
+                   [("weight", weight)])
+        else:
+            c.emit("matmul", [input, weight], [product],
+                   {"transpose_a": False, "transpose_b": True})
+        if bias is not None:
+            c.emit("add", [product, bias], op.outputs, {"in_place": True})
+        return
     c.emit("linear", [input], op.outputs, {"features": features, "bias": bias is not None},
            [("weight", weight), ("bias", bias)])
 

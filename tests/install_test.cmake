@@ -42,6 +42,11 @@ foreach(file README.md LICENSE CHANGELOG.md CONTRIBUTING.md docs/commands.md doc
     message(FATAL_ERROR "share/doc/stowage/${file} is not installed")
   endif()
 endforeach()
+foreach(file pyproject.toml stowage/__main__.py stowage/pretend/elf_slots.py)
+  if(NOT EXISTS ${place}/moved/share/stowage/python/${file})
+    message(FATAL_ERROR "share/stowage/python/${file} is not installed")
+  endif()
+endforeach()
 file(GLOB_RECURSE of_tests RELATIVE ${place}/moved ${place}/moved/*fake* ${place}/moved/*test*
                                                    ${place}/moved/*doctest*)
 if(of_tests)

@@ -137,6 +137,24 @@ class Document(unittest.TestCase):
         self.assertEqual(sorted({node[4] for node in document["step"]["nodes"]}), [0, 1, 2])
         self.assertEqual(kernels(document, "update"), ["aten::_foreach_add_.List"])
 
+    def test_what_is_there_for_each_micro_batch(self):
+        part = self.document["step"]["micro_batch"]
+        nodes, rows = self.document["step"]["nodes"], self.document["step"]["storages"]
+        self.assertEqual(part["nodes"], [0, len(nodes) - 1])
+        self.assertEqual([row[0] for row in rows[:part["storages"][0]]],
+                         ["0.weight", "0.bias", "2.weight", "2.bias"])
+        self.assertEqual(part["storages"][1], len(rows))
+        arrived = {rows[row[2][0]][0]: nodes[row[1]][0] for row in part["arrivals"]}
+        self.assertEqual(arrived, {"2.weight.grad": "2.mm.2", "2.bias.grad": "2.sum",
+                                   "0.weight.grad": "0.mm", "0.bias.grad": "0.sum"})
+        self.assertEqual([(row[0], rows[row[1]][0]) for row in part["variables"]],
+                         [("result", "2.addmm"), ("result", "loss.nll_loss_forward"),
+                          ("first_gradient", "loss.ones_like"), ("input", "input"),
+                          ("input", "target")])
+
+    def test_a_step_of_several_micro_batches_is_not_repeated(self):
+        self.assertNotIn("micro_batch", recorded(micro_batches=2)["step"])
+
     def test_tied_weights_are_one_storage(self):
         model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
         model[1].weight = model[0].weight

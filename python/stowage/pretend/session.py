@@ -7,9 +7,9 @@ from typing import Any
 from stowage.errors import StowageError
 from stowage.pretend.cuda_module import cuda_module
 from stowage.pretend.data_loading import loaders_load
+from stowage.pretend.dataless import fake_tensors
 from stowage.pretend.device_guard import guard_put_back
 from stowage.pretend.driver import Driver
-from stowage.pretend.fake_mode import fake_tensors
 from stowage.pretend.gradient_scaler import scaler_that_steps
 from stowage.pretend.kernel_choice import choosing_by_device
 from stowage.pretend.module_moves import modules_move

@@ -205,6 +205,7 @@ class Recorder(TorchDispatchMode):
         if phase == "update":
             return ("", place())
         found = (self.modules.path or ("loss" if phase == "loss" else ""), place())
+        self.last_origin = found
         number = torch.autograd._get_sequence_nr() - 1
         if phase == "backward":
             self.origins[number] = found  # a region that runs again

@@ -31,6 +31,9 @@ class RecordedStep:
     def warnings(self):
         return [warning["message"] for warning in self.document["warnings"]]
 
+    def warn(self, message, hint):
+        self.document["warnings"].append({"message": message, "hint": hint})
+
     def save(self, path):
         """Write the file, whole or not at all; returns self."""
         from stowage.document.write import write
@@ -39,9 +42,32 @@ class RecordedStep:
         return self
 
 
-def batches_of(batch):
-    """The batch that is described, and the two that say how sizes grow."""
-    return [batch, batch + 1, 2 * batch + 3]
+def at_batches(batch, run):
+    """The RecordedStep of `run(batches)`: of the batch that is described and two that say how sizes
+    grow. Where they do not grow evenly, multiples of the batch are tried (a step may split it); where
+    that fails too, the batch is fixed."""
+    from stowage.training.steps import OtherBatchFails
+
+    first = reason = None
+    for batches in ([batch, batch + 1, 2 * batch + 3], [batch, 2 * batch, 3 * batch]):
+        try:
+            recorded = run(batches)
+        except OtherBatchFails as failure:
+            reason = reason or failure
+            continue
+        if not recorded.document["fixed_batch"]:
+            if batches[1] == 2 * batch and batch > 1:
+                recorded.warn(f"sizes are those of multiples of the batch {batch}: at others the step "
+                              "runs other kernels, or splits the batch otherwise",
+                              "record it again at the batch that is asked for")
+            return recorded
+        first = first or recorded
+    if first is None:
+        first = run([batch, batch])
+        first.document["warnings"].clear()
+        first.warn(f"the step is recorded for batch {batch} alone: {reason}",
+                   "record it again at the batch that is asked for")
+    return first
 
 
 def record(model_or_function, example_inputs, *, optimizer="sgd", loss=None, target=None,
@@ -124,6 +150,11 @@ def own_loss(loss):
 
 def record_source(source, batch, options=RecordOptions(), session=None):
     """RecordedStep of a Source (stowage/sources). `session`: the device is pretended already."""
+    check_words(options)
+    return at_batches(batch, lambda batches: source_at(source, batches, options, session))
+
+
+def source_at(source, batches, options, session):
     import contextlib
 
     from stowage.pretend.session import pretended_cuda
@@ -134,7 +165,6 @@ def record_source(source, batch, options=RecordOptions(), session=None):
 
     import torch
 
-    check_words(options)
     training = options.mode == "train"
     with contextlib.ExitStack() as stack:
         session = session or stack.enter_context(pretended_cuda(options.capability))
@@ -152,30 +182,37 @@ def record_source(source, batch, options=RecordOptions(), session=None):
                 optimizer = optimizer_maker(options.optimizer, options.implementation)(trained)
         step = ModelStep(source.model, source.example, source.loss, optimizer,
                          options.precision, options.set_to_none, options.micro_batches)
-        recording = StepRunner(session, step, {"": source.model}).run(batches_of(batch))
-        return finished(recording, batches_of(batch), step, optimizer, source.name,
+        recording = StepRunner(session, step, {"": source.model}).run(batches)
+        return finished(recording, batches, step, optimizer, source.name,
                         source.description, source.seq, options)
 
 
 def record_function(function, arguments, keywords, batch, name, batch_axes, options, session=None):
     """RecordedStep of a function that runs a whole step. `session`: the device is pretended
     already, and so are the function's models."""
-    import contextlib
-
-    from stowage.pretend.session import pretended_cuda
     from stowage.training.batch_axes import BatchAxes
-    from stowage.training.found import found_in
-    from stowage.training.function_step import FunctionStep, over_fakes
-    from stowage.training.steps import StepRunner
-    from stowage.training.weightless import fake_like, weightless
 
-    models, optimizers = found_in(function, arguments, keywords)
     axes = BatchAxes(arguments, keywords, None, batch_axes)
     batch = batch or axes.batch
     if batch is None:
         raise StowageError("the step's function takes no tensor, so that it has no batch",
                            "give the batch's tensors to it as arguments")
     options = dataclasses.replace(options, micro_batches=1, precision=None)
+    name = name or getattr(function, "__name__", "step")
+    return at_batches(batch, lambda batches: function_at(
+        function, axes, arguments, keywords, name, batches, options, session))
+
+
+def function_at(function, axes, arguments, keywords, name, batches, options, session):
+    import contextlib
+
+    from stowage.pretend.session import pretended_cuda
+    from stowage.training.found import found_in
+    from stowage.training.function_step import FunctionStep, over_fakes
+    from stowage.training.steps import StepRunner
+    from stowage.training.weightless import fake_like, weightless
+
+    models, optimizers = found_in(function, arguments, keywords)
     with contextlib.ExitStack() as stack:
         if session is None:
             session = stack.enter_context(pretended_cuda(options.capability))
@@ -187,10 +224,9 @@ def record_function(function, arguments, keywords, batch, name, batch_axes, opti
             fakes.update(stack.enter_context(weightless(model)).fakes)
         stack.enter_context(over_fakes(optimizers.values(), fakes))
         step = FunctionStep(function, axes.example, place, optimizers.values())
-        batches = batches_of(batch)
         recording = StepRunner(session, step, models).run(batches)
         return finished(recording, batches, step, next(iter(optimizers.values()), None),
-                        name or getattr(function, "__name__", "step"), "", options.seq, options)
+                        name, "", options.seq, options)
 
 
 def as_it_lies(tensor):
@@ -214,6 +250,9 @@ def finished(recording, batches, step, optimizer, name, source, seq, options):
     warnings = [] if known[3] else [{
         "message": f"the optimizer is {type(optimizer).__name__}, which 'settings' cannot name; its "
                    "updates are in the step as they ran"}]
+    if recording.compiled:
+        warnings.append({"message": "torch.compile is left out: the step is recorded as eager "
+                                    "PyTorch runs it"})
     description = Description(
         name=name, source=source, torch_version=torch.__version__.partition("+")[0],
         precision=options.precision or precision_of(recording), training=bool(recording.steps[1].losses),

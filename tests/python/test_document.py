@@ -188,6 +188,41 @@ class Batches(unittest.TestCase):
         self.assertEqual(document["batch"], 4)
         self.assertRegex(document["warnings"][0]["message"], "^the step is recorded for batch 4 alone")
 
+    def test_a_step_that_splits_its_batch_has_sizes_for_multiples(self):
+        model = nn.Linear(8, 4)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def accumulate(x):
+            for part in x.chunk(2):
+                model(part).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        document = stowage.record(accumulate, torch.zeros(4, 8)).document
+        self.assertFalse(document["fixed_batch"])
+        self.assertRegex(document["warnings"][0]["message"],
+                         "^sizes are those of multiples of the batch 4")
+        self.assertEqual(StepMemory(document, batch=8).peak,
+                         StepMemory(stowage.record(accumulate, torch.zeros(8, 8)).document).peak)
+
+    def test_a_step_that_raises_at_other_batches_fixes_it(self):
+        class Fixed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(8, 4)
+
+            def forward(self, x):
+                return self.linear(x) + torch.zeros(4, 4, device=x.device)
+
+        document = stowage.record(Fixed(), torch.zeros(4, 8),
+                                  loss=lambda output: output.mean()).document
+        self.assertTrue(document["fixed_batch"])
+        self.assertEqual(len(document["warnings"]), 1)
+        self.assertRegex(document["warnings"][0]["message"], "^the step is recorded for batch 4 alone: "
+                                                             "at batch 5 it raises RuntimeError: ")
+        output = next(row for row in document["step"]["storages"] if row[0] == "Fixed.add")
+        self.assertIn("replaced_after", output[6])
+
     def test_another_axis_may_be_the_batch(self):
         document = stowage.record(nn.Linear(8, 4), torch.zeros(5, 3, 8), batch_axes=1,
                                   loss=lambda output: output.sum()).document

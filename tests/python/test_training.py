@@ -211,6 +211,16 @@ class OwnCode(unittest.TestCase):
                                        implementation=implementation)
                 self.assertIn(kernel, kernels(document, "update"))
 
+    def test_adafactor_asks_for_a_norm(self):
+        document = document_of(network(), torch.zeros(4, 64), optimizer="adafactor")
+        self.assertEqual(document["settings"]["optimizer"]["name"], "adafactor")
+
+    def test_compiled_models_are_recorded_as_eager_ones(self):
+        document = document_of(torch.compile(network()), torch.zeros(4, 64))
+        self.assertEqual(document["warnings"][0]["message"], "torch.compile is left out: the step is "
+                                                             "recorded as eager PyTorch runs it")
+        self.assertEqual(kernels(document, "forward").count("aten::gelu"), 4)
+
     def test_an_optimizer_that_the_file_cannot_name(self):
         class Mine(torch.optim.SGD):
             pass
@@ -307,6 +317,15 @@ class Refusals(unittest.TestCase):
     def test_a_loss_that_is_no_number(self):
         error = self.refusal(nn.Linear(4, 4), torch.zeros(2, 4), loss=lambda output: output)
         self.assertEqual(error.message, "the loss is a tensor of shape [2, 4], not a number")
+
+    def test_sparse_gradients(self):
+        error = self.refusal(nn.Embedding(10, 4, sparse=True), torch.zeros(2, 3, dtype=torch.int64))
+        self.assertIn("a tensor of layout torch.sparse_coo", error.message)
+
+    def test_an_optimizer_that_runs_the_model(self):
+        error = self.refusal(nn.Linear(4, 4), torch.zeros(2, 4),
+                             optimizer=lambda p: torch.optim.LBFGS(p))
+        self.assertEqual(error.message, "LBFGS runs the model itself, in a closure")
 
     def test_words_that_are_none(self):
         error = self.refusal(nn.Linear(4, 4), torch.zeros(2, 4), precision="fp8")

@@ -200,9 +200,10 @@ def document(recording, batches, description):
     not affine the batch is fixed, and a warning says where."""
     warnings = list(description.warnings)
     described, others = recording.steps[1], recording.steps[2:]
-    fixed = not others
+    fixed = described.batch in [step.batch for step in others]  # no other batch was to be had
+    others = [] if fixed else others
     try:
-        assembly = Assembly(recording, described, others, batches)
+        assembly = Assembly(recording, described, others, batches[:1] if fixed else batches)
         assembly.check_structure()
         graph, rows = assembly.graph(description.input_names, description.training,
                                      description.micro_batches, description.repeatable)

@@ -53,6 +53,7 @@ def pretended_cuda(capability=USUAL_CAPABILITY):
         stack.enter_context(modules_move())
         stack.enter_context(loaders_load())
         stack.enter_context(no_packed_sequences())
+        stack.enter_context(torch.compiler.set_stance("force_eager"))
         mode = stack.enter_context(fake_tensors())
         stack.enter_context(HostValues())
         yield Session(driver, mode, capability)

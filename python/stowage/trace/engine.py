@@ -23,6 +23,15 @@ def is_engines_own(frame):
     return frame is None or frame.f_code.co_name == ENGINE
 
 
+def is_of_torchs_optimizer(frame):
+    """Whether an optimizer of torch.optim asks: Adafactor's step size follows a norm, whose value
+    decides nothing but numbers."""
+    while frame is not None and (frame.f_code.co_filename.endswith(WRAPPERS) or
+                                 "__torch_function__" == frame.f_code.co_name):
+        frame = frame.f_back
+    return frame is not None and "/torch/optim/" in frame.f_code.co_filename
+
+
 def gradient_sum(first, second):
     """The engine's sum of two gradients: (operator, result)."""
     uses = torch._C._storage_Use_Count(first.untyped_storage()._cdata)

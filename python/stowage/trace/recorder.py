@@ -16,7 +16,8 @@ from torch.utils._pytree import tree_iter
 
 from stowage.errors import StowageError
 from stowage.trace.calls import Call, Signature
-from stowage.trace.engine import adds_bias_of_linear, gradient_sum, is_engines_own
+from stowage.trace.engine import (adds_bias_of_linear, gradient_sum, is_engines_own,
+                                  is_of_torchs_optimizer)
 from stowage.trace.failures import untraceable
 from stowage.trace.flops import flops_of
 from stowage.trace.places import place
@@ -26,6 +27,7 @@ from stowage.trace.record import Moment, NodeRecord, StepRecord, StorageRecord, 
 WRITES_STATISTICS = {"aten::cudnn_batch_norm", "aten::native_batch_norm"}
 # Storages that were there before they were first seen.
 BEFORE = Moment(-1, -1)
+LOOK = torch.ops.aten._local_scalar_dense.default
 LONGEST_TEXT = 4000  # bytes; a step file's texts end at 4096
 
 
@@ -67,6 +69,9 @@ class Recorder(TorchDispatchMode):
 
     def storage_of(self, tensor, born=BEFORE):
         """The number of the tensor's storage; one that was not seen yet was born then."""
+        if tensor.layout is not torch.strided:
+            raise StowageError(f"{place() or self.modules.path}: a tensor of layout {tensor.layout}",
+                               "sparse tensors are not recorded")
         storage = tensor.untyped_storage()
         key = storage._cdata
         number = self.keys.get(key)
@@ -125,6 +130,8 @@ class Recorder(TorchDispatchMode):
 
     def run(self, operator, arguments, options, frame):
         """(operator, result): as called, or as PyTorch would do it without a mode."""
+        if operator is LOOK and is_of_torchs_optimizer(frame):
+            return operator, 1.0
         if operator is torch.ops.aten.add.Tensor and not options:
             backward = self.phases.phase == "backward" and not torch.is_grad_enabled()
             if backward and is_engines_own(frame):
@@ -158,8 +165,15 @@ class Recorder(TorchDispatchMode):
                 positions.append(name)
         if not writes:
             return
+        if signature.kernel.startswith("aten::resize_"):
+            self.grow(arguments[0])
         self.add_node(operator, signature, call, reads, writes, positions, arguments, options,
                       result)
+
+    def grow(self, tensor):
+        """The storage has grown in its place: it is counted at its largest."""
+        record = self.storages[self.storage_of(tensor)]
+        record.bytes = max(record.bytes, tensor.untyped_storage().nbytes())
 
     @staticmethod
     def written_arguments(signature, call):

@@ -47,7 +47,7 @@ class BatchAxes:
         shape = list(leaf.shape)
         shape[axis] = shape[axis] // self.batch * batch
         # Dense, with the axes in the order in which they lie.
-        order = sorted(range(leaf.dim()), key=lambda a: (-leaf.stride(a), a))
+        order = sorted(range(leaf.dim()), key=lambda a: (-leaf.stride(a), leaf.shape[a] == 1, a))
         strides, step = [0] * leaf.dim(), 1
         for place in reversed(order):
             strides[place], step = step, step * shape[place]

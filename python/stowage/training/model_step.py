@@ -5,6 +5,7 @@ again.
 """
 
 import contextlib
+import inspect
 
 import torch
 from torch.utils._pytree import tree_map
@@ -41,6 +42,11 @@ def output_loss(output):
     return loss
 
 
+def needs_closure(optimizer):
+    closure = inspect.signature(type(optimizer).step).parameters.get("closure")
+    return closure is not None and closure.default is inspect.Parameter.empty
+
+
 class ModelStep:
     """Runs steps of a model with fake tensors. `example` makes a batch (sources/source.py); `loss`
     takes (output, target). `optimizer` is made of the parameters that train, or None: inference."""
@@ -49,6 +55,10 @@ class ModelStep:
                  micro_batches=1):
         self.model, self.example, self.loss_function = model, example, loss
         self.optimizer = optimizer
+        if optimizer is not None and needs_closure(optimizer):
+            raise StowageError(
+                f"{type(optimizer).__name__} runs the model itself, in a closure",
+                "record a function that calls optimizer.step(closure)")
         self.dtype = WHOLE.get(precision)
         self.autocast = AUTOCAST.get(precision)
         self.set_to_none = set_to_none

@@ -74,7 +74,7 @@ def settings_of(optimizer):
     settings = {}
     for ours, theirs in SETTINGS.items():
         value = group.get(theirs)
-        if isinstance(value, torch.Tensor) or value is None:
+        if not isinstance(value, (bool, int, float)):
             continue
         settings[ours] = value
     if isinstance(group.get("betas"), (tuple, list)):

@@ -23,6 +23,11 @@ class Recording:
     parameters: list
     buffers: list
     model_state: dict  # storage: name, of what was there before the first step
+    compiled: bool  # a part of it is torch.compile's
+
+
+class OtherBatchFails(Exception):
+    """The step runs at the recorded batch and raises at another; the message says what."""
 
 
 def tensors_of(tree):
@@ -110,5 +115,15 @@ class StepRunner:
             model_state = dict(self.recorder.step.optimizer_state)
             steps = []
             for index, batch in enumerate([batches[0], *batches]):
-                steps.append(self.run_step(index, batch, load=index != 1))
-            return Recording(self.recorder.storages, steps, parameters, buffers, model_state)
+                try:
+                    steps.append(self.run_step(index, batch, load=index != 1))
+                except Exception as error:
+                    if batch == batches[0]:
+                        raise
+                    message = str(error).strip().split("\n")[0]
+                    raise OtherBatchFails(
+                        f"at batch {batch} it raises {type(error).__name__}: {message}") from error
+            compiled = any(type(part).__name__ == "OptimizedModule"
+                           for model in self.models.values() for part in model.modules())
+            return Recording(self.recorder.storages, steps, parameters, buffers, model_state,
+                             compiled)

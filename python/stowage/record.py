@@ -44,30 +44,16 @@ class RecordedStep:
 
 def at_batches(batch, run):
     """The RecordedStep of `run(batches)`: of the batch that is described and two that say how sizes
-    grow. Where they do not grow evenly, multiples of the batch are tried (a step may split it); where
-    that fails too, the batch is fixed."""
+    grow. Where the step raises at another batch it runs once more, at its own alone."""
     from stowage.training.steps import OtherBatchFails
 
-    first = reason = None
-    for batches in ([batch, batch + 1, 2 * batch + 3], [batch, 2 * batch, 3 * batch]):
-        try:
-            recorded = run(batches)
-        except OtherBatchFails as failure:
-            reason = reason or failure
-            continue
-        if not recorded.document["fixed_batch"]:
-            if batches[1] == 2 * batch and batch > 1:
-                recorded.warn(f"sizes are those of multiples of the batch {batch}: at others the step "
-                              "runs other kernels, or splits the batch otherwise",
-                              "record it again at the batch that is asked for")
-            return recorded
-        first = first or recorded
-    if first is None:
-        first = run([batch, batch])
-        first.document["warnings"].clear()
-        first.warn(f"the step is recorded for batch {batch} alone: {reason}",
-                   "record it again at the batch that is asked for")
-    return first
+    try:
+        return run([batch, batch + 1, 2 * batch + 3])
+    except OtherBatchFails as failure:
+        recorded = run([batch, batch])
+        recorded.warn(f"the step is recorded for batch {batch} alone: {failure}",
+                      "record it again at the batch that is asked for")
+        return recorded
 
 
 def record(model_or_function, example_inputs, *, optimizer="sgd", loss=None, target=None,

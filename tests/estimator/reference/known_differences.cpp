@@ -159,6 +159,8 @@ const HeldOutput held_outputs[] = {
     // word_language_model: output, hidden = self.rnn(embedded, hidden)
     {{"lstm-lm"}, "rnn.hn", "log_probabilities"},
     {{"lstm-lm"}, "rnn.cn", "log_probabilities"},
+    // diffusers: sample = upsample_block(hidden_states=sample, ...)
+    {{"stable-diffusion-unet"}, "up3.upsampler.conv", "up4.attention3.add_4"},
     // x + self.mlp(self.norm2(x)), at its worst in the last block
     {{"vit_tiny*"}, "blocks.11.norm2", "blocks.11.fc2", "checkpoint"},
     {{"swin_t"}, "stage4.1.norm2", "stage4.1.fc2", "amp"},
@@ -244,6 +246,8 @@ const InnerStorage inner_storages[] = {
     // cudnn_convolution's copy of a filter beside an input whose channels lie innermost
     {{"convnext_tiny"}, ".weight.contiguous", "nchw"},
     {{"convnext_tiny"}, ".backward.weight", "nchw"},
+    // cuDNN's contiguous copy of the patches' gradient, which comes out of a transposition
+    {{"vit_b_32"}, "conv_proj.grad.contiguous"},
     // native_layer_norm_backward's contiguous copy of the gradient of a mean over its positions
     {{"swin_t"}, "norm.grad.contiguous"},
     // The scratch of the memory-efficient attention's backward.

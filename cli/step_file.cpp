@@ -118,7 +118,9 @@ class Contradictions {
     if (agrees) return;
     found_.push_back(
         command_line_error(fmt::format("{}: the step was made for {}", asked, made_for),
-                           "leave it out, or write the step for it with stowage lower"));
+                           document_.written_by.starts_with("stowage.record")
+                               ? "leave it out, or record the step for it: python -m stowage record"
+                               : "leave it out, or write the step for it with stowage lower"));
   }
 
   const StepDocument& document_;

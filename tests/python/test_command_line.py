@@ -86,7 +86,8 @@ class CommandLine(unittest.TestCase):
         return errors
 
     def test_a_script_with_the_hook(self):
-        document = self.record("train.py", "--batch", "16", "--precision", "amp-fp16")
+        document = self.record("train.py", "--batch", "16")
+        self.assertEqual(document["precision"], "amp-fp16")
         self.assertEqual((document["model"], document["batch"]), ("train", 16))
         self.assertFalse(document["fixed_batch"])
         kernels = [node[1] for node in document["step"]["nodes"]]
@@ -97,6 +98,19 @@ class CommandLine(unittest.TestCase):
 
     def test_without_a_batch_a_script_has_its_own(self):
         self.assertEqual(self.record("train.py")["batch"], 8)
+
+    def test_a_script_that_calls_record(self):
+        pathlib.Path("calls.py").write_text(textwrap.dedent("""
+            import torch, stowage
+
+            model = torch.nn.Linear(6, 2).to(torch.bfloat16)
+            stowage.record(model, torch.zeros(4, 6), loss=lambda output: output.mean(),
+                           precision="bf16", optimizer="adamw", output="elsewhere.json")
+            print("not reached")
+            """))
+        document = self.record("calls.py", "--batch", "5")
+        self.assertEqual((document["batch"], document["precision"]), (5, "bf16"))
+        self.assertFalse(pathlib.Path("elsewhere.json").exists())
 
     def test_a_function_of_a_file(self):
         document = self.record("net.py:build_model", "--input", "3x8x8", "--batch", "4")

@@ -210,7 +210,8 @@ def document(recording, batches, description):
         fixed = True
         warnings.append({
             "message": f"the step is recorded for batch {described.batch} alone: {reason}",
-            "hint": "record it again at the batch that is asked for"})
+            "hint": "record it again at the batch that is asked for" if described.batch > 1 else
+                    "record it at batch 2: an axis of one element is like no other"})
         assembly = Assembly(recording, described, [], batches[:1])
         graph, rows = assembly.graph(description.input_names, description.training,
                                      description.micro_batches, description.repeatable)

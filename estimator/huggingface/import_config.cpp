@@ -73,8 +73,7 @@ std::string model_type(const YamlNode& root, Mistakes& mistakes) {
     return {};
   }
   if (!type->is_scalar() || !type->quoted) {
-    mistakes.error(type->mark,
-                   fmt::format("'model_type' must be a text, not {}", describe(*type)));
+    mistakes.error(type->mark, fmt::format("'model_type' must be a text, not {}", describe(*type)));
     return {};
   }
   if (find_family(type->text) != nullptr) return type->text;
@@ -86,8 +85,8 @@ std::string model_type(const YamlNode& root, Mistakes& mistakes) {
   } else if (hint.empty()) {
     hint = fmt::format("read are {}", fmt::join(known, ", "));
   }
-  mistakes.error(type->mark, fmt::format("model type '{}' is not one of those that are read",
-                                         type->text),
+  mistakes.error(type->mark,
+                 fmt::format("model type '{}' is not one of those that are read", type->text),
                  std::move(hint));
   return {};
 }
@@ -125,8 +124,7 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
   for (const Diagnostic& mistake : document->mistakes) mistakes.add(mistake);
   const YamlNode& root = *document->root;
   if (!root.is_mapping()) {
-    mistakes.error(root.mark,
-                   fmt::format("a configuration is a mapping, not {}", describe(root)));
+    mistakes.error(root.mark, fmt::format("a configuration is a mapping, not {}", describe(root)));
     return tl::unexpected(std::move(mistakes).in_order());
   }
   const std::string type = model_type(root, mistakes);
@@ -135,11 +133,10 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
   ConfigReader config(root, type, "", mistakes);
   auto stated = stated_settings(config, family, options);
   if (!stated) return tl::unexpected(std::move(stated.error()));
-  DescriptionText text(found->name,
-                       fmt::format("transformers {}, {}", stated->class_name,
-                                   stated->attention == AttentionFunction::eager
-                                       ? "eager attention"
-                                       : "scaled_dot_product_attention"));
+  DescriptionText text(found->name, fmt::format("transformers {}, {}", stated->class_name,
+                                                stated->attention == AttentionFunction::eager
+                                                    ? "eager attention"
+                                                    : "scaled_dot_product_attention"));
   Network network{config, text, stated->head, stated->attention, stated->version, stated->labels};
   declare_settings(text, *stated, family);
   if (!mistakes.any_errors()) family.write(network);

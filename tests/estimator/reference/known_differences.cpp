@@ -145,6 +145,11 @@ const HeldOutput held_outputs[] = {
     {{"gpt2"}, "ln_f", "loss.nll_loss", "amp"},
     {{"bert-base"}, "layer.11.output_norm", "loss.nll_loss", "amp"},
     {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "amp"},
+    // transformers, from configurations: ForCausalLMLoss keeps the padded labels in a variable
+    {{"small-falcon*", "small-gemma*", "small-gpt*", "small-llama*", "small-mi*", "small-opt*",
+      "small-phi*", "small-qwen*", "small-stablelm*"},
+     "padded_labels",
+     "loss.nll_loss"},
     // transformers: sequence_output = decoder_outputs[0]; then sequence_output * factor
     {{"t5-small"}, "dropout_4", "loss.nll_loss"},
     {{"t5-small"}, "scaled", "loss.nll_loss", "amp"},
@@ -200,6 +205,9 @@ struct ReturnedOutput {
 const ReturnedOutput returned_outputs[] = {
     // transformers: Seq2SeqLMOutput.encoder_last_hidden_state
     {{"t5-small"}, "encoded"},
+    {{"small-t5*"}, "encoder.encoded"},
+    {{"small-bart*"}, "model.encoder.layers.1.final_layer_norm"},
+    {{"small-whisper*"}, "model.encoder.layer_norm"},
 };
 
 bool keep_returned(const ReturnedOutput& returned, const SizedStep& step, const MemoryRules& rules,

@@ -397,10 +397,9 @@ void write_falcon(Network& network) {
   } else {
     lines.push_back(
         fmt::format("scaled_dot_product_attention: {{name: attention, from: [{}, {}, "
-                    "value, {}]{}{}}}",
+                    "value, {}]{}}}",
                     call.query, call.key, mask,
-                    call.dropout > 0 ? fmt::format(", dropout: {}", call.dropout) : "",
-                    call.key_heads == 1 ? ", implementation: math" : ""));
+                    call.dropout > 0 ? fmt::format(", dropout: {}", call.dropout) : ""));
     for (std::string& line : joined_heads(sizes.hidden)) lines.push_back(std::move(line));
   }
   attention.add(lines);

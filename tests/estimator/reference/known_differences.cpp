@@ -61,6 +61,19 @@ bool take_back_shift(const ReferenceModel& reference, std::vector<SavedStorages>
   return found;
 }
 
+bool copies_one_head(const ReferenceModel& reference) {
+  return concerns({"small-falcon*"}, reference);
+}
+
+/// In each of the two layers, of keys and of values.
+constexpr int index_tensors = 4;
+
+bool leave_out_indices(const ReferenceModel&, std::vector<SavedStorages>& saved) {
+  return std::erase_if(saved, [](const SavedStorages& row) {
+           return row.count == index_tensors && row.uses == "IndexBackward0.indices";
+         }) > 0;
+}
+
 /// 64 x 64 pixels of three colours a picture.
 std::int64_t picture_bytes(const ReferenceModel& reference) {
   return reference.batch * 3 * 64 * 64 * element_size(DataType::float32);
@@ -111,6 +124,10 @@ const SavedDifference saved_differences[] = {
      "the loss of transformers' causal language models shifts the labels into a padded copy of its "
      "own and saves that; our descriptions compare with labels that are shifted already",
      shifts_labels, take_back_shift},
+    {"indices of a head",
+     "Falcon takes the head of its keys and that of its values with a list of one index, which "
+     "autograd keeps, of 8 bytes; our description copies a slice",
+     copies_one_head, leave_out_indices},
     {"the generator's target",
      "the reference trains DCGAN's generator on the mean of its pictures; our description has a "
      "target picture in the discriminator's stead, which its loss saves",
@@ -152,6 +169,7 @@ const HeldOutput held_outputs[] = {
      "loss.nll_loss"},
     // transformers: sequence_output = decoder_outputs[0]; then sequence_output * factor
     {{"t5-small"}, "dropout_4", "loss.nll_loss"},
+    {{"small-t5"}, "decoder.decoded", "loss.nll_loss"},
     {{"t5-small"}, "scaled", "loss.nll_loss", "amp"},
     // word_language_model: output, hidden = self.rnn(embedded, hidden)
     {{"lstm-lm"}, "rnn.hn", "log_probabilities"},
@@ -247,7 +265,7 @@ const InnerStorage inner_storages[] = {
     // native_layer_norm_backward's contiguous copy of the gradient of a mean over its positions
     {{"swin_t"}, "norm.grad.contiguous"},
     // The scratch of the memory-efficient attention's backward.
-    {{"vit_b_16"}, ".attention.workspace"},
+    {{"vit_b_16", "small-vit"}, ".attention.workspace"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
     {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".sorted_indices"},
     {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".original_indices"},
@@ -329,6 +347,20 @@ bool hold_padded_labels(const ReferenceModel& reference, const SizedStep& step, 
   return found;
 }
 
+/// From the layers' forward passes until they are run back; peaks lie between.
+bool hold_indices(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
+  const Bytes held =
+      round_up(Bytes(element_size(DataType::int64)), granularity) * std::int64_t{index_tensors};
+  bool found = false;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const Phase phase = step.graph->nodes[i].phase;
+    if (phase != Phase::loss && phase != Phase::backward) continue;
+    live[i] += held;
+    found = true;
+  }
+  return found;
+}
+
 }  // namespace
 
 AccountedSaved accounted_saved(const ReferenceModel& reference) {
@@ -374,6 +406,9 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   }
   if (is_recurrent(reference) && !round_flat_weights_once(step, granularity, result.live)) {
     result.without_effect += "flat weights; ";
+  }
+  if (copies_one_head(reference) && !hold_indices(step, granularity, result.live)) {
+    result.without_effect += "indices of a head; ";
   }
   if (shifts_labels(reference) && !hold_padded_labels(reference, step, granularity, result.live)) {
     result.without_effect += "padded labels; ";

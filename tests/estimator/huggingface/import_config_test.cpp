@@ -75,8 +75,8 @@ TEST_CASE("the checkpoint's format is the usual precision from transformers 5 on
 
 TEST_CASE("mistakes in a configuration have their place") {
   CHECK(mistakes_in(config_text(R"("rms_norm_eps": "small")")) ==
-        "config.json:5:19: error: 'rms_norm_eps' must be a number from 0 to 1000000000000, not the "
-        "word 'small'\n"
+        "config.json:5:19: error: 'rms_norm_eps' must be a number from 0 to 1000000000000, not "
+        "'small'\n"
         "    \"rms_norm_eps\": \"small\"\n"
         "                    ^~~~~~~\n");
   CHECK(mistakes_in("{\"model_type\": \"lama\"}") ==

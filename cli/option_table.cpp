@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cli/fine_tuning_options.hpp"
 #include "cli/option.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/tensor_layout.hpp"
@@ -160,7 +161,7 @@ const std::vector<OptionSpec>& all_options() {
        .value = "NAME",
        .help =
            "a card by name, however it is written (stowage gpus lists them); here: this machine's, "
-           "with what is free of it"},
+           "with what is free of it; check and batch also take NAME,NAME... and all"},
       {.name = "gpu-memory",
        .type = size,
        .group = device,
@@ -454,7 +455,12 @@ const std::vector<OptionSpec>& all_options() {
        .help = "list every row instead of folding the small ones into 'others'",
        .short_name = 'v'},
   };
-  return options;
+  static const std::vector<OptionSpec> with_fine_tuning = [] {
+    std::vector<OptionSpec> all = options;
+    all.insert(all.end(), fine_tuning_options().begin(), fine_tuning_options().end());
+    return all;
+  }();
+  return with_fine_tuning;
 }
 
 }  // namespace

@@ -52,6 +52,18 @@ struct RequestedStep {
 [[nodiscard]] Result<RequestedStep> requested_step(const StepRequest& request,
                                                    const RequestedCard& card,
                                                    const DocumentParts& parts);
+/// MODEL of a request, read once for several cards: a description's model, or a step file's step.
+struct StepSource {
+  std::shared_ptr<const RequestedModel> model;   ///< null: a step file
+  std::shared_ptr<const StepDocument> document;  ///< null: a description
+};
+[[nodiscard]] Result<StepSource> step_source(const StepRequest& request);
+/// As requested_step above, of a source that was read for the same request.
+[[nodiscard]] Result<RequestedStep> requested_step(const StepSource& source,
+                                                   const StepRequest& request,
+                                                   const RequestedCard& card,
+                                                   const DocumentParts& parts);
+
 /// What its user should know: warnings of the description and of idle wishes, misspelt kernels of
 /// a step file, assumptions.
 [[nodiscard]] Diagnostics notes_of(const RequestedStep& step, const RequestedCard& card);

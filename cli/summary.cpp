@@ -7,6 +7,7 @@
 #include "cli/step_file.hpp"
 #include "cli/step_memory_report.hpp"
 #include "estimator/document/make_document.hpp"
+#include "estimator/recorded/complete_step.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "estimator/step/choose_step.hpp"
 
@@ -131,7 +132,7 @@ Answer answer_of(const StepDocument& document, const std::string& name,
 
 /// What a step file has of its model; its graph is not looked at.
 Result<StepDocument> read_document(SourceTextPtr source, const SummaryRequest& request) {
-  auto document = read_step(std::move(source));
+  auto document = read_whole_step(std::move(source));
   if (!document) return document;
   Diagnostics found = contradictions(*document, request.model.options);
   const TensorLayout layout = document->graph->settings.step.layout;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/catalogue/as_read.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 
@@ -107,7 +108,7 @@ TensorView zero_bias(OperatorLowering& lowering) {
 }
 
 std::vector<TensorView> layer_norm_arguments(OperatorLowering& lowering) {
-  std::vector<TensorView> reads{lowering.contiguous_within(lowering.input(), "input.contiguous")};
+  std::vector<TensorView> reads{input_as_read(lowering, Kernel::layer_norm_forward)};
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
   return reads;
 }
@@ -148,8 +149,10 @@ struct AffineWrites {
 
 void backward_statistics_norm(OperatorLowering& lowering, Kernel kernel,
                               AffineWrites (*affine_writes)(OperatorLowering& lowering)) {
-  const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
-  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
+  const TensorView x = as_read(lowering, kernel, 0, lowering.saved("input"),
+                               lowering.saved("input"), "backward.input");
+  const TensorView dy =
+      as_read(lowering, kernel, 1, lowering.output_gradient(), x, "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   if (lowering.parameter_count() > 0) reads.push_back(lowering.parameter(0));
@@ -208,7 +211,7 @@ tl::expected<Inference, InferenceError> infer_group_norm(const Attributes& attri
 }
 
 void forward_group_norm(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
+  const TensorView x = input_as_read(lowering, Kernel::group_norm_forward);
   std::vector<TensorView> reads{x};
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
   const TensorView y = lowering.new_output();

@@ -8,6 +8,7 @@
 // runs all of them as one kernel.
 #include <fmt/format.h>
 
+#include "estimator/catalogue/as_read.hpp"
 #include "estimator/catalogue/elementwise.hpp"
 #include "estimator/catalogue/normalization.hpp"
 #include "estimator/catalogue/rows.hpp"
@@ -53,7 +54,7 @@ Shape statistics_shape(const OperatorLowering& lowering, const TensorView& x) {
 // One kernel.
 
 void forward_rms_norm_fused(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
+  const TensorView x = input_as_read(lowering, Kernel::rms_norm_forward);
   std::vector<TensorView> reads{x};
   if (has_scale(lowering)) reads.push_back(lowering.parameter(0));
   const TensorView y = lowering.new_output();
@@ -69,8 +70,10 @@ void forward_rms_norm_fused(OperatorLowering& lowering) {
 
 template <MakeGradients make>
 void backward_rms_norm_fused(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
-  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
+  const TensorView x = as_read(lowering, Kernel::rms_norm_backward, 0, lowering.saved("input"),
+                               lowering.saved("input"), "backward.input");
+  const TensorView dy = as_read(lowering, Kernel::rms_norm_backward, 1, lowering.output_gradient(),
+                                x, "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   if (has_scale(lowering)) reads.push_back(lowering.parameter(0));

@@ -24,7 +24,7 @@ seeds() {
       cp -n tests/plans/plan-*/*.yaml "$2"
       ;;
     answers) build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2" ;;
-    step) cp -n tests/plans/step-*/*.json "$2" ;;
+    step) cp -n tests/plans/step-*/*.json tests/recorded/*.json "$2" ;;
     import) cp -n tests/onnx/*.onnx tests/keras/*.json "$2" ;;
     machine) cp -n configs/gpus/*.yaml configs/hosts/*.yaml "$2" ;;
     *) [[ ! -d tests/fuzz/$1 ]] || cp -n "tests/fuzz/$1"/* "$2" ;;

@@ -19,6 +19,10 @@ bool concerns(const std::vector<std::string_view>& models, const ReferenceModel&
   });
 }
 
+bool has_adapters(const ReferenceModel& reference) {
+  return reference.options.fine_tuning.lora.has_value();
+}
+
 // ---- saved storages
 
 struct SavedDifference {
@@ -129,7 +133,8 @@ struct HeldOutput {
   std::vector<std::string_view> models;
   std::string_view layer;      ///< whose output is held
   std::string_view through;    ///< the last layer of the module that runs, or kernel call
-  std::string_view only = {};  ///< the precision's or variant's beginning: else it is saved anyway
+  std::string_view only = {};  ///< the precision's or variant's beginning, or adapters: else it is
+                               ///< saved anyway
 };
 
 const HeldOutput held_outputs[] = {
@@ -145,6 +150,9 @@ const HeldOutput held_outputs[] = {
     {{"gpt2"}, "ln_f", "loss.nll_loss", "amp"},
     {{"bert-base"}, "layer.11.output_norm", "loss.nll_loss", "amp"},
     {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "amp"},
+    // The same beside adapters: the frozen output layer does not save it.
+    {{"gpt2"}, "ln_f", "loss.nll_loss", "adapters"},
+    {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "adapters"},
     // transformers: sequence_output = decoder_outputs[0]; then sequence_output * factor
     {{"t5-small"}, "dropout_4", "loss.nll_loss"},
     {{"t5-small"}, "scaled", "loss.nll_loss", "amp"},
@@ -305,6 +313,23 @@ bool round_flat_weights_once(const SizedStep& step, Bytes granularity, std::vect
   return true;
 }
 
+/// transformers hands each block the position ids [1, seq], which a checkpointed block keeps with
+/// its other arguments; GPT-2's are also what its position embedding saves, where that is trained.
+bool keeps_position_ids(const ReferenceModel& reference) {
+  return reference.options.fine_tuning.checkpoint.has_value() &&
+         (reference.model != "gpt2" || has_adapters(reference));
+}
+
+void hold_position_ids(const ReferenceModel& reference, const SizedStep& step, Bytes granularity,
+                       std::vector<Bytes>& live) {
+  const Bytes held = round_up(Bytes(reference.seq * element_size(DataType::int64)), granularity);
+  std::size_t last = 0;  // of the kernel calls that run again
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (step.graph->nodes[i].name.find(".recomputed") != std::string::npos) last = i;
+  }
+  for (std::size_t i = 0; i <= last; ++i) live[i] = live[i] + held;
+}
+
 /// [batch, seq + 1], and the copy that flattening the shifted part makes unless the batch is 1.
 bool hold_padded_labels(const ReferenceModel& reference, const SizedStep& step, Bytes granularity,
                         std::vector<Bytes>& live) {
@@ -340,9 +365,13 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   AccountedLive result{.live = std::move(live), .without_effect = {}};
   for (const HeldOutput& held : held_outputs) {
     if (!concerns(held.models, reference)) continue;
-    if (!reference.precision.starts_with(held.only) && !reference.variant.starts_with(held.only)) {
+    const bool adapters = has_adapters(reference) && held.only == "adapters";
+    if (!reference.precision.starts_with(held.only) && !reference.variant.starts_with(held.only) &&
+        !adapters) {
       continue;
     }
+    // What autocast has held already is held once.
+    if (has_adapters(reference) && held.only == "amp") continue;
     if (!hold(held, step, granularity, result.live)) {
       result.without_effect += fmt::format("{} held; ", held.layer);
     }
@@ -357,6 +386,8 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
     if (!concerns(inner.models, reference)) continue;
     const std::string kind = fmt::format("{} {}", reference.precision, to_string(reference.layout));
     if (kind.find(inner.only) == std::string::npos) continue;
+    // A frozen embedding has no backward.
+    if (has_adapters(reference) && inner.name.ends_with("_indices")) continue;
     if (!leave_out(inner, step, granularity, result.live)) {
       result.without_effect += fmt::format("{} within a kernel; ", inner.name);
     }
@@ -366,6 +397,9 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   }
   if (is_recurrent(reference) && !round_flat_weights_once(step, granularity, result.live)) {
     result.without_effect += "flat weights; ";
+  }
+  if (keeps_position_ids(reference)) {
+    hold_position_ids(reference, step, granularity, result.live);
   }
   if (shifts_labels(reference) && !hold_padded_labels(reference, step, granularity, result.live)) {
     result.without_effect += "padded labels; ";

@@ -8,10 +8,10 @@ namespace stowage {
 namespace {
 
 constexpr PositionalSpec model_positional{
-    .name = "MODEL", .help = "a description's file, '-' for stdin, or a name of stowage models"};
+    .name = "MODEL", .help = "a description's file, an ONNX or Keras file, '-' for stdin, or a name (stowage models)"};
 constexpr PositionalSpec model_or_step_positional{
     .name = "MODEL",
-    .help = "a description or step file, '-' for stdin, or a name (stowage models)"};
+    .help = "a description, step, ONNX or Keras file, '-' for stdin, or a name (stowage models)"};
 
 constexpr PositionalSpec compared_positional{
     .name = "MODEL",

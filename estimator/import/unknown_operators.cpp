@@ -1,4 +1,4 @@
-#include "estimator/onnx/unknown_operators.hpp"
+#include "estimator/import/unknown_operators.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

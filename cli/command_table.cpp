@@ -91,8 +91,7 @@ const std::vector<CommandSpec>& all_commands() {
        .examples = {"stowage check vgg16 --gpu rtx3090 --batch 64",
                     "stowage check resnet50 gpt2 --gpu rtx3090,a100-40gb --batch 8",
                     "stowage check keras-deep-16x16 --gpu gtx960 --in-use 233MiB",
-                    "stowage check llama-3-8b --gpu rtx4090 --seq 2048 --precision bf16 "
-                    "--lora r=16,targets=q_proj+v_proj --checkpoint",
+                    "stowage check llama-3-8b --gpu rtx4090 --lora targets=q_proj",
                     "stowage check net.yaml --gpu-memory 8GiB --mode inference --format json",
                     "stowage check mnist-cnn --gpu gtx960 --runtime tensorflow --memory-growth"},
        .run = answered<read_check_request, run_check>},

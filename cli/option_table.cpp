@@ -41,7 +41,7 @@ const std::vector<OptionSpec>& all_options() {
        .type = integer,
        .group = model,
        .value = "N",
-       .help = "sequence length, for models that have the symbol 'seq'",
+       .help = "sequence length, for models that have the symbol 'seq' or leave it open",
        .default_note = "the description's",
        .unit = "tokens",
        .minimum = 1,

@@ -181,9 +181,13 @@ Result<StepDocument> complete_step(StepDocument document) {
 }
 
 Result<StepDocument> read_whole_step(SourceTextPtr source) {
-  auto document = read_step(std::move(source));
+  auto document = read_step(source);
   if (!document) return document;
-  return complete_step(*std::move(document));
+  auto whole = complete_step(*std::move(document));
+  if (!whole) {
+    for (Diagnostic& found : whole.error()) found.span.source = source;
+  }
+  return whole;
 }
 
 }  // namespace stowage

@@ -119,6 +119,26 @@ loss:
   - mse: {from: [parts_1, label], weight: 0.3}
 """), text)
 
+    def test_what_nothing_reads_is_kept(self):
+        model = Sequence(nn.Linear(4, 4), nn.Linear(4, 2), forward=lambda m, x: m.parts[0](x))
+        model.register_buffer("mean", torch.zeros(3))
+        self.assertEqual(layers_of(text_of(model, 4)), """\
+layers:
+  - linear: {name: parts_0, features: 4}
+  - parameter: {name: parts_1_weight, shape: [2, 4]}
+  - parameter: {name: parts_1_bias, shape: [2]}
+  - constant: {name: mean, shape: [3], buffer: true}
+""")
+
+    def test_frozen_parameters(self):
+        model = Sequence(nn.Linear(4, 4), nn.Linear(4, 2))
+        model.parts[0].requires_grad_(False)
+        self.assertEqual(layers_of(text_of(model, 4)), """\
+layers:
+  - linear: {name: parts_0, features: 4, frozen: true}
+  - linear: {name: parts_1, features: 2}
+""")
+
     def test_evaluation_mode_of_a_part_is_kept(self):
         norm = nn.BatchNorm2d(3)
         norm.train = lambda mode=True: norm  # as who freezes a backbone writes

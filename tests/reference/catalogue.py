@@ -301,6 +301,7 @@ ENTRIES = {
     **{name: Entry(name, models.MODELS[name])
        for name in ("mlp", "mnist-cnn", "keras-deep-16x16", "unet")},
     **convolutional(), **transformers_of_images(), **language_models(), **adversarial(),
+    **diffusion(),
 }
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Write exported_models.json: models through `python -m stowage export`, held against PyTorch.
 
-    python exported_models.py                        all of MODELS, an hour on one core
+    python exported_models.py                        all of MODELS, half an hour on one core
+    python exported_models.py --rows rows.jsonl      rows are kept there: a run goes on where it was cut off
     python exported_models.py --models timm:resmlp_12_224
     python exported_models.py --pytorch eager.jsonl  what PyTorch saves is kept there, and not asked again
 
@@ -86,6 +87,23 @@ def saved_by_pytorch(name):
     return saved, shapes, buffers
 
 
+def measured_before(name, shape):
+    """The same from models/compact, where that has the model at this input's shape."""
+    path = HERE / "models" / "compact" / f"{name.partition(':')[2]}-b{BATCH}.json"
+    if not path.exists():
+        return None
+    file = json.loads(path.read_text())
+    arguments = file["settings"]["arguments"]
+    if file["inputs"]["input"]["shape"] != list(shape) or arguments not in ({}, {"aux": True}):
+        return None
+    saved = collections.Counter()
+    for kind, size, count, _ in file["saved_multiset"]:
+        if kind == "other" and size:
+            saved[size] += count
+    shapes = collections.Counter({tuple(s): n for s, n in file["parameter_shapes"]})
+    return saved, shapes, file["buffer_bytes"]
+
+
 class Kept:
     """What PyTorch saves, in a file with a row a model: only the exporter is asked again."""
 
@@ -97,9 +115,9 @@ class Kept:
                 row = json.loads(line)
                 self.rows[row["model"]] = row
 
-    def of(self, name):
+    def of(self, name, shape):
         if name not in self.rows:
-            saved, shapes, buffers = saved_by_pytorch(name)
+            saved, shapes, buffers = measured_before(name, shape) or saved_by_pytorch(name)
             self.rows[name] = {"model": name, "saved": sorted(saved.items()),
                                "shapes": sorted([list(s), n] for s, n in shapes.items()),
                                "buffers": buffers}
@@ -155,13 +173,15 @@ def measured(name, program, keep, pytorch):
 
     row = {"model": name}
     try:
-        text = export(resolve(name))
+        source = resolve(name)
+        shape = source.example(BATCH).arguments[0].shape
+        text = export(source)
     except StowageError as error:
         return {**row, "exported": False, "why": str(error)}
     row.update(exported=True, lines=text.count("\n"))
     path = keep / f"{name.replace(':', '-')}.yaml"
     path.write_text(text)
-    ours, theirs = saved_by_stowage(program, path), pytorch.of(name)
+    ours, theirs = saved_by_stowage(program, path), pytorch.of(name, shape)
     row["parameters"] = sum(theirs[1].values())
     row["parameters_equal"] = ours[1] == theirs[1]
     row["saved_bytes"] = sum(size * n for size, n in theirs[0].items())
@@ -175,6 +195,13 @@ def measured(name, program, keep, pytorch):
     if not row["buffers_equal"]:
         row["buffer_bytes"] = [ours[2], theirs[2]]
     return row
+
+
+def earlier(path):
+    """The rows of a run before."""
+    if not path or not pathlib.Path(path).exists():
+        return []
+    return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
 
 
 def main():
@@ -191,11 +218,12 @@ def main():
     import torch
 
     torch.set_num_threads(1)
-    rows, pytorch = [], Kept(arguments.pytorch)
+    rows, pytorch = earlier(arguments.rows), Kept(arguments.pytorch)
+    done = {row["model"] for row in rows}
     with contextlib.ExitStack() as stack:
         keep = pathlib.Path(arguments.keep or stack.enter_context(tempfile.TemporaryDirectory()))
         keep.mkdir(exist_ok=True)
-        for name in arguments.models or sources():
+        for name in [n for n in arguments.models or sources() if n not in done]:
             started = time.monotonic()
             try:
                 row = measured(name, arguments.stowage, keep, pytorch)
@@ -213,6 +241,8 @@ def main():
     import counts
     import json_format
 
+    order = {name: at for at, name in enumerate(sources())}
+    rows.sort(key=lambda row: order[row["model"]])
     json_format.write(HERE / "exported_models.json",
                       {"schema_version": 1, "versions": counts.versions(), "batch": BATCH,
                        "models": rows})

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compare the two roads: each shipped model recorded from its PyTorch implementation, and lowered
-from its description.
+from its description; the large language models cut to two layers.
 
-    python recorded_steps.py --stowage ../../build/stowage                 all 56
+    python recorded_steps.py --stowage ../../build/stowage                 all of them
     python recorded_steps.py --stowage ../../build/stowage vgg16 gpt2      some of them
     python recorded_steps.py --stowage ../../build/stowage --keep DIR mlp  keeps the step files
     python recorded_steps.py --fixtures                                    ../recorded, for tests
@@ -85,7 +85,7 @@ def fixtures():
     """Small steps of each kind of call, by their files' names: (entry, precision)."""
     import catalogue
 
-    plain = {name: (catalogue.ENTRIES[name], "fp32")
+    plain = {name: (catalogue.cases()[name], "fp32")
              for name in ("mlp", "resnet18", "unet", "lstm-lm")}
     gpt2 = catalogue.Entry("gpt2", catalogue.hugging_face("GPT2LMHeadModel", n_layer=1))
     return plain | {"gpt2-1layer": (gpt2, "fp32"), "gpt2-1layer-amp-bf16": (gpt2, "amp-bf16")}
@@ -168,7 +168,7 @@ def main():
     parser.add_argument("--stowage", help="the program")
     parser.add_argument("--fixtures", action="store_true", help="write ../recorded alone")
     parser.add_argument("--keep", metavar="DIR", help="where the step files stay")
-    parser.add_argument("models", nargs="*", help="names of the catalogue; all")
+    parser.add_argument("models", nargs="*", help="names of catalogue.cases(); all")
     options = parser.parse_args()
     if options.fixtures:
         write_fixtures()
@@ -180,8 +180,8 @@ def main():
     content |= {"schema_version": 1, "versions": versions(), "optimizer": OPTIMIZER, "card": CARD,
                 "rows": "[after loading, first step, later steps], bytes"}
     failed = []
-    for name in options.models or catalogue.ENTRIES:
-        entry = catalogue.ENTRIES[name]
+    for name in options.models or catalogue.cases():
+        entry = catalogue.cases()[name]
         started = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(options.keep or folder) / f"{name}.json"

@@ -38,6 +38,7 @@ class Value:
     name: str = ""
     producer: "Operation | None" = None
     index: int = 0
+    frozen: bool = False  # a parameter that is not trained
     readers: list = dataclasses.field(default_factory=list)
 
 
@@ -140,8 +141,11 @@ class Joined:
         self.signature = programs[0].graph_signature
         self.specs = {spec.arg.name: spec for spec in self.signature.input_specs}
         self.path = ""
-        # A module that is called twice has its own path the second time too.
-        self.classes = {name: type(module).__name__ for name, module in model.named_modules()}
+        tensors = [*model.named_parameters(remove_duplicate=False),
+                   *model.named_buffers(remove_duplicate=False)]
+        names = {}
+        self.first_name = {name: names.setdefault(id(tensor), name) for name, tensor in tensors}
+        self.frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
         graphs = [list(program.graph.nodes) for program in programs]
         if len({tuple(str(n.target) for n in g if n.op != "placeholder") for g in graphs}) > 1:
             raise NotExportable("the operations that run depend on the batch or sequence length")
@@ -166,11 +170,16 @@ class Joined:
         if not isinstance(node.meta.get("val"), torch.Tensor):
             self.values[node] = node.meta.get("val")  # a number or None given as an input
             return
+        name = self.first_name.get(spec.target, node.name)
+        known = self.captured.parameters.get(name) or self.captured.buffers.get(name)
+        if known is not None:  # a tensor under another of its names
+            self.values[node] = known
+            return
         value = Value(kind, self.shape_of([n.meta["val"] for n in nodes]),
-                      dtype_name(node.meta["val"]),
-                      spec.target if kind in ("parameter", "buffer") else node.name)
+                      dtype_name(node.meta["val"]), name)
         self.values[node] = value
         if kind == "parameter":
+            value.frozen = value.name in self.frozen
             self.captured.parameters[value.name] = value
         elif kind == "buffer":
             self.captured.buffers[value.name] = value

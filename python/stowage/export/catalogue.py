@@ -73,8 +73,8 @@ def defaults_of(operator):
     for name in (operator, operator.rstrip("123d"), operator.partition("_transpose")[0].rstrip(
             "123d")):
         if name in DEFAULTS:
-            return {"in_place": False, **DEFAULTS[name]}
-    return {"in_place": False}
+            return {"in_place": False, "frozen": False, **DEFAULTS[name]}
+    return {"in_place": False, "frozen": False}
 
 
 def shortened(operator, name, value):

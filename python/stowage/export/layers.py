@@ -14,6 +14,7 @@ from stowage.errors import StowageError
 
 from .capture import Operation, Value
 from .catalogue import OPERATORS
+from .hoist import hoist_shared
 
 RULES = {}
 COMPOSED = []  # functions (conversion, operation) -> whether it was the start of a pattern
@@ -55,7 +56,6 @@ class Converted:
     inputs: list  # Values that the layers read
     output: Value | None
     losses: list  # Layers
-    unused: dict  # name -> Value of parameters that no layer has
 
 
 class Conversion:
@@ -73,6 +73,7 @@ class Conversion:
         self.owners = {}  # parameter -> (Layer, name)
         self.used_buffers = set()
         self.operation = None
+        self.some_frozen = any(v.frozen for v in captured.parameters.values())
         self.unsupported = collections.defaultdict(list)
 
     # ---- what rules call
@@ -96,14 +97,23 @@ class Conversion:
             read = [self.before_view(read[0])]
         layer = Layer(operator, attributes or {}, read, list(outputs), self.operation.scopes,
                       [(n, self.parameter(v)) for n, v in parameters if v is not None], called)
+        self.own(layer)
+        self.layers.append(layer)
+        self.order |= {value: len(self.order) for value in outputs}
+        return layer
+
+    def own(self, layer):
+        """Notes whose the layer's parameters are, and whether they are trained."""
         for name, value in layer.parameters:
             owner = self.owners.setdefault(value, (layer, name))
             if owner[0] is not layer:
                 layer.ties[name] = owner
                 owner[0].is_tied = True
-        self.layers.append(layer)
-        self.order |= {value: len(self.order) for value in outputs}
-        return layer
+        if self.some_frozen and layer.parameters:
+            frozen = {value.frozen for _, value in layer.parameters}
+            if len(frozen) > 1:
+                raise Unsupported("a layer whose parameters are trained in part")
+            layer.attributes["frozen"] = frozen.pop()
 
     def before_view(self, value):
         """What a view that only this reshape reads was a view of: one reshape does for both."""
@@ -152,10 +162,7 @@ class Conversion:
             layer = Layer("parameter", {"shape": list(value.shape)}, [], [output],
                           self.operation.scopes, [("weight", value)],
                           value.name.rpartition(".")[2])
-            owner = self.owners.setdefault(value, (layer, "weight"))
-            if owner[0] is not layer:
-                layer.ties["weight"] = owner
-                owner[0].is_tied = True
+            self.own(layer)
             self.layers.append(layer)
             self.made[value] = output
         return self.made[value]
@@ -188,11 +195,26 @@ class Conversion:
         if self.unsupported:
             raise UnsupportedOperators(self.unsupported)
         hoist_shared(self.layers, set(self.made.values()))
+        self.add_unused()
         output = self.captured.outputs[0] if self.captured.outputs else None
-        unused = {name: value for name, value in self.captured.parameters.items()
-                  if value not in self.owners}
         return Converted(self.layers, self.captured.inputs,
-                         self.real(output) if output else None, self.losses, unused)
+                         self.real(output) if output else None, self.losses)
+
+    def add_unused(self):
+        """Layers for parameters and buffers that nothing reads: they take memory all the same."""
+        for value in self.captured.parameters.values():
+            if value not in self.owners:
+                layer = Layer("parameter", {"shape": list(value.shape)}, [],
+                              [Value("result", value.shape, value.dtype)], (),
+                              [("weight", value)], value.name.removeprefix("model."))
+                self.own(layer)
+                self.layers.append(layer)
+        for value in self.captured.buffers.values():
+            if value not in self.used_buffers and not value.name.endswith("num_batches_tracked"):
+                self.layers.append(Layer(
+                    "constant", {"shape": list(value.shape), "dtype": value.dtype, "buffer": True},
+                    [], [Value("result", value.shape, value.dtype)], (),
+                    called=value.name.removeprefix("model.")))
 
     def convert(self, operation):
         if computed_of_nothing(self, operation):
@@ -206,35 +228,6 @@ class Conversion:
         if found is None:
             raise Unsupported("aten." + operation.name)
         found(self, operation, **operation.arguments)
-
-
-def hoist_shared(layers, made):
-    """Moves each parameter's or constant's layer that modules share out of the first of them, so
-    that it stands in the module that holds all of its readers, before the first."""
-    readers = {}
-    for layer in layers:
-        for value in layer.inputs:
-            if value in made:
-                readers.setdefault(value, []).append(layer)
-    for layer in [x for x in layers if x.outputs and x.outputs[0] in readers]:
-        scopes = [reader.scopes for reader in readers[layer.outputs[0]]]
-        depth = shared_depth([layer.scopes, *scopes])
-        if depth == len(layer.scopes):
-            continue
-        inner, at = layer.scopes[:depth + 1], layers.index(layer)
-        while at > 0 and layers[at - 1].scopes[:depth + 1] == inner:
-            at -= 1
-        layers.remove(layer)
-        layers.insert(at, layer)
-        layer.scopes = layer.scopes[:depth]
-
-
-def shared_depth(several):
-    """How many scopes all of them begin with."""
-    depth = 0
-    while all(len(s) > depth for s in several) and len({s[depth] for s in several}) == 1:
-        depth += 1
-    return depth
 
 
 CHECKS = ("_assert_tensor_metadata", "_assert_async", "_assert_scalar", "sym_constrain_range")

@@ -65,6 +65,19 @@ bool take_back_shift(const ReferenceModel& reference, std::vector<SavedStorages>
   return found;
 }
 
+bool copies_one_head(const ReferenceModel& reference) {
+  return concerns({"small-falcon*"}, reference);
+}
+
+/// In each of the two layers, of keys and of values.
+constexpr int index_tensors = 4;
+
+bool leave_out_indices(const ReferenceModel&, std::vector<SavedStorages>& saved) {
+  return std::erase_if(saved, [](const SavedStorages& row) {
+           return row.count == index_tensors && row.uses == "IndexBackward0.indices";
+         }) > 0;
+}
+
 /// 64 x 64 pixels of three colours a picture.
 std::int64_t picture_bytes(const ReferenceModel& reference) {
   return reference.batch * 3 * 64 * 64 * element_size(DataType::float32);
@@ -115,6 +128,10 @@ const SavedDifference saved_differences[] = {
      "the loss of transformers' causal language models shifts the labels into a padded copy of its "
      "own and saves that; our descriptions compare with labels that are shifted already",
      shifts_labels, take_back_shift},
+    {"indices of a head",
+     "Falcon takes the head of its keys and that of its values with a list of one index, which "
+     "autograd keeps, of 8 bytes; our description copies a slice",
+     copies_one_head, leave_out_indices},
     {"the generator's target",
      "the reference trains DCGAN's generator on the mean of its pictures; our description has a "
      "target picture in the discriminator's stead, which its loss saves",
@@ -150,15 +167,23 @@ const HeldOutput held_outputs[] = {
     {{"gpt2"}, "ln_f", "loss.nll_loss", "amp"},
     {{"bert-base"}, "layer.11.output_norm", "loss.nll_loss", "amp"},
     {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "amp"},
+    // transformers, from configurations: ForCausalLMLoss keeps the padded labels in a variable
+    {{"small-falcon*", "small-gemma*", "small-gpt*", "small-llama*", "small-mi*", "small-opt*",
+      "small-phi*", "small-qwen*", "small-stablelm*"},
+     "padded_labels",
+     "loss.nll_loss"},
     // The same beside adapters: the frozen output layer does not save it.
     {{"gpt2"}, "ln_f", "loss.nll_loss", "adapters"},
     {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "adapters"},
     // transformers: sequence_output = decoder_outputs[0]; then sequence_output * factor
     {{"t5-small"}, "dropout_4", "loss.nll_loss"},
+    {{"small-t5"}, "decoder.decoded", "loss.nll_loss"},
     {{"t5-small"}, "scaled", "loss.nll_loss", "amp"},
     // word_language_model: output, hidden = self.rnn(embedded, hidden)
     {{"lstm-lm"}, "rnn.hn", "log_probabilities"},
     {{"lstm-lm"}, "rnn.cn", "log_probabilities"},
+    // diffusers: sample = upsample_block(hidden_states=sample, ...)
+    {{"stable-diffusion-unet"}, "up3.upsampler.conv", "up4.attention3.add_4"},
     // x + self.mlp(self.norm2(x)), at its worst in the last block
     {{"vit_tiny*"}, "blocks.11.norm2", "blocks.11.fc2", "checkpoint"},
     {{"swin_t"}, "stage4.1.norm2", "stage4.1.fc2", "amp"},
@@ -208,6 +233,9 @@ struct ReturnedOutput {
 const ReturnedOutput returned_outputs[] = {
     // transformers: Seq2SeqLMOutput.encoder_last_hidden_state
     {{"t5-small"}, "encoded"},
+    {{"small-t5*"}, "encoder.encoded"},
+    {{"small-bart*"}, "model.encoder.layers.1.final_layer_norm"},
+    {{"small-whisper*"}, "model.encoder.layer_norm"},
 };
 
 bool keep_returned(const ReturnedOutput& returned, const SizedStep& step, const MemoryRules& rules,
@@ -244,10 +272,12 @@ const InnerStorage inner_storages[] = {
     // cudnn_convolution's copy of a filter beside an input whose channels lie innermost
     {{"convnext_tiny"}, ".weight.contiguous", "nchw"},
     {{"convnext_tiny"}, ".backward.weight", "nchw"},
+    // cuDNN's contiguous copy of the patches' gradient, which comes out of a transposition
+    {{"vit_b_32"}, "conv_proj.grad.contiguous"},
     // native_layer_norm_backward's contiguous copy of the gradient of a mean over its positions
     {{"swin_t"}, "norm.grad.contiguous"},
     // The scratch of the memory-efficient attention's backward.
-    {{"vit_b_16"}, ".attention.workspace"},
+    {{"vit_b_16", "small-vit"}, ".attention.workspace"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
     {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".sorted_indices"},
     {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".original_indices"},
@@ -346,6 +376,20 @@ bool hold_padded_labels(const ReferenceModel& reference, const SizedStep& step, 
   return found;
 }
 
+/// From the layers' forward passes until they are run back; peaks lie between.
+bool hold_indices(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
+  const Bytes held =
+      round_up(Bytes(element_size(DataType::int64)), granularity) * std::int64_t{index_tensors};
+  bool found = false;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const Phase phase = step.graph->nodes[i].phase;
+    if (phase != Phase::loss && phase != Phase::backward) continue;
+    live[i] += held;
+    found = true;
+  }
+  return found;
+}
+
 }  // namespace
 
 AccountedSaved accounted_saved(const ReferenceModel& reference) {
@@ -397,6 +441,9 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   }
   if (is_recurrent(reference) && !round_flat_weights_once(step, granularity, result.live)) {
     result.without_effect += "flat weights; ";
+  }
+  if (copies_one_head(reference) && !hold_indices(step, granularity, result.live)) {
+    result.without_effect += "indices of a head; ";
   }
   if (keeps_position_ids(reference)) {
     hold_position_ids(reference, step, granularity, result.live);

@@ -67,11 +67,17 @@ def closest(word, words):
 
 def built_on_meta(build):
     """What `build()` returns, with its parameters on the device "meta": they have no memory.
-    Default devices do not reach tensors that are made on a device of their own."""
+    Default devices do not reach tensors that are made on a device of their own. A model that looks
+    at values while it is built is built on the CPU and then moved."""
     import torch
 
-    with torch.device("meta"):
-        return build()
+    try:
+        with torch.device("meta"):
+            return build()
+    except (NotImplementedError, RuntimeError) as error:
+        if "meta" not in str(error):
+            raise
+    return build().to("meta")
 
 
 def first_tensor(output):

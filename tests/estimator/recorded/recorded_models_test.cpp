@@ -44,8 +44,9 @@ constexpr std::int64_t lstm_rounding() {
 const NamedDifference differences[] = {
     // The causal losses of transformers shift the labels into a padded copy and save that; a
     // description compares with labels that are shifted already, which are an input.
-    {{"gpt2", "gpt2-large-2layers", "gpt2-xl-2layers", "llama-2-7b-2layers", "llama-3-8b-2layers",
-      "llama-3.2-1b-2layers", "mistral-7b-2layers", "mistral-7b-window-2layers"},
+    {{"gpt2", "gpt2-medium", "gpt2-large-2layers", "gpt2-xl-2layers", "llama-2-7b-2layers",
+      "llama-3-8b-2layers", "llama-3.2-1b-2layers", "mistral-7b-2layers",
+      "mistral-7b-window-2layers"},
      "saved_bytes",
      {labels, labels, labels}},
     // decoder_outputs[0] is a variable of transformers', which holds it while logits and loss are

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds real step files against docs/stowage-step.schema.json.
+"""Holds step files, lowered here and recorded ones, against docs/stowage-step.schema.json.
 
     python3 tests/step_schema.py build/stowage [MODEL ...]
 
@@ -26,4 +26,8 @@ for model in sys.argv[2:] or ["mlp", "resnet18", "gpt2", "lstm-lm", "unet"]:
         for error in validator.iter_errors(step):
             mistakes += 1
             print(f"{model}, {settings}: {list(error.absolute_path)}: {error.message[:200]}")
+for recorded in sorted((pathlib.Path(__file__).parent / "recorded").glob("*.json")):
+    for error in validator.iter_errors(json.loads(recorded.read_text())):
+        mistakes += 1
+        print(f"{recorded.name}: {list(error.absolute_path)}: {error.message[:200]}")
 sys.exit(1 if mistakes else 0)

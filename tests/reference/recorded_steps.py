@@ -167,7 +167,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--stowage", help="the program")
     parser.add_argument("--fixtures", action="store_true", help="write ../recorded alone")
-    parser.add_argument("--keep", metavar="DIR", help="where the step files stay")
+    parser.add_argument("--keep", metavar="DIR",
+                        help="where the step files stay; those that are there are taken as they are")
     parser.add_argument("models", nargs="*", help="names of catalogue.cases(); all")
     options = parser.parse_args()
     if options.fixtures:
@@ -180,13 +181,15 @@ def main():
     content |= {"schema_version": 1, "versions": versions(), "optimizer": OPTIMIZER, "card": CARD,
                 "rows": "[after loading, first step, later steps], bytes"}
     failed = []
-    for name in options.models or catalogue.cases():
-        entry = catalogue.cases()[name]
+    cases = catalogue.cases()
+    for name in options.models or cases:
+        entry = cases[name]
         started = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(options.keep or folder) / f"{name}.json"
             try:
-                record(name, entry, path)
+                if not path.exists():
+                    record(name, entry, path)
                 recorded = time.monotonic() - started
                 row = compare(options.stowage, name, entry, path)
             except Exception as error:  # told of, and the next model is tried
@@ -194,6 +197,8 @@ def main():
                 print(f"{name}: {type(error).__name__}: {str(error)[:1500]}", flush=True)
                 continue
         content["models"][name] = row
+        content["models"] = {one: content["models"][one] for one in cases
+                             if one in content["models"]}
         print(f"{name}: {'equal' if row['equal'] else 'DIFFERS'}, recorded in {recorded:.1f} s, "
               f"{time.monotonic() - started:.1f} s in all", flush=True)
         if not row["equal"]:

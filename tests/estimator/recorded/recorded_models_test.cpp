@@ -1,0 +1,123 @@
+// All shipped models, recorded and lowered, as tests/reference/recorded_steps.py measured them:
+// equal in parameters, saved bytes and peaks, but for what is named here, with its reason.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/source_directory.hpp"
+
+namespace stowage {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t float_bytes = 4, index_bytes = 8;
+constexpr std::int64_t tokens = 128, token_batch = 8, image_batch = 32;
+
+/// What the recorded step has beyond the lowered one, after loading, in the first step and later.
+struct NamedDifference {
+  std::vector<std::string_view> models;
+  std::string_view figure;
+  std::array<std::int64_t, 3> bytes;  ///< of saved bytes: three times the same
+};
+
+constexpr std::int64_t labels = token_batch * tokens * index_bytes;
+constexpr std::int64_t picture = 3 * 64 * 64 * float_bytes;
+constexpr std::int64_t t5_state = tokens * 512 * float_bytes;
+
+constexpr std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 511) / 512 * 512; }
+
+/// What two layers of four gates of 650 lose to PyTorch's rounding as 8 storages instead of one.
+constexpr std::int64_t lstm_rounding() {
+  const std::int64_t weight = 4 * 650 * 650 * float_bytes, offset = 4 * 650 * float_bytes;
+  return 4 * (rounded_up(weight) + rounded_up(offset)) - rounded_up(4 * (weight + offset));
+}
+
+const NamedDifference differences[] = {
+    // The causal losses of transformers shift the labels into a padded copy and save that; a
+    // description compares with labels that are shifted already, which are an input.
+    {{"gpt2", "gpt2-medium", "gpt2-large-2layers", "gpt2-xl-2layers", "llama-2-7b-2layers",
+      "llama-3-8b-2layers", "llama-3.2-1b-2layers", "mistral-7b-2layers",
+      "mistral-7b-window-2layers"},
+     "saved_bytes",
+     {labels, labels, labels}},
+    // decoder_outputs[0] is a variable of transformers', which holds it while logits and loss are
+    // computed. At batch 8 the peak lies elsewhere.
+    {{"t5-small"}, "ideal_batch_1", {0, t5_state, t5_state}},
+    // The weights of nn.LSTM are views of one buffer, and so are their gradients.
+    {{"lstm-lm"}, "pytorch", {-lstm_rounding(), -2 * lstm_rounding(), -2 * lstm_rounding()}},
+    // The reference trains DCGAN's generator on the mean of its pictures, the description on the
+    // distance to target pictures.
+    {{"dcgan-generator"}, "ideal", {0, -image_batch* picture, -image_batch* picture}},
+    {{"dcgan-generator"}, "ideal_batch_1", {0, -picture, -picture}},
+    {{"dcgan-generator"}, "pytorch", {0, -image_batch* picture, -image_batch* picture}},
+};
+
+std::array<std::int64_t, 3> named_difference(std::string_view model, std::string_view figure) {
+  for (const NamedDifference& difference : differences) {
+    if (difference.figure == figure &&
+        std::ranges::find(difference.models, model) != difference.models.end()) {
+      return difference.bytes;
+    }
+  }
+  return {};
+}
+
+Json measured() {
+  std::ifstream file(testing::source_path("/tests/reference/recorded_steps.json"));
+  return Json::parse(file);
+}
+
+std::int64_t figure_at(const Json& figure, std::size_t i) {
+  return figure.is_array() ? figure.at(i).get<std::int64_t>() : figure.get<std::int64_t>();
+}
+
+}  // namespace
+
+TEST_CASE("every shipped model weighs the same recorded and lowered, but for what is named") {
+  const Json rows = measured().at("models");
+  for (const auto& [model, row] : rows.items()) {
+    CAPTURE(model);
+    CHECK(row.at("recorded").at("parameters") == row.at("lowered").at("parameters"));
+    for (const std::string figure : {"saved_bytes", "ideal", "ideal_batch_1", "pytorch"}) {
+      CAPTURE(figure);
+      const std::array<std::int64_t, 3> named = named_difference(model, figure);
+      for (std::size_t i = 0; i < named.size(); ++i) {
+        CHECK(figure_at(row.at("recorded").at(figure), i) -
+                  figure_at(row.at("lowered").at(figure), i) ==
+              named[i]);
+      }
+    }
+  }
+}
+
+TEST_CASE("the measured models are shipped ones") {
+  const Json rows = measured().at("models");
+  std::set<std::string> models;
+  for (const auto& [name, row] : rows.items()) models.insert(row.at("model").get<std::string>());
+  CHECK_FALSE(models.empty());
+  for (const std::string& model : models) {
+    CAPTURE(model);
+    CHECK(std::filesystem::exists(testing::source_path("/configs/models/" + model + ".yaml")));
+  }
+}
+
+TEST_CASE("no difference is named that is not there") {
+  const Json rows = measured().at("models");
+  for (const NamedDifference& difference : differences) {
+    for (const std::string_view model : difference.models) {
+      CAPTURE(model);
+      CHECK(rows.contains(std::string(model)));
+    }
+  }
+}
+
+}  // namespace stowage

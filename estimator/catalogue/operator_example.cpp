@@ -35,6 +35,7 @@ constexpr OperatorExample examples[] = {
     {"group_norm", "- group_norm: {groups: 2}\n"},
     {"instance_norm", "- instance_norm\n"},
     {"rms_norm", "- rms_norm\n"},
+    {"rms_norm_plus_one", "- rms_norm_plus_one\n"},
     {"local_response_norm", "- local_response_norm: {size: 3}\n", image},
     {"relu", "- relu\n"},
     {"relu6", "- relu6\n"},

@@ -189,6 +189,7 @@ const HeldOutput held_outputs[] = {
      "distilbert.transformer.layer.1.output_layer_norm",
      "loss.nll_loss",
      "amp"},
+    {{"small-bart"}, "model.decoder.layers.1.final_layer_norm", "loss.nll_loss", "amp"},
     // The same beside adapters: the frozen output layer does not save it.
     {{"gpt2"}, "ln_f", "loss.nll_loss", "adapters"},
     {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "adapters"},

@@ -75,8 +75,10 @@ bool also_otherwise(const std::string& model, const std::string& op) {
          (model == "inception_v3" && op.ends_with("pool2d")) ||
          (model == "googlenet" && op == "adaptive_avg_pool2d") ||
          (model.starts_with("convnext_") && op == "layer_norm") ||
-         // Falcon's linear layers are a class of its own.
-         (model.starts_with("small-falcon") && op == "linear");
+         // Falcon's linear layers and the routers of experts are classes of their own.
+         ((model.starts_with("small-falcon") || model == "small-mixtral" ||
+           model.ends_with("-moe")) &&
+          op == "linear");
 }
 
 /// Elements and the last axis: vocabulary logits are [batch, seq, vocabulary] there and flattened

@@ -35,6 +35,7 @@ constexpr OperatorExample examples[] = {
     {"group_norm", "- group_norm: {groups: 2}\n"},
     {"instance_norm", "- instance_norm\n"},
     {"rms_norm", "- rms_norm\n"},
+    {"rms_norm_plus_one", "- rms_norm_plus_one\n"},
     {"local_response_norm", "- local_response_norm: {size: 3}\n", image},
     {"relu", "- relu\n"},
     {"relu6", "- relu6\n"},
@@ -147,7 +148,8 @@ constexpr OperatorExample examples[] = {
      "- linear: {name: router, features: 4, bias: false}\n"
      "- parameter: {name: up, shape: [4, 10, 6]}\n"
      "- parameter: {name: down, shape: [4, 6, 5]}\n"
-     "- routed_experts: {from: [rows, router, up, down], chosen: 2}\n"},
+     "- routed_experts: {from: [rows, router, up, down], chosen: 2}\n"
+     "- reshape: {shape: [batch, 24]}\n"},
     {"custom", "- custom: {shape: [batch, 16], saved: [batch, 64], flops: [batch, 1000]}\n"},
 };
 

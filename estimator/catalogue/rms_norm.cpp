@@ -192,8 +192,8 @@ void forward_rms_norm_composite(OperatorLowering& lowering) {
   if (casts && is_t5(lowering)) lowering.save("narrow_input", input);
   // `variance` is a local variable: it lives to the end of the function, and the caller's argument
   // does too.
-  std::vector<StorageId> locals{input.storage};
-  if (!is_gemma(lowering)) locals.push_back(variance.storage);
+  std::vector<StorageId> locals{variance.storage, input.storage};
+  if (is_gemma(lowering)) locals.erase(locals.begin());
   const TensorView normalized =
       multiplied_by_rstd(lowering, is_t5(lowering) ? input : x, rstd, locals);
   if (!has_scale(lowering)) return;

@@ -44,7 +44,47 @@ TensorView softmax_input(OperatorLowering& lowering) {
   return lowering.cast(x, lowering.output_type().type, "input.cast");
 }
 
+/// softmax(x, dtype=torch.float32).to(x.dtype): of 16 bits the result is kept in float32.
+bool widens(const OperatorLowering& lowering) {
+  return lowering.attributes().boolean("upcast") &&
+         element_size(lowering.output_type().type) < element_size(DataType::float32);
+}
+
+void forward_wide_softmax(OperatorLowering& lowering) {
+  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
+  const TensorView wide = lowering.cast(x, DataType::float32, "input.wide");
+  const TensorView y =
+      lowering.new_tensor("result.wide", x.shape, DataType::float32, StorageClass::activation);
+  lowering.emit(Kernel::softmax_forward, "wide", {wide}, {y},
+                {.attributes = own_softmax_attributes(lowering),
+                 .holds = {lowering.input().storage},
+                 .flops = element_count(x.shape) * Affine(softmax_flops_per_element)});
+  lowering.save("result", y);
+  lowering.emit(Kernel::cast, "forward", {y}, {lowering.new_output()},
+                {.holds = {lowering.input().storage}});
+}
+
+void backward_wide_softmax(OperatorLowering& lowering) {
+  lowering.hold_by_hand();
+  const TensorView y = lowering.saved("result");
+  const auto made = [&](std::string_view name, DataType type) {
+    return lowering.new_tensor(name, y.shape, type, StorageClass::activation_gradient);
+  };
+  const TensorView given =
+      lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dy = made("grad.wide", y.type);
+  lowering.emit(Kernel::cast, "backward.grad.wide", {given}, {dy});
+  const TensorView dx = made("grad_input.wide", y.type);
+  lowering.emit(Kernel::softmax_backward, "backward", {y, dy}, {dx},
+                {.attributes = own_softmax_attributes(lowering),
+                 .flops = element_count(dx.shape) * Affine(softmax_flops_per_element)});
+  const TensorView narrow = made("grad_input", lowering.input().type);
+  lowering.emit(Kernel::cast, "backward.narrow", {dx}, {narrow});
+  lowering.give_input_gradient(0, narrow);
+}
+
 void forward_softmax(OperatorLowering& lowering) {
+  if (widens(lowering)) return forward_wide_softmax(lowering);
   const TensorView x = softmax_input(lowering);
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::softmax_forward, "forward", {x}, {y},
@@ -55,6 +95,7 @@ void forward_softmax(OperatorLowering& lowering) {
 }
 
 void backward_softmax(OperatorLowering& lowering) {
+  if (widens(lowering)) return backward_wide_softmax(lowering);
   lowering.hold_by_hand();  // a conversion was a node of its own
   const TensorView y = lowering.saved("result");
   const TensorView dy = as_read(lowering, Kernel::softmax_backward, 1, lowering.output_gradient(),
@@ -73,16 +114,21 @@ void backward_softmax(OperatorLowering& lowering) {
 }  // namespace
 
 OperatorRow rows::softmax() {
-  return {.name = "softmax",
-          .doc = "normalized exponentials along an axis",
-          .attributes = {{.name = "axis",
-                          .type = AttributeType::integer,
-                          .doc = "which axis; negative counts from the last",
-                          .default_value = std::int64_t{-1}}},
-          .infer = infer_softmax,
-          .lowering = {.stowage = {forward_softmax, backward_softmax},
-                       .pytorch = {forward_softmax, backward_softmax, true}},
-          .autocast = AutocastClass::float32};
+  return {
+      .name = "softmax",
+      .doc = "normalized exponentials along an axis",
+      .attributes = {{.name = "axis",
+                      .type = AttributeType::integer,
+                      .doc = "which axis; negative counts from the last",
+                      .default_value = std::int64_t{-1}},
+                     {.name = "upcast",
+                      .type = AttributeType::boolean,
+                      .doc = "of 16 bits the result is made and kept in float32, then converted",
+                      .default_value = false}},
+      .infer = infer_softmax,
+      .lowering = {.stowage = {forward_softmax, backward_softmax},
+                   .pytorch = {forward_softmax, backward_softmax, true}},
+      .autocast = AutocastClass::float32};
 }
 
 }  // namespace stowage

@@ -88,6 +88,15 @@ Lines repeated_heads(const AttentionCall& call, const std::string& from, std::st
                       call.keys, call.width)};
 }
 
+/// Whose eager attention takes the softmax in the format of the scores.
+bool has_plain_softmax(std::string_view type) {
+  for (const std::string_view plain :
+       {"gpt2", "bert", "roberta", "electra", "distilbert", "bart", "whisper", "t5", "falcon"}) {
+    if (type == plain) return true;
+  }
+  return false;
+}
+
 double scale_of(const AttentionCall& call) {
   return call.scale > 0 ? call.scale : 1 / std::sqrt(static_cast<double>(call.width));
 }
@@ -110,7 +119,7 @@ Lines eager_lines(const AttentionCall& call) {
     add(fmt::format("add: {{name: masked, from: [{}, {}]}}", call.softcap > 0 ? "raised" : "scaled",
                     call.mask));
   }
-  add("softmax: {name: weights}");
+  add(call.wide_softmax ? "softmax: {name: weights, upcast: true}" : "softmax: {name: weights}");
   if (call.dropout > 0) add(fmt::format("dropout: {{name: kept, p: {}}}", call.dropout));
   add(fmt::format("matmul: {{name: attention, from: [{}, values_repeated]}}",
                   call.dropout > 0 ? "kept" : "weights"));
@@ -141,7 +150,9 @@ Lines fused_lines(const AttentionCall& call) {
 
 }  // namespace
 
-Lines attention_lines(const Network& network, const AttentionCall& call) {
+Lines attention_lines(const Network& network, const AttentionCall& given) {
+  AttentionCall call = given;
+  call.wide_softmax = !has_plain_softmax(network.config.type());
   Lines lines =
       network.attention == AttentionFunction::eager ? eager_lines(call) : fused_lines(call);
   for (std::string& line : joined_heads(call.heads * call.width, call.queries)) {

@@ -34,6 +34,7 @@ struct AttentionCall {
   double dropout = 0;
   double scale = 0;  ///< 0: 1 / sqrt(width)
   double softcap = 0;
+  bool wide_softmax = false;  ///< eager: in float32, then back; attention_lines sets it by the type
   /// A layer of the masks where there are any. sdpa: booleans, used where `masked` holds; eager:
   /// numbers, added always.
   std::string mask = {};

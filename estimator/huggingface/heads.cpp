@@ -9,7 +9,7 @@ namespace stowage {
 
 namespace {
 
-// GPT-2's, OPT's and the like compared the logits in their own format before 4.46.
+// GPT-2's, OPT's and the like compared the logits in their own format before 4.48.
 bool upcasts_logits(const Network& network) {
   if (upcasts_all_logits(network.version)) return true;
   const std::string& type = network.config.type();
@@ -28,7 +28,7 @@ void padded_labels_loss(Network& network, std::int64_t vocabulary) {
   network.text.loss("cross_entropy: {from: [rows, targets], upcast: true}");
 }
 
-// Before 4.50: the logits but the last position's, copied.
+// Before 4.49: the logits but the last position's, copied.
 void copied_logits_loss(Network& network, std::int64_t vocabulary) {
   LayerLines& layers = network.text.layers();
   if (upcasts_logits(network)) {

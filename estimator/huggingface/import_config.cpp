@@ -118,7 +118,7 @@ Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
                                  stated.attention == AttentionFunction::eager ? "eager" : "sdpa");
   if (family.has_heads) text += fmt::format(", head '{}'", to_string(stated.head));
   if (!stated.precision.empty() && stated.precision != "fp32") {
-    text += fmt::format(", precision {} unless --precision says otherwise", stated.precision);
+    text += fmt::format(", precision {} unless another is asked for", stated.precision);
   }
   return {.severity = Severity::note, .message = std::move(text)};
 }

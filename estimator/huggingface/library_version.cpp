@@ -14,35 +14,37 @@ struct FusedSince {
   LibraryVersion version;
 };
 
-// From the release notes and from the classes named in <Type>_ATTENTION_CLASSES of each version.
+// The first of the released wheels from 4.36 on whose <Type>PreTrainedModel says _supports_sdpa =
+// True (of the minor versions 4.36 to 4.50, 4.56, 4.57, 5.0, 5.6, 5.10, 5.14, 5.15; Qwen3 came
+// with 4.51).
 constexpr std::array<FusedSince, 27> fused_since{{
     {"llama", {4, 36}},
+    {"falcon", {4, 36}},
+    {"bart", {4, 36}},
+    {"whisper", {4, 36}},
     {"mistral", {4, 37}},
     {"mixtral", {4, 37}},
     {"qwen2", {4, 37}},
+    {"phi", {4, 39}},
+    {"stablelm", {4, 39}},
     {"qwen2_moe", {4, 40}},
+    {"bert", {4, 41}},
+    {"vit", {4, 41}},
+    {"gpt2", {4, 42}},
+    {"gpt_neox", {4, 42}},
+    {"clip", {4, 43}},
+    {"clip_text_model", {4, 43}},
+    {"clip_vision_model", {4, 43}},
+    {"phi3", {4, 45}},
+    {"roberta", {4, 45}},
+    {"opt", {4, 46}},
+    {"distilbert", {4, 46}},
+    {"gemma3_text", {4, 50}},
     {"qwen3", {4, 51}},
     {"qwen3_moe", {4, 51}},
-    {"gemma3_text", {4, 50}},
-    {"phi", {4, 40}},
-    {"phi3", {4, 41}},
-    {"falcon", {4, 36}},
-    {"stablelm", {4, 39}},
-    {"gpt2", {4, 42}},
-    {"gpt_neox", {4, 43}},
-    {"opt", {4, 46}},
-    {"bert", {4, 40}},
-    {"roberta", {4, 46}},
-    {"distilbert", {4, 45}},
-    {"electra", {4, 56}},
+    {"electra", {5, 0}},
+    {"swin", {5, 10}},
     {"t5", {5, 15}},
-    {"bart", {4, 37}},
-    {"whisper", {4, 37}},
-    {"vit", {4, 45}},
-    {"clip", {4, 45}},
-    {"clip_text_model", {4, 45}},
-    {"clip_vision_model", {4, 45}},
-    {"swin", {5, 15}},
 }};
 
 }  // namespace
@@ -62,8 +64,8 @@ std::string to_string(const LibraryVersion& version) {
   return fmt::format("{}.{}", version.major, version.minor);
 }
 
-bool pads_labels(const LibraryVersion& version) { return version >= LibraryVersion{4, 50}; }
-bool upcasts_all_logits(const LibraryVersion& version) { return version >= LibraryVersion{4, 46}; }
+bool pads_labels(const LibraryVersion& version) { return version >= LibraryVersion{4, 49}; }
+bool upcasts_all_logits(const LibraryVersion& version) { return version >= LibraryVersion{4, 48}; }
 bool loads_checkpoint_format(const LibraryVersion& version) {
   return version >= LibraryVersion{5, 0};
 }

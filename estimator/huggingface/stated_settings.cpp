@@ -38,7 +38,7 @@ constexpr std::array all_heads{Head::none,
 
 tl::unexpected<Diagnostics> wrong_value(std::string_view name, std::string_view value,
                                         const std::string& expected) {
-  return failure(fmt::format("--set {}={}: {} takes {}", name, value, name, expected));
+  return failure(fmt::format("the argument '{}' takes {}, not '{}'", name, expected, value));
 }
 
 std::string head_list(const Family& family) {
@@ -63,7 +63,7 @@ Head head_of_class(ConfigReader& config, const Family& family) {
   config.wrong("architectures",
                fmt::format("the head of '{}' is not one of those that are read of {}",
                            classes.front(), family.type),
-               fmt::format("--set head=NAME takes another: {}", head_list(family)));
+               fmt::format("the argument 'head' takes another: {}", head_list(family)));
   return family.heads.front();
 }
 
@@ -127,13 +127,13 @@ Result<StatedSettings> stated_settings(ConfigReader& config, const Family& famil
     const auto version = parse_library_version(*text);
     if (!version) return wrong_value("transformers", *text, "a version such as 4.57");
     stated.version = *version;
-    stated.version_source = ", which --set transformers states";
+    stated.version_source = ", which the argument transformers states";
   } else if (config.written("transformers_version") != nullptr &&
              !config.word("transformers_version").empty()) {
     const std::string text = config.word("transformers_version");
     if (const auto version = parse_library_version(text)) {
       stated.version = *version;
-      stated.version_source = ", which the file states (--set transformers=5.24 for another)";
+      stated.version_source = ", which the file states (the argument transformers for another)";
     } else {
       config.wrong("transformers_version", fmt::format("'{}' is no version", text));
     }

@@ -226,10 +226,10 @@ void write_t5(Network& network) {
     layers.add(fmt::format("scale: {{name: scaled, factor: {:.17g}}}",
                            1 / std::sqrt(static_cast<double>(keys.hidden))));
   }
-  layers.add(
-      fmt::format("linear: {{name: lm_head, features: {}, bias: false, tie: {{weight: "
-                  "shared.weight}}}}",
-                  keys.vocabulary));
+  // From 5.0 on the output layer is the embedding whatever the file says.
+  const bool tied = keys.scaled || network.version >= LibraryVersion{5, 0};
+  layers.add(fmt::format("linear: {{name: lm_head, features: {}, bias: false{}}}", keys.vocabulary,
+                         tied ? ", tie: {weight: shared.weight}" : ""));
   layers.add(fmt::format("reshape: {{name: logits, shape: [batch * seq, {}]}}", keys.vocabulary));
   layers.add("reshape: {name: targets, from: labels, shape: [batch * seq]}");
   network.text.loss("cross_entropy: {from: [logits, targets]}");

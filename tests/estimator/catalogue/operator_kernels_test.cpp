@@ -52,7 +52,7 @@ TEST_CASE("every operator calls a kernel, is a view, or runs nowhere and says wh
   const std::set<std::string_view> views{"contiguous", "flatten", "identity", "parameter",
                                          "reshape"};
   CHECK((without_kernel == views));
-  CHECK((nowhere == std::set<std::string_view>{"custom"}));
+  CHECK((nowhere == std::set<std::string_view>{"custom", "routed_experts"}));
 }
 
 TEST_CASE("an operator's kernels stand in the order of their calls") {

@@ -47,11 +47,11 @@ TEST_CASE("a configuration's notes name the version, the attention and the head"
   CHECK(mistakes_in(config_text("")) ==
         "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm'\n");
   CHECK(mistakes_in(config_text(R"("transformers_version": "4.30.1", "torch_dtype": "float16")")) ==
-        "note: as transformers 4.30 runs it, which the file states (--set transformers=5.24 for "
-        "another): attention 'eager', head 'causal-lm'\n");
+        "note: as transformers 4.30 runs it, which the file states (the argument "
+        "transformers for another): attention 'eager', head 'causal-lm'\n");
   CHECK(mistakes_in(config_text(R"("dtype": "bfloat16")")) ==
         "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm', precision bf16 "
-        "unless --precision says otherwise\n");
+        "unless another is asked for\n");
 }
 
 TEST_CASE("values of --set choose the version, the attention and the head") {
@@ -64,7 +64,8 @@ TEST_CASE("values of --set choose the version, the attention and the head") {
   const ModelGraph classifier = model_of("", {.values = {{"head", "sequence-classification"}}});
   CHECK(has_operator(classifier, "score"));
   CHECK(mistakes_in(config_text(""), {.values = {{"head", "masked-lm"}}}) ==
-        "error: --set head=masked-lm: head takes causal-lm, sequence-classification, none\n");
+        "error: the argument 'head' takes causal-lm, sequence-classification, none, not "
+        "'masked-lm'\n");
 }
 
 TEST_CASE("the checkpoint's format is the usual precision from transformers 5 on") {

@@ -172,6 +172,24 @@ const HeldOutput held_outputs[] = {
       "small-phi*", "small-qwen*", "small-stablelm*"},
      "padded_labels",
      "loss.nll_loss"},
+    // transformers, from configurations: outputs.last_hidden_state
+    {{"small-llama*", "small-mistral*", "small-qwen*", "small-gemma*", "small-phi3*",
+      "small-stablelm*"},
+     "model.norm",
+     "loss.nll_loss",
+     "amp"},
+    {{"small-phi"}, "model.final_layernorm", "loss.nll_loss", "amp"},
+    {{"small-gpt-neox"}, "gpt_neox.final_layer_norm", "loss.nll_loss", "amp"},
+    {{"small-gpt2", "small-falcon*"}, "transformer.ln_f", "loss.nll_loss", "amp"},
+    {{"small-opt"}, "model.decoder.final_layer_norm", "loss.nll_loss", "amp"},
+    {{"small-bert"}, "bert.encoder.layer.1.output.LayerNorm", "loss.nll_loss", "amp"},
+    {{"small-roberta"}, "roberta.encoder.layer.1.output.LayerNorm", "loss.nll_loss", "amp"},
+    {{"small-electra"}, "electra.encoder.layer.1.output.LayerNorm", "loss.nll_loss", "amp"},
+    {{"small-distilbert"},
+     "distilbert.transformer.layer.1.output_layer_norm",
+     "loss.nll_loss",
+     "amp"},
+    {{"small-bart"}, "model.decoder.layers.1.final_layer_norm", "loss.nll_loss", "amp"},
     // The same beside adapters: the frozen output layer does not save it.
     {{"gpt2"}, "ln_f", "loss.nll_loss", "adapters"},
     {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "adapters"},
@@ -277,7 +295,7 @@ const InnerStorage inner_storages[] = {
     // native_layer_norm_backward's contiguous copy of the gradient of a mean over its positions
     {{"swin_t"}, "norm.grad.contiguous"},
     // The scratch of the memory-efficient attention's backward.
-    {{"vit_b_16", "small-vit"}, ".attention.workspace"},
+    {{"vit_b_16"}, ".attention.workspace"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
     {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".sorted_indices"},
     {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".original_indices"},

@@ -74,7 +74,11 @@ bool also_otherwise(const std::string& model, const std::string& op) {
   return (has_written_attention && op == "linear") || (model == "t5-small" && op == "embedding") ||
          (model == "inception_v3" && op.ends_with("pool2d")) ||
          (model == "googlenet" && op == "adaptive_avg_pool2d") ||
-         (model.starts_with("convnext_") && op == "layer_norm");
+         (model.starts_with("convnext_") && op == "layer_norm") ||
+         // Falcon's linear layers and the routers of experts are classes of their own.
+         ((model.starts_with("small-falcon") || model == "small-mixtral" ||
+           model.ends_with("-moe")) &&
+          op == "linear");
 }
 
 /// Elements and the last axis: vocabulary logits are [batch, seq, vocabulary] there and flattened

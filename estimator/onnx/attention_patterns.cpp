@@ -9,7 +9,10 @@ namespace {
 
 // Through products with numbers, whose product is multiplied into `scale`.
 LayerOutput unscaled(const LayerList& layers, LayerOutput output, double& scale) {
-  while (const auto factor = factor_of(layers.at(output.layer))) {
+  constexpr int most_products = 8;
+  for (int i = 0; i < most_products; ++i) {
+    const auto factor = factor_of(layers.at(output.layer));
+    if (!factor) break;
     scale *= *factor;
     output = layers.at(output.layer).from[0];
   }

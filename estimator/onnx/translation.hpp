@@ -80,6 +80,7 @@ class Translation {
   std::unordered_map<std::string_view, const OnnxValueInfo*> stated_;
   std::unordered_map<const OnnxValue*, int> constants_;  // their layers; values_ keeps its places
   std::map<std::pair<int, bool>, int> alone_;  // of each initialiser: its layer `parameter`
+  std::size_t folded_numbers_ = 0;
   std::string reason_;
   Diagnostics mistakes_;
 };

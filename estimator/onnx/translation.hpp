@@ -55,6 +55,7 @@ class Translation {
   void refuse(std::string reason) { reason_ = std::move(reason); }
 
   [[nodiscard]] LayerList& layers() { return layers_; }
+  [[nodiscard]] const LayerList& layers() const { return layers_; }
   [[nodiscard]] const OnnxGraph& graph() const { return graph_; }
   [[nodiscard]] const OnnxValue* find(const std::string& name) const;
   [[nodiscard]] Diagnostics& mistakes() { return mistakes_; }

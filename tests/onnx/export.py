@@ -57,6 +57,8 @@ def export_transformers(name, path):
     else:
         model = transformers.DistilBertForMaskedLM(transformers.DistilBertConfig())
     model.config.use_cache = False
+    for parameter in model.parameters():  # the exporter makes one of equal weights, such as zeros
+        torch.nn.init.normal_(parameter)
 
     class Logits(torch.nn.Module):
         def __init__(self):

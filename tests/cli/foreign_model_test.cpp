@@ -12,7 +12,8 @@ using testing::stowage_program;
 
 TEST_CASE("an ONNX file is sized as the description of its model") {
   const std::string file = source_path("/tests/onnx/resnet18.onnx");
-  const std::vector<std::string> how{"--batch", "4", "--gpu-memory", "8GiB", "--optimizer", "adam"};
+  const std::vector<std::string> how{"--batch",   "64",    "--gpu-memory", "8GiB",
+                                     "--runtime", "ideal", "--optimizer",  "adam"};
   std::vector<std::string> of_file{"check", file};
   std::vector<std::string> of_model{"check", "resnet18"};
   of_file.insert(of_file.end(), how.begin(), how.end());

@@ -67,8 +67,9 @@ Result<Diagnostics> count_unknown_operators(LayerList& layers, const Description
   const std::vector<bool> needed = needed_layers(layers, frame);
   for (int i = 0; i < layers.count(); ++i) {
     const ImportedLayer& layer = layers.at(i);
-    if (!needed[static_cast<std::size_t>(i)] || layer.foreign.empty()) continue;
-    const std::string op = layer.foreign;
+    const bool is_foreign = layer.row == nullptr && !layer.is_input;
+    if (!needed[static_cast<std::size_t>(i)] || !is_foreign) continue;
+    const std::string op = layer.foreign.empty() ? "an operator without a name" : layer.foreign;
     const bool trains = layer.trains;
     const bool is_counted = (allow || !trains) && make_custom(layers, i, trains);
     UnknownOperator& one = (is_counted ? counted : unknown)[op];

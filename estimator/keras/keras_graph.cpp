@@ -41,6 +41,9 @@ class GraphTranslator {
   Result<KerasGraph> run(const YamlNode& root) {
     const KerasConfig model(&root);
     graph_.outputs = translate_model(model, "", {}, true, 0);
+    if (graph_.outputs.empty() && mistakes_.empty()) {
+      mistake(nullptr, "no layer of the model makes an output");
+    }
     for (const auto& [name, value] : options_.values) {
       if (!used_.contains(name)) {
         mistake(nullptr, fmt::format("the model has no open dimension '{}'", name));

@@ -9,7 +9,10 @@ namespace {
 
 // Through products with numbers, whose product is multiplied into `scale`.
 LayerOutput unscaled(const LayerList& layers, LayerOutput output, double& scale) {
-  while (const auto factor = factor_of(layers.at(output.layer))) {
+  constexpr int most_products = 8;
+  for (int i = 0; i < most_products; ++i) {
+    const auto factor = factor_of(layers.at(output.layer));
+    if (!factor) break;
     scale *= *factor;
     output = layers.at(output.layer).from[0];
   }
@@ -57,10 +60,28 @@ bool swaps_last(const std::vector<std::int64_t>& axes) {
          axes[rank - 1] == static_cast<std::int64_t>(rank - 2);
 }
 
+// torch.export turns a key as a stack of matrices: [b, h, s, d] to [b h, s, d], turned, and back.
+std::optional<LayerOutput> key_before_stack(const LayerList& layers, const LayerOutput& key) {
+  const ImportedLayer& apart = layers.at(key.layer);
+  if (!apart.is("reshape")) return std::nullopt;
+  const ImportedLayer& turned = layers.at(apart.from[0].layer);
+  if (!turned.is("transpose") || !swaps_last(given_integers(turned, "axes"))) return std::nullopt;
+  const ImportedLayer& stacked = layers.at(turned.from[0].layer);
+  if (!stacked.is("reshape")) return std::nullopt;
+  const Shape& from = layers.type(stacked.from[0]).shape;
+  constexpr std::size_t heads_rank = 4;
+  if (from.size() != heads_rank ||
+      layers.type(key).shape != Shape{from[0], from[1], from[3], from[2]}) {
+    return std::nullopt;
+  }
+  return stacked.from[0];
+}
+
 // The keys as [.., positions, features]. Exporters fold the two transpositions of a key into one,
 // which is changed back, unless others read it.
 std::optional<LayerOutput> straight_key(LayerList& layers, const std::vector<int>& readers,
                                         const LayerOutput& key) {
+  if (const auto whole = key_before_stack(layers, key)) return whole;
   const ImportedLayer& turned = layers.at(key.layer);
   if (!turned.is("transpose")) return std::nullopt;
   std::vector<std::int64_t> axes = given_integers(turned, "axes");

@@ -278,7 +278,22 @@ bool translate_not(Translation& translation, const OnnxNode& node) {
                            {{"logical", {{"operation", std::string("not")}}}});
 }
 
+// where(isnan(x), 0, x): what exporters write around the softmax of attention, for rows that a mask
+// hides whole. PyTorch's kernels do it within.
+bool guards_nan(const Translation& translation, const OnnxNode& node) {
+  const OnnxValue& condition = translation.input(node, 0);
+  const OnnxValue& otherwise = translation.input(node, 2);
+  if (!condition.is_activation() || !otherwise.is_activation()) return false;
+  const ImportedLayer& test = translation.layers().at(condition.layer.layer);
+  return test.foreign == "IsNaN" && test.from.size() == 1 && test.from[0] == otherwise.layer &&
+         !translation.input(node, 1).is_activation();
+}
+
 bool translate_where(Translation& translation, const OnnxNode& node) {
+  if (guards_nan(translation, node)) {
+    translation.give(node, translation.input(node, 2));
+    return true;
+  }
   std::vector<LayerOutput> from;
   for (const OnnxValue* value : translation.inputs(node)) {
     from.push_back(translation.activation(*value));

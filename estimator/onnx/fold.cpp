@@ -303,6 +303,7 @@ std::optional<OnnxValue> fold_split(const OnnxNode& node, const Inputs& inputs,
   if (sizes.empty() && inputs.size() > 1) sizes = inputs[1]->numbers().value_or(sizes);
   const auto total = static_cast<std::int64_t>(from.integers.size());
   const auto parts = static_cast<std::int64_t>(node.outputs.size());
+  if (parts > total) return std::nullopt;
   if (sizes.empty() && parts > 0 && total % parts == 0)
     sizes.assign(node.outputs.size(), total / parts);
   if (output >= sizes.size()) return std::nullopt;

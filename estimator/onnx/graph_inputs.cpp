@@ -134,7 +134,7 @@ class InputReader {
 
   void read_type(const OnnxValueInfo& input) {
     const auto type = data_type_of(input.type);
-    if (!input.is_tensor || !input.has_shape || !type) {
+    if (!input.is_tensor || !input.has_shape || !type || input.shape.size() > most_onnx_axes) {
       mistakes_.push_back(
           {.message =
                fmt::format("input '{}' is not a tensor of a known shape and format", input.name)});

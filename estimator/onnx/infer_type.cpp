@@ -175,9 +175,7 @@ OptionalType cast_type(const OnnxNode& node, const Inputs& inputs) {
   return TensorType{inputs[0]->type.shape, *type};
 }
 
-}  // namespace
-
-std::optional<TensorType> infer_type(const OnnxNode& node, const Inputs& inputs) {
+OptionalType type_by_rule(const OnnxNode& node, const Inputs& inputs) {
   const std::string& op = node.op;
   if (inputs.empty() || inputs[0]->is_absent()) return std::nullopt;
   if (is_one_of(op, truth_operators)) return broadcast_type(inputs, 0, DataType::boolean);
@@ -209,6 +207,14 @@ std::optional<TensorType> infer_type(const OnnxNode& node, const Inputs& inputs)
     return TensorType{inputs[0]->type.shape, inputs[1]->type.type};
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<TensorType> infer_type(const OnnxNode& node, const Inputs& inputs) {
+  auto type = type_by_rule(node, inputs);
+  if (type && type->shape.size() > most_onnx_axes) return std::nullopt;
+  return type;
 }
 
 }  // namespace stowage

@@ -118,7 +118,7 @@ class ModelMaker {
     for (std::size_t i = 0; i < file_.graph.initializers.size(); ++i) {
       const OnnxTensor& tensor = file_.graph.initializers[i];
       const auto type = data_type_of(tensor.type);
-      if (!type) continue;
+      if (!type || tensor.dims.size() > most_onnx_axes) continue;
       OnnxValue value = constant_value({Shape(tensor.dims.begin(), tensor.dims.end()), *type});
       value.integers.assign(tensor.integers.begin(), tensor.integers.end());
       value.reals = tensor.reals;

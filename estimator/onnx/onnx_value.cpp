@@ -82,6 +82,7 @@ std::optional<std::vector<std::int64_t>> axes_of(const OnnxNode& node,
 
 std::optional<Shape> reshaped(const Shape& from, const std::vector<Affine>& wanted,
                               bool allow_zero) {
+  if (wanted.size() > most_onnx_axes) return std::nullopt;
   Shape shape;
   Affine product = 1;
   std::optional<std::size_t> rest;

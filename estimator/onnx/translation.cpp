@@ -137,6 +137,11 @@ std::optional<int> Translation::layer_with_weights(
 }
 
 void Translation::give(const OnnxNode& node, OnnxValue value, std::size_t output) {
+  folded_numbers_ += value.integers.size() + value.reals.size();
+  if (folded_numbers_ > most_folded_numbers) {
+    value.integers.clear();
+    value.reals.clear();
+  }
   if (output < node.outputs.size() && !node.outputs[output].empty()) {
     set(node.outputs[output], std::move(value));
   }
@@ -162,7 +167,10 @@ bool Translation::chain(const OnnxNode& node, LayerOutput from,
 
 std::optional<TensorType> Translation::stated_type(const std::string& name) const {
   const auto found = stated_.find(name);
-  if (found == stated_.end() || !found->second->has_shape) return std::nullopt;
+  if (found == stated_.end() || !found->second->has_shape ||
+      found->second->shape.size() > most_onnx_axes) {
+    return std::nullopt;
+  }
   const auto type = data_type_of(found->second->type);
   if (!type) return std::nullopt;
   Shape shape;

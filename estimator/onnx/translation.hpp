@@ -55,6 +55,7 @@ class Translation {
   void refuse(std::string reason) { reason_ = std::move(reason); }
 
   [[nodiscard]] LayerList& layers() { return layers_; }
+  [[nodiscard]] const LayerList& layers() const { return layers_; }
   [[nodiscard]] const OnnxGraph& graph() const { return graph_; }
   [[nodiscard]] const OnnxValue* find(const std::string& name) const;
   [[nodiscard]] Diagnostics& mistakes() { return mistakes_; }
@@ -80,6 +81,7 @@ class Translation {
   std::unordered_map<std::string_view, const OnnxValueInfo*> stated_;
   std::unordered_map<const OnnxValue*, int> constants_;  // their layers; values_ keeps its places
   std::map<std::pair<int, bool>, int> alone_;  // of each initialiser: its layer `parameter`
+  std::size_t folded_numbers_ = 0;
   std::string reason_;
   Diagnostics mistakes_;
 };

@@ -3,9 +3,7 @@
     KERAS_BACKEND=torch python3 tests/keras/make_models.py
 
 Keras 3.15.0. For each model NAME.json is `model.to_json()`, and totals.csv has a line of trainable and
-non-trainable parameters, as summary() counts them, with the names of the first and the last weight.
-The models with `keras2` in their names are in the form that Keras 2.15 writes; they were written by hand
-from its format, and keras_2_totals below says what its summary() counts by the layers' own formulas.
+non-trainable parameters, as summary() counts them.
 """
 
 import csv
@@ -141,7 +139,11 @@ def applications():
 
 def main():
     rows = []
-    models = [(m().name, m()) for m in (cnn, residual, autoencoder, sequence, transformer, nested, shapes)]
+    models = []
+    for make in (cnn, residual, autoencoder, sequence, transformer, nested, shapes):
+        keras.backend.clear_session()  # names are counted anew
+        model = make()
+        models.append((model.name, model))
     for name, model in models + list(applications()):
         (FOLDER / f"{name}.json").write_text(json.dumps(json.loads(model.to_json()), indent=None) + "\n")
         count = lambda weights: sum(int(keras.ops.size(w)) for w in weights)

@@ -30,6 +30,17 @@ def export_torchvision(name, path):
     options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
     model = getattr(torchvision.models, name)(**options).train()
     size = 299 if name == "inception_v3" else 224
+    if name == "googlenet":  # its outputs are a named tuple with a None, which the exporter does not take
+
+        class Outputs(torch.nn.Module):
+            def __init__(self, inner):
+                super().__init__()
+                self.inner = inner
+
+            def forward(self, image):
+                return tuple(self.inner(image))
+
+        model = Outputs(model).train()
     torch.onnx.export(
         model, (torch.randn(2, 3, size, size),), path, dynamo=False, do_constant_folding=False,
         training=torch.onnx.TrainingMode.TRAINING, input_names=["image"], output_names=["output"],
@@ -46,6 +57,8 @@ def export_transformers(name, path):
     else:
         model = transformers.DistilBertForMaskedLM(transformers.DistilBertConfig())
     model.config.use_cache = False
+    for parameter in model.parameters():  # the exporter makes one of equal weights, such as zeros
+        torch.nn.init.normal_(parameter)
 
     class Logits(torch.nn.Module):
         def __init__(self):

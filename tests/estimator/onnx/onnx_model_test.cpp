@@ -156,7 +156,7 @@ TEST_CASE("open dimensions want a size") {
 TEST_CASE("what breaks off is told by its byte") {
   const std::string whole = onnx_file(node("Relu", {"x"}, {"y"}) + image + value(12, "y", {"N"}));
   CHECK(layers_of_onnx(whole.substr(0, 30)) ==
-        "net.onnx: error: byte 8: field 7 has 91 bytes, and 20 are left\n"
+        "net.onnx: error: byte 8: field 7 has 70 bytes, and 20 are left\n"
         "  is the file whole? onnx.checker.check_model says what else may be wrong with it\n");
   for (std::size_t length = 4; length < whole.size(); ++length) {
     const auto imported = import_model(opening_of(onnx_source(whole.substr(0, length))), {});

@@ -8,10 +8,10 @@ namespace stowage {
 namespace {
 
 constexpr PositionalSpec model_positional{
-    .name = "MODEL", .help = "a description's file, '-' for stdin, or a name of stowage models"};
+    .name = "MODEL", .help = "a description's file, an ONNX or Keras file, '-' for stdin, or a name (stowage models)"};
 constexpr PositionalSpec model_or_step_positional{
     .name = "MODEL",
-    .help = "a description or step file, '-' for stdin, or a name (stowage models)"};
+    .help = "a description, step, ONNX or Keras file, '-' for stdin, or a name (stowage models)"};
 
 constexpr PositionalSpec compared_positional{
     .name = "MODEL",
@@ -39,6 +39,11 @@ const OptionNames sizing_options{"gpu",
                                  "optimizer",
                                  "optimizer-implementation",
                                  "precision",
+                                 "lora",
+                                 "base",
+                                 "checkpoint",
+                                 "layer-dtype",
+                                 "packing",
                                  "master-gradients",
                                  "accumulation",
                                  "seq",
@@ -122,6 +127,11 @@ const std::vector<CommandSpec>& all_commands() {
                    "optimizer",
                    "optimizer-implementation",
                    "precision",
+                   "lora",
+                   "base",
+                   "checkpoint",
+                   "layer-dtype",
+                   "packing",
                    "master-gradients",
                    "accumulation",
                    "seq",
@@ -173,6 +183,11 @@ const std::vector<CommandSpec>& all_commands() {
                    "time-limit",
                    "runtime",
                    "precision",
+                   "lora",
+                   "base",
+                   "checkpoint",
+                   "layer-dtype",
+                   "packing",
                    "master-gradients",
                    "context",
                    "cuda-version",
@@ -241,7 +256,8 @@ const std::vector<CommandSpec>& all_commands() {
        .details = "Writes a plan or a model for other tools. dot: a drawing for graphviz; of a "
                   "plan with devices, and what crosses the link in red.",
        .positionals = {{.name = "PLAN", .help = "a plan's file, or a MODEL"}},
-       .options = {"to", "output", "seq", "set", "loss", "allow-unknown", "configs"},
+       .options = {"to", "output", "seq", "lora", "base", "set", "loss", "allow-unknown",
+                   "configs"},
        .examples = {"stowage export m.yaml --to dot -o m.dot", "stowage export resnet18 --to dot"},
        .run = answered<read_export_request, run_export>},
       {.name = "summary",
@@ -252,8 +268,8 @@ const std::vector<CommandSpec>& all_commands() {
                   "what each layer computes and what it is the first to keep for the backward "
                   "pass in PyTorch, for one sample where no --batch is given.",
        .positionals = {model_or_step_positional},
-       .options = {"batch", "seq", "layout", "set", "loss", "allow-unknown", "format", "verbose",
-                   "configs"},
+       .options = {"batch", "seq", "lora", "base", "layer-dtype", "layout", "set", "loss",
+                   "allow-unknown", "format", "verbose", "configs"},
        .examples = {"stowage summary resnet50", "stowage summary gpt2 --seq 512 --format json"},
        .run = answered<read_summary_request, run_summary>},
       {.name = "probe",

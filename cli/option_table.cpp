@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cli/fine_tuning_options.hpp"
 #include "cli/option.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/tensor_layout.hpp"
@@ -40,7 +41,7 @@ const std::vector<OptionSpec>& all_options() {
        .type = integer,
        .group = model,
        .value = "N",
-       .help = "sequence length, for models that have the symbol 'seq'",
+       .help = "sequence length, for models that have the symbol 'seq' or leave it open",
        .default_note = "the description's",
        .unit = "tokens",
        .minimum = 1,
@@ -454,7 +455,12 @@ const std::vector<OptionSpec>& all_options() {
        .help = "list every row instead of folding the small ones into 'others'",
        .short_name = 'v'},
   };
-  return options;
+  static const std::vector<OptionSpec> with_fine_tuning = [] {
+    std::vector<OptionSpec> all = options;
+    all.insert(all.end(), fine_tuning_options().begin(), fine_tuning_options().end());
+    return all;
+  }();
+  return with_fine_tuning;
 }
 
 }  // namespace

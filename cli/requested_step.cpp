@@ -11,6 +11,7 @@
 #include "cli/file_kind.hpp"
 #include "cli/requested_settings.hpp"
 #include "cli/step_file.hpp"
+#include "estimator/adapt/adapt.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
 #include "estimator/formats/import_model.hpp"
@@ -111,7 +112,7 @@ Result<RequestedModel> loaded_model(FoundModel found, const ModelRequest& reques
     given.arguments.clear();
   }
   ModelOptions options = overridden(std::move(found.options), given);
-  auto graph = load_model(found.source, options);
+  auto graph = load_adapted(found.source, options);
   if (!graph) return tl::unexpected(std::move(graph.error()));
   graph->warnings.insert(graph->warnings.begin(), found.notes.begin(), found.notes.end());
   return RequestedModel{std::move(found.source), std::move(options), std::move(*graph)};

@@ -6,6 +6,7 @@
 #include "cli/requested_step.hpp"
 #include "cli/step_file.hpp"
 #include "cli/step_memory_report.hpp"
+#include "cli/weights_summary.hpp"
 #include "estimator/document/make_document.hpp"
 #include "estimator/recorded/complete_step.hpp"
 #include "estimator/rewrite/lower_step.hpp"
@@ -190,6 +191,7 @@ Result<void> add_memory(const StepDocument& document, const SummaryRequest& requ
 }  // namespace
 
 Result<Answer> run_summary(const SummaryRequest& request) {
+  if (auto weights = weights_summary(request)) return *std::move(weights);
   auto found = found_model(request.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   Result<StepDocument> document;

@@ -5,8 +5,8 @@
 
 #include <stdexcept>
 
+#include "estimator/adapt/adapt.hpp"
 #include "estimator/card/card.hpp"
-#include "estimator/model/load_model.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "gpu_probe/cache/kept_files.hpp"
@@ -29,7 +29,10 @@ std::string key_of(const Job& job) {
   return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", job.model, job.description,
                      job.arguments, job.seq.value_or(0), job.gpu, job.optimizer, job.weight_decay,
                      static_cast<int>(job.implementation), to_string(job.precision),
-                     job.micro_batches, job.checkpointing, job.cudnn_benchmark, job.prefetched);
+                     job.micro_batches, job.checkpointing, job.cudnn_benchmark, job.prefetched) +
+         fmt::format("|{}|{}|{}|{}", job.fine_tuning.lora.value_or(""),
+                     job.fine_tuning.base.value_or(""), job.fine_tuning.checkpoint.value_or(""),
+                     job.early_updates);
 }
 
 }  // namespace
@@ -46,12 +49,15 @@ std::shared_ptr<const StepGraph> Predictor::graph_of(const Job& job, const Card&
   std::map<std::string, std::string> arguments = job.arguments;
   if (job.checkpointing) arguments["checkpoint"] = "true";
   const ModelOptions options =
-      overridden(std::move(found.options),
-                 {.seq = job.seq, .arguments = std::move(arguments), .precision = job.precision});
-  const ModelGraph model = value_of(load_model(found.source, options));
+      overridden(std::move(found.options), {.seq = job.seq,
+                                            .arguments = std::move(arguments),
+                                            .precision = job.precision,
+                                            .fine_tuning = job.fine_tuning});
+  const ModelGraph model = value_of(load_adapted(found.source, options));
   LoweringSettings settings{.kernels = KernelSet::pytorch,
                             .optimizer = named_optimizer(job.optimizer).value(),
                             .micro_batches = job.micro_batches,
+                            .early_updates = job.early_updates,
                             .step = model.step,
                             .compute_capability = card.compute_capability};
   settings.optimizer.weight_decay = job.weight_decay;

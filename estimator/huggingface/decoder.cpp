@@ -22,6 +22,20 @@ bool mixes_windows(const DecoderShape& shape) {
 
 // Queries, keys and values: `query`, `key`, `value`, [batch, heads, seq, width].
 
+/// The block `q_layernorm_per_head`: a norm for each head.
+void write_norms_of_heads(Network& network, const DecoderShape& shape, std::string_view norm,
+                          std::int64_t heads) {
+  LayerLines& layers = network.text.block(fmt::format("{}_per_head", norm));
+  layers.add(fmt::format("split: {{name: heads, from: input, parts: {}, axis: 1}}", heads));
+  std::string normed;
+  for (std::int64_t i = 0; i < heads; ++i) {
+    layers.add(fmt::format("layer_norm: {{name: norms_{}, from: heads.{}, eps: {}, bias: false}}", i,
+                           i, shape.eps));
+    normed += fmt::format("{}norms_{}", i == 0 ? "" : ", ", i);
+  }
+  layers.add(fmt::format("concat: {{name: whole, from: [{}], axis: 1}}", normed));
+}
+
 Lines head_norm_lines(const DecoderShape& shape, std::string_view norm, std::string_view heads) {
   if (shape.head_norm == DecoderShape::HeadNorm::each_head) {
     return {fmt::format("{}_per_head: {{name: {}, from: {}}}", norm, norm, heads)};
@@ -33,9 +47,8 @@ void add_projection(LayerLines& layers, const DecoderShape& shape, std::string_v
                     std::string_view letter, std::int64_t count) {
   const std::string projection = fmt::format("{}_proj", letter);
   layers.add(linear_line(projection, "input.0", count * shape.width, shape.query_bias));
-  const std::string norm =
-      fmt::format("{}_{}", letter,
-                  shape.head_norm == DecoderShape::HeadNorm::each_head ? "layernorm" : "norm");
+  const std::string norm = fmt::format(
+      "{}_{}", letter, shape.head_norm == DecoderShape::HeadNorm::each_head ? "layernorm" : "norm");
   const bool normed = letter != "v" && shape.head_norm != DecoderShape::HeadNorm::none;
   if (!normed) return layers.add(split_heads(name, count, shape.width));
   if (shape.head_norm == DecoderShape::HeadNorm::before_transpose) {
@@ -94,9 +107,8 @@ std::pair<std::string, std::string> add_rotation(LayerLines& layers, const Decod
   for (const std::string_view name : {"query", "key"}) {
     layers.add(fmt::format("slice: {{name: {}_rot, from: {}, axis: 3, length: {}}}", name, name,
                            shape.rotated));
-    layers.add(
-        fmt::format("slice: {{name: {}_pass, from: {}, axis: 3, start: {}}}", name, name,
-                    shape.rotated));
+    layers.add(fmt::format("slice: {{name: {}_pass, from: {}, axis: 3, start: {}}}", name, name,
+                           shape.rotated));
   }
   layers.add(fmt::format("rotary: {{name: turned, from: [query_rot, key_rot, {}]}}", tables));
   layers.add("concat: {name: whole_query, from: [turned.0, query_pass], axis: 3}");
@@ -169,8 +181,8 @@ void write_layer(Network& network, const DecoderShape& shape) {
   const std::string slides = chosen_layers(shape.sliding);
   const auto pass = [&](std::string_view name, int usual, bool differs) {
     if (differs) {
-      layers.add(chosen_input(name, fmt::format("input.{}", usual), fmt::format("input.{}", other++),
-                              slides));
+      layers.add(chosen_input(name, fmt::format("input.{}", usual),
+                              fmt::format("input.{}", other++), slides));
       inputs += fmt::format(", {}", name);
     } else {
       inputs += fmt::format(", input.{}", usual);
@@ -227,20 +239,23 @@ void write_backbone(Network& network, const DecoderShape& shape) {
                          shape.rotated, shape.base));
   std::string inputs = states + ", rotary_emb.0, rotary_emb.1";
   if (has_eager(network)) {
-    inputs += fmt::format(", {}", shape.window > 0 && !mixes_windows(shape) ? window_mask : full_mask);
+    inputs +=
+        fmt::format(", {}", shape.window > 0 && !mixes_windows(shape) ? window_mask : full_mask);
   } else if (shape.window > 0) {
     inputs += fmt::format(", {}", window_mask);
   }
   if (shape.local_base) {
-    layers.add(fmt::format("rotary_table: {{name: rotary_emb_local, length: seq, features: {}, base: "
-                           "{}}}",
-                           shape.rotated, *shape.local_base));
+    layers.add(
+        fmt::format("rotary_table: {{name: rotary_emb_local, length: seq, features: {}, base: "
+                    "{}}}",
+                    shape.rotated, *shape.local_base));
     inputs += ", rotary_emb_local.0, rotary_emb_local.1";
   }
   if (has_eager(network) && mixes_windows(shape)) inputs += fmt::format(", {}", window_mask);
-  layers.add(fmt::format("decoder_layer: {{name: layers, from: [{}], repeat: layers, checkpoint: "
-                         "checkpoint}}",
-                         inputs));
+  layers.add(
+      fmt::format("decoder_layer: {{name: layers, from: [{}], repeat: layers, checkpoint: "
+                  "checkpoint}}",
+                  inputs));
   layers.add(norm_line(shape, "norm", ""));
 }
 
@@ -252,8 +267,7 @@ std::string norm_line(const DecoderShape& shape, std::string_view name, std::str
     case DecoderShape::Norm::layer:
       return fmt::format("layer_norm: {{name: {}, {}eps: {}}}", name, source, shape.eps);
     case DecoderShape::Norm::gemma:
-      return fmt::format("rms_norm: {{name: {}, {}eps: {}, implementation: composite_gemma}}", name,
-                         source, shape.eps);
+      return fmt::format("rms_norm_plus_one: {{name: {}, {}eps: {}}}", name, source, shape.eps);
     case DecoderShape::Norm::rms:
       break;
   }
@@ -286,6 +300,10 @@ void write_decoder(Network& network, const DecoderShape& shape) {
   token_input(network);
   if (shape.local_base || mixes_windows(shape) || shape.experts) {
     text.block("second").add("identity: {name: chosen, from: input.1}");
+  }
+  if (shape.head_norm == DecoderShape::HeadNorm::each_head) {
+    write_norms_of_heads(network, shape, "q_layernorm", shape.heads);
+    write_norms_of_heads(network, shape, "k_layernorm", shape.key_heads);
   }
   write_attention(network, shape);
   if (shape.experts) {

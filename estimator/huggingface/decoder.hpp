@@ -13,11 +13,11 @@ namespace stowage {
 
 /// A mixture of experts in place of a feed-forward network.
 struct ExpertsShape {
-  std::int64_t count = 0;   ///< experts
-  std::int64_t chosen = 0;  ///< of a token
-  std::int64_t inner = 0;   ///< features between an expert's two products
-  std::int64_t shared = 0;  ///< features of the expert of all tokens; 0: none
-  bool normalized = true;   ///< the chosen experts' weights are divided by their sum
+  std::int64_t count = 0;    ///< experts
+  std::int64_t chosen = 0;   ///< of a token
+  std::int64_t inner = 0;    ///< features between an expert's two products
+  std::int64_t shared = 0;   ///< features of the expert of all tokens; 0: none
+  bool normalized = true;    ///< the chosen experts' weights are divided by their sum
   std::vector<bool> layers;  ///< which layers have experts
 };
 
@@ -32,20 +32,25 @@ struct DecoderShape {
   double attention_dropout = 0, hidden_dropout = 0, embedding_dropout = 0;
   enum class Norm { rms, gemma, layer } norm = Norm::rms;
   double eps = 1e-6;
-  enum class HeadNorm { none, before_transpose, after_transpose, each_head } head_norm = HeadNorm::none;
+  enum class HeadNorm {
+    none,
+    before_transpose,
+    after_transpose,
+    each_head
+  } head_norm = HeadNorm::none;
   bool fused_projections = false;  ///< qkv_proj and gate_up_proj, as Phi-3 has them
   bool sandwich = false;           ///< Gemma: norms behind attention and feed-forward network too
   bool parallel = false;           ///< StableLM: both read the same norm
   bool scaled_embedding = false;   ///< Gemma: embeddings times sqrt(hidden)
   enum class Rotation {
-    whole,     ///< all features of a head
-    outside,   ///< parts of a head, put together by the caller
-    inside,    ///< as above, within the function; also where the rest is empty
+    whole,    ///< all features of a head
+    outside,  ///< parts of a head, put together by the caller
+    inside,   ///< as above, within the function; also where the rest is empty
   } rotation = Rotation::whole;
   std::int64_t rotated = 0;  ///< features of a head that are turned
   double base = 10000;
   std::optional<double> local_base;  ///< Gemma 3: of sliding layers
-  double scale = 0;    ///< of scores; 0: 1 / sqrt(width)
+  double scale = 0;                  ///< of scores; 0: 1 / sqrt(width)
   double softcap = 0, final_softcap = 0;
   std::int64_t window = 0;    ///< 0: none
   std::vector<bool> sliding;  ///< layers with the window

@@ -60,8 +60,8 @@ void read_window(ConfigReader& config, DecoderShape& shape,
   const std::vector<std::string> types = config.words("layer_types");
   shape.sliding.assign(static_cast<std::size_t>(shape.layers), false);
   if (!types.empty() && types.size() != shape.sliding.size()) {
-    config.wrong("layer_types", fmt::format("names {} layers, and there are {}", types.size(),
-                                            shape.layers));
+    config.wrong("layer_types",
+                 fmt::format("names {} layers, and there are {}", types.size(), shape.layers));
     return;
   }
   for (std::size_t i = 0; i < shape.sliding.size(); ++i) {
@@ -70,7 +70,8 @@ void read_window(ConfigReader& config, DecoderShape& shape,
     } else if (types[i] == "sliding_attention" || types[i] == "full_attention") {
       shape.sliding[i] = types[i] == "sliding_attention";
     } else {
-      config.wrong("layer_types", fmt::format("'{}' is no kind of attention that is read", types[i]),
+      config.wrong("layer_types",
+                   fmt::format("'{}' is no kind of attention that is read", types[i]),
                    "sliding_attention or full_attention");
       return;
     }

@@ -1,7 +1,7 @@
 // What transformers' configuration classes take where a config.json lacks a key.
 //
-// Made by tests/reference/hf_defaults.py from the classes themselves; the keys of a row are also the
-// list of those that such a config.json may have.
+// Made by tests/reference/hf_defaults.py from the classes themselves; the keys of a row are also
+// the list of those that such a config.json may have.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 namespace stowage {
 
 struct ConfigDefaults {
-  std::string_view model_type;  ///< "llama"
-  std::string_view class_name;  ///< "LlamaConfig"
-  std::string_view defaults;    ///< a JSON mapping: key to value
+  std::string_view model_type;   ///< "llama"
+  std::string_view class_name;   ///< "LlamaConfig"
+  std::string_view defaults;     ///< a JSON mapping: key to value
   std::string_view other_names;  ///< a JSON mapping: general name ("hidden_size") to the type's own
 };
 

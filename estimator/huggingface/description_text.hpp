@@ -1,8 +1,8 @@
 // DescriptionText: a description (docs/model-description.md) put together section by section.
 //
-// Importers write layers as lines of YAML in flow form, "linear: {name: q_proj, features: 64}"; this
-// type knows the sections, their order and the indentation. Nothing is checked here: load_model
-// reads the text as it reads a user's.
+// Importers write layers as lines of YAML in flow form, "linear: {name: q_proj, features: 64}";
+// this type knows the sections, their order and the indentation. Nothing is checked here:
+// load_model reads the text as it reads a user's.
 #pragma once
 
 #include <deque>

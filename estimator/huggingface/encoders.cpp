@@ -85,12 +85,14 @@ void start_encoder(Network& network, const EncoderKeys& keys, std::int64_t usabl
 void add_bert_embeddings(Network& network, const EncoderKeys& keys) {
   const bool roberta = network.config.type() == "roberta";
   LayerLines& layers = network.text.block("embeddings");
-  layers.add(fmt::format("constant: {{name: token_type_ids, shape: [1, {}], dtype: int64, buffer: "
-                         "true}}",
-                         keys.positions));
-  layers.add(fmt::format("constant: {{name: position_ids, shape: [1, {}], dtype: int64, buffer: "
-                         "true}}",
-                         keys.positions));
+  layers.add(
+      fmt::format("constant: {{name: token_type_ids, shape: [1, {}], dtype: int64, buffer: "
+                  "true}}",
+                  keys.positions));
+  layers.add(
+      fmt::format("constant: {{name: position_ids, shape: [1, {}], dtype: int64, buffer: "
+                  "true}}",
+                  keys.positions));
   if (roberta) {
     // The positions of RoBERTa are counted from the tokens that are no padding.
     layers.add("constant: {name: places, shape: [batch, seq], dtype: int64}");
@@ -101,17 +103,20 @@ void add_bert_embeddings(Network& network, const EncoderKeys& keys) {
     layers.add("mul: {name: gathered_types, from: [first_types, places]}");
     layers.add("expand: {name: types, shape: [batch, seq]}");
   }
-  layers.add(fmt::format("embedding: {{name: word_embeddings, from: input, count: {}, features: {}, "
-                         "padding_index: {}}}",
-                         keys.vocabulary, keys.embedded, keys.padding));
-  layers.add(fmt::format("embedding: {{name: token_type_embeddings, from: types, count: {}, "
-                         "features: {}}}",
-                         keys.types, keys.embedded));
+  layers.add(
+      fmt::format("embedding: {{name: word_embeddings, from: input, count: {}, features: {}, "
+                  "padding_index: {}}}",
+                  keys.vocabulary, keys.embedded, keys.padding));
+  layers.add(
+      fmt::format("embedding: {{name: token_type_embeddings, from: types, count: {}, "
+                  "features: {}}}",
+                  keys.types, keys.embedded));
   layers.add("add: {name: typed, from: [word_embeddings, token_type_embeddings]}");
-  layers.add(fmt::format("embedding: {{name: position_embeddings, from: places, count: {}, "
-                         "features: {}{}}}",
-                         keys.positions, keys.embedded,
-                         roberta ? fmt::format(", padding_index: {}", keys.padding) : ""));
+  layers.add(
+      fmt::format("embedding: {{name: position_embeddings, from: places, count: {}, "
+                  "features: {}{}}}",
+                  keys.positions, keys.embedded,
+                  roberta ? fmt::format(", padding_index: {}", keys.padding) : ""));
   layers.add("add: {name: embedded, from: [typed, position_embeddings]}");
   layers.add(norm("LayerNorm", keys.eps));
   layers.add(drop("dropout", keys.dropout));
@@ -230,9 +235,8 @@ void roberta_heads(Network& network, const EncoderKeys& keys, bool tied) {
     head.add(linear_line("dense", "input", keys.hidden));
     head.add("gelu: {name: act}");
     head.add(norm("layer_norm", keys.eps));
-    head.add(fmt::format(
-        "linear: {{name: decoder, features: {}{}}}", keys.vocabulary,
-        tied ? ", tie: {weight: roberta.embeddings.word_embeddings.weight}" : ""));
+    head.add(fmt::format("linear: {{name: decoder, features: {}{}}}", keys.vocabulary,
+                         tied ? ", tie: {weight: roberta.embeddings.word_embeddings.weight}" : ""));
     network.text.layers().add("lm_head: {name: lm_head, from: roberta}");
     masked_lm_loss(network, keys.vocabulary, "lm_head");
   } else if (network.head == Head::sequence_classification) {
@@ -246,10 +250,11 @@ void electra_heads(Network& network, const EncoderKeys& keys, bool tied) {
     head.add(linear_line("dense", "input", keys.embedded));
     head.add("gelu: {name: activation}");
     head.add(norm("LayerNorm", keys.eps));
-    network.text.layers().add("generator_predictions: {name: generator_predictions, from: electra}");
-    network.text.layers().add(fmt::format(
-        "linear: {{name: generator_lm_head, features: {}{}}}", keys.vocabulary,
-        tied ? ", tie: {weight: electra.embeddings.word_embeddings.weight}" : ""));
+    network.text.layers().add(
+        "generator_predictions: {name: generator_predictions, from: electra}");
+    network.text.layers().add(
+        fmt::format("linear: {{name: generator_lm_head, features: {}{}}}", keys.vocabulary,
+                    tied ? ", tie: {weight: electra.embeddings.word_embeddings.weight}" : ""));
     masked_lm_loss(network, keys.vocabulary, "generator_lm_head");
   } else if (network.head == Head::sequence_classification) {
     classification_head(network, "electra", keys, "gelu");
@@ -264,9 +269,9 @@ void write_bert_family(Network& network) {
   const EncoderKeys keys = read_bert(config);
   const bool tied = config.boolean("tie_word_embeddings");
   // RoBERTa's positions start behind the padding's number.
-  const std::int64_t usable =
-      type == "roberta" ? std::max<std::int64_t>(keys.positions - keys.padding - 1, 1)
-                        : keys.positions;
+  const std::int64_t usable = type == "roberta"
+                                  ? std::max<std::int64_t>(keys.positions - keys.padding - 1, 1)
+                                  : keys.positions;
   start_encoder(network, keys, usable);
   add_bert_embeddings(network, keys);
   add_bert_layers(network, keys);
@@ -274,9 +279,9 @@ void write_bert_family(Network& network) {
   base.add("embeddings: {name: embeddings, from: input}");
   if (keys.embedded != keys.hidden) base.add(linear_line("embeddings_project", "", keys.hidden));
   base.add("encoder_layers: {name: encoder}");
-  const bool pools = type != "electra" && (network.head == Head::none ||
-                                           (type == "bert" &&
-                                            network.head == Head::sequence_classification));
+  const bool pools =
+      type != "electra" && (network.head == Head::none ||
+                            (type == "bert" && network.head == Head::sequence_classification));
   if (pools) {
     LayerLines& pooler = network.text.block("pooler");
     first_token(pooler, "input", keys.hidden);
@@ -321,12 +326,14 @@ EncoderKeys read_distilbert(ConfigReader& config) {
 
 void add_distilbert_layers(Network& network, const EncoderKeys& keys) {
   LayerLines& embeddings = network.text.block("embeddings");
-  embeddings.add(fmt::format("embedding: {{name: word_embeddings, from: input, count: {}, features: "
-                             "{}, padding_index: {}}}",
-                             keys.vocabulary, keys.hidden, keys.padding));
-  embeddings.add(fmt::format("constant: {{name: position_ids, shape: [1, {}], dtype: int64, buffer: "
-                             "true}}",
-                             keys.positions));
+  embeddings.add(
+      fmt::format("embedding: {{name: word_embeddings, from: input, count: {}, features: "
+                  "{}, padding_index: {}}}",
+                  keys.vocabulary, keys.hidden, keys.padding));
+  embeddings.add(
+      fmt::format("constant: {{name: position_ids, shape: [1, {}], dtype: int64, buffer: "
+                  "true}}",
+                  keys.positions));
   embeddings.add("slice: {name: places, axis: 1, length: seq}");
   embeddings.add(fmt::format("embedding: {{name: position_embeddings, count: {}, features: {}}}",
                              keys.positions, keys.hidden));
@@ -375,9 +382,9 @@ void write_distilbert(Network& network) {
       layers.add(linear_line("vocab_transform", "distilbert", keys.hidden));
       layers.add(activation_lines(network, "activation", "act"));
       layers.add(norm("vocab_layer_norm", distilbert_eps));
-      layers.add(fmt::format(
-          "linear: {{name: vocab_projector, features: {}{}}}", keys.vocabulary,
-          tied ? ", tie: {weight: distilbert.embeddings.word_embeddings.weight}" : ""));
+      layers.add(
+          fmt::format("linear: {{name: vocab_projector, features: {}{}}}", keys.vocabulary,
+                      tied ? ", tie: {weight: distilbert.embeddings.word_embeddings.weight}" : ""));
       return masked_lm_loss(network, keys.vocabulary, "vocab_projector");
     case Head::sequence_classification:
       first_token(layers, "distilbert", keys.hidden);

@@ -24,13 +24,12 @@ Lines guarded(const Lines& lines, std::string_view condition) {
 
 Lines sparse_lines(const DecoderShape& shape) {
   const ExpertsShape& experts = *shape.experts;
-  Lines lines{
-      fmt::format("reshape: {{name: tokens_flat, from: input, shape: [batch * seq, {}]}}",
-                  shape.hidden)};
-  if (experts.shared > 0) lines.push_back("shared_expert: {name: shared_expert, from: tokens_flat}");
+  Lines lines{fmt::format("reshape: {{name: tokens_flat, from: input, shape: [batch * seq, {}]}}",
+                          shape.hidden)};
+  if (experts.shared > 0)
+    lines.push_back("shared_expert: {name: shared_expert, from: tokens_flat}");
   lines.push_back(linear_line("gate", "tokens_flat", experts.count, false));
-  lines.push_back("softmax: {name: router_probs}");
-  lines.push_back("experts: {name: experts, from: [tokens_flat, router_probs]}");
+  lines.push_back("experts: {name: experts, from: [tokens_flat, gate]}");
   if (experts.shared > 0) {
     lines.push_back(linear_line("shared_expert_gate", "tokens_flat", 1, false));
     lines.push_back("sigmoid: {name: shared_weight}");
@@ -39,8 +38,7 @@ Lines sparse_lines(const DecoderShape& shape) {
   } else {
     lines.push_back("identity: {name: mixed}");
   }
-  lines.push_back(
-      fmt::format("reshape: {{name: output, shape: [batch, seq, {}]}}", shape.hidden));
+  lines.push_back(fmt::format("reshape: {{name: output, shape: [batch, seq, {}]}}", shape.hidden));
   return lines;
 }
 
@@ -53,9 +51,11 @@ void write_experts(Network& network, const DecoderShape& shape) {
                         2 * experts.inner, shape.hidden));
   block.add(fmt::format("parameter: {{name: down_proj, shape: [{}, {}, {}]}}", experts.count,
                         shape.hidden, experts.inner));
-  block.add(fmt::format("routed_experts: {{name: routed, from: [input.0, input.1, gate_up_proj, "
-                        "down_proj], chosen: {}, normalized: {}}}",
-                        experts.chosen, experts.normalized));
+  block.add(
+      fmt::format("routed_experts: {{name: routed, from: [input.0, input.1, gate_up_proj, "
+                  "down_proj], chosen: {}, normalized: {}{}}}",
+                  experts.chosen, experts.normalized,
+                  network.config.type() == "mixtral" ? "" : ", weights: as_logits"));
   if (experts.shared > 0) {
     network.text.block("shared_expert").add(gated_network(network, shape, experts.shared));
   }

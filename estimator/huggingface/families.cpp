@@ -10,12 +10,13 @@ namespace stowage {
 namespace {
 
 constexpr std::array decoder_heads{Head::causal_lm, Head::sequence_classification, Head::none};
-[[maybe_unused]] constexpr std::array encoder_heads{Head::masked_lm, Head::sequence_classification,
+constexpr std::array encoder_heads{Head::masked_lm, Head::sequence_classification,
                                    Head::token_classification, Head::question_answering,
                                    Head::none};
-[[maybe_unused]] constexpr std::array sequence_heads{Head::conditional_generation};
-[[maybe_unused]] constexpr std::array image_heads{Head::image_classification, Head::none};
-[[maybe_unused]] constexpr std::array no_heads{Head::none};
+constexpr std::array sequence_heads{Head::conditional_generation, Head::none};
+constexpr std::array generation_heads{Head::conditional_generation};
+constexpr std::array image_heads{Head::image_classification, Head::none};
+constexpr std::array no_heads{Head::none};
 
 }  // namespace
 
@@ -41,9 +42,14 @@ std::span<const Family> families() {
       Family{"roberta", "Roberta", encoder_heads, write_bert_family},
       Family{"electra", "Electra", encoder_heads, write_bert_family},
       Family{"distilbert", "DistilBert", encoder_heads, write_distilbert},
-      Family{"t5", "T5", sequence_heads, write_t5},
+      Family{"t5", "T5", generation_heads, write_t5},
       Family{"bart", "Bart", sequence_heads, write_bart},
       Family{"whisper", "Whisper", sequence_heads, write_whisper},
+      Family{"vit", "ViT", image_heads, write_vit},
+      Family{"swin", "Swin", image_heads, write_swin},
+      Family{"clip", "CLIP", no_heads, write_clip},
+      Family{"clip_text_model", "CLIPText", no_heads, write_clip},
+      Family{"clip_vision_model", "CLIPVision", no_heads, write_clip},
   };
   return table;
 }

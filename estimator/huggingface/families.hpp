@@ -9,7 +9,7 @@
 namespace stowage {
 
 struct Family {
-  std::string_view type;   ///< "llama"
+  std::string_view type;          ///< "llama"
   std::string_view class_prefix;  ///< of its classes: "Llama"
   std::span<const Head> heads;    ///< those that are read; the first is taken where none is named
   void (*write)(Network& network) = nullptr;

@@ -96,7 +96,8 @@ double scale_of(const AttentionCall& call) {
 Lines eager_lines(const AttentionCall& call) {
   Lines lines = repeated_heads(call, call.key, "keys_repeated");
   const auto add = [&](std::string line) { lines.push_back(std::move(line)); };
-  for (std::string& line : repeated_heads(call, call.value, "values_repeated")) add(std::move(line));
+  for (std::string& line : repeated_heads(call, call.value, "values_repeated"))
+    add(std::move(line));
   add(fmt::format("matmul: {{name: scores, from: [{}, keys_repeated], transpose_b: true}}",
                   call.query));
   add(fmt::format("scale: {{name: scaled, factor: {}}}", number(scale_of(call))));

@@ -13,7 +13,8 @@ namespace stowage {
 
 using Lines = std::vector<std::string>;
 
-/// "linear: {name: q_proj, from: input, features: 64, bias: false}"; `from` empty: the layer before.
+/// "linear: {name: q_proj, from: input, features: 64, bias: false}"; `from` empty: the layer
+/// before.
 [[nodiscard]] std::string linear_line(std::string_view name, std::string_view from,
                                       std::int64_t features, bool bias = true);
 /// [batch, seq, count * width] to [batch, count, seq, width], the last layer called `name`.
@@ -36,7 +37,7 @@ struct AttentionCall {
   /// A layer of the masks where there are any. sdpa: booleans, used where `masked` holds; eager:
   /// numbers, added always.
   std::string mask = {};
-  std::string masked = {};  ///< a condition; empty: never
+  std::string masked = {};                    ///< a condition; empty: never
   std::string queries = "seq", keys = "seq";  ///< lengths
 };
 /// Ends with [batch, queries, heads * width], what the output projection reads.

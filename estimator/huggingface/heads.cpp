@@ -23,8 +23,8 @@ void padded_labels_loss(Network& network, std::int64_t vocabulary) {
   layers.add("slice: {name: shift_labels, axis: 1, start: 1}");
   layers.add("contiguous: {name: moved_labels}");
   layers.add("reshape: {name: targets, shape: [batch * seq]}");
-  layers.add(fmt::format("reshape: {{name: rows, from: logits, shape: [batch * seq, {}]}}",
-                         vocabulary));
+  layers.add(
+      fmt::format("reshape: {{name: rows, from: logits, shape: [batch * seq, {}]}}", vocabulary));
   network.text.loss("cross_entropy: {from: [rows, targets], upcast: true}");
 }
 
@@ -92,8 +92,7 @@ void last_token_head(Network& network, std::string_view hidden, std::string_view
   LayerLines& layers = network.text.layers();
   layers.add(linear_line(name, hidden, network.labels, false));
   layers.add("slice: {name: last_token, axis: 1, start: -1}");
-  layers.add(
-      fmt::format("reshape: {{name: pooled_logits, shape: [batch, {}]}}", network.labels));
+  layers.add(fmt::format("reshape: {{name: pooled_logits, shape: [batch, {}]}}", network.labels));
   class_loss(network, "pooled_logits");
 }
 

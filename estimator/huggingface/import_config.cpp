@@ -6,12 +6,14 @@
 #include <array>
 #include <filesystem>
 
+#include "estimator/base/bytes.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/huggingface/families.hpp"
 #include "estimator/huggingface/local_cache.hpp"
 #include "estimator/huggingface/network.hpp"
 #include "estimator/huggingface/stated_settings.hpp"
 #include "estimator/text/mistakes.hpp"
+#include "estimator/weights/stored_weights.hpp"
 
 namespace stowage {
 
@@ -30,7 +32,8 @@ bool is_json_mapping_with(std::string_view text, std::string_view key) {
 
 struct FoundConfig {
   SourceTextPtr text;
-  std::string name;  ///< of the model
+  std::string name;      ///< of the model
+  fs::path folder = {};  ///< where weights may lie; empty: a file alone was named
 };
 
 /// The folder's name, or the file's where it is called otherwise than config.json.
@@ -40,9 +43,9 @@ std::string name_of(const fs::path& path) {
   return folder.empty() ? "config" : folder;
 }
 
-Result<FoundConfig> read_config_file(const fs::path& path, std::string name) {
+Result<FoundConfig> read_config_file(const fs::path& path, std::string name, fs::path folder) {
   return read_source(path.string(), FileKind::description).map([&](SourceTextPtr&& text) {
-    return FoundConfig{std::move(text), std::move(name)};
+    return FoundConfig{std::move(text), std::move(name), std::move(folder)};
   });
 }
 
@@ -52,11 +55,29 @@ Result<FoundConfig> find_config(const Opening& opening) {
     const std::string name = opening.argument.substr(cache_prefix.size());
     auto path = cached_config(name, environment_cache());
     if (!path) return tl::unexpected(std::move(path.error()));
-    return read_config_file(*path, name);
+    return read_config_file(*path, name, path->parent_path());
   }
   const fs::path path =
       opening.is_folder ? fs::path(opening.argument) / "config.json" : fs::path(opening.argument);
-  return read_config_file(path, name_of(path));
+  return read_config_file(path, name_of(path),
+                          opening.is_folder ? fs::path(opening.argument) : fs::path());
+}
+
+/// What lies beside the configuration; nullopt: nothing.
+std::optional<Diagnostic> weights_note(const fs::path& folder) {
+  if (folder.empty() || !has_weights(folder)) return std::nullopt;
+  const auto weights = read_weight_folder(folder);
+  if (!weights) {
+    Diagnostic warning = weights.error().front();
+    warning.severity = Severity::warning;
+    return warning;
+  }
+  std::string text = "weights on disk:";
+  for (const FormatTotal& total : format_totals(*weights)) {
+    text += fmt::format("{} {} of {} in {} tensors", text.ends_with(':') ? "" : ",",
+                        format_bytes(total.bytes), total.format, total.tensors);
+  }
+  return Diagnostic{.severity = Severity::note, .message = std::move(text)};
 }
 
 Diagnostics errors_of(Diagnostics found) {
@@ -73,8 +94,7 @@ std::string model_type(const YamlNode& root, Mistakes& mistakes) {
     return {};
   }
   if (!type->is_scalar() || !type->quoted) {
-    mistakes.error(type->mark,
-                   fmt::format("'model_type' must be a text, not {}", describe(*type)));
+    mistakes.error(type->mark, fmt::format("'model_type' must be a text, not {}", describe(*type)));
     return {};
   }
   if (find_family(type->text) != nullptr) return type->text;
@@ -86,8 +106,8 @@ std::string model_type(const YamlNode& root, Mistakes& mistakes) {
   } else if (hint.empty()) {
     hint = fmt::format("read are {}", fmt::join(known, ", "));
   }
-  mistakes.error(type->mark, fmt::format("model type '{}' is not one of those that are read",
-                                         type->text),
+  mistakes.error(type->mark,
+                 fmt::format("model type '{}' is not one of those that are read", type->text),
                  std::move(hint));
   return {};
 }
@@ -125,8 +145,7 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
   for (const Diagnostic& mistake : document->mistakes) mistakes.add(mistake);
   const YamlNode& root = *document->root;
   if (!root.is_mapping()) {
-    mistakes.error(root.mark,
-                   fmt::format("a configuration is a mapping, not {}", describe(root)));
+    mistakes.error(root.mark, fmt::format("a configuration is a mapping, not {}", describe(root)));
     return tl::unexpected(std::move(mistakes).in_order());
   }
   const std::string type = model_type(root, mistakes);
@@ -135,11 +154,10 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
   ConfigReader config(root, type, "", mistakes);
   auto stated = stated_settings(config, family, options);
   if (!stated) return tl::unexpected(std::move(stated.error()));
-  DescriptionText text(found->name,
-                       fmt::format("transformers {}, {}", stated->class_name,
-                                   stated->attention == AttentionFunction::eager
-                                       ? "eager attention"
-                                       : "scaled_dot_product_attention"));
+  DescriptionText text(found->name, fmt::format("transformers {}, {}", stated->class_name,
+                                                stated->attention == AttentionFunction::eager
+                                                    ? "eager attention"
+                                                    : "scaled_dot_product_attention"));
   Network network{config, text, stated->head, stated->attention, stated->version, stated->labels};
   declare_settings(text, *stated, family);
   if (!mistakes.any_errors()) family.write(network);
@@ -148,6 +166,7 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
   ImportedModel imported{.takes_values = true};
   imported.notes = std::move(mistakes).in_order();
   imported.notes.push_back(settings_note(*stated, family));
+  if (auto note = weights_note(found->folder)) imported.notes.push_back(*std::move(note));
   imported.description = std::make_shared<const SourceText>(
       SourceText{found->text->name + " (as described)", text.text()});
   return imported;

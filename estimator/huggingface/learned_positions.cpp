@@ -74,8 +74,7 @@ void write_gpt2(Network& network) {
   if (config.boolean("add_cross_attention")) {
     config.wrong("add_cross_attention", "attention to another network's states is not read");
   }
-  if (config.boolean("reorder_and_upcast_attn") &&
-      network.attention == AttentionFunction::eager) {
+  if (config.boolean("reorder_and_upcast_attn") && network.attention == AttentionFunction::eager) {
     config.wrong("reorder_and_upcast_attn", "eager attention upcast and reordered is not read");
   }
   start_learned(network, layers, positions);
@@ -83,9 +82,11 @@ void write_gpt2(Network& network) {
   LayerLines& attention = network.text.block("attention");
   attention.add(linear_line("c_attn", "input.0", 3 * hidden));
   attention.add("split: {name: qkv, parts: 3, axis: 2}");
-  for (const auto& [name, part] : {std::pair{"key", 1}, std::pair{"value", 2}, std::pair{"query", 0}}) {
-    attention.add(fmt::format("reshape: {{name: {}_view, from: qkv.{}, shape: [batch, seq, {}, {}]}}",
-                              name, part, heads, width));
+  for (const auto& [name, part] :
+       {std::pair{"key", 1}, std::pair{"value", 2}, std::pair{"query", 0}}) {
+    attention.add(
+        fmt::format("reshape: {{name: {}_view, from: qkv.{}, shape: [batch, seq, {}, {}]}}", name,
+                    part, heads, width));
     attention.add(fmt::format("transpose: {{name: {}, axes: [0, 2, 1, 3]}}", name));
   }
   attention.add(attention_lines(
@@ -195,8 +196,9 @@ void write_opt(Network& network) {
 
   LayerLines& layer = network.text.block("decoder_layer");
   if (keys.before) layer.add(opt_norm(keys, "self_attn_layer_norm", "input.0"));
-  layer.add(fmt::format("self_attn: {{name: self_attn, from: {}}}",
-                        attention_input(network, keys.before ? "self_attn_layer_norm" : "input.0")));
+  layer.add(
+      fmt::format("self_attn: {{name: self_attn, from: {}}}",
+                  attention_input(network, keys.before ? "self_attn_layer_norm" : "input.0")));
   layer.add(maybe_dropped("attention_dropped", keys.dropout));
   layer.add("add: {name: attended, from: [input.0, attention_dropped]}");
   if (!keys.before) layer.add(opt_norm(keys, "self_attn_layer_norm"));
@@ -211,10 +213,10 @@ void write_opt(Network& network) {
   if (!keys.before) layer.add(opt_norm(keys, "final_layer_norm"));
 
   LayerLines& base = network.text.block("decoder");
-  base.add(fmt::format("embedding: {{name: embed_tokens, from: input, count: {}, features: {}, "
-                       "padding_index: {}}}",
-                       keys.vocabulary, keys.embedded,
-                       config.integer_or_null("pad_token_id", -1).value_or(-1)));
+  base.add(fmt::format(
+      "embedding: {{name: embed_tokens, from: input, count: {}, features: {}, "
+      "padding_index: {}}}",
+      keys.vocabulary, keys.embedded, config.integer_or_null("pad_token_id", -1).value_or(-1)));
   base.add("constant: {name: position_ids, shape: [batch, seq], dtype: int64}");
   base.add(fmt::format("embedding: {{name: embed_positions, count: {}, features: {}}}",
                        keys.positions + 2, keys.hidden));
@@ -223,9 +225,9 @@ void write_opt(Network& network) {
   base.add(fmt::format("add: {{name: embedded, from: [{}, embed_positions]}}",
                        projects ? "project_in" : "embed_tokens"));
   base.add(causal_mask_lines(network, 0));
-  base.add(
-      fmt::format("decoder_layer: {{name: layers, from: {}, repeat: layers, checkpoint: checkpoint}}",
-                  block_inputs(network, "embedded")));
+  base.add(fmt::format(
+      "decoder_layer: {{name: layers, from: {}, repeat: layers, checkpoint: checkpoint}}",
+      block_inputs(network, "embedded")));
   if (keys.before && !config.boolean("_remove_final_layer_norm")) {
     base.add(opt_norm(keys, "final_layer_norm"));
   }

@@ -1,7 +1,7 @@
 // LibraryVersion: a version of transformers, and what of its steps changed between versions.
 //
-// The newest that these facts were read from is newest_known_version, whose sources the descriptions
-// follow (docs/huggingface.md lists the differences and where each is from).
+// The newest that these facts were read from is newest_known_version, whose sources the
+// descriptions follow (docs/huggingface.md lists the differences and where each is from).
 #pragma once
 
 #include <compare>

@@ -21,7 +21,8 @@ std::string environment(const char* name) {
 /// "org/name" or "name": letters, digits, '-', '_' and '.', none that leads out of the cache.
 bool is_repository_name(const std::string& name) {
   const auto part_is_good = [](std::string_view part) {
-    if (part.empty() || part.size() > 96 || part.front() == '.' || part.front() == '-') return false;
+    if (part.empty() || part.size() > 96 || part.front() == '.' || part.front() == '-')
+      return false;
     if (part.find("..") != std::string_view::npos || part.find("--") != std::string_view::npos) {
       return false;
     }
@@ -42,9 +43,8 @@ std::string main_commit(const fs::path& repository) {
   std::string commit(64, '\0');
   file.read(commit.data(), static_cast<std::streamsize>(commit.size()));
   commit.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  const auto end = std::ranges::find_if_not(commit, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+  const auto end = std::ranges::find_if_not(
+      commit, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
   commit.erase(end, commit.end());
   return commit;
 }
@@ -55,7 +55,8 @@ fs::path environment_cache() {
   if (const std::string cache = environment("HF_HUB_CACHE"); !cache.empty()) return cache;
   if (const std::string home = environment("HF_HOME"); !home.empty()) return fs::path(home) / "hub";
   const std::string shared = environment("XDG_CACHE_HOME");
-  const fs::path base = shared.empty() ? fs::path(environment("HOME")) / ".cache" : fs::path(shared);
+  const fs::path base =
+      shared.empty() ? fs::path(environment("HOME")) / ".cache" : fs::path(shared);
   return base / "huggingface" / "hub";
 }
 

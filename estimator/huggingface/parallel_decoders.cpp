@@ -64,8 +64,7 @@ void plain_network(Network& network, std::string_view first, std::string_view se
 }
 
 std::int64_t rotated_features(ConfigReader& config, const Sizes& sizes, const RotaryKeys& rotary) {
-  const auto rotated =
-      static_cast<std::int64_t>(static_cast<double>(sizes.width) * rotary.part);
+  const auto rotated = static_cast<std::int64_t>(static_cast<double>(sizes.width) * rotary.part);
   if (rotated >= 2 && rotated % 2 == 0) return rotated;
   config.wrong("num_attention_heads",
                fmt::format("rotary positions turn pairs, and {} of a head's {} features are none",
@@ -83,8 +82,8 @@ void add_partial_rotation(LayerLines& layers, std::int64_t rotated, bool whole) 
     return;
   }
   for (const std::string_view name : {"query", "key"}) {
-    layers.add(fmt::format("slice: {{name: {}_rot, from: {}, axis: 3, length: {}}}", name, name,
-                           rotated));
+    layers.add(
+        fmt::format("slice: {{name: {}_rot, from: {}, axis: 3, length: {}}}", name, name, rotated));
     layers.add(
         fmt::format("slice: {{name: {}_pass, from: {}, axis: 3, start: {}}}", name, name, rotated));
   }
@@ -132,7 +131,8 @@ void write_phi(Network& network) {
   ConfigReader& config = network.config;
   Sizes sizes = read_sizes(config, "layer_norm_eps");
   sizes.inner = config.integer("intermediate_size");
-  const std::int64_t key_heads = config.integer_or_null("num_key_value_heads").value_or(sizes.heads);
+  const std::int64_t key_heads =
+      config.integer_or_null("num_key_value_heads").value_or(sizes.heads);
   if (sizes.heads % key_heads != 0) {
     return config.wrong("num_key_value_heads", "key and value heads must divide the heads");
   }
@@ -148,8 +148,8 @@ void write_phi(Network& network) {
        {std::tuple{"q", "query", sizes.heads}, std::tuple{"k", "key", key_heads},
         std::tuple{"v", "value", key_heads}}) {
     attention.add(linear_line(fmt::format("{}_proj", letter), "input.0", count * sizes.width));
-    attention.add(split_heads(fmt::format("{}{}", name, letter[0] == 'v' ? "" : heads), count,
-                              sizes.width));
+    attention.add(
+        split_heads(fmt::format("{}{}", name, letter[0] == 'v' ? "" : heads), count, sizes.width));
   }
   if (head_norms) {
     for (const auto& [letter, name] : {std::pair{"q", "query"}, std::pair{"k", "key"}}) {
@@ -184,9 +184,10 @@ void write_phi(Network& network) {
   base.add(dropped_line("embedded", "embed_tokens", config.probability("embd_pdrop")));
   base.add(fmt::format("rotary_table: {{name: rotary_emb, length: seq, features: {}, base: {}}}",
                        rotated, rotary.base));
-  base.add(fmt::format("decoder_layer: {{name: layers, from: [embedded, rotary_emb.0, "
-                       "rotary_emb.1{}], repeat: layers, checkpoint: checkpoint}}",
-                       mask_input(network)));
+  base.add(
+      fmt::format("decoder_layer: {{name: layers, from: [embedded, rotary_emb.0, "
+                  "rotary_emb.1{}], repeat: layers, checkpoint: checkpoint}}",
+                  mask_input(network)));
   base.add(layer_norm_line("final_layernorm", "", sizes.eps));
   network.text.layers().add("decoder: {name: model, from: tokens}");
   const bool tied = config.boolean("tie_word_embeddings");
@@ -213,9 +214,9 @@ void write_gpt_neox(Network& network) {
     attention.add(fmt::format("identity: {{name: {}, from: qkv.{}}}", name, part));
   }
   add_partial_rotation(attention, rotated, rotated == sizes.width);
-  attention.add(attention_lines(network,
-                                causal_call(network, sizes, "whole_query", "whole_key", "qkv.2",
-                                            config.probability("attention_dropout"))));
+  attention.add(
+      attention_lines(network, causal_call(network, sizes, "whole_query", "whole_key", "qkv.2",
+                                           config.probability("attention_dropout"))));
   attention.add(linear_line("dense", "", sizes.hidden, bias));
 
   plain_network(network, "dense_h_to_4h", "dense_4h_to_h", sizes, "hidden_act", true);
@@ -246,9 +247,10 @@ void write_gpt_neox(Network& network) {
   base.add(dropped_line("embedded", "embed_in", dropout));
   base.add(fmt::format("rotary_table: {{name: rotary_emb, length: seq, features: {}, base: {}}}",
                        rotated, rotary.base));
-  base.add(fmt::format("decoder_layer: {{name: layers, from: [embedded, rotary_emb.0, "
-                       "rotary_emb.1{}], repeat: layers, checkpoint: checkpoint}}",
-                       mask_input(network)));
+  base.add(
+      fmt::format("decoder_layer: {{name: layers, from: [embedded, rotary_emb.0, "
+                  "rotary_emb.1{}], repeat: layers, checkpoint: checkpoint}}",
+                  mask_input(network)));
   base.add(layer_norm_line("final_layer_norm", "", sizes.eps));
   network.text.layers().add("decoder: {name: gpt_neox, from: tokens}");
   const bool tied = config.boolean("tie_word_embeddings");
@@ -289,8 +291,8 @@ void add_falcon_projections(LayerLines& layers, const Sizes& sizes, const Falcon
   const std::int64_t heads = sizes.heads, width = sizes.width;
   if (keys.grouped) {
     const std::int64_t each = heads / keys.key_heads;
-    layers.add(linear_line("query_key_value", "input.0", (heads + 2 * keys.key_heads) * width,
-                           keys.bias));
+    layers.add(
+        linear_line("query_key_value", "input.0", (heads + 2 * keys.key_heads) * width, keys.bias));
     layers.add(fmt::format("reshape: {{name: qkv, shape: [batch, seq, {}, {}, {}]}}",
                            keys.key_heads, each + 2, width));
     layers.add(fmt::format("slice: {{name: query_part, from: qkv, axis: 3, length: {}}}", each));
@@ -300,9 +302,9 @@ void add_falcon_projections(LayerLines& layers, const Sizes& sizes, const Falcon
       layers.add(fmt::format("contiguous: {{name: {}_copied}}", name));
     }
     for (const std::string_view name : {"key", "value"}) {
-      layers.add(fmt::format(
-          "expand: {{name: {}_wide, from: {}_copied, shape: [batch, seq, {}, {}, {}]}}", name, name,
-          keys.key_heads, each, width));
+      layers.add(
+          fmt::format("expand: {{name: {}_wide, from: {}_copied, shape: [batch, seq, {}, {}, {}]}}",
+                      name, name, keys.key_heads, each, width));
     }
     for (const auto& [name, from] : {std::pair{"query", "query_part"}, std::pair{"key", "key_wide"},
                                      std::pair{"value", "value_wide"}}) {
@@ -311,7 +313,8 @@ void add_falcon_projections(LayerLines& layers, const Sizes& sizes, const Falcon
     }
   } else if (keys.one_key_head) {
     layers.add(linear_line("query_key_value", "input.0", (heads + 2) * width, keys.bias));
-    layers.add(fmt::format("reshape: {{name: qkv, shape: [batch, seq, {}, {}]}}", heads + 2, width));
+    layers.add(
+        fmt::format("reshape: {{name: qkv, shape: [batch, seq, {}, {}]}}", heads + 2, width));
     layers.add(fmt::format("slice: {{name: query_rows, from: qkv, axis: 2, length: {}}}", heads));
     for (const auto& [name, start] : {std::pair{"key", heads}, std::pair{"value", heads + 1}}) {
       layers.add(fmt::format("slice: {{name: {}_part, from: qkv, axis: 2, start: {}, length: 1}}",
@@ -320,8 +323,7 @@ void add_falcon_projections(LayerLines& layers, const Sizes& sizes, const Falcon
     }
   } else {
     layers.add(linear_line("query_key_value", "input.0", 3 * heads * width, keys.bias));
-    layers.add(
-        fmt::format("reshape: {{name: qkv, shape: [batch, seq, {}, 3, {}]}}", heads, width));
+    layers.add(fmt::format("reshape: {{name: qkv, shape: [batch, seq, {}, 3, {}]}}", heads, width));
     for (const auto& [name, start] :
          {std::pair{"query", 0}, std::pair{"key", 1}, std::pair{"value", 2}}) {
       layers.add(fmt::format("slice: {{name: {}_part, from: qkv, axis: 3, start: {}, length: 1}}",
@@ -350,8 +352,7 @@ void write_falcon_layer(Network& network, const Sizes& sizes, const FalconKeys& 
   } else {
     layer.add(layer_norm_line("input_layernorm", "input.0", sizes.eps));
   }
-  layer.add(
-      fmt::format("self_attention: {{name: self_attention, from: [{}, {}]}}", own, inputs));
+  layer.add(fmt::format("self_attention: {{name: self_attention, from: [{}, {}]}}", own, inputs));
   std::string residual = "input.0";
   if (!side_by_side) {
     layer.add(dropped_line("attention_dropped", "", keys.attention_dropout));
@@ -379,8 +380,8 @@ void write_falcon(Network& network) {
 
   LayerLines& attention = network.text.block("self_attention");
   add_falcon_projections(attention, sizes, keys);
-  AttentionCall call = causal_call(network, sizes, "query", "key", "value",
-                                   keys.alibi ? keys.attention_dropout : 0);
+  AttentionCall call =
+      causal_call(network, sizes, "query", "key", "value", keys.alibi ? keys.attention_dropout : 0);
   if (!keys.grouped && keys.one_key_head) call.key_heads = 1;
   if (!keys.alibi) {
     attention.add("rotary: {name: turned, from: [query, key, input.1, input.2]}");
@@ -394,11 +395,11 @@ void write_falcon(Network& network) {
     call.mask = mask;
     lines = attention_lines(network, call);
   } else {
-    lines.push_back(fmt::format("scaled_dot_product_attention: {{name: attention, from: [{}, {}, "
-                                "value, {}]{}{}}}",
-                                call.query, call.key, mask,
-                                call.dropout > 0 ? fmt::format(", dropout: {}", call.dropout) : "",
-                                call.key_heads == 1 ? ", implementation: math" : ""));
+    lines.push_back(
+        fmt::format("scaled_dot_product_attention: {{name: attention, from: [{}, {}, "
+                    "value, {}]{}}}",
+                    call.query, call.key, mask,
+                    call.dropout > 0 ? fmt::format(", dropout: {}", call.dropout) : ""));
     for (std::string& line : joined_heads(sizes.hidden)) lines.push_back(std::move(line));
   }
   attention.add(lines);
@@ -420,17 +421,17 @@ void write_falcon(Network& network) {
     if (network.attention == AttentionFunction::eager) {
       base.add(causal_mask_lines(network, 0));
     } else {
-      base.add(fmt::format(
-          "constant: {{name: mask_once, shape: [1, 1, seq, seq], dtype: bool}}"));
+      base.add(fmt::format("constant: {{name: mask_once, shape: [1, 1, seq, seq], dtype: bool}}"));
       base.add(fmt::format("expand: {{name: {}, shape: [batch, 1, seq, seq]}}", full_mask));
     }
     base.add(fmt::format("rotary_table: {{name: rotary_emb, length: seq, features: {}, base: {}}}",
                          sizes.width, rotary.base));
     inputs = fmt::format("rotary_emb.0, rotary_emb.1, {}", full_mask);
   }
-  base.add(fmt::format("decoder_layer: {{name: h, from: [word_embeddings, {}], repeat: layers, "
-                       "checkpoint: checkpoint}}",
-                       inputs));
+  base.add(
+      fmt::format("decoder_layer: {{name: h, from: [word_embeddings, {}], repeat: layers, "
+                  "checkpoint: checkpoint}}",
+                  inputs));
   base.add(layer_norm_line("ln_f", "", sizes.eps));
   network.text.layers().add("decoder: {name: transformer, from: tokens}");
   const bool tied = config.boolean("tie_word_embeddings");

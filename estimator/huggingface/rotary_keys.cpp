@@ -11,7 +11,7 @@ namespace stowage {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kinds{"default", "linear", "dynamic", "yarn",
+constexpr std::array<std::string_view, 7> kinds{"default",  "linear", "dynamic", "yarn",
                                                 "longrope", "llama3", "su"};
 
 /// What a class has where no key says so: `default_theta` and the `partial_rotary_factor` of each.
@@ -54,9 +54,10 @@ void read_parameters(ConfigReader& config, const YamlNode& parameters, double& b
     const YamlNode* kind = parameters.find(key);
     if (kind == nullptr) continue;
     if (!kind->is_scalar() || std::ranges::find(kinds, kind->text) == kinds.end()) {
-      config.mistakes().error(kind->mark, fmt::format("{} is no kind of rotary positions that is "
-                                                      "read",
-                                                      describe(*kind)),
+      config.mistakes().error(kind->mark,
+                              fmt::format("{} is no kind of rotary positions that is "
+                                          "read",
+                                          describe(*kind)),
                               "default, linear, dynamic, yarn, longrope or llama3");
     }
     return;

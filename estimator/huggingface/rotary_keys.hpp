@@ -12,7 +12,7 @@ namespace stowage {
 
 struct RotaryKeys {
   double base = 10000;
-  double part = 1;  ///< of a head's features that is turned
+  double part = 1;                   ///< of a head's features that is turned
   std::optional<double> local_base;  ///< of layers with a window, where they have one of their own
 };
 /// Mistakes: a kind of scaling that transformers does not have, values out of bounds.

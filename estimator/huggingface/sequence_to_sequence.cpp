@@ -1,6 +1,6 @@
 // BART and Whisper: an encoder and a decoder with learned positions, and attention from one to the
-// other. BART's norms stand behind the residual sums, Whisper's before the layers; Whisper's encoder
-// reads a spectrogram through two convolutions.
+// other. BART's norms stand behind the residual sums, Whisper's before the layers; Whisper's
+// encoder reads a spectrogram through two convolutions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ SequenceKeys read_sequences(ConfigReader& config) {
   for (const auto& [key, heads] : {std::pair{"encoder_attention_heads", &keys.encoder_heads},
                                    std::pair{"decoder_attention_heads", &keys.decoder_heads}}) {
     if (keys.hidden % *heads == 0) continue;
-    config.wrong(key, fmt::format("a hidden size of {} does not divide into {} heads", keys.hidden,
-                                  *heads));
+    config.wrong(
+        key, fmt::format("a hidden size of {} does not divide into {} heads", keys.hidden, *heads));
     *heads = 1;
   }
   keys.encoder_inner = config.integer("encoder_ffn_dim");
@@ -55,10 +55,10 @@ SequenceKeys read_sequences(ConfigReader& config) {
   }
   for (const std::string_view key :
        {"classif_dropout", "add_bias_logits", "add_final_layer_norm", "normalize_before",
-        "normalize_embedding", "static_position_embeddings", "num_hidden_layers", "extra_pos_embeddings",
-        "force_bos_token_to_be_generated", "decoder_start_token_id", "gradient_checkpointing",
-        "alignment_heads", "is_multilingual", "task_to_id", "lang_to_id", "no_timestamps_token_id",
-        "return_timestamps"}) {
+        "normalize_embedding", "static_position_embeddings", "num_hidden_layers",
+        "extra_pos_embeddings", "force_bos_token_to_be_generated", "decoder_start_token_id",
+        "gradient_checkpointing", "alignment_heads", "is_multilingual", "task_to_id", "lang_to_id",
+        "no_timestamps_token_id", "return_timestamps"}) {
     config.pass_over(key);
   }
   return keys;
@@ -125,8 +125,7 @@ void add_sequence_attention(Network& network, const SequenceKeys& keys, const At
 void add_residual(LayerLines& layers, const SequenceKeys& keys, std::string_view norm,
                   const std::string& from, const std::vector<std::string>& lines,
                   std::string_view done) {
-  const std::string result =
-      keys.whisper ? std::string(done) : fmt::format("{}_sum", done);
+  const std::string result = keys.whisper ? std::string(done) : fmt::format("{}_sum", done);
   if (keys.whisper) layers.add(fmt::format("layer_norm: {{name: {}, from: {}}}", norm, from));
   layers.add(lines);
   layers.add(drop_line(fmt::format("{}_dropped", done), keys.dropout));
@@ -151,11 +150,13 @@ std::vector<std::string> feed_forward_lines(Network& network, const SequenceKeys
 
 void add_sequence_layers(Network& network, const SequenceKeys& keys, const std::string& source) {
   const bool eager = network.attention == AttentionFunction::eager;
-  add_sequence_attention(
-      network, keys,
-      {.block = "encoder_attention", .heads = keys.encoder_heads, .queries = source, .keys = source});
   add_sequence_attention(network, keys,
-                         {.block = "decoder_attention", .heads = keys.decoder_heads, .causal = true});
+                         {.block = "encoder_attention",
+                          .heads = keys.encoder_heads,
+                          .queries = source,
+                          .keys = source});
+  add_sequence_attention(
+      network, keys, {.block = "decoder_attention", .heads = keys.decoder_heads, .causal = true});
   add_sequence_attention(
       network, keys,
       {.block = "cross_attention", .heads = keys.decoder_heads, .crosses = true, .keys = source});
@@ -208,9 +209,10 @@ void sequence_loss(Network& network, const SequenceKeys& keys, std::string_view 
 
 std::string token_line(const SequenceKeys& keys, std::string_view name, std::string_view from,
                        std::string_view tie) {
-  return fmt::format("embedding: {{name: {}, from: {}, count: {}, features: {}, padding_index: {}{}}}",
-                     name, from, keys.vocabulary, keys.hidden, keys.padding,
-                     tie.empty() ? "" : fmt::format(", tie: {{weight: {}}}", tie));
+  return fmt::format(
+      "embedding: {{name: {}, from: {}, count: {}, features: {}, padding_index: {}{}}}", name, from,
+      keys.vocabulary, keys.hidden, keys.padding,
+      tie.empty() ? "" : fmt::format(", tie: {{weight: {}}}", tie));
 }
 
 // The tokens of the labels moved by one place, the factor of the embedding, positions from 2 on.
@@ -231,9 +233,10 @@ void add_bart_stack(Network& network, const SequenceKeys& keys, std::int64_t pos
   stack.add("layer_norm: {name: layernorm_embedding}");
   stack.add(drop_line("dropped", keys.dropout));
   if (decodes) {
-    stack.add(fmt::format("decoder_layer: {{name: layers, from: {}, repeat: decoder_layers, "
-                          "checkpoint: checkpoint}}",
-                          decoder_inputs(network, "dropped")));
+    stack.add(
+        fmt::format("decoder_layer: {{name: layers, from: {}, repeat: decoder_layers, "
+                    "checkpoint: checkpoint}}",
+                    decoder_inputs(network, "dropped")));
   } else {
     stack.add("encoder_layer: {name: layers, repeat: layers, checkpoint: checkpoint}");
   }
@@ -257,6 +260,7 @@ void write_bart(Network& network) {
   LayerLines& layers = network.text.layers();
   layers.add("constant: {name: moved_labels, shape: [batch, seq], dtype: int64}");
   layers.add("bart_model: {name: model, from: [tokens, moved_labels]}");
+  if (network.head == Head::none) return network.text.output("model");
   layers.add(fmt::format("linear: {{name: lm_head, features: {}, bias: false{}}}", keys.vocabulary,
                          keys.tied ? ", tie: {weight: model.encoder.embed_tokens.weight}" : ""));
   layers.add(fmt::format("constant: {{name: final_logits_bias, shape: [1, {}], buffer: true}}",
@@ -277,8 +281,8 @@ void write_whisper(Network& network) {
   add_sequence_layers(network, keys, fmt::format("{}", source));
 
   LayerLines& encoder = network.text.block("encoder_stack");
-  encoder.add(fmt::format("conv1d: {{name: conv1, from: input, channels: {}, kernel: 3, padding: 1}}",
-                          keys.hidden));
+  encoder.add(fmt::format(
+      "conv1d: {{name: conv1, from: input, channels: {}, kernel: 3, padding: 1}}", keys.hidden));
   encoder.add("gelu: {name: act1}");
   encoder.add(fmt::format("conv1d: {{name: conv2, channels: {}, kernel: 3, stride: 2, padding: 1}}",
                           keys.hidden));
@@ -286,9 +290,10 @@ void write_whisper(Network& network) {
   encoder.add("transpose: {name: rows, axes: [0, 2, 1]}");
   encoder.add(fmt::format("positions: {{name: places, length: {}}}", source));
   encoder.add(fmt::format("reshape: {{name: all_positions, shape: [{}]}}", source));
-  encoder.add(fmt::format("embedding: {{name: embed_positions, count: {}, features: {}, frozen: "
-                          "true}}",
-                          source, keys.hidden));
+  encoder.add(
+      fmt::format("embedding: {{name: embed_positions, count: {}, features: {}, frozen: "
+                  "true}}",
+                  source, keys.hidden));
   encoder.add("add: {name: placed, from: [rows, embed_positions]}");
   encoder.add(drop_line("dropped", keys.dropout));
   encoder.add("encoder_layer: {name: layers, repeat: layers, checkpoint: checkpoint}");
@@ -302,9 +307,10 @@ void write_whisper(Network& network) {
   decoder.add("add: {name: placed, from: [embed_tokens, embed_positions]}");
   decoder.add(drop_line("dropped", keys.dropout));
   decoder.add(causal_mask_lines(network, 0));
-  decoder.add(fmt::format("decoder_layer: {{name: layers, from: {}, repeat: decoder_layers, "
-                          "checkpoint: checkpoint}}",
-                          decoder_inputs(network, "dropped")));
+  decoder.add(
+      fmt::format("decoder_layer: {{name: layers, from: {}, repeat: decoder_layers, "
+                  "checkpoint: checkpoint}}",
+                  decoder_inputs(network, "dropped")));
   decoder.add("layer_norm: {name: layer_norm}");
   LayerLines& model = network.text.block("whisper_model");
   model.add("encoder_stack: {name: encoder, from: input.0}");
@@ -312,6 +318,7 @@ void write_whisper(Network& network) {
   LayerLines& layers = network.text.layers();
   layers.add("constant: {name: moved_labels, shape: [batch, seq], dtype: int64}");
   layers.add("whisper_model: {name: model, from: [input_features, moved_labels]}");
+  if (network.head == Head::none) return network.text.output("model");
   layers.add(fmt::format("linear: {{name: proj_out, features: {}, bias: false{}}}", keys.vocabulary,
                          keys.tied ? ", tie: {weight: model.decoder.embed_tokens.weight}" : ""));
   sequence_loss(network, keys, "proj_out");

@@ -15,7 +15,7 @@ struct HeadWord {
   Head head;
 };
 
-constexpr std::array<HeadWord, 10> head_words{{
+constexpr std::array<HeadWord, 9> head_words{{
     {"ForCausalLM", Head::causal_lm},
     {"LMHeadModel", Head::causal_lm},
     {"ForMaskedLM", Head::masked_lm},
@@ -24,7 +24,6 @@ constexpr std::array<HeadWord, 10> head_words{{
     {"ForQuestionAnswering", Head::question_answering},
     {"ForConditionalGeneration", Head::conditional_generation},
     {"ForImageClassification", Head::image_classification},
-    {"ForPreTraining", Head::masked_lm},
     {"Model", Head::none},
 }};
 
@@ -83,7 +82,8 @@ std::string checkpoint_precision(ConfigReader& config) {
     if (name == "bfloat16" || name == "torch.bfloat16") return "bf16";
     if (name == "float16" || name == "torch.float16") return "fp16";
     if (name == "float64" || name == "torch.float64") return "fp64";
-    if (name.empty() || name == "float32" || name == "torch.float32" || name == "auto") return "fp32";
+    if (name.empty() || name == "float32" || name == "torch.float32" || name == "auto")
+      return "fp32";
     config.warn(key, fmt::format("weights in '{}' are not read; the step is sized in fp32", name));
   }
   return {};
@@ -103,12 +103,12 @@ void warn_of_quantised_weights(ConfigReader& config) {
   const YamlNode* quantised = config.written("quantization_config");
   if (quantised == nullptr || !quantised->is_mapping()) return;
   const YamlNode* method = quantised->find("quant_method");
-  config.warn("quantization_config",
-              fmt::format("the weights on disk are quantised{}; here they are sized as they were "
-                          "before",
-                          method != nullptr && method->is_scalar()
-                              ? fmt::format(" ('{}')", method->text)
-                              : std::string()));
+  config.warn(
+      "quantization_config",
+      fmt::format("the weights on disk are quantised{}; here they are sized as they were "
+                  "before",
+                  method != nullptr && method->is_scalar() ? fmt::format(" ('{}')", method->text)
+                                                           : std::string()));
 }
 
 std::optional<std::string> given(const ImportOptions& options, const std::string& name) {
@@ -173,7 +173,8 @@ void declare_settings(DescriptionText& text, const StatedSettings& stated, const
   text.argument("attention", stated.attention == AttentionFunction::eager ? "eager" : "sdpa");
   text.argument("transformers", to_string(stated.version));
   if (family.has_heads) text.argument("head", std::string(to_string(stated.head)));
-  std::string train = "optimizer: adamw, learning_rate: 5e-5, weight_decay: 0.0, loss_in_model: true";
+  std::string train =
+      "optimizer: adamw, learning_rate: 5e-5, weight_decay: 0.0, loss_in_model: true";
   if (!stated.precision.empty() && stated.precision != "fp32") {
     train += fmt::format(", precision: {}", stated.precision);
   }

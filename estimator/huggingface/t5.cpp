@@ -33,8 +33,8 @@ T5Keys read_t5(ConfigReader& config) {
   keys.heads = config.integer("num_heads", 1, 65536);
   keys.width = config.integer("d_kv");
   keys.encoders = config.integer("num_layers", 1, most_layers_t5);
-  keys.decoders = config.integer_or_null("num_decoder_layers", 1, most_layers_t5)
-                      .value_or(keys.encoders);
+  keys.decoders =
+      config.integer_or_null("num_decoder_layers", 1, most_layers_t5).value_or(keys.encoders);
   keys.buckets = config.integer("relative_attention_num_buckets", 4, 1 << 24);
   keys.distance = config.integer("relative_attention_max_distance", 1);
   keys.dropout = config.probability("dropout_rate");
@@ -57,8 +57,8 @@ std::string t5_drop(std::string_view name, double p) {
 }
 
 std::string t5_norm(const T5Keys& keys, std::string_view name, std::string_view from) {
-  return fmt::format("rms_norm: {{name: {}, from: {}, implementation: composite_t5, eps: {}}}", name,
-                     from, keys.eps);
+  return fmt::format("rms_norm: {{name: {}, from: {}, implementation: composite_t5, eps: {}}}",
+                     name, from, keys.eps);
 }
 
 // Inputs: the normed states, what is attended to, the bias.
@@ -83,10 +83,11 @@ void add_attention(Network& network, const T5Keys& keys, std::string block, bool
                        .mask = "input.2"};
     layers.add(attention_lines(network, call));
   } else {
-    layers.add(fmt::format("scaled_dot_product_attention: {{name: attention, from: [query, key, "
-                           "value, input.2], scale: 1.0{}{}{}}}",
-                           keys.dropout > 0 ? fmt::format(", dropout: {}", keys.dropout) : "",
-                           causal ? ", causal: true" : "", learned ? ", copy_bias: true" : ""));
+    layers.add(
+        fmt::format("scaled_dot_product_attention: {{name: attention, from: [query, key, "
+                    "value, input.2], scale: 1.0{}{}{}}}",
+                    keys.dropout > 0 ? fmt::format(", dropout: {}", keys.dropout) : "",
+                    causal ? ", causal: true" : "", learned ? ", copy_bias: true" : ""));
     layers.add(joined_heads(keys.heads * keys.width));
   }
   layers.add(linear_line("o", "", keys.hidden, false));
@@ -97,15 +98,15 @@ void add_feed_forward(Network& network, const T5Keys& keys, bool gated) {
   LayerLines& dense = network.text.block("dense");
   const std::string act = config.word("feed_forward_proj");
   const std::string kind = act.substr(act.find('-') == std::string::npos ? 0 : act.find('-') + 1);
-  const std::string op = kind == "relu"                     ? "relu: {name: act}"
-                         : kind == "gelu" && gated          ? "gelu: {name: act, approximate: tanh_composite}"
-                         : kind == "gelu"                   ? "gelu: {name: act}"
-                         : kind == "silu"                   ? "silu: {name: act}"
-                         : kind == "gelu_new"               ? "gelu: {name: act, approximate: tanh_composite}"
-                                                            : "";
+  const std::string op = kind == "relu" ? "relu: {name: act}"
+                         : kind == "gelu" && gated
+                             ? "gelu: {name: act, approximate: tanh_composite}"
+                         : kind == "gelu"     ? "gelu: {name: act}"
+                         : kind == "silu"     ? "silu: {name: act}"
+                         : kind == "gelu_new" ? "gelu: {name: act, approximate: tanh_composite}"
+                                              : "";
   if (op.empty() || (act != kind && act != "gated-" + kind)) {
-    config.wrong("feed_forward_proj",
-                 fmt::format("'{}' is not one of those that are read", act),
+    config.wrong("feed_forward_proj", fmt::format("'{}' is not one of those that are read", act),
                  "relu, gelu, gelu_new or silu, alone or behind gated-");
     return;
   }
@@ -139,10 +140,10 @@ void add_attention_layer(Network& network, const T5Keys& keys, std::string block
 }
 
 std::string bias_line(const T5Keys& keys, bool both_ways) {
-  return fmt::format("relative_position_buckets: {{name: relative_attention_bias, heads: {}, "
-                     "queries: seq, keys: seq, buckets: {}, max_distance: {}{}}}",
-                     keys.heads, keys.buckets, keys.distance,
-                     both_ways ? "" : ", bidirectional: false");
+  return fmt::format(
+      "relative_position_buckets: {{name: relative_attention_bias, heads: {}, "
+      "queries: seq, keys: seq, buckets: {}, max_distance: {}{}}}",
+      keys.heads, keys.buckets, keys.distance, both_ways ? "" : ", bidirectional: false");
 }
 
 void add_encoder(Network& network, const T5Keys& keys) {
@@ -153,8 +154,9 @@ void add_encoder(Network& network, const T5Keys& keys) {
   stack.add("identity: {name: embedded, from: input}");
   stack.add(t5_drop("dropped", keys.dropout));
   stack.add(bias_line(keys, true));
-  stack.add("encoder_block: {name: block, from: [dropped, relative_attention_bias], repeat: layers, "
-            "checkpoint: checkpoint}");
+  stack.add(
+      "encoder_block: {name: block, from: [dropped, relative_attention_bias], repeat: layers, "
+      "checkpoint: checkpoint}");
   stack.add(t5_norm(keys, "final_layer_norm", "block"));
   stack.add(t5_drop("encoded", keys.dropout));
 }
@@ -177,10 +179,11 @@ void add_decoder(Network& network, const T5Keys& keys) {
     stack.add(bias_line(keys, false));
     stack.add("identity: {name: masked_bias}");
   }
-  stack.add(fmt::format(
-      "constant: {{name: no_bias, shape: [1, {}, seq, seq], dtype: lower}}", keys.heads));
-  stack.add("decoder_block: {name: block, from: [dropped, input.1, masked_bias, no_bias], repeat: "
-            "decoder_layers, checkpoint: checkpoint}");
+  stack.add(fmt::format("constant: {{name: no_bias, shape: [1, {}, seq, seq], dtype: lower}}",
+                        keys.heads));
+  stack.add(
+      "decoder_block: {name: block, from: [dropped, input.1, masked_bias, no_bias], repeat: "
+      "decoder_layers, checkpoint: checkpoint}");
   stack.add(t5_norm(keys, "final_layer_norm", "block"));
   stack.add(t5_drop("decoded", keys.dropout));
 }
@@ -214,17 +217,19 @@ void write_t5(Network& network) {
                          keys.vocabulary, keys.hidden));
   layers.add("encoder_stack: {name: encoder, from: shared}");
   layers.add("constant: {name: moved_labels, shape: [batch, seq], dtype: int64}");
-  layers.add(fmt::format("embedding: {{name: decoder_tokens, count: {}, features: {}, tie: {{weight: "
-                         "shared.weight}}}}",
-                         keys.vocabulary, keys.hidden));
+  layers.add(
+      fmt::format("embedding: {{name: decoder_tokens, count: {}, features: {}, tie: {{weight: "
+                  "shared.weight}}}}",
+                  keys.vocabulary, keys.hidden));
   layers.add("decoder_stack: {name: decoder, from: [decoder_tokens, encoder]}");
   if (keys.scaled) {
     layers.add(fmt::format("scale: {{name: scaled, factor: {:.17g}}}",
                            1 / std::sqrt(static_cast<double>(keys.hidden))));
   }
-  layers.add(fmt::format("linear: {{name: lm_head, features: {}, bias: false, tie: {{weight: "
-                         "shared.weight}}}}",
-                         keys.vocabulary));
+  layers.add(
+      fmt::format("linear: {{name: lm_head, features: {}, bias: false, tie: {{weight: "
+                  "shared.weight}}}}",
+                  keys.vocabulary));
   layers.add(fmt::format("reshape: {{name: logits, shape: [batch * seq, {}]}}", keys.vocabulary));
   layers.add("reshape: {name: targets, from: labels, shape: [batch * seq]}");
   network.text.loss("cross_entropy: {from: [logits, targets]}");

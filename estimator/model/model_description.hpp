@@ -62,6 +62,7 @@ struct LayerEntry {
   bool broken = false;
   std::vector<Reference> from;
   std::optional<WrittenValue> repeat, when, frozen, checkpoint;
+  std::optional<DataType> type;  ///< `precision:`: of its parameters, or of those within it
   std::vector<Tie> ties;
   std::vector<ParameterName> parameter_names;
   Attributes constants;                    ///< operator: complete, in the row's order
@@ -106,6 +107,7 @@ struct TrainSettings {
   Precision precision = Precision::fp32;
   StepSettings step;
   int accumulation = 1;
+  FineTuning fine_tuning;
 };
 
 struct ModelDescription {

@@ -15,8 +15,9 @@ namespace stowage {
 
 namespace {
 
-constexpr std::string_view layer_keys[] = {"name", "from",   "repeat",     "when",
-                                           "tie",  "frozen", "checkpoint", "parameter_names"};
+constexpr std::string_view layer_keys[] = {"name",       "from",      "repeat",
+                                           "when",       "tie",       "frozen",
+                                           "checkpoint", "precision", "parameter_names"};
 
 bool is_layer_key(std::string_view key) {
   return std::find(std::begin(layer_keys), std::end(layer_keys), key) != std::end(layer_keys);
@@ -190,6 +191,7 @@ class ScopeReader {
     read("frozen", entry.frozen);
     read("checkpoint", entry.checkpoint);
     if (const YamlNode* names = body.find("parameter_names")) read_parameter_names(*names, entry);
+    read_type(body, entry);
     const YamlNode* tie = body.find("tie");
     if (tie == nullptr) return;
     if (!tie->is_mapping() || entry.block >= 0) {
@@ -231,6 +233,16 @@ class ScopeReader {
                         fmt::format("expected a parameter's name, found {}", describe(name)));
       }
     }
+  }
+
+  void read_type(const YamlNode& body, LayerEntry& entry) {
+    const YamlNode* node = body.find("precision");
+    if (node == nullptr) return;
+    if (node->is_scalar()) entry.type = parse_format_word(node->text);
+    if (entry.type) return;
+    mistakes_.error(node->mark, fmt::format("'precision' of a layer takes {}, not {}",
+                                            format_words_text, describe(*node)));
+    entry.broken = true;
   }
 
   void read_arguments(const YamlNode* body, LayerEntry& entry) {

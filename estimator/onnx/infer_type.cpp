@@ -181,7 +181,9 @@ std::optional<TensorType> infer_type(const OnnxNode& node, const Inputs& inputs)
   const std::string& op = node.op;
   if (inputs.empty() || inputs[0]->is_absent()) return std::nullopt;
   if (is_one_of(op, truth_operators)) return broadcast_type(inputs, 0, DataType::boolean);
-  if (op == "Trilu" || op == "CumSum" || op == "Clip") return inputs[0]->type;
+  if (op == "Trilu" || op == "CumSum" || op == "Clip" || op.starts_with("Random")) {
+    return inputs[0]->type;
+  }
   if (is_one_of(op, elementwise_operators)) {
     return broadcast_type(inputs, 0, inputs[0]->type.type);
   }

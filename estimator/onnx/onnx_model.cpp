@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include "estimator/import/choose_loss.hpp"
+#include "estimator/import/unknown_operators.hpp"
 #include "estimator/onnx/graph_inputs.hpp"
 #include "estimator/onnx/inline_functions.hpp"
 #include "estimator/onnx/patterns.hpp"
-#include "estimator/onnx/unknown_operators.hpp"
 
 namespace stowage {
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "estimator/document/check_step_graph.hpp"
+#include "estimator/pytorch/attention.hpp"
 #include "estimator/recorded/aten_table.hpp"
 #include "estimator/recorded/recorded_costs.hpp"
 #include "estimator/rewrite/renumber.hpp"
@@ -22,6 +23,14 @@ struct KnownCall {
   bool results_alone = false;
   bool is_told = false;  ///< among the unknown ones
 };
+
+/// One for each element of the result, or of the argument that is reduced.
+void count_operations(KernelNode& node) {
+  if (node.flops != Affine(0)) return;
+  for (const auto* views : {&node.reads, &node.writes}) {
+    if (!views->empty()) node.flops = larger(node.flops, element_count(views->front().shape));
+  }
+}
 
 class StepCompletion {
  public:
@@ -56,22 +65,8 @@ class StepCompletion {
 
   void add(const KernelNode& node) {
     if (node.kernel != Kernel::foreign) return step_.nodes.push_back(node);
-    KnownCall& known = this->known(*node.foreign_kernel);
-    if (known.row != nullptr && completed(node, *known.row)) return;
-    step_.nodes.push_back(node);
-    if (known.results_alone) {
-      KernelNode& kept = step_.nodes.back();
-      if (kept.flops == Affine(0) && !node.writes.empty()) {
-        kept.flops = element_count(node.writes.front().shape);
-      }
-    } else if (names_its_arguments(node) && !std::exchange(known.is_told, true)) {
-      unknown_.push_back(*node.foreign_kernel);
-    }
-  }
-
-  bool completed(const KernelNode& node, const AtenRow& row) {
     try {
-      return emitted(node, row);
+      add_foreign(node);
     } catch (const ArithmeticOverflow&) {
       refuse_call(node, "whose sizes go past 64 bits");
     } catch (const NotAffine&) {
@@ -79,7 +74,18 @@ class StepCompletion {
     }
   }
 
-  bool emitted(const KernelNode& node, const AtenRow& row) {
+  void add_foreign(const KernelNode& node) {
+    KnownCall& known = this->known(*node.foreign_kernel);
+    if (known.row != nullptr && completed(node, *known.row)) return;
+    step_.nodes.push_back(node);
+    if (known.results_alone) {
+      count_operations(step_.nodes.back());
+    } else if (names_its_arguments(node) && !std::exchange(known.is_told, true)) {
+      unknown_.push_back(*node.foreign_kernel);
+    }
+  }
+
+  bool completed(const KernelNode& node, const AtenRow& row) {
     const AtenCall call(node);
     const std::size_t storages = step_.storages.size(), calls = step_.convolutions.size();
     CallCompletion completion(step_, call);
@@ -175,9 +181,13 @@ Result<StepDocument> complete_step(StepDocument document) {
 }
 
 Result<StepDocument> read_whole_step(SourceTextPtr source) {
-  auto document = read_step(std::move(source));
+  auto document = read_step(source);
   if (!document) return document;
-  return complete_step(*std::move(document));
+  auto whole = complete_step(*std::move(document));
+  if (!whole) {
+    for (Diagnostic& found : whole.error()) found.span.source = source;
+  }
+  return whole;
 }
 
 }  // namespace stowage

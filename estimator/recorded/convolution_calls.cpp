@@ -13,14 +13,15 @@ namespace {
 
 using Direction = ConvolutionCall::Direction;
 
+constexpr std::int64_t most_window = std::int64_t{1} << 31;
+
 /// One number for all axes, or one an axis.
 std::vector<std::int64_t> window_numbers(const AtenCall& call, std::string_view name,
                                          std::size_t axes, std::int64_t least) {
   std::vector<std::int64_t> numbers = call.integers(name);
   if (numbers.size() == 1) numbers.resize(axes, numbers.front());
-  constexpr std::int64_t most = std::int64_t{1} << 31;
   const bool fits = std::ranges::all_of(
-      numbers, [&](std::int64_t number) { return number >= least && number <= most; });
+      numbers, [&](std::int64_t number) { return number >= least && number <= most_window; });
   if (numbers.size() != axes || !fits) {
     call.refuse(fmt::format("whose '{}' is no window of {} axes", name, axes));
   }
@@ -46,7 +47,9 @@ RecordedConvolution recorded_convolution(const AtenCall& call) {
   found.window.padding = window_numbers(call, "padding", axes, 0);
   found.window.dilation = window_numbers(call, "dilation", axes, 1);
   found.window.groups = call.integer("groups");
-  if (found.window.groups < 1) call.refuse("whose 'groups' is not at least 1");
+  if (found.window.groups < 1 || found.window.groups > most_window) {
+    call.refuse("whose 'groups' is no number of groups");
+  }
   found.transposed = call.boolean("transposed", false);
   found.channels_last = convolves_channels_last(found.x, found.w);
   return found;

@@ -8,8 +8,8 @@ from stowage.errors import StowageError
 
 @dataclasses.dataclass
 class RecordOptions:
-    """How a step is recorded. Of a function only `capability` and `precision` (what the file says)
-    are asked for: the rest is as the function has it."""
+    """How a step is recorded. Of a function only `capability` is asked for: the rest is as the
+    function has it."""
 
     optimizer: Any = "sgd"
     implementation: str = "default"
@@ -63,29 +63,39 @@ def record(model_or_function, example_inputs, *, optimizer="sgd", loss=None, tar
     batch               another batch than the inputs have
     output              a path: the file is written there
 
-    Returns a RecordedStep. What the user can mend is a StowageError.
+    Returns a RecordedStep. What the user can mend is a StowageError. In a script that
+    `python -m stowage record` runs, the step goes into that command's file, and the script ends.
     """
     import torch
 
+    from stowage import script
+
     options = RecordOptions(optimizer, implementation, precision, mode, micro_batches,
                             zero_grad_to_none, compute_capability, seq)
+    session = None
+    if script.active is not None:  # `python -m stowage record` runs this script
+        session, batch = script.active.session, script.active.batch or batch
+        options = dataclasses.replace(options, capability=session.capability)
     arguments, keywords = ((), example_inputs) if isinstance(example_inputs, dict) else (
         tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,),
         {})
     if isinstance(model_or_function, torch.nn.Module):
         recorded = record_model(model_or_function, arguments, keywords, target, loss, batch, name,
-                                batch_axes, options)
+                                batch_axes, options, session)
     elif callable(model_or_function):
         recorded = record_function(model_or_function, arguments, keywords, batch, name, batch_axes,
-                                   options)
+                                   options, session)
     else:
         raise StowageError(f"{type(model_or_function).__name__} is neither a model nor a function")
+    if script.active is not None:
+        raise script.ScriptIsRecorded(recorded)
     if output is not None:
         recorded.save(output)
     return recorded
 
 
-def record_model(model, arguments, keywords, target, loss, batch, name, batch_axes, options):
+def record_model(model, arguments, keywords, target, loss, batch, name, batch_axes, options,
+                 session=None):
     """RecordedStep of a module with example inputs."""
     from stowage.sources.source import Source
     from stowage.training.batch_axes import BatchAxes
@@ -93,7 +103,17 @@ def record_model(model, arguments, keywords, target, loss, batch, name, batch_ax
     axes = BatchAxes(arguments, keywords, target, batch_axes)
     source = Source(name or type(model).__name__, "", model, axes.example,
                     own_loss(loss), options.seq, axes.batch)
-    return record_source(source, batch or axes.batch or 1, options)
+    return record_source(source, batch or axes.batch or 1, options, session)
+
+
+def check_words(options):
+    """StowageError for a word that no option has."""
+    from stowage.training.names import IMPLEMENTATIONS, MODES, PRECISIONS
+
+    for name, words in (("precision", PRECISIONS), ("mode", MODES),
+                        ("implementation", IMPLEMENTATIONS)):
+        if getattr(options, name) not in words:
+            raise StowageError(f"{name}={getattr(options, name)!r} is none of {', '.join(words)}")
 
 
 def own_loss(loss):
@@ -102,38 +122,39 @@ def own_loss(loss):
     return None if loss is None else with_target(loss)
 
 
-def record_source(source, batch, options=RecordOptions()):
-    """RecordedStep of a Source (stowage/sources)."""
+def record_source(source, batch, options=RecordOptions(), session=None):
+    """RecordedStep of a Source (stowage/sources). `session`: the device is pretended already."""
+    import contextlib
+
     from stowage.pretend.session import pretended_cuda
-    from stowage.training.model_step import WHOLE, ModelStep
+    from stowage.training.model_step import WHOLE, ModelStep, in_mode
     from stowage.training.optimizers import optimizer_maker, rebuilt
     from stowage.training.steps import StepRunner
     from stowage.training.weightless import weightless
 
     import torch
 
-    training, before = options.mode == "train", source.model.training
-    with pretended_cuda(options.capability) as session, weightless(
-            source.model, WHOLE.get(options.precision)) as fake:
-        source.model.train(training)
-        try:
-            optimizer = None
-            if training:
-                trained = [p for p in source.model.parameters() if p.requires_grad]
-                if not trained:
-                    raise StowageError(f"no parameter of {source.name} trains",
-                                       "record it with mode inference")
-                if isinstance(options.optimizer, torch.optim.Optimizer):
-                    optimizer = rebuilt(options.optimizer, fake.fakes)
-                else:
-                    optimizer = optimizer_maker(options.optimizer, options.implementation)(trained)
-            step = ModelStep(source.model, source.example, source.loss, optimizer,
-                             options.precision, options.set_to_none, options.micro_batches)
-            recording = StepRunner(session, step, {"": source.model}).run(batches_of(batch))
-            return finished(recording, batches_of(batch), step, optimizer, source.name,
-                            source.description, source.seq, options)
-        finally:
-            source.model.train(before)
+    check_words(options)
+    training = options.mode == "train"
+    with contextlib.ExitStack() as stack:
+        session = session or stack.enter_context(pretended_cuda(options.capability))
+        fake = stack.enter_context(weightless(source.model, WHOLE.get(options.precision)))
+        stack.enter_context(in_mode(source.model, training))
+        optimizer = None
+        if training:
+            trained = [p for p in source.model.parameters() if p.requires_grad]
+            if not trained:
+                raise StowageError(f"no parameter of {source.name} trains",
+                                   "record it with mode inference")
+            if isinstance(options.optimizer, torch.optim.Optimizer):
+                optimizer = rebuilt(options.optimizer, fake.fakes)
+            else:
+                optimizer = optimizer_maker(options.optimizer, options.implementation)(trained)
+        step = ModelStep(source.model, source.example, source.loss, optimizer,
+                         options.precision, options.set_to_none, options.micro_batches)
+        recording = StepRunner(session, step, {"": source.model}).run(batches_of(batch))
+        return finished(recording, batches_of(batch), step, optimizer, source.name,
+                        source.description, source.seq, options)
 
 
 def record_function(function, arguments, keywords, batch, name, batch_axes, options, session=None):
@@ -154,7 +175,7 @@ def record_function(function, arguments, keywords, batch, name, batch_axes, opti
     if batch is None:
         raise StowageError("the step's function takes no tensor, so that it has no batch",
                            "give the batch's tensors to it as arguments")
-    options = dataclasses.replace(options, micro_batches=1)
+    options = dataclasses.replace(options, micro_batches=1, precision=None)
     with contextlib.ExitStack() as stack:
         if session is None:
             session = stack.enter_context(pretended_cuda(options.capability))
@@ -185,7 +206,8 @@ def finished(recording, batches, step, optimizer, name, source, seq, options):
 
     from stowage.document.assemble import document
     from stowage.document.description import Description, input_names
-    from stowage.document.settings import layout_of
+    from stowage.document.settings import layout_of, precision_of
+    from stowage.training.model_step import ModelStep
     from stowage.training.optimizers import settings_of
 
     known = settings_of(optimizer) if optimizer else ("sgd", {}, "default", True)
@@ -194,8 +216,8 @@ def finished(recording, batches, step, optimizer, name, source, seq, options):
                    "updates are in the step as they ran"}]
     description = Description(
         name=name, source=source, torch_version=torch.__version__.partition("+")[0],
-        precision=options.precision, training=bool(recording.steps[1].losses),
+        precision=options.precision or precision_of(recording), training=bool(recording.steps[1].losses),
         micro_batches=options.micro_batches, seq=seq, input_names=input_names(step),
         optimizer=known, capability=options.capability, layout=layout_of(recording.parameters),
-        warnings=warnings)
+        warnings=warnings, repeatable=options.micro_batches == 1 and isinstance(step, ModelStep))
     return RecordedStep(document(recording, batches, description))

@@ -86,7 +86,8 @@ class CommandLine(unittest.TestCase):
         return errors
 
     def test_a_script_with_the_hook(self):
-        document = self.record("train.py", "--batch", "16", "--precision", "amp-fp16")
+        document = self.record("train.py", "--batch", "16")
+        self.assertEqual(document["precision"], "amp-fp16")
         self.assertEqual((document["model"], document["batch"]), ("train", 16))
         self.assertFalse(document["fixed_batch"])
         kernels = [node[1] for node in document["step"]["nodes"]]
@@ -97,6 +98,19 @@ class CommandLine(unittest.TestCase):
 
     def test_without_a_batch_a_script_has_its_own(self):
         self.assertEqual(self.record("train.py")["batch"], 8)
+
+    def test_a_script_that_calls_record(self):
+        pathlib.Path("calls.py").write_text(textwrap.dedent("""
+            import torch, stowage
+
+            model = torch.nn.Linear(6, 2).to(torch.bfloat16)
+            stowage.record(model, torch.zeros(4, 6), loss=lambda output: output.mean(),
+                           precision="bf16", optimizer="adamw", output="elsewhere.json")
+            print("not reached")
+            """))
+        document = self.record("calls.py", "--batch", "5")
+        self.assertEqual((document["batch"], document["precision"]), (5, "bf16"))
+        self.assertFalse(pathlib.Path("elsewhere.json").exists())
 
     def test_a_function_of_a_file(self):
         document = self.record("net.py:build_model", "--input", "3x8x8", "--batch", "4")
@@ -142,6 +156,17 @@ class CommandLine(unittest.TestCase):
             done = subprocess.run([program, *command, *gpu], capture_output=True, text=True,
                                   check=False, env={**os.environ, "STOWAGE_NO_CACHE": "1"})
             self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_program_refuses_a_card_of_another_capability(self):
+        program = os.environ.get("STOWAGE_PROGRAM")
+        if not program or not os.path.exists(program):
+            self.skipTest("STOWAGE_PROGRAM names no program")
+        self.record("net.py:build_model", "--input", "3x8x8", "--compute-capability", "8.6")
+        done = subprocess.run([program, "check", "s.json", "--gpu", "v100-16gb"], text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has compute capability 7.0: the step was made for 8.6\n  leave it out, or "
+                      "record the step for it: python -m stowage record", done.stderr)
 
     def test_a_source_that_is_none(self):
         self.assertEqual(self.mistake("resnet50"),

@@ -2,10 +2,12 @@
 
 import ctypes
 import unittest
+from unittest import mock
 
 import torch
 
 from stowage.errors import StowageError
+from stowage.pretend.device_guard import guards
 from stowage.pretend.driver import LIBRARIES, NEEDED
 from stowage.pretend.elf_slots import find_slots, loaded_libraries
 from stowage.pretend.session import pretended_cuda
@@ -59,6 +61,18 @@ class Slots(unittest.TestCase):
         variables = loaded_libraries(["libtorch_cuda.so"])["libtorch_cuda.so"].variables
         for start, size in variables:
             self.assertNotIn(ours.to_bytes(8, "little"), ctypes.string_at(start, size))
+
+    def test_the_device_guard_is_put_back(self):
+        before = guards()[1]
+        with pretended_cuda():
+            pass
+        self.assertEqual(guards()[1], before)
+
+    def test_a_process_that_uses_a_gpu_is_refused(self):
+        with mock.patch.object(torch.cuda, "is_initialized", lambda: True):
+            with self.assertRaisesRegex(StowageError, "this process uses a GPU already"):
+                with pretended_cuda():
+                    pass
 
     def test_real_tensors_work_afterwards(self):
         with pretended_cuda():

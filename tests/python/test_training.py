@@ -114,6 +114,14 @@ class Lora(unittest.TestCase):
 
 
 class OwnCode(unittest.TestCase):
+    def test_a_model_that_trains_in_parts_stays_so(self):
+        model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
+        model[1].eval()
+        document = document_of(model, torch.zeros(2, 3, 4, 4))
+        self.assertFalse(model[1].training)
+        statistics = next(row for row in document["step"]["storages"] if row[0] == "1.running_mean")
+        self.assertNotIn("carries_over", (statistics + [{}])[-1])
+
     def test_a_function_is_a_whole_step(self):
         model = network()
         optimizer = torch.optim.Adam(model.parameters())
@@ -299,6 +307,11 @@ class Refusals(unittest.TestCase):
     def test_a_loss_that_is_no_number(self):
         error = self.refusal(nn.Linear(4, 4), torch.zeros(2, 4), loss=lambda output: output)
         self.assertEqual(error.message, "the loss is a tensor of shape [2, 4], not a number")
+
+    def test_words_that_are_none(self):
+        error = self.refusal(nn.Linear(4, 4), torch.zeros(2, 4), precision="fp8")
+        self.assertEqual(error.message,
+                         "precision='fp8' is none of fp32, fp64, fp16, bf16, amp-fp16, amp-bf16")
 
     def test_an_unknown_optimizer(self):
         error = self.refusal(nn.Linear(4, 4), torch.zeros(2, 4), optimizer="adamm")

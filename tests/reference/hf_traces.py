@@ -2,11 +2,11 @@
 """Write tests/hf/traces/<folder>-b<batch>[-<precision>].json: the training step of each small
 configuration under tests/hf, in compact.py's form.
 
-    python hf_traces.py [small-llama ...]
+    python hf_traces.py [--precisions fp32 bf16] [small-llama ...]
 """
 
+import argparse
 import gc
-import sys
 import time
 
 import compact
@@ -15,6 +15,8 @@ import hf_models
 
 PRECISIONS = ("fp32", "bf16", "amp-bf16")
 OPTIMIZERS = ("sgd-momentum", "adamw")
+# Swin's stages make copies of their results that nobody reads, which descriptions cannot say.
+SAVED_ALONE = ("small-swin",)
 BATCH = 2
 OUT = hf_models.HF / "traces"
 
@@ -27,7 +29,8 @@ def write(folder, precision):
     import catalogue
     import json_format
 
-    case = compact.Case(folder, BATCH, precision, optimizers=OPTIMIZERS)
+    optimizers = () if folder in SAVED_ALONE else OPTIMIZERS
+    case = compact.Case(folder, BATCH, precision, optimizers=optimizers)
     entry = catalogue.Entry(folder, hf_models.reference(folder))
     started = time.monotonic()
     content = compact.on_cuda(case, entry)
@@ -39,13 +42,17 @@ def write(folder, precision):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", nargs="*", help="only these")
+    parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=PRECISIONS)
+    arguments = parser.parse_args()
     fake_cuda.relaunch_with_shim()
     import torch
 
     torch.set_num_threads(1)
     failed = []
-    for folder in sys.argv[1:] or small_folders():
-        for precision in PRECISIONS:
+    for folder in arguments.folders or small_folders():
+        for precision in arguments.precisions:
             try:
                 write(folder, precision)
             except Exception as error:  # say which, go on with the others

@@ -1,6 +1,7 @@
 """The cases of kernels/*.json by family: a name, and what builds tensors and calls."""
 
 import kernel_cases_pointwise
+import kernel_cases_quantised
 import kernel_cases_recurrent
 import kernel_cases_shapes
 import kernel_cases_windows
@@ -14,4 +15,5 @@ FAMILIES = {
     "windows": kernel_cases_windows.CASES,
     "recurrent": kernel_cases_recurrent.CASES,
     "positions": kernel_cases_recurrent.POSITIONS,
+    "quantised": kernel_cases_quantised.CASES,
 }

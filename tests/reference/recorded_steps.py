@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Compare the two roads: each shipped model recorded from its PyTorch implementation, and lowered
-from its description.
+from its description; the large language models cut to two layers.
 
-    python recorded_steps.py --stowage ../../build/stowage                 all 56
+    python recorded_steps.py --stowage ../../build/stowage                 all of them
     python recorded_steps.py --stowage ../../build/stowage vgg16 gpt2      some of them
     python recorded_steps.py --stowage ../../build/stowage --keep DIR mlp  keeps the step files
+    python recorded_steps.py --fixtures                                    ../recorded, for tests
 
 Needs no GPU. Writes recorded_steps.json: parameters, saved bytes and the peaks of tensor bytes by
 both roads, at a batch whose peak lies in backward and at 1, whose peak lies in the update. Rows of
-models that are not named stay as they are. tests/estimator/recorded/recorded_steps_test.cpp names
+models that are not named stay as they are. tests/estimator/recorded/recorded_models_test.cpp names
 every difference in it, with its reason.
 """
 
@@ -73,11 +74,27 @@ def source_of(name, entry):
                   example, loss, reference.seq)
 
 
-def record(name, entry, path):
+def record(name, entry, path, precision="fp32"):
     from stowage.record import RecordOptions, record_source
 
-    options = RecordOptions(optimizer=OPTIMIZER, capability=CAPABILITY)
+    options = RecordOptions(optimizer=OPTIMIZER, capability=CAPABILITY, precision=precision)
     record_source(source_of(name, entry), RECORDED_BATCH, options).save(path)
+
+
+def fixtures():
+    """Small steps of each kind of call, by their files' names: (entry, precision)."""
+    import catalogue
+
+    plain = {name: (catalogue.cases()[name], "fp32")
+             for name in ("mlp", "resnet18", "unet", "lstm-lm")}
+    gpt2 = catalogue.Entry("gpt2", catalogue.hugging_face("GPT2LMHeadModel", n_layer=1))
+    return plain | {"gpt2-1layer": (gpt2, "fp32"), "gpt2-1layer-amp-bf16": (gpt2, "amp-bf16")}
+
+
+def write_fixtures():
+    for name, (entry, precision) in fixtures().items():
+        record(entry.model, entry, ROOT / "tests" / "recorded" / f"{name}.json", precision)
+        print(name, flush=True)
 
 
 def answer(arguments):
@@ -148,17 +165,23 @@ def main():
     import json_format
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--stowage", required=True, help="the program")
+    parser.add_argument("--stowage", help="the program")
+    parser.add_argument("--fixtures", action="store_true", help="write ../recorded alone")
     parser.add_argument("--keep", metavar="DIR", help="where the step files stay")
-    parser.add_argument("models", nargs="*", help="names of the catalogue; all")
+    parser.add_argument("models", nargs="*", help="names of catalogue.cases(); all")
     options = parser.parse_args()
+    if options.fixtures:
+        write_fixtures()
+        return 0
+    if not options.stowage:
+        parser.error("--stowage says which program weighs the steps")
     written = HERE / "recorded_steps.json"
     content = json.loads(written.read_text()) if written.exists() else {"models": {}}
     content |= {"schema_version": 1, "versions": versions(), "optimizer": OPTIMIZER, "card": CARD,
                 "rows": "[after loading, first step, later steps], bytes"}
     failed = []
-    for name in options.models or catalogue.ENTRIES:
-        entry = catalogue.ENTRIES[name]
+    for name in options.models or catalogue.cases():
+        entry = catalogue.cases()[name]
         started = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(options.keep or folder) / f"{name}.json"

@@ -17,10 +17,10 @@ from stowage.errors import StowageError
 
 SUMMARY = "record one step of a PyTorch network as a step file"
 USUAL_BATCH = 2
-# Options that a script has no use for, with their defaults. Its precision is for the file to say.
+# Options that a script has no use for, with their defaults.
 NOT_OF_SCRIPTS = {"size": None, "input": [], "head": None, "optimizer": "sgd",
                   "implementation": "default", "mode": "train", "accumulation": 1,
-                  "keep_gradients": False, "channels_last": False, "checkpoint": False}
+                  "keep_gradients": False, "precision": "fp32", "channels_last": False, "checkpoint": False}
 
 
 def capability_of(text):

@@ -3,6 +3,7 @@
 from stowage.document.affine import Affine, NotAffine
 from stowage.document.classes import Classifier
 from stowage.document.layers import layer_rows
+from stowage.document.micro_batch import MicroBatch
 from stowage.document.names import Names, node_name
 from stowage.document.storages import StepStorages
 from stowage.document.tables import Tables, type_of
@@ -137,10 +138,11 @@ class Assembly:
         flat = self.tensors([[view] for view in views], "the result")
         return flat
 
-    def graph(self, input_names, training, micro_batches):
+    def graph(self, input_names, training, micro_batches, repeatable):
         node_names = [self.names.unique(node_name(node)) for node in self.step.nodes]
         classifier = Classifier(self.recording, self.step, self.storages[0], Names(), node_names)
         rows = classifier.rows(input_names)
+        self.makers = classifier.uses.maker
         nodes = self.node_rows(node_names, classifier)
         self.give_origins(rows, classifier)
         saved = [[self.tables.origin(node.layer, node.place), self.local[row.storage], row.role]
@@ -155,6 +157,10 @@ class Assembly:
             "inputs": inputs * micro_batches, "output": output or losses[:2] or nodes[-1][7][:2],
             "losses": losses if training else [], "gradients": self.gradients(),
             "host_state_bytes": self.step.host_state_bytes}
+        if repeatable and training:
+            part = MicroBatch(self, rows).member()
+            if part is not None:
+                graph["micro_batch"] = part
         return graph, rows
 
     def gradients(self):
@@ -199,15 +205,16 @@ def document(recording, batches, description):
         assembly = Assembly(recording, described, others, batches)
         assembly.check_structure()
         graph, rows = assembly.graph(description.input_names, description.training,
-                                     description.micro_batches)
+                                     description.micro_batches, description.repeatable)
     except NotAffine as reason:
         fixed = True
         warnings.append({
             "message": f"the step is recorded for batch {described.batch} alone: {reason}",
-            "hint": "record it again at the batch that is asked for"})
+            "hint": "record it again at the batch that is asked for" if described.batch > 1 else
+                    "record it at batch 2: an axis of one element is like no other"})
         assembly = Assembly(recording, described, [], batches[:1])
         graph, rows = assembly.graph(description.input_names, description.training,
-                                     description.micro_batches)
+                                     description.micro_batches, description.repeatable)
     tables = assembly.tables
     parameters = parameter_rows(recording, tables)
     layers, result_bytes = layer_rows(assembly, rows)

@@ -19,6 +19,7 @@ class Description:
     capability: tuple
     layout: str
     warnings: list
+    repeatable: bool  # the step of one micro-batch may be repeated
 
     def settings(self, graph):
         import torch

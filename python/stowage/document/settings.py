@@ -1,5 +1,7 @@
 """The settings of a step file."""
 
+import math
+
 # All settings of the optimizers' table (docs/model-description.md), at the values of plain SGD.
 OPTIMIZER_SETTINGS = {
     "learning_rate": 0.01, "momentum": 0.0, "nesterov": False, "weight_decay": 0.0, "beta1": 0.9,
@@ -33,3 +35,21 @@ def layout_of(parameters):
         if len(shape) in (4, 5) and shape[1] > 1 and view.strides[1] == 1 and view.strides[-1] != 1:
             return "nhwc"
     return "nchw"
+
+
+def precision_of(recording):
+    """The word for what a user's own function computes in: the format that most of its parameters
+    have, or autocast's where it casts float32 parameters down."""
+    words = {"float32": "fp32", "float64": "fp64", "float16": "fp16", "bfloat16": "bf16"}
+    elements = {}
+    for _, dtype, shape, _, _ in recording.parameters:
+        word = words.get(str(dtype).removeprefix("torch."))
+        elements[word] = elements.get(word, 0) + math.prod(shape)
+    most = max(elements, key=elements.get, default=None) or "fp32"
+    stored = {row[4].storage for row in recording.parameters}
+    for node in recording.steps[1].nodes:
+        casts = node.kernel == "aten::_to_copy" and any(v.storage in stored for v in node.reads)
+        cast = words.get(str(node.writes[0].dtype).removeprefix("torch.")) if casts else None
+        if most == "fp32" and cast in ("fp16", "bf16") and node.phase == "forward":
+            return f"amp-{cast}"
+    return most

@@ -2,8 +2,8 @@
 
 
 class StepStorages:
-    """`numbers` are the recording's numbers of the step's storages: parameters, buffers, inputs,
-    what else was there before the step and is after it, and what the step made, in order of birth.
+    """`numbers` are the recording's numbers of the step's storages: parameters, buffers, what else was
+    there before the step and is after it, inputs, and what the step made, in order of birth.
     Storages of the step before, which a variable kept until this step assigned it again, are not
     among them: the storage that took their place stands for both."""
 
@@ -14,8 +14,9 @@ class StepStorages:
         known = [row[4].storage for row in (*recording.parameters, *recording.buffers)]
         inputs = [view.storage for view in step.inputs]
         self.inputs = set(inputs)
-        fixed = list(dict.fromkeys([*known, *inputs]))
-        seen = set(fixed)
+        known = list(dict.fromkeys(known))
+        inputs = [number for number in dict.fromkeys(inputs) if number not in set(known)]
+        seen = {*known, *inputs}
         lasting, made = [], []
         for number in sorted(touched - seen):
             record = storages[number]
@@ -24,7 +25,7 @@ class StepStorages:
             elif record.died is None or record.died.step > step.index:
                 lasting.append(number)
         self.made = set(made)
-        self.numbers = fixed + lasting + made
+        self.numbers = known + lasting + inputs + made
         self.local = {number: place for place, number in enumerate(self.numbers)}
 
     def views(self, views):

@@ -6,6 +6,7 @@ being what CUDA does is repaired here, each in a file of its own, and undone on 
     driver.py          the autograd engine asks the driver whether a context exists, attention and
                        convolutions ask which device there is: relocation slots of the loaded
                        libraries are answered by functions of ours (elf_slots.py)
+    device_guard.py    the guard of the device, put back afterwards
     fake_mode.py       FakeTensorMode, without the device that torch.cuda speaks of
     cuda_module.py     torch.cuda says that there is a device
     kernel_choice.py   attention and convolutions choose their kernels as on that device

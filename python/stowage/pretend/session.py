@@ -4,8 +4,10 @@ import contextlib
 import dataclasses
 from typing import Any
 
+from stowage.errors import StowageError
 from stowage.pretend.cuda_module import cuda_module
 from stowage.pretend.data_loading import loaders_load
+from stowage.pretend.device_guard import guard_put_back
 from stowage.pretend.driver import Driver
 from stowage.pretend.fake_mode import fake_tensors
 from stowage.pretend.gradient_scaler import scaler_that_steps
@@ -34,11 +36,15 @@ def pretended_cuda(capability=USUAL_CAPABILITY):
     that compute capability. Everything is as it was afterwards, also after an exception."""
     import torch
 
+    if torch.cuda.is_initialized():
+        raise StowageError("this process uses a GPU already, which cannot be pretended away",
+                           "record in a process of its own, before anything runs on the GPU")
     driver = Driver(capability, check_wheel(torch))
     from stowage.pretend.host_values import HostValues
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(driver.installed())
+        stack.enter_context(guard_put_back())
         stack.enter_context(cuda_module(capability))
         stack.enter_context(foreach_for_fake_tensors())
         stack.enter_context(choosing_by_device(driver))

@@ -46,6 +46,7 @@ class NodeRecord:
     attributes: dict
     flops: int = 0
     recomputed: bool = False  # forward, run again within backward
+    accumulates: bool = False  # the engine puts a gradient that arrived into .grad
     micro_batch: int = 0
 
 

@@ -175,7 +175,8 @@ class Recorder(TorchDispatchMode):
             reads=reads, writes=writes, arguments=",".join(call.names),
             results=counted(positions), attributes=call.attributes,
             flops=flops_of(operator, arguments, options, result),
-            recomputed=self.runs_again(), micro_batch=self.micro_batch)
+            recomputed=self.runs_again(), accumulates=self.accumulates(),
+            micro_batch=self.micro_batch)
         self.step.nodes.append(node)
         self.saved.node_was_recorded(node, [name for name, _ in call.tensors])
 
@@ -183,6 +184,13 @@ class Recorder(TorchDispatchMode):
         """Whether this is forward within backward, as a checkpointed region's."""
         return (self.phases.phase == "backward" and torch.is_grad_enabled() and
                 torch._C._current_autograd_node() is not None)
+
+    def accumulates(self):
+        """Whether the engine is putting a gradient into a parameter's .grad."""
+        if self.phases.phase != "backward":
+            return False
+        running = torch._C._current_autograd_node()
+        return running is not None and running.name().endswith("AccumulateGrad")
 
     def origin(self):
         """(layer, place). In backward that of the forward call whose gradient this is."""

@@ -15,7 +15,20 @@ from stowage.training.weightless import fake_like
 
 WHOLE = {"fp32": None, "fp64": torch.float64, "fp16": torch.float16, "bf16": torch.bfloat16}
 AUTOCAST = {"amp-fp16": torch.float16, "amp-bf16": torch.bfloat16}
-PRECISIONS = (*WHOLE, *AUTOCAST)
+
+
+@contextlib.contextmanager
+def in_mode(model, training):
+    """While active, the model trains or evaluates. One that trains in parts (frozen batch norm) is
+    left as it is."""
+    before = [(module, module.training) for module in model.modules()]
+    if model.training != training or not training:
+        model.train(training)
+    try:
+        yield
+    finally:
+        for module, was_training in before:
+            module.training = was_training
 
 
 def output_loss(output):

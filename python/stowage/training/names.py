@@ -5,3 +5,4 @@ OPTIMIZERS = ("sgd", "sgd-momentum", "momentum", "nesterov", "adam", "adamw", "a
               "radam", "adafactor")
 IMPLEMENTATIONS = ("default", "foreach", "fused", "for-loop")
 PRECISIONS = ("fp32", "fp64", "fp16", "bf16", "amp-fp16", "amp-bf16")
+MODES = ("train", "inference")

@@ -58,7 +58,8 @@ class WeightlessModel:
                     if table is module._parameters:
                         fake = torch.nn.Parameter(fake, tensor.requires_grad)
                     for key, value in vars(tensor).items():
-                        setattr(fake, key, value)  # marks that libraries leave on parameters
+                        if key not in vars(fake):  # marks that libraries leave on parameters
+                            setattr(fake, key, value)
                     self.fakes[id(tensor)] = fake
                 table[name] = self.fakes[id(tensor)]
         for name, value in list(vars(module).items()):

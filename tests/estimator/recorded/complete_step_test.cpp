@@ -200,7 +200,7 @@ TEST_CASE("what is not what a kernel takes is refused with the node's name") {
   Attributes groups = window(1, 1);
   groups.set("groups", std::int64_t{0});
   CHECK(testing::refusal_of(convolution(groups)) ==
-        "node 'convolution' calls aten::convolution, whose 'groups' is not at least 1");
+        "node 'convolution' calls aten::convolution, whose 'groups' is no number of groups");
   RawStep vector;
   const TensorView q = vector.given("q", {batch_symbol, 4});
   vector.call("aten::_scaled_dot_product_flash_attention", "query,key,value", {q, q, q}, "0",

@@ -81,7 +81,8 @@ def saved_by_pytorch(name):
         inputs = tuple(on_cuda(t) for t in example.arguments)
         entries, _ = saved_tensors.collect(SourceAsReference(source), model, inputs,
                                            on_cuda(example.target))
-        saved = collections.Counter(e["storage_bytes"] for e in entries if e["kind"] == "other" and e["storage_bytes"])
+        saved = collections.Counter(e["storage_bytes"] for e in entries
+                                    if e["kind"] == "other" and e["storage_bytes"])
         shapes = collections.Counter(tuple(p.shape) for p in model.parameters())
         buffers = saved_tensors.element_bytes(model.buffers())
     return saved, shapes, buffers

@@ -8,6 +8,7 @@
 #include "estimator/adapt/adapt.hpp"
 #include "estimator/card/card.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/rewrite/early_updates.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "gpu_probe/cache/kept_files.hpp"
 
@@ -35,6 +36,17 @@ std::string key_of(const Job& job) {
                      job.early_updates);
 }
 
+// The hook that updates a parameter lets go of its gradient, which else zero_grad does at the end.
+StepGraph updated_in_backward(StepGraph step) {
+  for (KernelNode& node : step.nodes) {
+    if (node.phase != Phase::update) continue;
+    std::erase_if(node.holds, [&](StorageId id) {
+      return step.storage(id).storage_class == StorageClass::gradient;
+    });
+  }
+  return value_of(with_early_updates(std::move(step)));
+}
+
 }  // namespace
 
 Predictor::Predictor(std::string configs) : configs_(std::move(configs)) {}
@@ -57,14 +69,15 @@ std::shared_ptr<const StepGraph> Predictor::graph_of(const Job& job, const Card&
   LoweringSettings settings{.kernels = KernelSet::pytorch,
                             .optimizer = named_optimizer(job.optimizer).value(),
                             .micro_batches = job.micro_batches,
-                            .early_updates = job.early_updates,
                             .step = model.step,
                             .compute_capability = card.compute_capability};
   settings.optimizer.weight_decay = job.weight_decay;
   settings.optimizer.implementation = job.implementation;
   settings.step.prefetch = job.prefetched;
   settings.convolutions.benchmark = job.cudnn_benchmark;
-  kept = std::make_shared<const StepGraph>(value_of(lower_step(model, settings)));
+  StepGraph step = value_of(lower_step(model, settings));
+  if (job.early_updates) step = updated_in_backward(std::move(step));
+  kept = std::make_shared<const StepGraph>(std::move(step));
   return kept;
 }
 

@@ -38,7 +38,7 @@ focalnet_tiny_srf gcvit_tiny ghostnet_100 gmixer_24_224 hardcorenas_a hgnetv2_b0
 inception_v4 lambda_resnet26t lcnet_100 levit_128 maxvit_tiny_rw_224 mixnet_s mobilenetv3_large_100
 mobileone_s1 mobilevit_s mvitv2_tiny nest_tiny nextvit_small nf_resnet50 pit_ti_224 poolformer_s12
 pvt_v2_b0 regnetz_040 repvgg_a2 res2net50_26w_4s resmlp_12_224 resnest14d rexnet_100
-seresnext50_32x4d sknet50 tinynet_a tnt_s_patch16_224 tresnet_m twins_pcpvt_small visformer_tiny
+seresnext50_32x4d skresnet18 tinynet_a tnt_s_patch16_224 tresnet_m twins_pcpvt_small visformer_tiny
 vit_small_patch16_rope_224 xcit_tiny_12_p16_224
 """.split()
 
@@ -81,7 +81,8 @@ def saved_by_pytorch(name):
         inputs = tuple(on_cuda(t) for t in example.arguments)
         entries, _ = saved_tensors.collect(SourceAsReference(source), model, inputs,
                                            on_cuda(example.target))
-        saved = collections.Counter(e["storage_bytes"] for e in entries if e["kind"] == "other" and e["storage_bytes"])
+        saved = collections.Counter(e["storage_bytes"] for e in entries
+                                    if e["kind"] == "other" and e["storage_bytes"])
         shapes = collections.Counter(tuple(p.shape) for p in model.parameters())
         buffers = saved_tensors.element_bytes(model.buffers())
     return saved, shapes, buffers

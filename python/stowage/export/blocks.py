@@ -91,7 +91,9 @@ class Blocks:
         if key not in self.definitions:
             height = 1 + max((self.height(part) for part in parts), default=0)
             self.definitions[key] = Definition(
-                group.kind, called(group), [x.name for x in group.items], [False] * len(group.items), reads, [len(x.outputs()) for x in group.items], len(group.read), outputs, height)
+                group.kind, called(group), [x.name for x in group.items],
+                [False] * len(group.items), reads, [len(x.outputs()) for x in group.items],
+                len(group.read), outputs, height)
         definition = self.definitions[key]
         made = Instance(definition, parts, [not x.absent for x in group.items])
         definition.optional = [o or x.absent for o, x in zip(definition.optional, group.items)]

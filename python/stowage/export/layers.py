@@ -79,6 +79,8 @@ class Conversion:
     # ---- what rules call
 
     def real(self, value):
+        if not isinstance(value, Value):
+            raise Unsupported(f"aten.{self.operation.name} with a number that depends on the batch")
         while value in self.aliases:
             value = self.aliases[value]
         return value
@@ -194,11 +196,26 @@ class Conversion:
                 self.unsupported[str(what)].append(operation.path or "model")
         if self.unsupported:
             raise UnsupportedOperators(self.unsupported)
+        self.drop_dead()
         hoist_shared(self.layers, set(self.made.values()))
         self.add_unused()
         output = self.captured.outputs[0] if self.captured.outputs else None
         return Converted(self.layers, self.captured.inputs,
                          self.real(output) if output else None, self.losses)
+
+    def drop_dead(self):
+        """Without layers that nothing reads and that learn nothing: PyTorch frees them at once."""
+        read = {self.real(v) for v in self.captured.outputs[:1]}
+        for layer in self.losses:
+            read.update(layer.inputs)
+        kept = []
+        for layer in reversed(self.layers):
+            effect = layer.parameters or layer.attributes.get("in_place") or layer.attributes.get(
+                "buffer")
+            if effect or any(value in read for value in layer.outputs):
+                kept.append(layer)
+                read.update(layer.inputs)
+        self.layers = kept[::-1]
 
     def add_unused(self):
         """Layers for parameters and buffers that nothing reads: they take memory all the same."""

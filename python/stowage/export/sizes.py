@@ -37,7 +37,7 @@ def single_term(numbers, points):
     """The number as one symbol times a factor, if it is that at every point."""
     for symbol in SYMBOLS:
         at = [value_at(symbol, point) for point in points]
-        if numbers[0] % at[0] == 0:
+        if at[0] and numbers[0] % at[0] == 0:
             factor = numbers[0] // at[0]
             if factor and all(factor * a == n for a, n in zip(at, numbers)):
                 return Size(((symbol, factor),))
@@ -49,6 +49,8 @@ def two_terms(numbers, points):
     for i, first in enumerate(SYMBOLS):
         for second in SYMBOLS[i + 1:]:
             a, b = ([value_at(s, p) for p in points] for s in (first, second))
+            if not a[0] or not b[0]:
+                continue  # there is no sequence
             k = next((k for k in range(1, len(points)) if a[0] * b[k] != a[k] * b[0]), None)
             if k is None:
                 continue
@@ -69,34 +71,3 @@ def size_of(numbers, points):
     if len(set(numbers)) == 1:
         return numbers[0]
     return single_term(numbers, points) or two_terms(numbers, points)
-
-
-def product(sizes):
-    """Of ints and Sizes with at most one Size of several terms; None where it is no Size."""
-    result = Size((("", 1),))
-    for size in sizes:
-        terms = size.terms if isinstance(size, Size) else (("", size),)
-        merged = {}
-        for symbol, factor in result.terms:
-            for other, times in terms:
-                name = multiplied(symbol, other)
-                if name is None:
-                    return None
-                merged[name] = merged.get(name, 0) + factor * times
-        result = Size(tuple((s, merged[s]) for s in SYMBOLS if merged.get(s)))
-    return simplified(result)
-
-
-def multiplied(symbol, other):
-    factors = sorted(f for s in (symbol, other) for f in s.split(" * ") if f)
-    name = " * ".join(factors)
-    return name if name in SYMBOLS else None
-
-
-def simplified(size):
-    """An int where no symbol is left."""
-    if not size.terms:
-        return 0
-    if all(symbol == "" for symbol, _ in size.terms):
-        return size.terms[0][1]
-    return size

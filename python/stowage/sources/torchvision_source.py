@@ -54,7 +54,8 @@ def resolve(name, options):
             "write a script with @stowage.step (docs/record.md)")
     auxiliary = {"weights_backbone": None} if family in ("segmentation",) else {}
     model = built_on_meta(lambda: builder(weights=None, **auxiliary))
-    side = options.size or image_side(name, torchvision)
+    # A vision transformer takes images of the size that it was built for, and no others.
+    side = options.size or getattr(model, "image_size", None) or image_side(name, torchvision)
 
     def example(batch):
         shape = (batch, 3, FRAMES, side, side) if family == "video" else (batch, 3, side, side)

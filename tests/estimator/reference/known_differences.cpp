@@ -200,8 +200,10 @@ const HeldOutput held_outputs[] = {
     // word_language_model: output, hidden = self.rnn(embedded, hidden)
     {{"lstm-lm"}, "rnn.hn", "log_probabilities"},
     {{"lstm-lm"}, "rnn.cn", "log_probabilities"},
-    // diffusers: sample = upsample_block(hidden_states=sample, ...)
+    // diffusers: sample = upsample_block(hidden_states=sample, ...), and within it
+    // output = self._get_output_for_continuous_inputs(hidden_states, ...)
     {{"stable-diffusion-unet"}, "up3.upsampler.conv", "up4.attention3.add_4"},
+    {{"stable-diffusion-unet"}, "up4.attention3.add_3", "up4.attention3.add_4"},
     // x + self.mlp(self.norm2(x)), at its worst in the last block
     {{"vit_tiny*"}, "blocks.11.norm2", "blocks.11.fc2", "checkpoint"},
     {{"swin_t"}, "stage4.1.norm2", "stage4.1.fc2", "amp"},

@@ -48,6 +48,9 @@ def group_norm(c, op, input, num_groups, weight, bias, eps, cudnn_enabled):
 @rule("instance_norm")
 def instance_norm(c, op, input, weight, bias, running_mean, running_var, use_input_stats, momentum,
                   eps, cudnn_enabled):
+    for buffer in (running_mean, running_var):
+        if buffer is not None:
+            c.used_buffers.add(buffer)
     c.emit("instance_norm", [input], op.outputs,
            {"eps": eps, "momentum": momentum, "affine": weight is not None,
             "track_running_stats": running_mean is not None},

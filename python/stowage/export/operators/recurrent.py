@@ -1,8 +1,37 @@
-"""Recurrent networks."""
+"""Recurrent networks: one layer for all of nn.LSTM, nn.GRU or nn.RNN."""
 
 from ..layers import Unsupported, rule
 
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
-@rule("lstm", "gru", "rnn_tanh", "rnn_relu")
-def recurrent(c, op, **_):
-    raise Unsupported(f"aten.{op.name}")
+
+@rule(*GATES)
+def recurrent(c, op, input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+              batch_first):
+    """The states that it starts from are left out where they are zeros made on the spot."""
+    states = hx if isinstance(hx, list) else [hx]
+    weights = [c.real(value) for value in params]
+    recurrent_weight = weights[1]
+    hidden = recurrent_weight.shape[0] // GATES[op.name]
+    if recurrent_weight.shape[1] != hidden:
+        raise Unsupported(f"aten.{op.name} with a projection")
+    attributes = {"hidden": hidden, "layers": num_layers, "bidirectional": bidirectional,
+                  "dropout": dropout if train else 0, "batch_first": batch_first,
+                  "bias": has_biases}
+    if op.name.startswith("rnn"):
+        attributes["nonlinearity"] = op.name.partition("_")[2]
+    outputs = op.outputs[:1]
+    if any(v.readers or v in c.captured.outputs for v in op.outputs[1:]):
+        attributes["states"] = True
+        outputs = op.outputs
+    given = [] if all(map(c.is_constant, states)) else states
+    c.emit(op.name.partition("_")[0], [input, *given], outputs, attributes,
+           list(zip(names_of(num_layers, bidirectional, has_biases), weights)))
+
+
+def names_of(layers, bidirectional, has_biases):
+    """PyTorch's names, in its order."""
+    kinds = ["weight_ih", "weight_hh"] + (["bias_ih", "bias_hh"] if has_biases else [])
+    directions = ("", "_reverse") if bidirectional else ("",)
+    return [f"{kind}_l{layer}{direction}" for layer in range(layers) for direction in directions
+            for kind in kinds]

@@ -64,7 +64,7 @@ TEST_CASE("what is wrong with a fine-tune is an error of the command line") {
         "error: no layer of 'gpt2' is called 'c_attm'\n  did you mean 'c_attn'?\n");
   CHECK(refusal({"--base", "nf4"})
             .find("a base in nf4 is not trained itself\n"
-                  "  adapters beside it are: --lora, or use --mode inference") !=
+                  "  train adapters beside it: lora, or use --mode inference") !=
         std::string::npos);
   CHECK(refusal({"--layer-dtype", "lm_head"}) ==
         "<command line>: error: --layer-dtype: 'lm_head' takes fp32, bf16, fp16 or fp64, not "

@@ -8,16 +8,13 @@ namespace stowage {
 namespace {
 
 constexpr PositionalSpec model_positional{
-    .name = "MODEL", .help = "a description's file, an ONNX or Keras file, '-' for stdin, or a name (stowage models)"};
+    .name = "MODEL", .help = "a model's file or folder, hf:NAME, '-' for stdin, or a shipped name"};
 constexpr PositionalSpec model_or_step_positional{
-    .name = "MODEL",
-    .help = "a description, step, ONNX or Keras file, '-' for stdin, or a name (stowage models)"};
+    .name = "MODEL", .help = "a model's or step's file, a folder, hf:NAME, '-', or a shipped name"};
 
 constexpr PositionalSpec compared_positional{
     .name = "MODEL",
-    .help =
-        "a description or step file, '-' for stdin, a name (stowage models), or a folder; "
-        "several: one table",
+    .help = "a model's or step's file, a folder, hf:NAME, '-', or a shipped name",
     .repeats = true};
 
 using OptionNames = std::vector<std::string_view>;
@@ -94,6 +91,7 @@ const std::vector<CommandSpec>& all_commands() {
        .examples = {"stowage check vgg16 --gpu rtx3090 --batch 64",
                     "stowage check resnet50 gpt2 --gpu rtx3090,a100-40gb --batch 8",
                     "stowage check keras-deep-16x16 --gpu gtx960 --in-use 233MiB",
+                    "stowage check llama-3-8b --gpu rtx4090 --lora targets=q_proj",
                     "stowage check net.yaml --gpu-memory 8GiB --mode inference --format json",
                     "stowage check mnist-cnn --gpu gtx960 --runtime tensorflow --memory-growth"},
        .run = answered<read_check_request, run_check>},

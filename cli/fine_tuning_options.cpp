@@ -10,8 +10,8 @@ const std::vector<OptionSpec>& fine_tuning_options() {
        .type = text,
        .group = training,
        .value = "SETTINGS",
-       .help = "adapters beside frozen weights, as peft's: r=16,alpha=32,dropout=0.05,"
-               "targets=q_proj+v_proj",
+       .help = "adapters beside frozen weights, as peft has them: "
+               "r=16,alpha=32,targets=q_proj+v_proj",
        .default_note = "the description's, else none"},
       {.name = "base",
        .type = text,

@@ -44,7 +44,7 @@ std::int64_t parameter_count(const StepDocument& document, bool trainable_only) 
   std::int64_t count = 0;
   for (const Parameter& parameter : document.parameters) {
     if (parameter.is_buffer || (trainable_only && !parameter.trainable)) continue;
-    count += element_count(parameter.type.shape).constant;
+    count += parameter.values > 0 ? parameter.values : element_count(parameter.type.shape).constant;
   }
   return count;
 }

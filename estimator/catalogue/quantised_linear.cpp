@@ -113,10 +113,10 @@ NodeExtras with_attribute(std::string_view name, AttributeValue value, Affine fl
   return extras;
 }
 
-/// A tensor that a library's function makes for itself.
+/// A tensor that a library's function makes for itself: for the planner one as any other.
 TensorView own_tensor(OperatorLowering& lowering, std::string_view name, const Shape& shape,
                       DataType type) {
-  return lowering.new_tensor(name, shape, type, StorageClass::workspace);
+  return lowering.new_tensor(name, shape, type, StorageClass::activation);
 }
 
 /// The maxima of the blocks; where they are quantised themselves, PyTorch's runtime adds the offset

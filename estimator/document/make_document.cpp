@@ -69,7 +69,8 @@ std::vector<Layer> layers_of(const ModelGraph& model) {
     for (const ParameterId id : op.parameters) {
       const Parameter& parameter = model.parameter(id);
       if (parameter.is_buffer || !counted.insert(id).second) continue;
-      layer.parameters += element_count(parameter.type.shape).constant;
+      layer.parameters +=
+          parameter.values > 0 ? parameter.values : element_count(parameter.type.shape).constant;
     }
     layers.push_back(std::move(layer));
   }

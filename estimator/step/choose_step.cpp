@@ -88,7 +88,7 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
   if (mode == Mode::train && model.fine_tuning.base && !model.fine_tuning.lora) {
     return failure(fmt::format("a base in {} is not trained itself",
                                to_string(model.fine_tuning.base->format)),
-                   hint_of("adapters beside it are: lora", Cure::inference));
+                   hint_of("train adapters beside it: lora", Cure::inference));
   }
   auto optimizer = chosen_optimizer(model, wishes);
   if (!optimizer) return tl::unexpected(std::move(optimizer.error()));

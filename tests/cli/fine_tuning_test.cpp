@@ -10,6 +10,7 @@ namespace stowage {
 using nlohmann::json;
 using testing::Outcome;
 using testing::stowage_program;
+using testing::TemporaryFolder;
 
 namespace {
 
@@ -64,7 +65,7 @@ TEST_CASE("what is wrong with a fine-tune is an error of the command line") {
         "error: no layer of 'gpt2' is called 'c_attm'\n  did you mean 'c_attn'?\n");
   CHECK(refusal({"--base", "nf4"})
             .find("a base in nf4 is not trained itself\n"
-                  "  adapters beside it are: --lora, or use --mode inference") !=
+                  "  train adapters beside it: lora, or use --mode inference") !=
         std::string::npos);
   CHECK(refusal({"--layer-dtype", "lm_head"}) ==
         "<command line>: error: --layer-dtype: 'lm_head' takes fp32, bf16, fp16 or fp64, not "
@@ -75,12 +76,43 @@ TEST_CASE("what is wrong with a fine-tune is an error of the command line") {
   CHECK(refusal({"--packing"}).find("'packing'") != std::string::npos);
 }
 
+TEST_CASE("plans of fine-tunes run on the host, and their description still lowers to them") {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("small.yaml", R"(model: small
+inputs: {x: {shape: [batch, 6, 16]}, t: {shape: [batch, 6, 16]}}
+blocks:
+  block:
+    layers:
+      - layer_norm: {name: norm}
+      - linear: {name: up, features: 24}
+      - relu: {name: act}
+      - linear: {name: down, features: 16}
+      - add: {from: [input, down]}
+layers:
+  - block: {name: layers, from: x, repeat: 3}
+  - linear: {name: head, features: 16}
+loss: {mse: {from: [head, t]}}
+)");
+  for (const std::string base : {"nf4", "int8", "fp8"}) {
+    CAPTURE(base);
+    const std::string plan = folder.path("plan.yaml");
+    const Outcome made = stowage_program(
+        {"plan", model, "--batch", "4", "--budget", "80%", "--lora", "r=2,targets=all-linear",
+         "--base", base, "--checkpoint", "--precision", "bf16", "--validate", "-o", plan});
+    CHECK(made.exit_code == 0);
+    CHECK(made.out.find("host run passed") != std::string::npos);
+    const Outcome checked = stowage_program({"validate", plan, "--model-only", "--source"});
+    CHECK(checked.exit_code == 0);
+    CHECK(checked.out.find("lowers to the plan's step") != std::string::npos);
+  }
+}
+
 TEST_CASE("packed sequences give attention a mask") {
   const auto peak = [](const std::vector<std::string>& more) {
     std::vector<std::string> words{"check", "llama-3.2-1b", "--gpu", "h100-80gb", "--seq",
                                    "1024",  "--precision",  "bf16",  "--format",  "json"};
     words.insert(words.end(), more.begin(), more.end());
-    return json::parse(stowage_program(words).out)["tensor_bytes"].get<std::int64_t>();
+    return json::parse(stowage_program(words).out)["peak"]["tensor_bytes"].get<std::int64_t>();
   };
   CHECK(peak({"--packing"}) > peak({}));
 }

@@ -42,7 +42,9 @@ struct Padding {
 /// Never in our executor, whose tensors are contiguous.
 [[nodiscard]] bool convolves_channels_last(const TensorView& input, const TensorView& filter);
 
-// Lowering (convolution.cpp).
+// Lowering (convolution.cpp, convolution_call.cpp).
+/// The filter: a parameter, or, computed, the second input.
+[[nodiscard]] TensorView convolution_filter(const OperatorLowering& lowering);
 /// The question for a WorkspaceSource, with the operator's stride, padding, dilation and groups.
 /// Over one spatial axis it is that of a 2-D convolution of height 1, as which PyTorch runs it
 /// (view4d in ATen/native/Convolution.cpp).
@@ -53,8 +55,13 @@ struct Padding {
 /// 2 * elements of y * taps of a filter.
 [[nodiscard]] Affine convolution_flops(const TensorView& w, const TensorView& y);
 
-/// Sums `dy` over all axes but `axis` into the gradient of parameter 1, if there is one; null: not.
-KernelNode* emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy, std::int64_t axis);
+/// Sums `dy` over all axes but `axis` into `db`.
+KernelNode& emit_bias_sum(OperatorLowering& lowering, const TensorView& dy, const TensorView& db,
+                          std::int64_t axis);
+/// Sums `dy` over all axes but `axis` into the gradient of parameter number `place`, if there is
+/// one; null: not.
+KernelNode* emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy, std::int64_t axis,
+                               int place = 1);
 
 // Attributes (convolution_shapes.cpp).
 [[nodiscard]] AttributeSpec channels_attribute();

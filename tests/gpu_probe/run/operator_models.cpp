@@ -15,6 +15,25 @@ constexpr OperatorModel operators[] = {
     {"batch_norm without running statistics", "4, 5",
      "  - batch_norm: {track_running_stats: false}\n"},
     {"layer_norm", "4, 5", "  - layer_norm: {axes: 2}\n"},
+    {"convolution with a computed filter", "4, 3, 5",
+     "  - parameter: {name: w, shape: [3, 4, 2, 2]}\n  - tanh: {name: made}\n"
+     "  - conv2d: {from: [stem, made], channels: 3, kernel: 2}\n"},
+    {"convolution with a computed filter and bias", "4, 5",
+     "  - parameter: {name: w, shape: [3, 4, 3]}\n  - tanh: {name: made}\n"
+     "  - parameter: {name: b, shape: [3]}\n  - tanh: {name: shift}\n"
+     "  - conv1d: {from: [stem, made, shift], channels: 3, kernel: 3, bias: false}\n"},
+    {"batch_norm without bias", "4, 5", "  - batch_norm: {bias: false}\n"},
+    {"batch_norm with a computed weight", "4, 5",
+     "  - parameter: {name: gain, shape: [4]}\n  - scale: {name: factor, factor: 0.5, offset: 1}\n"
+     "  - batch_norm: {from: [stem, factor], affine: false, track_running_stats: false}\n"},
+    {"einsum: scores", "4, 5", "  - einsum: {from: [stem, stem], equation: \"bid,bjd->bij\"}\n"},
+    {"einsum: of three, turned", "4, 5",
+     "  - parameter: {name: table, shape: [6, 3]}\n"
+     "  - einsum: {from: [stem, stem, table], equation: \"bid,bjd,dk->kbji\"}\n"
+     "  - transpose: {axes: [1, 0, 2, 3]}\n"},
+    {"einsum: a sum and an outer product", "4, 5",
+     "  - parameter: {name: v, shape: [4]}\n"
+     "  - einsum: {from: [stem, v], equation: \"bid,j->bji\"}\n"},
     {"relu", "4, 5", "  - relu\n"},
     {"gelu", "4, 5", "  - gelu\n"},
     {"softmax", "4, 5", "  - softmax: {axis: 1}\n"},
@@ -119,6 +138,40 @@ constexpr OperatorModel operators[] = {
      "  - stack: {from: [stem, other], axis: 1}\n"},
     {"slice", "4, 5", "  - slice: {axis: 2, start: 1, length: 4}\n"},
     {"slice, every second", "4, 5", "  - slice: {axis: 2, start: 1, step: 2}\n"},
+    {"tile", "4, 5", "  - tile: {repeats: [1, 2, 3]}\n"},
+    {"repeat_interleave", "4, 5", "  - repeat_interleave: {repeats: 3, axis: 1}\n"},
+    {"unfold", "4, 3, 5", "  - unfold: {kernel: [2, 3], padding: 1, stride: [1, 2]}\n"},
+    {"fold", "4, 5", "  - fold: {size: [4, 3], kernel: 2}\n"},
+    {"index_select", "4, 5",
+     "  - constant: {name: places, shape: [3], dtype: int64, value: 2}\n"
+     "  - index_select: {from: [stem, places], axis: -1}\n"},
+    {"index", "4, 5",
+     "  - positions: {name: p, length: 3}\n  - index: {from: [stem, p], axis: 1}\n"},
+    {"index of two axes", "4, 5",
+     "  - positions: {name: p, length: 3}\n"
+     "  - constant: {name: two, shape: [2, 1], dtype: int64, value: 1}\n"
+     "  - index: {from: [stem, two, p], axis: 1}\n"},
+    {"gather", "4, 5", "  - topk: {name: t, count: 2}\n  - gather: {from: [stem, t.1], axis: 2}\n"},
+    {"index_add", "4, 5",
+     "  - constant: {name: zeros, shape: [batch, 8, 6]}\n"
+     "  - constant: {name: places, shape: [4], dtype: int64, value: 2}\n"
+     "  - index_add: {from: [zeros, places, stem], axis: 1}\n"},
+    {"scatter_add", "4, 5",
+     "  - topk: {name: t, count: 2}\n  - scatter_add: {from: [stem, t.1, t.0], axis: 2}\n"},
+    {"where", "4, 5",
+     "  - linear: {name: other, from: x, features: 6}\n"
+     "  - compare: {name: larger, from: [stem, other], operation: gt}\n"
+     "  - where: {from: [larger, stem, other]}\n"},
+    {"masked_fill", "4, 5",
+     "  - compare: {name: high, operation: ge, value: 0.5}\n"
+     "  - compare: {name: low, from: stem, operation: lt, value: -0.5}\n"
+     "  - logical: {name: far, from: [high, low], operation: or}\n"
+     "  - masked_fill: {from: [stem, far], value: 0.25}\n"},
+    {"tril", "4, 5", "  - tril\n"},
+    {"triu", "4, 5", "  - triu: {diagonal: 1}\n"},
+    {"one_hot", "4, 5",
+     "  - argmax: {axis: 2}\n  - one_hot: {classes: 6}\n"
+     "  - cast: {name: chosen, dtype: float32}\n  - mul: {from: [stem, chosen]}\n"},
     {"roll", "4, 5", "  - roll: {shifts: [1, -2], axes: [1, 2]}\n"},
     {"identity", "4, 5", "  - identity\n"},
     {"constant", "4, 5",

@@ -243,8 +243,9 @@ OperatorRow rows::compare() {
                          number_attribute("what a single input is compared to")},
           .max_inputs = 2,
           .infer = infer_comparison,
-          .lowering = {.stowage = {forward_comparison_stowage, nullptr},
-                       .pytorch = {forward_made_mask<Kernel::compare>, nullptr}}};
+          // Its result's format is no format to promote its inputs to: the rules see to theirs.
+          .lowering = {.stowage = {forward_comparison_stowage, nullptr, true},
+                       .pytorch = {forward_made_mask<Kernel::compare>, nullptr, true}}};
 }
 
 OperatorRow rows::logical() {

@@ -26,12 +26,12 @@ constexpr OperatorModel operators[] = {
     {"batch_norm with a computed weight", "4, 5",
      "  - parameter: {name: gain, shape: [4]}\n  - scale: {name: factor, factor: 0.5, offset: 1}\n"
      "  - batch_norm: {from: [stem, factor], affine: false, track_running_stats: false}\n"},
-    {"einsum: scores", "4, 5", "  - einsum: {from: [stem, stem], equation: \"bid,bjd->bij\"}\n"},
-    {"einsum: of three, turned", "4, 5",
+    {"einsum of scores", "4, 5", "  - einsum: {from: [stem, stem], equation: \"bid,bjd->bij\"}\n"},
+    {"einsum of three, turned", "4, 5",
      "  - parameter: {name: table, shape: [6, 3]}\n"
      "  - einsum: {from: [stem, stem, table], equation: \"bid,bjd,dk->kbji\"}\n"
      "  - transpose: {axes: [1, 0, 2, 3]}\n"},
-    {"einsum: a sum and an outer product", "4, 5",
+    {"einsum with a sum", "4, 5",
      "  - parameter: {name: v, shape: [4]}\n"
      "  - einsum: {from: [stem, v], equation: \"bid,j->bji\"}\n"},
     {"relu", "4, 5", "  - relu\n"},
@@ -81,7 +81,8 @@ constexpr OperatorModel operators[] = {
     {"log1p", "4, 5", "  - exp\n  - log1p\n"},
     {"expm1", "4, 5", "  - expm1\n"},
     {"maximum", "4, 5",
-     "  - linear: {name: other, from: x, features: 6}\n  - maximum: {from: [stem, other]}\n"},
+     "  - linear: {name: other, from: x, features: 6}\n  - exp: {name: positive}\n"
+     "  - maximum: {from: [stem, positive]}\n"},
     {"minimum, one side repeated", "4, 5",
      "  - mean: {name: level, axes: [1], keep: true}\n  - minimum: {from: [level, stem]}\n"},
     {"addcmul", "4, 5",
@@ -159,9 +160,9 @@ constexpr OperatorModel operators[] = {
     {"scatter_add", "4, 5",
      "  - topk: {name: t, count: 2}\n  - scatter_add: {from: [stem, t.1, t.0], axis: 2}\n"},
     {"where", "4, 5",
-     "  - linear: {name: other, from: x, features: 6}\n"
-     "  - compare: {name: larger, from: [stem, other], operation: gt}\n"
-     "  - where: {from: [larger, stem, other]}\n"},
+     "  - linear: {name: other, from: x, features: 6}\n  - exp: {name: positive}\n"
+     "  - compare: {name: larger, from: [stem, positive], operation: gt}\n"
+     "  - where: {from: [larger, stem, positive]}\n"},
     {"masked_fill", "4, 5",
      "  - compare: {name: high, operation: ge, value: 0.5}\n"
      "  - compare: {name: low, from: stem, operation: lt, value: -0.5}\n"

@@ -6,6 +6,7 @@
 #include "cli/arguments.hpp"
 #include "cli/check_report.hpp"
 #include "cli/commands.hpp"
+#include "cli/comparison.hpp"
 #include "cli/plan_advice.hpp"
 #include "cli/progress.hpp"
 #include "cli/replicas.hpp"
@@ -93,6 +94,7 @@ std::string say_evaluation(const EvaluationReport& evaluation) {
 }  // namespace
 
 Result<Answer> run_check(const CheckRequest& request) {
+  if (is_comparison(request.step, request.card)) return compare(request);
   const Progress progress("sizing the step");
   const auto requested_gpu = requested_card(request.card);
   if (!requested_gpu) return tl::unexpected(requested_gpu.error());

@@ -8,10 +8,14 @@ namespace stowage {
 namespace {
 
 constexpr PositionalSpec model_positional{
-    .name = "MODEL", .help = "a description's file, '-' for stdin, or a name of stowage models"};
+    .name = "MODEL", .help = "a model's file or folder, hf:NAME, '-' for stdin, or a shipped name"};
 constexpr PositionalSpec model_or_step_positional{
+    .name = "MODEL", .help = "a model's or step's file, a folder, hf:NAME, '-', or a shipped name"};
+
+constexpr PositionalSpec compared_positional{
     .name = "MODEL",
-    .help = "a description or step file, '-' for stdin, or a name (stowage models)"};
+    .help = "a model's or step's file, a folder, hf:NAME, '-', or a shipped name",
+    .repeats = true};
 
 using OptionNames = std::vector<std::string_view>;
 
@@ -32,6 +36,11 @@ const OptionNames sizing_options{"gpu",
                                  "optimizer",
                                  "optimizer-implementation",
                                  "precision",
+                                 "lora",
+                                 "base",
+                                 "checkpoint",
+                                 "layer-dtype",
+                                 "packing",
                                  "master-gradients",
                                  "accumulation",
                                  "seq",
@@ -57,6 +66,8 @@ const OptionNames sizing_options{"gpu",
                                  "cudnn",
                                  "no-cache",
                                  "set",
+                                 "loss",
+                                 "allow-unknown",
                                  "configs"};
 
 OptionNames joined(std::initializer_list<OptionNames> parts) {
@@ -71,11 +82,16 @@ const std::vector<CommandSpec>& all_commands() {
        .summary = "does it fit? what takes the room?",
        .details = "Says whether a step of the model fits the card under the given runtime, what is "
                   "live at its peak by class and by tensor, and what the runtime adds to that. "
-                  "Exit code 0: it fits, 1: it does not.",
-       .positionals = {model_or_step_positional},
+                  "Exit code 0: it fits, 1: it does not. Several cards (--gpu a,b or all) or "
+                  "models make one table: what fits where, and how large a batch; exit code 0: "
+                  "every model fits at least one of the cards, 1: one fits none, 2: one "
+                  "could not be read (the others are answered all the same).",
+       .positionals = {compared_positional},
        .options = joined({{"batch", "eval-batch", "rule-of-thumb", "verbose"}, sizing_options}),
        .examples = {"stowage check vgg16 --gpu rtx3090 --batch 64",
+                    "stowage check resnet50 gpt2 --gpu rtx3090,a100-40gb --batch 8",
                     "stowage check keras-deep-16x16 --gpu gtx960 --in-use 233MiB",
+                    "stowage check llama-3-8b --gpu rtx4090 --lora targets=q_proj",
                     "stowage check net.yaml --gpu-memory 8GiB --mode inference --format json",
                     "stowage check mnist-cnn --gpu gtx960 --runtime tensorflow --memory-growth"},
        .run = answered<read_check_request, run_check>},
@@ -85,10 +101,10 @@ const std::vector<CommandSpec>& all_commands() {
                   "and one to use: it leaves --margin free and never makes PyTorch give its cache "
                   "back; a multiple of 8, 4 or 2 where that costs little. With --global-batch also "
                   "the micro-batch and the steps of accumulation that reach it. Exit code 1: not "
-                  "even one sample fits.",
-       .positionals = {model_or_step_positional},
+                  "even one sample fits. Several cards or models: one table, as of check.",
+       .positionals = {compared_positional},
        .options = joined({{"global-batch", "margin"}, sizing_options}),
-       .examples = {"stowage batch resnet50 --gpu rtx3090",
+       .examples = {"stowage batch resnet50 --gpu rtx3090", "stowage batch gpt2-medium --gpu all",
                     "stowage batch resnet50 --gpu rtx3090 --reserve 1GiB --format json"},
        .run = answered<read_batch_request, run_batch>},
       {.name = "lower",
@@ -109,6 +125,11 @@ const std::vector<CommandSpec>& all_commands() {
                    "optimizer",
                    "optimizer-implementation",
                    "precision",
+                   "lora",
+                   "base",
+                   "checkpoint",
+                   "layer-dtype",
+                   "packing",
                    "master-gradients",
                    "accumulation",
                    "seq",
@@ -120,6 +141,8 @@ const std::vector<CommandSpec>& all_commands() {
                    "deterministic",
                    "compute-capability",
                    "set",
+                   "loss",
+                   "allow-unknown",
                    "configs"},
        .examples = {"stowage lower gpt2 --gpu rtx3090 --batch 8 -o gpt2.json",
                     "stowage lower net.yaml --runtime stowage --optimizer adam -o net.json"},
@@ -158,6 +181,11 @@ const std::vector<CommandSpec>& all_commands() {
                    "time-limit",
                    "runtime",
                    "precision",
+                   "lora",
+                   "base",
+                   "checkpoint",
+                   "layer-dtype",
+                   "packing",
                    "master-gradients",
                    "context",
                    "cuda-version",
@@ -172,6 +200,8 @@ const std::vector<CommandSpec>& all_commands() {
                    "cudnn",
                    "no-cache",
                    "set",
+                   "loss",
+                   "allow-unknown",
                    "configs"},
        .examples = {"stowage plan vgg16 --gpu rtx3060 --batch 256 -o vgg.yaml",
                     "stowage plan mnist-cnn --batch 64 --budget 8MiB -o m.yaml --validate"},
@@ -224,7 +254,8 @@ const std::vector<CommandSpec>& all_commands() {
        .details = "Writes a plan or a model for other tools. dot: a drawing for graphviz; of a "
                   "plan with devices, and what crosses the link in red.",
        .positionals = {{.name = "PLAN", .help = "a plan's file, or a MODEL"}},
-       .options = {"to", "output", "seq", "set", "configs"},
+       .options = {"to", "output", "seq", "lora", "base", "set", "loss", "allow-unknown",
+                   "configs"},
        .examples = {"stowage export m.yaml --to dot -o m.dot", "stowage export resnet18 --to dot"},
        .run = answered<read_export_request, run_export>},
       {.name = "summary",
@@ -235,7 +266,8 @@ const std::vector<CommandSpec>& all_commands() {
                   "what each layer computes and what it is the first to keep for the backward "
                   "pass in PyTorch, for one sample where no --batch is given.",
        .positionals = {model_or_step_positional},
-       .options = {"batch", "seq", "layout", "set", "format", "verbose", "configs"},
+       .options = {"batch", "seq", "lora", "base", "layer-dtype", "layout", "set", "loss",
+                   "allow-unknown", "format", "verbose", "configs"},
        .examples = {"stowage summary resnet50", "stowage summary gpt2 --seq 512 --format json"},
        .run = answered<read_summary_request, run_summary>},
       {.name = "probe",

@@ -33,6 +33,12 @@ std::string_view in_options(Cure cure) {
       return "--on host executes the plan on the CPU";
     case Cure::cuda_libraries:
       return "an environment with PyTorch has it: activate it, or --cuda-libraries DIR names it";
+    case Cure::sequence_length:
+      return "--seq N gives it one";
+    case Cure::dimension_size:
+      return "--set NAME=N gives it a size, --set NAME=batch makes it the batch";
+    case Cure::count_unknown:
+      return "--allow-unknown counts them by the sizes of their outputs";
   }
   return "";
 }

@@ -3,8 +3,9 @@
 #include "cli/commands.hpp"
 #include "cli/file_kind.hpp"
 #include "cli/output_file.hpp"
+#include "cli/requested_step.hpp"
 #include "estimator/base/read_source.hpp"
-#include "estimator/model/load_model.hpp"
+#include "estimator/formats/import_model.hpp"
 #include "planner/export/dot.hpp"
 #include "planner/plan/plan_file.hpp"
 
@@ -15,29 +16,30 @@ namespace {
 bool is_plan(const SourceText& source) { return stowage_file(source.text) == StowageFile::plan; }
 
 // A plan is a file or stdin, which is read once; anything else is a model.
-Result<FoundModel> requested_source(const std::string& argument, const ConfigDirectory& configs) {
+Result<FoundModel> requested_source(const ModelRequest& request) {
+  const std::string& argument = request.source;
   std::error_code ignored;
   if (argument == "-" || std::filesystem::is_regular_file(argument, ignored)) {
-    auto source = read_source(argument, FileKind::plan);
-    if (!source) return tl::unexpected(std::move(source.error()));
-    if (argument == "-" || is_plan(**source)) return FoundModel{.source = *std::move(source)};
+    if (argument == "-" || stowage_file(open_model(argument).head) == StowageFile::plan) {
+      return read_source(argument, FileKind::plan).map([](SourceTextPtr&& source) {
+        return FoundModel{.source = std::move(source)};
+      });
+    }
   }
-  return find_model(argument, configs.models());
+  return found_model(request);
 }
 
 Result<std::string> drawing(const ExportRequest& request) {
-  auto source = requested_source(request.source, request.configs);
+  auto source = requested_source(request.model);
   if (!source) return tl::unexpected(std::move(source.error()));
   if (is_plan(*source->source)) {
     const auto plan = read_plan(std::move(source->source));
     if (!plan) return tl::unexpected(plan.error());
     return export_dot(*plan);
   }
-  if (auto mistake = not_a_model(*source->source)) return failure(*std::move(mistake));
-  const auto model = load_model(std::move(source->source),
-                                overridden(std::move(source->options), request.options));
+  const auto model = loaded_model(*std::move(source), request.model);
   if (!model) return tl::unexpected(model.error());
-  return export_dot(*model);
+  return export_dot(model->graph);
 }
 
 }  // namespace

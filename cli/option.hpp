@@ -35,6 +35,10 @@ struct OptionSpec {
   std::string_view help;                ///< a phrase without a full stop
   std::string_view default_value = {};  ///< as typed; taken where the option is not given
   std::string_view default_note = {};   ///< or what holds then, in words
+  /// Of an option whose value may be left out: what it means then. The word behind it is its value
+  /// where it starts with one of `words`.
+  std::string_view alone = {};
+  std::vector<std::string_view> words = {};
   std::string_view unit = {};
   std::vector<std::string_view> choices = {};
   std::vector<std::string_view> later = {};  ///< words that are known and not served yet

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cli/fine_tuning_options.hpp"
 #include "cli/option.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/tensor_layout.hpp"
@@ -40,7 +41,7 @@ const std::vector<OptionSpec>& all_options() {
        .type = integer,
        .group = model,
        .value = "N",
-       .help = "sequence length, for models that have the symbol 'seq'",
+       .help = "sequence length, for models that have the symbol 'seq' or leave it open",
        .default_note = "the description's",
        .unit = "tokens",
        .minimum = 1,
@@ -50,6 +51,19 @@ const std::vector<OptionSpec>& all_options() {
        .group = model,
        .value = "NAME=VALUE",
        .help = "one of the model's own arguments; may be given several times"},
+      {.name = "loss",
+       .type = choice,
+       .group = model,
+       .value = "NAME",
+       .help = "the loss that a model of another format (ONNX, Keras) is trained with",
+       .default_note = "by the output, said in a note",
+       .choices = {"cross_entropy", "nll", "mse", "l1", "bce", "bce_with_logits", "kl_div",
+                   "none"}},
+      {.name = "allow-unknown",
+       .type = flag,
+       .group = model,
+       .help = "operators of a model of another format that are not in the catalogue are counted "
+               "by the sizes of their outputs"},
       {.name = "configs",
        .type = text,
        .group = model,
@@ -147,7 +161,7 @@ const std::vector<OptionSpec>& all_options() {
        .value = "NAME",
        .help =
            "a card by name, however it is written (stowage gpus lists them); here: this machine's, "
-           "with what is free of it"},
+           "with what is free of it; check and batch also take NAME,NAME... and all"},
       {.name = "gpu-memory",
        .type = size,
        .group = device,
@@ -441,7 +455,12 @@ const std::vector<OptionSpec>& all_options() {
        .help = "list every row instead of folding the small ones into 'others'",
        .short_name = 'v'},
   };
-  return options;
+  static const std::vector<OptionSpec> with_fine_tuning = [] {
+    std::vector<OptionSpec> all = options;
+    all.insert(all.end(), fine_tuning_options().begin(), fine_tuning_options().end());
+    return all;
+  }();
+  return with_fine_tuning;
 }
 
 }  // namespace

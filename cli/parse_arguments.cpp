@@ -28,12 +28,29 @@ const OptionSpec* option_of(const CommandSpec& command, std::string_view word) {
 
 bool looks_like_option(std::string_view word) { return word.size() > 1 && word[0] == '-'; }
 
-// "--batch -5" would be read as an option '-5': join what is plainly meant as a value.
-std::vector<std::string> join_negative_values(const CommandSpec& command,
-                                              std::span<const std::string> words) {
+// The value of an option that may stand alone, which is `at` among the words; "": there is none.
+std::string value_behind(const OptionSpec& option, std::span<const std::string> words,
+                         std::size_t at) {
+  if (at + 1 == words.size()) return {};
+  const std::string& next = words[at + 1];
+  const bool is_value = std::ranges::any_of(
+      option.words, [&](std::string_view word) { return next.starts_with(word); });
+  return is_value ? next : std::string();
+}
+
+// "--batch -5" would be read as an option '-5', and what follows an option that may stand alone as
+// its value: join what is plainly meant as a value.
+std::vector<std::string> join_values(const CommandSpec& command,
+                                     std::span<const std::string> words) {
   std::vector<std::string> joined;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const OptionSpec* option = option_of(command, words[i]);
+    if (option != nullptr && !option->alone.empty()) {
+      const std::string value = value_behind(*option, words, i);
+      joined.push_back(fmt::format("--{}={}", option->name, value.empty() ? option->alone : value));
+      if (!value.empty()) ++i;
+      continue;
+    }
     const bool takes_next =
         option != nullptr && option->type != OptionType::flag && i + 1 < words.size() &&
         words[i + 1].size() > 1 && words[i + 1][0] == '-' &&
@@ -97,7 +114,7 @@ Diagnostic unknown_option(const CommandSpec& command, std::string_view word) {
 }  // namespace
 
 Result<Arguments> parse_arguments(const CommandSpec& command, std::span<const std::string> words) {
-  std::vector<std::string> joined = join_negative_values(command, words);
+  std::vector<std::string> joined = join_values(command, words);
   if (Diagnostics mistakes = missing_values(command, joined); !mistakes.empty()) {
     return tl::unexpected(std::move(mistakes));
   }

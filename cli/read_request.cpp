@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "cli/fine_tuning_options.hpp"
 #include "cli/read_process_options.hpp"
 #include "cli/shell_word.hpp"
 
@@ -25,8 +26,13 @@ std::string first_positional(const Arguments& arguments) {
   return arguments.positionals().empty() ? std::string() : arguments.positionals().front();
 }
 
-ModelOptions read_options(const Arguments& arguments) {
-  ModelOptions options{.seq = arguments.integer("seq"), .arguments = arguments.assignments("set")};
+Result<ModelOptions> read_options(const Arguments& arguments) {
+  auto fine_tuning = read_fine_tuning_options(arguments);
+  if (!fine_tuning) return tl::unexpected(std::move(fine_tuning.error()));
+  ModelOptions options{.seq = arguments.integer("seq"),
+                       .arguments = arguments.assignments("set"),
+                       .fine_tuning = *std::move(fine_tuning)};
+  if (arguments.flag("packing")) options.arguments.emplace("packing", "true");
   if (const auto precision = arguments.text("precision")) {
     options.precision = parse_precision(*precision);
   }
@@ -34,10 +40,14 @@ ModelOptions read_options(const Arguments& arguments) {
 }
 
 Result<ModelRequest> read_model(const Arguments& arguments) {
+  auto options = read_options(arguments);
+  if (!options) return tl::unexpected(std::move(options.error()));
   return find_configs(arguments.text("configs")).map([&](ConfigDirectory configs) {
     return ModelRequest{.source = arguments.positionals().front(),
-                        .options = read_options(arguments),
-                        .configs = std::move(configs)};
+                        .options = *std::move(options),
+                        .configs = std::move(configs),
+                        .loss = arguments.text("loss"),
+                        .allow_unknown = arguments.flag("allow-unknown")};
   });
 }
 
@@ -330,11 +340,8 @@ Result<DiffRequest> read_diff_request(const Arguments& arguments) {
 
 Result<ExportRequest> read_export_request(const Arguments& arguments) {
   if (auto mistake = contradicting_extension(arguments)) return failure(*std::move(mistake));
-  return find_configs(arguments.text("configs")).map([&](ConfigDirectory configs) {
-    return ExportRequest{.source = arguments.positionals().front(),
-                         .options = read_options(arguments),
-                         .configs = std::move(configs),
-                         .output = text_or_empty(arguments, "output")};
+  return read_model(arguments).map([&](ModelRequest model) {
+    return ExportRequest{.model = std::move(model), .output = text_or_empty(arguments, "output")};
   });
 }
 

@@ -32,6 +32,8 @@ struct ModelRequest {
   std::string source;  ///< as typed: a file, "-" for stdin, or a name from the catalogue
   ModelOptions options;
   ConfigDirectory configs;
+  std::optional<std::string> loss = {};  ///< of a file of another format: a catalogue row
+  bool allow_unknown = false;            ///< as above: operators of no row are counted
 };
 
 /// `--gpu here`: the card of this machine.
@@ -159,9 +161,7 @@ struct DiffRequest {
 };
 
 struct ExportRequest {
-  std::string source;  ///< a plan's file, "-", or a MODEL
-  ModelOptions options;
-  ConfigDirectory configs;
+  ModelRequest model;  ///< its source may also be a plan's file
   std::string output;  ///< a file, "-" for stdout; empty: stdout
 };
 

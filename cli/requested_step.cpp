@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 
 #include "cli/arguments.hpp"
@@ -10,8 +11,11 @@
 #include "cli/file_kind.hpp"
 #include "cli/requested_settings.hpp"
 #include "cli/step_file.hpp"
+#include "estimator/adapt/adapt.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
+#include "estimator/formats/import_model.hpp"
+#include "estimator/recorded/complete_step.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/step/foreign_kernels.hpp"
 #include "gpu_probe/cache/kept_files.hpp"
@@ -77,18 +81,64 @@ Result<RequestedCard> uncalibrated_card(const CardRequest& request) {
   return requested;
 }
 
+FoundModel described_by_reader(ImportedModel imported) {
+  return {.source = std::move(imported.description),
+          .notes = std::move(imported.notes),
+          .takes_values = imported.takes_values};
+}
+
+bool is_piped(const std::string& source) {
+  std::error_code code;
+  return source == "-" ||
+         (std::filesystem::exists(source, code) && !std::filesystem::is_regular_file(source, code));
+}
+
+// What only readers of foreign formats listen to.
+std::optional<Diagnostic> idle_import_options(const ModelRequest& request) {
+  if (!request.loss && !request.allow_unknown) return std::nullopt;
+  return command_line_error(fmt::format("--{} is for a model of another format, and '{}' is a "
+                                        "description",
+                                        request.loss ? "loss" : "allow-unknown", request.source),
+                            "a description says its loss and its operators itself");
+}
+
 }  // namespace
 
 Result<RequestedModel> loaded_model(FoundModel found, const ModelRequest& request) {
   if (auto mistake = not_a_model(*found.source)) return failure(*std::move(mistake));
-  ModelOptions options = overridden(std::move(found.options), request.options);
-  auto graph = load_model(found.source, options);
+  ModelOptions given = request.options;
+  if (!found.takes_values) {
+    given.seq.reset();
+    given.arguments.clear();
+  }
+  ModelOptions options = overridden(std::move(found.options), given);
+  auto graph = load_adapted(found.source, options);
   if (!graph) return tl::unexpected(std::move(graph.error()));
+  graph->warnings.insert(graph->warnings.begin(), found.notes.begin(), found.notes.end());
   return RequestedModel{std::move(found.source), std::move(options), std::move(*graph)};
 }
 
-Result<RequestedModel> requested_model(const ModelRequest& request) {
+Result<FoundModel> found_model(const ModelRequest& request) {
+  const ImportOptions options{.seq = request.options.seq,
+                              .values = request.options.arguments,
+                              .loss = request.loss,
+                              .allow_unknown = request.allow_unknown};
+  auto imported = import_model(open_model(request.source), options);
+  if (!imported) return tl::unexpected(std::move(imported.error()));
+  if (*imported) return described_by_reader(**std::move(imported));
   auto found = find_model(request.source, request.configs.models());
+  if (!found) return found;
+  if (is_piped(request.source)) {
+    imported = import_model(opening_of(found->source), options);
+    if (!imported) return tl::unexpected(std::move(imported.error()));
+    if (*imported) return described_by_reader(**std::move(imported));
+  }
+  if (auto mistake = idle_import_options(request)) return failure(*std::move(mistake));
+  return found;
+}
+
+Result<RequestedModel> requested_model(const ModelRequest& request) {
+  auto found = found_model(request);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (is_step_file(found->source->text)) {
     return failure(Diagnostic{.message = "this is a step, and a description is wanted here",
@@ -128,47 +178,84 @@ Result<ChosenStep> requested_choice(StepWishes wishes, const ModelGraph& model, 
 
 namespace {
 
-Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& request,
-                                   const RequestedCard& card) {
-  auto document = read_step(std::move(source));
-  if (!document) return tl::unexpected(std::move(document.error()));
-  Diagnostics found = contradictions(*document, request);
+Result<RequestedStep> step_of_document(StepDocument document, const StepRequest& request,
+                                       const RequestedCard& card) {
+  Diagnostics found = contradictions(document, request);
   if (!card.is_assumed) {
-    std::ranges::move(contradictions(*document, card.card), std::back_inserter(found));
+    std::ranges::move(contradictions(document, card.card), std::back_inserter(found));
   }
   if (!found.empty()) return tl::unexpected(std::move(found));
-  const Runtime runtime = request.process.runtime.value_or(document->runtime);
+  const Runtime runtime = request.process.runtime.value_or(document.runtime);
   return requested_settings(request, runtime, card).map([&](CheckSettings settings) {
-    return RequestedStep{*std::move(document), std::move(settings), nullptr};
+    return RequestedStep{std::move(document), std::move(settings), nullptr};
   });
+}
+
+Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& request,
+                                   const RequestedCard& card) {
+  return read_whole_step(std::move(source)).and_then([&](StepDocument&& document) {
+    return step_of_document(std::move(document), request, card);
+  });
+}
+
+Result<RequestedStep> step_of_loaded_model(std::shared_ptr<const RequestedModel> model,
+                                           CheckSettings settings, const StepRequest& request,
+                                           const DocumentParts& parts, const RequestedCard& card) {
+  const auto chosen = requested_choice(request.wishes, model->graph, settings.runtime, card.card);
+  if (!chosen) return tl::unexpected(chosen.error());
+  auto document = make_document(model->graph, *chosen, settings.runtime, model->options.seq, parts);
+  if (!document) return tl::unexpected(std::move(document.error()));
+  return RequestedStep{*std::move(document), std::move(settings), std::move(model)};
+}
+
+Result<CheckSettings> settings_for_model(const StepRequest& request, const RequestedCard& card) {
+  const Runtime runtime = request.process.runtime.value_or(request.process.usual_runtime);
+  return requested_settings(request, runtime, card);
 }
 
 Result<RequestedStep> step_of_model(FoundModel found, const StepRequest& request,
                                     const DocumentParts& parts, const RequestedCard& card) {
-  const Runtime runtime = request.process.runtime.value_or(request.process.usual_runtime);
-  auto settings = requested_settings(request, runtime, card);
+  auto settings = settings_for_model(request, card);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   auto model = loaded_model(std::move(found), request.model);
   if (!model) return tl::unexpected(std::move(model.error()));
-  const auto chosen = requested_choice(request.wishes, model->graph, settings->runtime, card.card);
-  if (!chosen) return tl::unexpected(chosen.error());
-  auto document =
-      make_document(model->graph, *chosen, settings->runtime, model->options.seq, parts);
-  if (!document) return tl::unexpected(std::move(document.error()));
-  return RequestedStep{*std::move(document), *std::move(settings),
-                       std::make_shared<const RequestedModel>(*std::move(model))};
+  return step_of_loaded_model(std::make_shared<const RequestedModel>(*std::move(model)),
+                              *std::move(settings), request, parts, card);
 }
 
 }  // namespace
 
 Result<RequestedStep> requested_step(const StepRequest& request, const RequestedCard& card,
                                      const DocumentParts& parts) {
-  auto found = find_model(request.model.source, request.model.configs.models());
+  auto found = found_model(request.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (is_step_file(found->source->text)) {
     return step_of_file(std::move(found->source), request, card);
   }
   return step_of_model(*std::move(found), request, parts, card);
+}
+
+Result<StepSource> step_source(const StepRequest& request) {
+  auto found = found_model(request.model);
+  if (!found) return tl::unexpected(std::move(found.error()));
+  if (is_step_file(found->source->text)) {
+    return read_whole_step(std::move(found->source)).map([](StepDocument&& document) {
+      return StepSource{.model = nullptr,
+                        .document = std::make_shared<const StepDocument>(std::move(document))};
+    });
+  }
+  return loaded_model(*std::move(found), request.model).map([](RequestedModel&& model) {
+    return StepSource{.model = std::make_shared<const RequestedModel>(std::move(model)),
+                      .document = nullptr};
+  });
+}
+
+Result<RequestedStep> requested_step(const StepSource& source, const StepRequest& request,
+                                     const RequestedCard& card, const DocumentParts& parts) {
+  if (source.document) return step_of_document(*source.document, request, card);
+  auto settings = settings_for_model(request, card);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  return step_of_loaded_model(source.model, *std::move(settings), request, parts, card);
 }
 
 Diagnostics notes_of(const RequestedStep& step, const RequestedCard& card) {

@@ -20,6 +20,9 @@ struct RequestedModel {
   ModelOptions options;
   ModelGraph graph;
 };
+/// What MODEL names: a description, a name of the catalogue, or a file of another format as the
+/// description that its reader makes of it. Errors: also those of that reader.
+[[nodiscard]] Result<FoundModel> found_model(const ModelRequest& request);
 /// Errors: also a step file, which only some commands take.
 [[nodiscard]] Result<RequestedModel> requested_model(const ModelRequest& request);
 [[nodiscard]] Result<RequestedModel> loaded_model(FoundModel found, const ModelRequest& request);
@@ -49,6 +52,18 @@ struct RequestedStep {
 [[nodiscard]] Result<RequestedStep> requested_step(const StepRequest& request,
                                                    const RequestedCard& card,
                                                    const DocumentParts& parts);
+/// MODEL of a request, read once for several cards: a description's model, or a step file's step.
+struct StepSource {
+  std::shared_ptr<const RequestedModel> model;   ///< null: a step file
+  std::shared_ptr<const StepDocument> document;  ///< null: a description
+};
+[[nodiscard]] Result<StepSource> step_source(const StepRequest& request);
+/// As requested_step above, of a source that was read for the same request.
+[[nodiscard]] Result<RequestedStep> requested_step(const StepSource& source,
+                                                   const StepRequest& request,
+                                                   const RequestedCard& card,
+                                                   const DocumentParts& parts);
+
 /// What its user should know: warnings of the description and of idle wishes, misspelt kernels of
 /// a step file, assumptions.
 [[nodiscard]] Diagnostics notes_of(const RequestedStep& step, const RequestedCard& card);

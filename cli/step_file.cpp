@@ -25,6 +25,11 @@ class Contradictions {
              fmt::format("--precision {}", to_string(*options.precision)),
              to_string(document_.precision));
     }
+    if (!options.fine_tuning.empty()) {
+      found_.push_back(command_line_error(
+          "--lora, --base, --checkpoint and --layer-dtype change a description, and this is a step "
+          "that was made of one"));
+    }
     if (!options.arguments.empty()) {
       found_.push_back(command_line_error(
           fmt::format("--set {}: changes a description, and this is a step that was made of one",
@@ -116,9 +121,11 @@ class Contradictions {
 
   void unless(bool agrees, std::string_view asked, std::string_view made_for) {
     if (agrees) return;
-    found_.push_back(
-        command_line_error(fmt::format("{}: the step was made for {}", asked, made_for),
-                           "leave it out, or write the step for it with stowage lower"));
+    const bool recorded = document_.written_by.starts_with("stowage.record");
+    found_.push_back(command_line_error(
+        fmt::format("{}: the step was made for {}", asked, made_for),
+        recorded ? "leave it out, or record the step for it: python -m stowage record"
+                 : "leave it out, or write the step for it with stowage lower"));
   }
 
   const StepDocument& document_;

@@ -6,7 +6,9 @@
 #include "cli/requested_step.hpp"
 #include "cli/step_file.hpp"
 #include "cli/step_memory_report.hpp"
+#include "cli/weights_summary.hpp"
 #include "estimator/document/make_document.hpp"
+#include "estimator/recorded/complete_step.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "estimator/step/choose_step.hpp"
 
@@ -131,7 +133,7 @@ Answer answer_of(const StepDocument& document, const std::string& name,
 
 /// What a step file has of its model; its graph is not looked at.
 Result<StepDocument> read_document(SourceTextPtr source, const SummaryRequest& request) {
-  auto document = read_step(std::move(source));
+  auto document = read_whole_step(std::move(source));
   if (!document) return document;
   Diagnostics found = contradictions(*document, request.model.options);
   const TensorLayout layout = document->graph->settings.step.layout;
@@ -189,7 +191,8 @@ Result<void> add_memory(const StepDocument& document, const SummaryRequest& requ
 }  // namespace
 
 Result<Answer> run_summary(const SummaryRequest& request) {
-  auto found = find_model(request.model.source, request.model.configs.models());
+  if (auto weights = weights_summary(request)) return *std::move(weights);
+  auto found = found_model(request.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   Result<StepDocument> document;
   std::string name;

@@ -18,6 +18,7 @@
 #include "bench/accuracy/scatter.hpp"
 #include "bench/accuracy/score.hpp"
 #include "bench/accuracy/sets.hpp"
+#include "bench/accuracy/torchtune.hpp"
 
 namespace {
 
@@ -194,6 +195,29 @@ void report_brackets(Predictor& predictor, double context_mib, const Options& op
              brackets, reached, ceilings, refused, promised);
 }
 
+// All that the allocator has: what a process takes outside it is not in the table.
+void report_fine_tunes(Predictor& predictor, const Options& options) {
+  constexpr double mib_a_gib = 1024;
+  std::vector<Pair> all, whole;
+  fmt::print(
+      "\ntorchtune's fine-tunes on one GPU; GiB of tensors, or reserved with them, of which "
+      "the table is one\n    {:<46} {:>8} {:>8} {:>8} {:>8}  {}\n",
+      "", "measured", "tensors", "error", "reserved", "not in the prediction");
+  for (const FineTune& tune : read_fine_tunes(options.folder)) {
+    const Prediction predicted = predictor.predict(tune.job, std::nullopt);
+    const double tensors = predicted.tensors / mib_a_gib;
+    fmt::print("    {:<46} {:>8.1f} {:>8.1f} {:>+7.1f}% {:>8.1f}  {}\n", tune.name,
+               tune.measured_gib, tensors, 100 * (tensors - tune.measured_gib) / tune.measured_gib,
+               predicted.reserved / mib_a_gib, tune.lacking);
+    const Pair pair{tune.measured_gib, tensors, predicted.total / mib_a_gib};
+    all.push_back(pair);
+    if (tune.lacking.empty()) whole.push_back(pair);
+  }
+  print_header("torchtune's fine-tunes");
+  print_score("all", all);
+  print_score("those whose every setting is predicted", whole);
+}
+
 Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -222,6 +246,7 @@ int run(const Options& options) {
   print_header("in all, judged rows");
   print_score("", all);
   if (options.trainings) report_trainings(predictor, options);
+  report_fine_tunes(predictor, options);
   report_brackets(predictor, machines.at(rtx_3090_machine).middle, options);
   if (!options.svg.empty()) std::ofstream(options.svg) << scatter_svg(series);
   return 0;

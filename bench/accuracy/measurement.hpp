@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "estimator/base/precision.hpp"
+#include "estimator/model/fine_tuning.hpp"
 #include "estimator/optimizer/optimizer_settings.hpp"
 
 namespace stowage::accuracy {
@@ -26,6 +27,8 @@ struct Job {
   Precision precision = Precision::fp32;
   int micro_batches = 1;
   bool checkpointing = false;
+  FineTuningTexts fine_tuning = {};
+  bool early_updates = false;  ///< the optimizer's step in backward
   bool cudnn_benchmark = false;
   int prefetched = 0;  ///< batches that the loader has put on the GPU ahead of the step
 };

@@ -5,9 +5,10 @@
 
 #include <stdexcept>
 
+#include "estimator/adapt/adapt.hpp"
 #include "estimator/card/card.hpp"
-#include "estimator/model/load_model.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/rewrite/early_updates.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "gpu_probe/cache/kept_files.hpp"
 
@@ -29,7 +30,21 @@ std::string key_of(const Job& job) {
   return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", job.model, job.description,
                      job.arguments, job.seq.value_or(0), job.gpu, job.optimizer, job.weight_decay,
                      static_cast<int>(job.implementation), to_string(job.precision),
-                     job.micro_batches, job.checkpointing, job.cudnn_benchmark, job.prefetched);
+                     job.micro_batches, job.checkpointing, job.cudnn_benchmark, job.prefetched) +
+         fmt::format("|{}|{}|{}|{}", job.fine_tuning.lora.value_or(""),
+                     job.fine_tuning.base.value_or(""), job.fine_tuning.checkpoint.value_or(""),
+                     job.early_updates);
+}
+
+// The hook that updates a parameter lets go of its gradient, which else zero_grad does at the end.
+StepGraph updated_in_backward(StepGraph step) {
+  for (KernelNode& node : step.nodes) {
+    if (node.phase != Phase::update) continue;
+    std::erase_if(node.holds, [&](StorageId id) {
+      return step.storage(id).storage_class == StorageClass::gradient;
+    });
+  }
+  return value_of(with_early_updates(std::move(step)));
 }
 
 }  // namespace
@@ -46,9 +61,11 @@ std::shared_ptr<const StepGraph> Predictor::graph_of(const Job& job, const Card&
   std::map<std::string, std::string> arguments = job.arguments;
   if (job.checkpointing) arguments["checkpoint"] = "true";
   const ModelOptions options =
-      overridden(std::move(found.options),
-                 {.seq = job.seq, .arguments = std::move(arguments), .precision = job.precision});
-  const ModelGraph model = value_of(load_model(found.source, options));
+      overridden(std::move(found.options), {.seq = job.seq,
+                                            .arguments = std::move(arguments),
+                                            .precision = job.precision,
+                                            .fine_tuning = job.fine_tuning});
+  const ModelGraph model = value_of(load_adapted(found.source, options));
   LoweringSettings settings{.kernels = KernelSet::pytorch,
                             .optimizer = named_optimizer(job.optimizer).value(),
                             .micro_batches = job.micro_batches,
@@ -58,7 +75,9 @@ std::shared_ptr<const StepGraph> Predictor::graph_of(const Job& job, const Card&
   settings.optimizer.implementation = job.implementation;
   settings.step.prefetch = job.prefetched;
   settings.convolutions.benchmark = job.cudnn_benchmark;
-  kept = std::make_shared<const StepGraph>(value_of(lower_step(model, settings)));
+  StepGraph step = value_of(lower_step(model, settings));
+  if (job.early_updates) step = updated_in_backward(std::move(step));
+  kept = std::make_shared<const StepGraph>(std::move(step));
   return kept;
 }
 

@@ -32,6 +32,12 @@ std::string_view in_words(Cure cure) {
       return "execute it on the CPU";
     case Cure::cuda_libraries:
       return "install NVIDIA's libraries, as PyTorch's packages do, or say where they lie";
+    case Cure::sequence_length:
+      return "give the sequence a length";
+    case Cure::dimension_size:
+      return "give the dimension a size";
+    case Cure::count_unknown:
+      return "have unknown operators counted by their outputs";
   }
   return "";
 }

@@ -24,10 +24,13 @@ enum class Cure : std::uint8_t {
   tensors_alone,      ///< a total instead of a card, and no runtime on it
   own_total,          ///< the user's own total in place of the catalogue's
   host_execution,     ///< a plan is executed on the CPU
-  cuda_libraries,     ///< where cuDNN, cuBLAS and NVRTC lie; the last: cure_count
+  cuda_libraries,     ///< where cuDNN, cuBLAS and NVRTC lie
+  sequence_length,    ///< of a model whose file leaves it open
+  dimension_size,     ///< as above, of any other dimension
+  count_unknown,      ///< operators of no row by the sizes of their outputs; the last: cure_count
 };
 
-inline constexpr int cure_count = static_cast<int>(Cure::cuda_libraries) + 1;
+inline constexpr int cure_count = static_cast<int>(Cure::count_unknown) + 1;
 
 /// "give a smaller batch". No cure's words stand in another's.
 [[nodiscard]] std::string_view in_words(Cure cure);

@@ -13,25 +13,11 @@
 #include <string_view>
 #include <vector>
 
+#include "estimator/pytorch/attention.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
 
-enum class AttentionImplementation { flash, efficient, math, cudnn };
-
-/// The sizes of a call; the query is [batch, heads, queries, features].
-struct AttentionSizes {
-  Affine batch;
-  std::int64_t heads = 0;
-  std::int64_t groups = 1;  ///< query heads that share a key and a value head
-  std::int64_t queries = 0, keys = 0;
-  std::int64_t features = 0, value_features = 0;
-};
-[[nodiscard]] AttentionSizes attention_sizes(const Shape& query, const Shape& key,
-                                             const Shape& value);
-
-/// Of one of the two products over all heads, whose other inner size is `features`.
-[[nodiscard]] Affine attention_product_flops(const AttentionSizes& sizes, std::int64_t features);
 inline constexpr std::int64_t attention_softmax_flops = 5;  // an element
 
 /// The operands as the implementation gets them, after repeat_kv.
@@ -79,8 +65,5 @@ void backward_attention_products(OperatorLowering& lowering);
 /// contiguous when PyTorch chooses its kernel.
 [[nodiscard]] bool masks_bias(const OperatorLowering& lowering);
 [[nodiscard]] bool copies_bias(const OperatorLowering& lowering);
-
-/// Two storages that never live at once take the room of the larger.
-[[nodiscard]] Affine larger(Affine a, Affine b);
 
 }  // namespace stowage

@@ -1,13 +1,8 @@
 // PyTorch's fused attention: flash, memory-efficient and cuDNN, forward and backward.
 //
-// Sources, PyTorch 2.15: ATen/native/transformers/attention.cpp (padding of heads and of the mask),
-// cuda/flash_attn/flash_api.cpp mha_bwd, cuda/attention_backward.cu and
-// cuda/mem_eff_attention/kernel_backward.h (workspace_size and the list of kernels in cutlassB.h),
-// cudnn/MHA.cpp. What a kernel saves and returns is checked against FakeTensor; what it allocates
-// within itself (class workspace) is by formula from those sources. cuDNN's workspace is asked of a
-// WorkspaceSource (attention_workspace.hpp).
-#include <algorithm>
-#include <cmath>
+// Padding of heads and of the mask: ATen/native/transformers/attention.cpp, PyTorch 2.15. What a
+// kernel saves and returns is checked against FakeTensor; what it allocates within itself (class
+// workspace) is by formula (pytorch/attention.hpp).
 #include <string>
 
 #include "estimator/catalogue/attention.hpp"
@@ -18,7 +13,6 @@ namespace {
 
 using Implementation = AttentionImplementation;
 
-constexpr std::int64_t float_size = 4;
 constexpr std::int64_t logsumexp_alignment = 32;  // kAlignLSE
 constexpr std::int64_t flash_head_alignment = 8;
 constexpr std::int64_t bias_alignment = 8;
@@ -27,8 +21,6 @@ constexpr std::int64_t bias_gradient_alignment = 16;
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
-
-bool has_two_bytes(DataType type) { return element_size(type) == 2; }
 
 TensorView heads_and_queries_swapped(const TensorView& view) {
   const std::vector<std::int64_t> swap{0, 2, 1, 3};
@@ -42,10 +34,6 @@ TensorView head_padded(OperatorLowering& lowering, const TensorView& view, std::
   const TensorView result = lowering.new_tensor(name, shape, view.type, storage_class);
   lowering.emit(Kernel::pad, name, {view}, {result});
   return result;
-}
-
-StorageId attention_scratch(OperatorLowering& lowering, std::string_view name, Affine bytes) {
-  return lowering.new_tensor(name, {bytes}, DataType::uint8, StorageClass::workspace).storage;
 }
 
 /// The mask as the memory-efficient kernel wants it: rows aligned (padded to the next multiple of
@@ -79,10 +67,7 @@ TensorView aligned_bias(OperatorLowering& lowering, const TensorView& bias, cons
 /// `auto` as it was decided.
 Attributes named(Implementation implementation) {
   Attributes attributes;
-  attributes.set("implementation", implementation == Implementation::cudnn ? std::string("cudnn")
-                                   : implementation == Implementation::flash
-                                       ? std::string("flash")
-                                       : std::string("efficient"));
+  attributes.set("implementation", std::string(to_string(implementation)));
   return attributes;
 }
 
@@ -110,87 +95,10 @@ void make_statistics(OperatorLowering& lowering, Implementation implementation,
       lowering.new_tensor("philox_offset", {}, DataType::int64, StorageClass::saved_auxiliary));
 }
 
-/// Rows and columns of the blocks of the memory-efficient backward kernel that is taken.
-struct Blocks {
-  std::int64_t rows = 64, columns = 64;
-};
-Blocks efficient_blocks(std::int64_t features, DataType type, double capability) {
-  // Cards of 8.6, 8.9 and 12.x lack the shared memory for the large blocks.
-  const bool roomy = capability < 8.05 || (capability > 8.95 && capability < 12);
-  if (features <= 64) return {};
-  if (has_two_bytes(type)) {
-    if (!roomy && features <= 96) return {128, 64};
-    if (features <= 128) return roomy ? Blocks{128, 128} : Blocks{};
-    return roomy ? Blocks{128, 64} : Blocks{};
-  }
-  return roomy ? Blocks{128, 64} : Blocks{};
-}
-
-/// The gradient of the query is summed in float32 blocks, each with a lock; where a head does not
-/// fit a block's registers, those of key and value too (one split of the keys is assumed).
-Affine efficient_workspace(const OperatorLowering& lowering, const AttentionSizes& s,
-                           DataType type) {
-  const std::int64_t widest = std::max(s.features, s.value_features);
-  const double capability = lowering.compute_capability();
-  const bool half = has_two_bytes(type);
-  if (capability < 7 && !half) return 0;
-  const Blocks blocks = efficient_blocks(widest, type, capability);
-  constexpr std::int64_t lock_bytes = 16;
-  const std::int64_t count = (s.queries + blocks.rows - 1) / blocks.rows *
-                             ((s.features + blocks.columns - 1) / blocks.columns);
-  std::int64_t bytes = count * (lock_bytes + float_size * blocks.rows * blocks.columns);
-  if (half && widest > blocks.rows) {
-    bytes += float_size * blocks.columns *
-             (round_up(s.features, blocks.rows) + round_up(s.value_features, blocks.rows));
-  }
-  return s.batch * Affine(s.heads * bytes);
-}
-
-/// With shared key heads, the kernels make gradients for each query head and sum them.
-Affine expanded_gradients(const AttentionSizes& s, DataType type) {
-  if (s.groups == 1) return 0;
-  return s.batch * Affine(s.heads * s.keys * (s.features + s.value_features) * element_size(type));
-}
-
-Affine contiguous_copy(const TensorView& view) {
-  return is_contiguous(heads_and_queries_swapped(view)) ? Affine(0) : byte_count(view);
-}
-
-Affine backward_scratch(const OperatorLowering& lowering, Implementation implementation,
-                        const AttentionSizes& s, const TensorView& dy, const TensorView& out) {
-  const Affine rows = s.batch * Affine(s.heads);
-  if (implementation == Implementation::flash) {
-    const std::int64_t queries = round_up(s.queries, 128);
-    const std::int64_t features = round_up(s.features, s.features <= 128 ? 32 : 64);
-    return contiguous_copy(dy) + contiguous_copy(out) + expanded_gradients(s, dy.type) +
-           rows * Affine(queries * float_size * (1 + features));
-  }
-  if (implementation == Implementation::cudnn) {
-    return dy.strides.back() == Affine(1) ? Affine(0) : byte_count(dy);
-  }
-  const Affine delta = rows * Affine(s.queries * float_size);
-  const Affine later = delta + efficient_workspace(lowering, s, dy.type);
-  const Affine always = contiguous_copy(dy) + expanded_gradients(s, dy.type);
-  const bool kernel_computes_delta =
-      has_two_bytes(dy.type) && (lowering.compute_capability() >= 7.5 || s.features <= 64);
-  if (kernel_computes_delta) return always + later;
-  // (grad_out.to(float) * out.to(float)).sum(-1), then transposed and copied.
-  const Affine product = element_count(dy.shape) * Affine(float_size);
-  const Affine casts = has_two_bytes(dy.type) ? product + product : Affine(0);
-  return always + larger(product + casts + delta, later);
-}
-
-Affine forward_scratch(Implementation implementation, const AttentionSizes& s, DataType type) {
-  if (implementation == Implementation::efficient && has_two_bytes(type) &&
-      s.value_features > 128) {
-    return s.batch * Affine(s.heads * s.queries * s.value_features * float_size);
-  }
-  return 0;
-}
-
 std::vector<StorageId> scratch_list(OperatorLowering& lowering, Affine bytes) {
   if (bytes == Affine(0)) return {};
-  return {attention_scratch(lowering, "workspace", bytes)};
+  return {
+      lowering.new_tensor("workspace", {bytes}, DataType::uint8, StorageClass::workspace).storage};
 }
 
 /// The storage of the output, laid out as the kernel makes it.
@@ -279,12 +187,12 @@ void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation
   const TensorView out = make_attention_output(lowering, implementation, q, v);
   std::vector<TensorView> writes{out};
   make_statistics(lowering, implementation, s, writes);
-  lowering.emit(Kernel::attention_forward, "forward", reads, writes,
-                {.attributes = named(implementation),
-                 .temporaries = scratch_list(lowering, forward_scratch(implementation, s, q.type)),
-                 .holds = holds,
-                 .flops = s.batch * Affine(2 * s.heads * s.queries * s.keys *
-                                           (s.features + s.value_features))});
+  lowering.emit(
+      Kernel::attention_forward, "forward", reads, writes,
+      {.attributes = named(implementation),
+       .temporaries = scratch_list(lowering, attention_scratch(implementation, s, q.type)),
+       .holds = holds,
+       .flops = fused_attention_flops(s)});
   lowering.save("query", q);
   lowering.save("key", k);
   lowering.save("value", v);
@@ -342,11 +250,11 @@ AttentionOperands backward_fused_attention(OperatorLowering& lowering,
   if (lowering.has_saved("bias")) reads.push_back(lowering.saved("bias"));
   lowering.emit(Kernel::attention_backward, "backward", reads, writes,
                 {.attributes = named(implementation),
-                 .temporaries =
-                     scratch_list(lowering, backward_scratch(lowering, implementation, s, dy, out)),
+                 .temporaries = scratch_list(
+                     lowering, attention_backward_scratch(
+                                   implementation, lowering.compute_capability(), s, dy, out)),
                  .holds = holds,
-                 .flops = s.batch * Affine(5 * s.heads * s.queries * s.keys *
-                                           (s.features + s.value_features))});
+                 .flops = fused_attention_backward_flops(s)});
   AttentionOperands result;
   if (wants_bias) result.bias = bias_gradient(lowering, writes[3]);
   const std::int64_t features = lowering.input(0).shape[3].constant;

@@ -7,6 +7,7 @@
 
 #include "estimator/catalogue/attention.hpp"
 #include "estimator/catalogue/dropout.hpp"
+#include "estimator/pytorch/kernel_scratch.hpp"
 
 namespace stowage {
 
@@ -79,9 +80,8 @@ TensorView causal_mask(OperatorLowering& lowering, const AttentionSizes& s, Data
 TensorView softmax(OperatorLowering& lowering, const TensorView& scores) {
   const TensorView result =
       lowering.new_tensor("probabilities", scores.shape, scores.type, activation);
-  // _safe_softmax looks for rows that are minus infinity throughout.
   const StorageId masked = lowering
-                               .new_tensor("softmax.masked", {element_count(scores.shape)},
+                               .new_tensor("softmax.masked", {safe_softmax_scratch(scores.shape)},
                                            DataType::boolean, StorageClass::workspace)
                                .storage;
   lowering.emit(Kernel::softmax_forward, "softmax", {scores}, {result},

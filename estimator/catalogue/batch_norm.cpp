@@ -4,6 +4,7 @@
 // no mask), and frees them at once.
 #include <fmt/format.h>
 
+#include "estimator/catalogue/as_read.hpp"
 #include "estimator/catalogue/convolution.hpp"
 #include "estimator/catalogue/normalization.hpp"
 #include "estimator/catalogue/rows.hpp"
@@ -184,7 +185,7 @@ void forward_batch_norm_pytorch(OperatorLowering& lowering) {
   const bool channels_last = suggests_channels_last(lowering.input());
   const TensorView x =
       cudnn ? lowering.contiguous(lowering.input(), "input.contiguous", channels_last)
-            : lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
+            : input_as_read(lowering, Kernel::batch_norm_forward);
   const BatchNormParameters parameters = batch_norm_parameters(lowering);
   std::vector<TensorView> writes{laid_out(lowering.new_output(), channels_last)};
   if (!cudnn) writes[0].strides = dense_strides(x.shape, lowering.input().strides);  // empty_like
@@ -236,8 +237,9 @@ void backward_batch_norm_pytorch(OperatorLowering& lowering) {
   const bool cudnn = batch_norm_runs_on_cudnn(lowering);
   const bool cudnn_backward = cudnn && of_the_batch(lowering);
   const bool channels_last = suggests_channels_last(lowering.saved("input"));
+  const TensorView& saved = lowering.saved("input");
   const TensorView x =
-      lowering.contiguous_within(lowering.saved("input"), "backward.input", channels_last);
+      as_read(lowering, Kernel::batch_norm_backward, 0, saved, saved, "backward.input");
   // Autograd's formula hands cuDNN a copy of the gradient; PyTorch's own kernels take any strides.
   const TensorView dy = cudnn_backward ? lowering.contiguous(lowering.output_gradient(),
                                                              "grad.contiguous", channels_last)

@@ -21,6 +21,7 @@ std::span<const OperatorRow> operator_catalogue() {
       rows::group_norm(),
       rows::instance_norm(),
       rows::rms_norm(),
+      rows::rms_norm_plus_one(),
       rows::local_response_norm(),
       rows::unary("relu"),
       rows::unary("relu6"),
@@ -144,6 +145,7 @@ std::span<const OperatorRow> operator_catalogue() {
       rows::bce(),
       rows::bce_with_logits(),
       rows::kl_div(),
+      rows::routed_experts(),
       rows::custom(),
   };
   return catalogue;

@@ -7,6 +7,8 @@
 // axis takes a padded copy of the input first (_convolution_same, ibid.), which is what is saved.
 #include "estimator/catalogue/convolution.hpp"
 
+#include <utility>
+
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "estimator/model/operator_row.hpp"
+#include "estimator/pytorch/convolution.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
@@ -36,24 +37,15 @@ struct Padding {
 /// beyond it, the lowering adds in a copy, as PyTorch does for `same`.
 [[nodiscard]] std::vector<std::int64_t> symmetric_padding(const Padding& padding);
 
-// Layout (convolution_layout.cpp).
-/// Whether a convolution works with the channels innermost: the input's layout or the filter's is
-/// enough (ATen/native/ConvUtils.h, cudnn_conv_suggest_memory_format, which leaves float64 out).
-/// Never in our executor, whose tensors are contiguous.
-[[nodiscard]] bool convolves_channels_last(const TensorView& input, const TensorView& filter);
-
 // Lowering (convolution.cpp, convolution_call.cpp).
 /// The filter: a parameter, or, computed, the second input.
 [[nodiscard]] TensorView convolution_filter(const OperatorLowering& lowering);
-/// The question for a WorkspaceSource, with the operator's stride, padding, dilation and groups.
-/// Over one spatial axis it is that of a 2-D convolution of height 1, as which PyTorch runs it
-/// (view4d in ATen/native/Convolution.cpp).
+/// The question for a WorkspaceSource (pytorch/convolution.hpp), with the operator's stride,
+/// padding, dilation and groups.
 [[nodiscard]] ConvolutionCall convolution_call(const OperatorLowering& lowering,
                                                ConvolutionCall::Direction direction,
                                                const TensorView& x, const TensorView& w,
                                                const TensorView& y);
-/// 2 * elements of y * taps of a filter.
-[[nodiscard]] Affine convolution_flops(const TensorView& w, const TensorView& y);
 
 /// Sums `dy` over all axes but `axis` into `db`.
 KernelNode& emit_bias_sum(OperatorLowering& lowering, const TensorView& dy, const TensorView& db,

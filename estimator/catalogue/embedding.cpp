@@ -1,11 +1,14 @@
 // embedding (rows of a table by index) and positions (0, 1, 2, ...).
-// The gradient of the table is dense. PyTorch's CUDA kernel sorts the indices first, which takes
-// two int64 arrays of their size (ATen/native/cuda/Embedding.cu; it skips this for up to 3,072
-// indices, which is not modelled: at most 48 KiB).
+// The gradient of the table is dense. What PyTorch's kernels take within:
+// pytorch/kernel_scratch.hpp.
 #include <fmt/format.h>
 
+#include <span>
+
+#include "estimator/catalogue/as_read.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/pytorch/kernel_scratch.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
@@ -54,7 +57,7 @@ void forward_embedding_stowage(OperatorLowering& lowering) {
 void forward_embedding_pytorch(OperatorLowering& lowering) {
   const TensorView indices = lowering.input();
   std::vector<StorageId> temporaries;
-  if (!is_contiguous(indices)) {  // index_select of their flattened copy; saved as they are
+  if (embedding_scratch(indices) != Affine(0)) {  // saved as they are
     temporaries.push_back(index_scratch(lowering, "flat_indices", indices));
   }
   emit_embedding(lowering, indices, std::move(temporaries));
@@ -62,10 +65,11 @@ void forward_embedding_pytorch(OperatorLowering& lowering) {
 
 /// The kernel's own tensors of the indices' size: `scratch_names`.
 void emit_embedding_gradient(OperatorLowering& lowering,
-                             std::initializer_list<std::string_view> scratch_names) {
+                             std::span<const std::string_view> scratch_names) {
   if (!lowering.parameter_needs_gradient(0)) return;
   const TensorView indices = lowering.saved("indices");
-  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
+  const TensorView dy = as_read(lowering, Kernel::embedding_backward, 1, lowering.output_gradient(),
+                                lowering.output_gradient(), "grad.contiguous");
   const TensorView dw = lowering.new_parameter_gradient(0);
   std::vector<StorageId> temporaries;
   for (const std::string_view name : scratch_names) {
@@ -81,7 +85,7 @@ void backward_embedding_stowage(OperatorLowering& lowering) {
 }
 
 void backward_embedding_pytorch(OperatorLowering& lowering) {
-  emit_embedding_gradient(lowering, {"sorted_indices", "original_indices"});
+  emit_embedding_gradient(lowering, embedding_gradient_arrays);
 }
 
 tl::expected<Inference, InferenceError> infer_positions(const Attributes& attributes,

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/catalogue/as_read.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -47,7 +48,7 @@ bool is_smoothed(const OperatorLowering& lowering) {
 
 void forward_two_kernels(OperatorLowering& lowering) {
   if (is_smoothed(lowering)) return forward_smoothed_cross_entropy(lowering);
-  const TensorView given = lowering.contiguous_within(lowering.input(0), "input.contiguous");
+  const TensorView given = input_as_read(lowering, Kernel::log_softmax_forward);
   const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
   const DataType loss_type = lowering.output_type().type;
   const bool upcast = lowering.attributes().boolean("upcast");
@@ -118,7 +119,7 @@ struct NllArguments {
 };
 
 NllArguments nll_arguments(OperatorLowering& lowering) {
-  return {lowering.contiguous_within(lowering.input(0), "input.contiguous"),
+  return {input_as_read(lowering, Kernel::nll_loss_forward),
           lowering.contiguous(lowering.input(1), "target.contiguous"), new_loss(lowering)};
 }
 

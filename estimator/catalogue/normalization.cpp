@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/catalogue/as_read.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 
@@ -106,8 +107,8 @@ TensorView zero_bias(OperatorLowering& lowering) {
   return bias;
 }
 
-std::vector<TensorView> norm_arguments(OperatorLowering& lowering) {
-  std::vector<TensorView> reads{lowering.contiguous_within(lowering.input(), "input.contiguous")};
+std::vector<TensorView> norm_arguments(OperatorLowering& lowering, Kernel kernel) {
+  std::vector<TensorView> reads{input_as_read(lowering, kernel)};
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
   return reads;
 }
@@ -131,13 +132,13 @@ void emit_layer_norm(OperatorLowering& lowering, const std::vector<TensorView>& 
 }
 
 void forward_layer_norm_stowage(OperatorLowering& lowering) {
-  std::vector<TensorView> reads = norm_arguments(lowering);
+  std::vector<TensorView> reads = norm_arguments(lowering, Kernel::layer_norm_forward);
   if (lowering.parameter_count() == 1) reads.push_back(zero_bias(lowering));
   emit_layer_norm(lowering, reads);
 }
 
 void forward_layer_norm_pytorch(OperatorLowering& lowering) {
-  emit_layer_norm(lowering, norm_arguments(lowering));
+  emit_layer_norm(lowering, norm_arguments(lowering, Kernel::layer_norm_forward));
 }
 
 /// What the backward kernel writes beside the input's gradient.
@@ -148,8 +149,10 @@ struct AffineWrites {
 
 void backward_statistics_norm(OperatorLowering& lowering, Kernel kernel,
                               AffineWrites (*affine_writes)(OperatorLowering& lowering)) {
-  const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
-  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
+  const TensorView x = as_read(lowering, kernel, 0, lowering.saved("input"),
+                               lowering.saved("input"), "backward.input");
+  const TensorView dy =
+      as_read(lowering, kernel, 1, lowering.output_gradient(), x, "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   if (lowering.parameter_count() > 0) reads.push_back(lowering.parameter(0));
@@ -226,13 +229,13 @@ void emit_group_norm(OperatorLowering& lowering, const std::vector<TensorView>& 
 }
 
 void forward_group_norm_stowage(OperatorLowering& lowering) {
-  std::vector<TensorView> reads = norm_arguments(lowering);
+  std::vector<TensorView> reads = norm_arguments(lowering, Kernel::group_norm_forward);
   if (lowering.parameter_count() == 1) reads.push_back(zero_bias(lowering));
   emit_group_norm(lowering, reads);
 }
 
 void forward_group_norm_pytorch(OperatorLowering& lowering) {
-  emit_group_norm(lowering, norm_arguments(lowering));
+  emit_group_norm(lowering, norm_arguments(lowering, Kernel::group_norm_forward));
 }
 
 }  // namespace

@@ -221,6 +221,12 @@ constexpr OperatorExample examples[] = {
     {"bce_with_logits", "bce_with_logits: {from: [head, numbers]}\n"},
     {"kl_div", "kl_div: {from: [likely, numbers], reduction: batchmean}\n", "4, 5",
      "- log_softmax: {name: likely, axis: 1}\n"},
+    {"routed_experts",
+     "- reshape: {name: rows, from: stem, shape: [batch * 4, 6]}\n"
+     "- linear: {name: router, features: 4, bias: false}\n"
+     "- parameter: {name: up, shape: [4, 10, 6]}\n"
+     "- parameter: {name: down, shape: [4, 6, 5]}\n"
+     "- routed_experts: {from: [rows, router, up, down], chosen: 2}\n"},
     {"custom", "- custom: {shape: [batch, 16], saved: [batch, 64], flops: [batch, 1000]}\n"},
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "estimator/base/bytes.hpp"
+#include "estimator/catalogue/as_read.hpp"
 #include "estimator/catalogue/convolution.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
@@ -78,16 +79,6 @@ Affine window_flops(const OperatorLowering& lowering) {
   return flops;
 }
 
-/// Pooling of images keeps the layout of its input; of volumes only max_pool3d does.
-bool keeps_channels_last(Kernel kernel, TensorView input) {
-  if (input.shape.size() == 3) {  // as unsqueeze(2) makes an image of it
-    input.strides.insert(input.strides.begin() + 2, input.shape[2] * input.strides[2]);
-    input.shape.insert(input.shape.begin() + 2, 1);
-  }
-  const bool maximum = kernel == Kernel::max_pool_forward || kernel == Kernel::max_pool_backward;
-  return (input.shape.size() == 4 || maximum) && suggests_channels_last(input);
-}
-
 /// AdaptiveMaxPooling2d.cu knows contiguous tensors only, and copies what does not lie so.
 bool works_contiguously(Kernel kernel) {
   return kernel == Kernel::adaptive_max_pool_forward ||
@@ -131,10 +122,9 @@ void forward_max_pool_stowage(OperatorLowering& lowering, Kernel kernel, NodeExt
 }
 
 void forward_max_pool_pytorch(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
-  const bool channels_last = keeps_channels_last(kernel, lowering.input());
+  const bool channels_last = pools_channels_last(kernel, lowering.input());
   const bool contiguous = works_contiguously(kernel);
-  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous",
-                                                  channels_last && !contiguous);
+  const TensorView x = input_as_read(lowering, kernel);
   const TensorView y = make_pooled_output(lowering, channels_last);
   const TensorView indices = laid_out(
       lowering.new_tensor("indices", y.shape, DataType::int64, StorageClass::saved_auxiliary),
@@ -157,16 +147,16 @@ void backward_max_pool_stowage(OperatorLowering& lowering, Kernel kernel, NodeEx
 }
 
 void backward_max_pool_pytorch(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
-  const bool channels_last = keeps_channels_last(kernel, lowering.saved("input"));
+  const bool channels_last = pools_channels_last(kernel, lowering.saved("input"));
   const bool contiguous = works_contiguously(kernel);
   const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
-  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous",
-                                                   channels_last && !contiguous);
-  const TensorView places = lowering.contiguous_within(
-      lowering.saved("indices"), "indices.contiguous", channels_last && !contiguous);
+  const TensorView& input = lowering.saved("input");
+  const TensorView dy =
+      as_read(lowering, kernel, 2, lowering.output_gradient(), input, "grad.contiguous");
+  const TensorView places =
+      as_read(lowering, kernel, 1, lowering.saved("indices"), input, "indices.contiguous");
   const TensorView made = written_to(lowering, dx, contiguous, "grad_input.contiguous");
-  TensorView x = lowering.saved("input");  // its size is enough for the adaptive one
-  if (!contiguous) x = lowering.contiguous_within(x, "backward.input", channels_last);
+  const TensorView x = as_read(lowering, kernel, 0, input, input, "backward.input");
   lowering.emit(kernel, "backward", {x, places, dy}, {made}, std::move(extras));
   copy_back(lowering, made, dx, "grad_input.copy");
   give_pool_gradient_pytorch(lowering, dx);
@@ -179,10 +169,10 @@ void backward_average_pool_stowage(OperatorLowering& lowering, Kernel kernel, No
 }
 
 void backward_average_pool_pytorch(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
-  const bool channels_last = keeps_channels_last(kernel, lowering.input());
+  const bool channels_last = pools_channels_last(kernel, lowering.input());
   const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
   const TensorView dy =
-      lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous", channels_last);
+      as_read(lowering, kernel, 0, lowering.output_gradient(), lowering.input(), "grad.contiguous");
   lowering.emit(kernel, "backward", {dy}, {dx}, std::move(extras));
   give_pool_gradient_pytorch(lowering, dx);
 }
@@ -207,9 +197,8 @@ void forward_pooling_average_stowage(OperatorLowering& lowering) {
 }
 
 void forward_pooling_average_pytorch(OperatorLowering& lowering) {
-  const bool channels_last = keeps_channels_last(Kernel::avg_pool_forward, lowering.input());
-  const TensorView x =
-      lowering.contiguous_within(lowering.input(), "input.contiguous", channels_last);
+  const bool channels_last = pools_channels_last(Kernel::avg_pool_forward, lowering.input());
+  const TensorView x = input_as_read(lowering, Kernel::avg_pool_forward);
   const TensorView y = make_pooled_output(lowering, channels_last);
   lowering.emit(Kernel::avg_pool_forward, "forward", {x}, {y}, window_extras(lowering));
   lowering.save("input", lowering.input());  // though only its sizes are needed

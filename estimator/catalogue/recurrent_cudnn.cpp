@@ -3,16 +3,11 @@
 // PyTorch on CUDA calls cuDNN (ATen/native/cudnn/RNN.cpp, 2.15): it saves the input, the first
 // states (zeros that it makes where none are given), the result and cuDNN's reserve. Its weights
 // are views of one buffer, and so are their gradients; here each is a storage of its own, of the
-// same bytes in sum. cuDNN says the sizes of its reserve and workspace only on a GPU
-// (cudnnGetRNNTempSpaceSizes wants a handle): `cudnn_reserve` and `cudnn_workspace` are fitted to
-// one published measurement each of lstm and gru, of cuDNN 6 or 7 in float32 (pytorch issue 2895:
-// 4 layers of 320, 123 inputs, 25,000 positions in all: reserves of 736,000,000 and 864,000,000
-// bytes, exactly fitted; workspaces of 17,730,560 and 13,169,920 bytes, 1.46 and 1.45 times the
-// weights). Today's cuDNN may differ, and rnn's is an analogy. Not counted: cuDNN's dropout state,
-// one for all layers of a process, a few MiB.
+// same bytes in sum. Reserve and workspace: pytorch/recurrent.hpp.
 #include <fmt/format.h>
 
 #include "estimator/catalogue/recurrent.hpp"
+#include "estimator/pytorch/recurrent.hpp"
 
 namespace stowage {
 
@@ -26,15 +21,16 @@ Affine parameter_bytes(const OperatorLowering& lowering) {
   return bytes;
 }
 
-Affine cudnn_reserve(const RecurrentNetwork& n, DataType type) {
-  const std::int64_t vectors = n.cell == "lstm" ? 5 : n.cell == "gru" ? 6 : 1;
-  return n.sequence * n.batch *
-         Affine(element_size(type) * n.hidden * n.directions * (n.layers * vectors + n.layers - 1));
+CudnnRecurrence recurrence_of(const RecurrentNetwork& n) {
+  return {.cell = n.cell,
+          .layers = n.layers,
+          .directions = n.directions,
+          .hidden = n.hidden,
+          .positions = n.sequence * n.batch};
 }
 
 Affine cudnn_workspace(const OperatorLowering& lowering) {
-  const Affine weights = parameter_bytes(lowering);
-  return weights + Affine(weights.constant / 2);
+  return cudnn_recurrent_workspace(parameter_bytes(lowering));
 }
 
 StorageId recurrent_scratch(OperatorLowering& lowering, std::string_view name, Affine bytes) {
@@ -59,13 +55,12 @@ void forward_cudnn_network(OperatorLowering& lowering) {
   }
   std::vector<TensorView> writes{y};
   for (const TensorView& state : last_states(lowering, n)) writes.push_back(state);
-  const std::vector<std::int64_t> swap{1, 0, 2};
-  const bool copies = !is_contiguous(n.batch_first ? permuted(x, swap) : x);
   std::vector<StorageId> temporaries{recurrent_scratch(
-      lowering, "workspace", cudnn_workspace(lowering) + (copies ? byte_count(x) : Affine(0)))};
+      lowering, "workspace", cudnn_workspace(lowering) + sequence_copy(x, n.batch_first))};
   if (lowering.training()) {
-    const TensorView reserve = lowering.new_tensor("reserve", {cudnn_reserve(n, x.type)},
-                                                   DataType::uint8, StorageClass::saved_auxiliary);
+    const TensorView reserve =
+        lowering.new_tensor("reserve", {cudnn_reserve(recurrence_of(n), x.type)}, DataType::uint8,
+                            StorageClass::saved_auxiliary);
     writes.push_back(reserve);
     lowering.save("reserve", reserve);
   }
@@ -88,12 +83,8 @@ void backward_cudnn_network(OperatorLowering& lowering) {
   std::vector<TensorView> reads = backward_reads(lowering, n, StorageClass::workspace);
   const TensorView dy = reads.back();
   const TensorView& x = lowering.saved("input");
-  const std::vector<std::int64_t> swap{1, 0, 2};
-  const auto copied = [&](const TensorView& view) {
-    return is_contiguous(n.batch_first ? permuted(view, swap) : view) ? Affine(0)
-                                                                      : byte_count(view);
-  };
-  Affine inner = cudnn_workspace(lowering) + copied(x) + copied(dy);
+  Affine inner = cudnn_workspace(lowering) + sequence_copy(x, n.batch_first) +
+                 sequence_copy(dy, n.batch_first);
   const Affine element = element_size(x.type);
   for (int i = 1; i <= (n.has_cell_state() ? 2 : 1); ++i) {
     if (lowering.attributes().boolean("states") && lowering.has_output_gradient(i)) {

@@ -5,6 +5,7 @@
 
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/pytorch/kernel_scratch.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
@@ -59,6 +60,12 @@ TensorView transposed_pairs(const TensorView& view, const Pairs& n) {
   return contiguous_view(view.storage, {n.heads, n.pairs}, view.type);
 }
 
+/// The same as a row a pair.
+TensorView pair_rows(const TensorView& view, const Pairs& n) {
+  const std::vector<std::int64_t> swap{1, 0};
+  return permuted(transposed_pairs(view, n), swap);
+}
+
 /// Looks the rows up and lays them out as [1, heads, queries, keys].
 void look_up(OperatorLowering& lowering, const TensorView& index) {
   const Pairs n = pairs_of(lowering);
@@ -92,25 +99,21 @@ void backward_table(OperatorLowering& lowering) {
   lowering.give_parameter_gradient(0, dw);
 }
 
-/// int64 arrays of an index that a kernel makes within itself.
-std::vector<StorageId> index_arrays(OperatorLowering& lowering, Affine count, std::int64_t arrays,
-                                    Affine more) {
-  const Affine bytes = count * Affine(index_bytes * arrays) + more;
+std::vector<StorageId> index_arrays(OperatorLowering& lowering, Affine bytes) {
   return {lowering.new_tensor("sorted_indices", {bytes}, DataType::uint8, StorageClass::workspace)
               .storage};
 }
 
-// index_put_ with accumulation sorts the indices (ATen/native/cuda/Indexing.cu: linear, sorted and
-// original ones) and makes the gradient contiguous first.
 void backward_window_pytorch(OperatorLowering& lowering) {
   if (!lowering.parameter_needs_gradient(0)) return;
   const Pairs n = pairs_of(lowering);
   const TensorView dy = lowering.output_gradient();
   const TensorView dw = lowering.new_parameter_gradient(0);
   lowering.emit(Kernel::fill, "backward.zeros", {}, {dw});
-  lowering.emit(Kernel::embedding_backward, "backward", {lowering.saved("index"), dy}, {dw},
-                {.temporaries = index_arrays(lowering, n.pairs, 3, byte_count(dy)),
-                 .flops = element_count(dy.shape)});
+  lowering.emit(
+      Kernel::embedding_backward, "backward", {lowering.saved("index"), dy}, {dw},
+      {.temporaries = index_arrays(lowering, index_put_scratch(n.pairs, pair_rows(dy, n))),
+       .flops = element_count(dy.shape)});
   lowering.give_parameter_gradient(0, dw);
 }
 
@@ -212,10 +215,11 @@ void backward_buckets_pytorch(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
   const std::vector<std::int64_t> order{0, 2, 3, 1};
   const Affine copy = is_contiguous(permuted(dy, order)) ? Affine(0) : byte_count(dy);
+  const Affine arrays = n.pairs * Affine(index_bytes * std::ssize(embedding_gradient_arrays));
   const TensorView dw = lowering.new_parameter_gradient(0);
   lowering.emit(
       Kernel::embedding_backward, "backward", {lowering.saved("index"), dy}, {dw},
-      {.temporaries = index_arrays(lowering, n.pairs, 2, copy), .flops = element_count(dy.shape)});
+      {.temporaries = index_arrays(lowering, arrays + copy), .flops = element_count(dy.shape)});
   lowering.give_parameter_gradient(0, dw);
 }
 

@@ -4,10 +4,12 @@
 // the language models of transformers 5.23 write in operators (LlamaRMSNorm.forward): to float32,
 // pow, mean, add, rsqrt, mul, back, mul by the weight, each with its own backward. The second is
 // lowered operator by operator, with autograd's lifetimes. T5LayerNorm.forward differs in 16 bits:
-// what it multiplies is not the float32 copy but the input, which is saved besides. Our executor
-// runs all of them as one kernel.
+// what it multiplies is not the float32 copy but the input, which is saved besides.
+// GemmaRMSNorm.forward multiplies by 1 + weight, a tensor of its own, in float32, and converts
+// last. Our executor runs all of them as one kernel.
 #include <fmt/format.h>
 
+#include "estimator/catalogue/as_read.hpp"
 #include "estimator/catalogue/elementwise.hpp"
 #include "estimator/catalogue/normalization.hpp"
 #include "estimator/catalogue/rows.hpp"
@@ -27,19 +29,25 @@ tl::expected<Inference, InferenceError> infer_rms_norm(const Attributes& attribu
   if (!normalized) return tl::unexpected(normalized.error());
   Inference result;
   result.outputs = {x};
-  if (attributes.boolean("affine")) {
+  if (!attributes.has("affine") || attributes.boolean("affine")) {
     result.parameters.push_back({.name = "weight", .shape = *normalized, .type = x.type});
   }
   result.flops = element_count(x.shape) * Affine(rms_norm_flops);
   return result;
 }
 
-bool has_scale(const OperatorLowering& lowering) { return lowering.attributes().boolean("affine"); }
+bool has_scale(const OperatorLowering& lowering) {
+  const Attributes& attributes = lowering.attributes();
+  return !attributes.has("affine") || attributes.boolean("affine");
+}
 bool is_composite_rms_norm(const OperatorLowering& lowering) {
   return lowering.attributes().text("implementation") != "fused";
 }
+bool is_gemma(const OperatorLowering& lowering) {
+  return lowering.op().row->name == "rms_norm_plus_one";
+}
 bool is_t5(const OperatorLowering& lowering) {
-  return lowering.attributes().text("implementation") == "composite_t5";
+  return !is_gemma(lowering) && lowering.attributes().text("implementation") == "composite_t5";
 }
 
 /// x's shape with 1 for the normalized axes.
@@ -53,7 +61,7 @@ Shape statistics_shape(const OperatorLowering& lowering, const TensorView& x) {
 // One kernel.
 
 void forward_rms_norm_fused(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous_within(lowering.input(), "input.contiguous");
+  const TensorView x = input_as_read(lowering, Kernel::rms_norm_forward);
   std::vector<TensorView> reads{x};
   if (has_scale(lowering)) reads.push_back(lowering.parameter(0));
   const TensorView y = lowering.new_output();
@@ -69,8 +77,10 @@ void forward_rms_norm_fused(OperatorLowering& lowering) {
 
 template <MakeGradients make>
 void backward_rms_norm_fused(OperatorLowering& lowering) {
-  const TensorView x = lowering.contiguous_within(lowering.saved("input"), "backward.input");
-  const TensorView dy = lowering.contiguous_within(lowering.output_gradient(), "grad.contiguous");
+  const TensorView x = as_read(lowering, Kernel::rms_norm_backward, 0, lowering.saved("input"),
+                               lowering.saved("input"), "backward.input");
+  const TensorView dy = as_read(lowering, Kernel::rms_norm_backward, 1, lowering.output_gradient(),
+                                x, "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   if (has_scale(lowering)) reads.push_back(lowering.parameter(0));
@@ -113,6 +123,7 @@ struct Formats {
 
 Formats formats_of(const OperatorLowering& lowering) {
   const DataType input = lowering.input().type;
+  if (is_gemma(lowering)) return {DataType::float32, DataType::float32};
   if (!is_t5(lowering)) return {DataType::float32, input};
   const DataType product = promoted(input, DataType::float32);
   const DataType weight = has_scale(lowering) ? lowering.parameter(0).type : input;
@@ -143,6 +154,27 @@ TensorView multiplied_by_rstd(OperatorLowering& lowering, const TensorView& fact
   return narrow;
 }
 
+/// The product with 1 + weight, and its conversion.
+void scaled_by_one_plus_weight(OperatorLowering& lowering, const TensorView& normalized) {
+  const TensorView weight = lowering.parameter(0);
+  const TensorView wide = lowering.cast(weight, DataType::float32, "weight.wide");
+  const TensorView factor = run(lowering, {Kernel::scale, "weight.plus_one", {wide}}, weight.shape,
+                                DataType::float32, StorageClass::activation);
+  const bool converts = lowering.output_type().type != DataType::float32;
+  const TensorView product =
+      converts ? ordered_like(lowering.new_tensor("scaled", normalized.shape, DataType::float32,
+                                                  StorageClass::activation),
+                              normalized)
+               : new_output_like(lowering, normalized);
+  lowering.emit(Kernel::multiply, converts ? "scaled" : "forward", {normalized, factor}, {product},
+                {.flops = element_count(normalized.shape)});
+  lowering.save("weight", factor);
+  if (lowering.parameter_needs_gradient(0)) lowering.save("normalized", normalized);
+  if (!converts) return;
+  lowering.emit(Kernel::cast, "forward", {product}, {new_output_like(lowering, product)},
+                {.holds = {lowering.input().storage}});
+}
+
 void forward_rms_norm_composite(OperatorLowering& lowering) {
   const TensorView input = lowering.input();
   const Shape small = statistics_shape(lowering, input);
@@ -160,10 +192,12 @@ void forward_rms_norm_composite(OperatorLowering& lowering) {
   if (casts && is_t5(lowering)) lowering.save("narrow_input", input);
   // `variance` is a local variable: it lives to the end of the function, and the caller's argument
   // does too.
-  std::vector<StorageId> locals{variance.storage, input.storage};
+  std::vector<StorageId> locals{input.storage};
+  if (!is_gemma(lowering)) locals.push_back(variance.storage);
   const TensorView normalized =
       multiplied_by_rstd(lowering, is_t5(lowering) ? input : x, rstd, locals);
   if (!has_scale(lowering)) return;
+  if (is_gemma(lowering)) return scaled_by_one_plus_weight(lowering, normalized);
   lowering.emit(Kernel::multiply, "forward", {lowering.parameter(0), normalized},
                 {new_output_like(lowering, normalized)},
                 {.holds = std::move(locals), .flops = element_count(x.shape)});
@@ -199,6 +233,38 @@ TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy, Dat
   return cast_gradient(lowering, scaled, kept, "backward.scaled.narrow");
 }
 
+/// The same of the multiplication by 1 + weight.
+TensorView one_plus_weight_backward(OperatorLowering& lowering, const TensorView& given) {
+  const TensorView dy = cast_gradient(lowering, given, DataType::float32, "backward.output.wide");
+  const TensorView factor = lowering.saved("weight");
+  const auto emit = [&](Step step, const Shape& shape, DataType type) {
+    return run(lowering, std::move(step), shape, type, StorageClass::activation_gradient);
+  };
+  const TensorView scaled =
+      emit({Kernel::multiply, "backward.scaled", {dy, factor}}, dy.shape, dy.type);
+  if (!lowering.parameter_needs_gradient(0)) return scaled;
+  const TensorView normalized = lowering.saved("normalized");
+  const TensorView product = emit(
+      {Kernel::multiply, "backward.weight", {dy, normalized}, {scaled.storage}}, dy.shape, dy.type);
+  const bool converts = lowering.parameter(0).type != DataType::float32;
+  const TensorView dw =
+      converts ? lowering.new_tensor("grad_weight.wide", factor.shape, DataType::float32,
+                                     StorageClass::activation_gradient)
+               : lowering.new_parameter_gradient(0);
+  lowering.emit(Kernel::sum_to_shape, "backward.weight.sum", {product}, {dw},
+                {.holds = {dy.storage, normalized.storage, factor.storage, scaled.storage},
+                 .flops = element_count(dy.shape)});
+  if (!converts) {
+    lowering.give_parameter_gradient(0, dw);
+    return scaled;
+  }
+  const TensorView narrow = lowering.new_parameter_gradient(0);
+  lowering.emit(Kernel::cast, "backward.weight.narrow", {dw}, {narrow},
+                {.holds = {scaled.storage}});
+  lowering.give_parameter_gradient(0, narrow);
+  return scaled;
+}
+
 /// The gradient that comes to x through the mean of its squares; `grad_rstd` is the statistic's.
 TensorView through_statistic(OperatorLowering& lowering, const TensorView& grad_rstd) {
   const TensorView x = lowering.saved("input");
@@ -231,7 +297,10 @@ void backward_rms_norm_composite(OperatorLowering& lowering) {
   const bool casts = input != x.type;
   const TensorView factor = casts && is_t5(lowering) ? lowering.saved("narrow_input") : x;
   TensorView dy = lowering.output_gradient();
-  if (has_scale(lowering)) dy = weight_backward(lowering, dy, formats.kept);
+  if (has_scale(lowering)) {
+    dy = is_gemma(lowering) ? one_plus_weight_backward(lowering, dy)
+                            : weight_backward(lowering, dy, formats.kept);
+  }
   if (!lowering.input_needs_gradient()) return;
   dy = cast_gradient(lowering, dy, formats.product, "backward.wide");
   // factor * rstd
@@ -273,6 +342,45 @@ void backward_rms_norm_pytorch(OperatorLowering& lowering) {
     backward_rms_norm_fused<wanted_affine_gradients>(lowering);
 }
 
+// Gemma's as one kernel of 1 + weight, which lives to its end.
+
+TensorView one_plus(OperatorLowering& lowering, std::string_view name) {
+  const TensorView weight = lowering.parameter(0);
+  const TensorView factor =
+      lowering.new_tensor(name, weight.shape, weight.type, StorageClass::activation);
+  Attributes attributes;
+  attributes.set("factor", 1.0);
+  attributes.set("offset", 1.0);
+  lowering.emit(Kernel::scale, name, {weight}, {factor}, {.attributes = attributes});
+  return factor;
+}
+
+void forward_rms_norm_plus_one(OperatorLowering& lowering) {
+  const TensorView x = lowering.input();
+  const TensorView factor = one_plus(lowering, "factor");
+  const TensorView rstd =
+      lowering.new_tensor("rstd", statistics_shape(lowering, x), statistics_type(x.type),
+                          StorageClass::saved_auxiliary);
+  lowering.emit(Kernel::rms_norm_forward, "forward", {x, factor}, {lowering.new_output(), rstd},
+                {.flops = element_count(x.shape) * Affine(rms_norm_flops)});
+  lowering.save("input", x);
+  lowering.save("rstd", rstd);
+}
+
+void backward_rms_norm_plus_one(OperatorLowering& lowering) {
+  const TensorView x = lowering.saved("input");
+  const TensorView factor = one_plus(lowering, "backward.factor");
+  const TensorView dx = lowering.new_input_gradient();
+  const std::vector<TensorView> gradients = all_affine_gradients(lowering);
+  std::vector<TensorView> writes{dx};
+  writes.insert(writes.end(), gradients.begin(), gradients.end());
+  lowering.emit(Kernel::rms_norm_backward, "backward",
+                {x, lowering.output_gradient(), factor, lowering.saved("rstd")}, writes,
+                {.flops = element_count(x.shape) * Affine(2 * rms_norm_flops)});
+  if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
+  give_affine_gradients(lowering, gradients);
+}
+
 /// Written in operators, what is multiplied is of no class.
 AutocastClass rms_norm_autocast(const Attributes& attributes) {
   return attributes.text("implementation") == "fused" ? AutocastClass::float32
@@ -307,6 +415,20 @@ OperatorRow rows::rms_norm() {
           .autocast = AutocastClass::float32,
           .autocast_by_attributes = rms_norm_autocast,
           .promotes_with_parameters = true};
+}
+
+OperatorRow rows::rms_norm_plus_one() {
+  return {.name = "rms_norm_plus_one",
+          .doc = "rms_norm with a factor of 1 + a learned one, as Gemma has it",
+          .attributes = {normalized_axes_attribute(),
+                         {.name = "eps",
+                          .type = AttributeType::real,
+                          .doc = "added to the mean square",
+                          .default_value = 1e-6,
+                          .minimum = 0}},
+          .infer = infer_rms_norm,
+          .lowering = {.stowage = {forward_rms_norm_plus_one, backward_rms_norm_plus_one},
+                       .pytorch = {forward_rms_norm_composite, backward_rms_norm_composite}}};
 }
 
 }  // namespace stowage

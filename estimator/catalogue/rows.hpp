@@ -23,6 +23,7 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow group_norm();
 [[nodiscard]] OperatorRow instance_norm();
 [[nodiscard]] OperatorRow rms_norm();
+[[nodiscard]] OperatorRow rms_norm_plus_one();
 [[nodiscard]] OperatorRow local_response_norm();
 // padding.cpp, resampling.cpp
 [[nodiscard]] OperatorRow pad();
@@ -135,6 +136,8 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow lstm();
 [[nodiscard]] OperatorRow gru();
 [[nodiscard]] OperatorRow rnn();
+// routed_experts.cpp
+[[nodiscard]] OperatorRow routed_experts();
 // custom.cpp
 [[nodiscard]] OperatorRow custom();
 // loss.cpp

@@ -12,20 +12,6 @@
 
 namespace stowage {
 
-AttentionSizes attention_sizes(const Shape& query, const Shape& key, const Shape& value) {
-  return {.batch = query[0],
-          .heads = query[1].constant,
-          .groups = query[1].constant / key[1].constant,
-          .queries = query[2].constant,
-          .keys = key[2].constant,
-          .features = query[3].constant,
-          .value_features = value[3].constant};
-}
-
-Affine attention_product_flops(const AttentionSizes& s, std::int64_t features) {
-  return s.batch * Affine(2 * s.heads * s.queries * s.keys * features);
-}
-
 double attention_scale(const OperatorLowering& lowering, std::int64_t features) {
   const double scale = lowering.attributes().real("scale");
   return scale > 0 ? scale : 1.0 / std::sqrt(static_cast<double>(features));
@@ -62,10 +48,6 @@ bool masks_bias(const OperatorLowering& lowering) {
 
 bool copies_bias(const OperatorLowering& lowering) {
   return masks_bias(lowering) || lowering.attributes().boolean("copy_bias");
-}
-
-Affine larger(Affine a, Affine b) {
-  return a.slope != b.slope ? (a.slope > b.slope ? a : b) : (a.constant > b.constant ? a : b);
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "estimator/base/bytes.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/pytorch/kernel_scratch.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
@@ -205,12 +206,11 @@ void emit_roll(OperatorLowering& lowering, std::string_view name, const TensorVi
                 {.attributes = std::move(attributes), .temporaries = std::move(temporaries)});
 }
 
-// ATen's roll moves one axis at a time (TensorTransformations.cu, roll_cuda): with several a tensor
-// lives on the way.
 std::vector<StorageId> rolled_on_the_way(OperatorLowering& lowering, std::string_view name,
                                          const TensorView& y) {
-  if (lowering.attributes().integers("axes").size() < 2) return {};
-  return {lowering.new_temporary(fmt::format("{}.rolled", name), byte_count(y))};
+  const Affine bytes = roll_scratch(lowering.attributes().integers("axes").size(), y);
+  if (bytes == Affine(0)) return {};
+  return {lowering.new_temporary(fmt::format("{}.rolled", name), bytes)};
 }
 
 std::vector<StorageId> nothing_on_the_way(OperatorLowering&, std::string_view, const TensorView&) {

@@ -210,7 +210,7 @@ Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Car
   }
   BatchReport report;
   report.margin = settings.margin.value_or(usual_margin(*graph, card, settings.check));
-  BatchTrials trials(graph, card, settings.check, source, search_budget);
+  BatchTrials trials(graph, card, settings.check, source, search_budget, settings.roomy);
   if (const auto found = find_sizes(trials, report); !found) return tl::unexpected(found.error());
   const auto keep = [&](std::int64_t batch, std::optional<CheckReport>& into) -> Result<void> {
     Result<CheckReport> at = trials.check_at(batch);
@@ -226,9 +226,11 @@ Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Car
                                   : Result<void>();
   });
   if (!kept) return tl::unexpected(kept.error());
-  auto points = curve(trials, *report.at_largest, report.largest);
-  if (!points) return tl::unexpected(points.error());
-  report.curve = *std::move(points);
+  if (settings.with_curve) {
+    auto points = curve(trials, *report.at_largest, report.largest);
+    if (!points) return tl::unexpected(points.error());
+    report.curve = *std::move(points);
+  }
   if (settings.global_batch && report.recommended > 0) {
     auto accumulation = accumulate(report.recommended, settings, gpus, card, source);
     if (!accumulation) return tl::unexpected(accumulation.error());

@@ -35,6 +35,9 @@ struct BatchSettings {
   /// how a micro-batch of an accumulated step is sized, however many there are. Wanted with
   /// global_batch.
   std::shared_ptr<const StepGraph> accumulating = {};
+  bool with_curve = true;
+  /// Shared by searches of the same step on several cards; null: none.
+  std::shared_ptr<RoomyRuns> roomy = {};
 };
 
 struct CurvePoint {

@@ -53,7 +53,7 @@ WorkspaceAnswer CountingSource::attention_engines(const AttentionQuery& query) {
 
 BatchTrials::BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& card,
                          const CheckSettings& settings, WorkspaceSource& source,
-                         std::int64_t budget)
+                         std::int64_t budget, std::shared_ptr<RoomyRuns> roomy)
     : graph_(std::move(graph)),
       card_(card),
       settings_(settings),
@@ -67,7 +67,22 @@ BatchTrials::BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& car
   for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
     if (wants_workspace(graph_->nodes[i])) askers_.push_back(i);
   }
+  if (roomy && roomy->are_of(*graph_, buffers_)) roomy_ = std::move(roomy);
   ceiling_ = find_ceiling();
+}
+
+std::optional<RoomyRun> BatchTrials::roomy_run(const SizedStep& step) const {
+  if (!roomy_) return std::nullopt;
+  return roomy_->of(step, touches_);
+}
+
+bool BatchTrials::completes_beside(const SizedStep& step, Bytes spare) const {
+  CheckSettings settings = settings_;
+  settings.in_use += spare;
+  if (const auto run = roomy_run(step)) {
+    if (run->reserved <= allocator_limit(*graph_, card_, settings)) return true;
+  }
+  return stowage::completes(step, card_, settings);
 }
 
 std::optional<std::vector<Bytes>> BatchTrials::live_without_workspaces(std::int64_t batch) const {
@@ -101,12 +116,10 @@ std::int64_t BatchTrials::find_ceiling() const {
 
 std::int64_t BatchTrials::likely_largest(Bytes spare) {
   const std::unique_ptr<WorkspaceSource> rule = rule_workspace_source(card_.compute_capability);
-  CheckSettings settings = settings_;
-  settings.in_use += spare;
   const auto likely = [&](std::int64_t batch) {
     count_run();
     const Result<SizedStep> step = size_step(graph_, batch, *rule);
-    return step && stowage::completes(*step, card_, settings);
+    return step && completes_beside(*step, spare);
   };
   std::int64_t fits = 1;
   std::int64_t fails = ceiling_ + 1;
@@ -138,7 +151,7 @@ Result<bool> BatchTrials::completes(std::int64_t batch) {
   if (least_workspaces_fit(batch)) {
     const Result<SizedStep> step = size_step(graph_, batch, source_);
     if (!step) return tl::unexpected(step.error());
-    completes = stowage::completes(*step, card_, settings_);
+    completes = completes_beside(*step, Bytes());
   }
   count_run();
   price_ = std::max(price_, source_.asked() - asked + run_price_);
@@ -150,6 +163,11 @@ Result<bool> BatchTrials::completes_calmly(std::int64_t batch, Bytes spare) {
   const Result<SizedStep> step = size_step(graph_, batch, source_);
   if (!step) return tl::unexpected(step.error());
   count_run();
+  if (const auto run = roomy_run(*step); run && run->reserved <= limit_) {
+    const Bytes available = card_.cuda_total - settings_.in_use - settings_.reserve;
+    const Bytes taken = run->reserved + outside_allocator(*graph_, card_, settings_);
+    return run->settles && available - taken >= spare;
+  }
   if (!stowage::completes(*step, card_, settings_)) return false;
   if (settings_.runtime != Runtime::tensorflow) {
     const CheckReport report = stowage::check(*step, card_, settings_);

@@ -15,6 +15,7 @@
 
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/check/check.hpp"
+#include "estimator/check/roomy_runs.hpp"
 
 namespace stowage {
 
@@ -39,9 +40,11 @@ class CountingSource : public WorkspaceSource {
 
 class BatchTrials {
  public:
-  /// `card`, `settings` and `source` outlive it. `budget`: questions.
+  /// `card`, `settings` and `source` outlive it. `budget`: questions. `roomy`: runs that are shared
+  /// with searches on other cards; null: none. They change no answer.
   BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& card,
-              const CheckSettings& settings, WorkspaceSource& source, std::int64_t budget);
+              const CheckSettings& settings, WorkspaceSource& source, std::int64_t budget,
+              std::shared_ptr<RoomyRuns> roomy = nullptr);
 
   /// The largest batch up to largest_searched_batch whose tensors alone fit, without workspaces;
   /// 0: none. Every size is affine in the batch with a slope of at least 0, so that no larger one
@@ -81,6 +84,10 @@ class BatchTrials {
   /// The tightest are asked first.
   [[nodiscard]] bool least_workspaces_fit(std::int64_t batch);
   [[nodiscard]] Bytes fragmentation() const;
+  /// What the step takes where nothing limits it; nullopt: no run is shared.
+  [[nodiscard]] std::optional<RoomyRun> roomy_run(const SizedStep& step) const;
+  /// Whether it completes, with `spare` of the card taken by others.
+  [[nodiscard]] bool completes_beside(const SizedStep& step, Bytes spare) const;
   void count_run() { spent_ += run_price_; }
 
   std::shared_ptr<const StepGraph> graph_;
@@ -95,7 +102,8 @@ class BatchTrials {
   Bytes limit_;
   std::vector<RuntimeBuffer> buffers_;
   std::vector<Touches> touches_;
-  std::vector<std::size_t> askers_;  // the nodes that want a workspace
+  std::vector<std::size_t> askers_;   // the nodes that want a workspace
+  std::shared_ptr<RoomyRuns> roomy_;  // null: none that are this step's
   std::int64_t ceiling_ = 0;
   std::map<std::int64_t, bool> completes_;  // what was tried
 };

@@ -82,19 +82,24 @@ Result<void> add_costs(const ModelGraph& model, TensorLayout layout, std::vector
                                        .mode = trains ? Mode::train : Mode::inference,
                                        .step = {.layout = layout}});
   if (!step) return tl::unexpected(step.error());
-  for (const KernelNode& node : step->nodes) {
-    if (!node.op.valid() || node.phase == Phase::backward) continue;
-    Affine& flops = layers[node.op.index()].flops;
-    flops = flops + node.flops;
+  std::vector<Layer*> by_operator;
+  for (Layer& layer : layers) by_operator.push_back(&layer);
+  add_step_costs(*step, by_operator);
+  return {};
+}
+
+void add_step_costs(const StepGraph& step, const std::vector<Layer*>& layers) {
+  const auto layer_of = [&](OperatorId op) { return op.valid() ? layers[op.index()] : nullptr; };
+  for (const KernelNode& node : step.nodes) {
+    if (node.phase != Phase::forward && node.phase != Phase::loss) continue;
+    if (Layer* layer = layer_of(node.op)) layer->flops = layer->flops + node.flops;
   }
   std::set<StorageId> counted;
-  for (const SavedTensor& saved : step->saved) {
-    const Storage& storage = step->storage(saved.storage);
+  for (const SavedTensor& saved : step.saved) {
+    const Storage& storage = step.storage(saved.storage);
     if (!is_kept(storage.storage_class) || !counted.insert(saved.storage).second) continue;
-    Affine& bytes = layers[saved.op.index()].saved_bytes;
-    bytes = bytes + storage.bytes;
+    if (Layer* layer = layer_of(saved.op)) layer->saved_bytes = layer->saved_bytes + storage.bytes;
   }
-  return {};
 }
 
 Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& chosen,

@@ -36,4 +36,8 @@ inline constexpr DocumentParts step_alone{false, false, false};
 [[nodiscard]] Result<void> add_costs(const ModelGraph& model, TensorLayout layout,
                                      std::vector<Layer>& layers);
 
+/// The same of a step at hand. `layers`: by OperatorId; null: no layer's. Throws
+/// ArithmeticOverflow.
+void add_step_costs(const StepGraph& step, const std::vector<Layer*>& layers);
+
 }  // namespace stowage

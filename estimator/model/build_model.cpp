@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <deque>
 
 #include "estimator/base/bytes.hpp"
+#include "estimator/model/layer_match.hpp"
 #include "estimator/model/model_topology.hpp"
 #include "estimator/model/operator_row.hpp"
 
@@ -26,10 +28,14 @@ class ModelBuilder {
     model_.precision = description_.train.precision;
     model_.optimizer = description_.train.optimizer;
     model_.step = description_.train.step;
+    model_.fine_tuning = description_.train.fine_tuning;
     model_.pins = description_.pins;
     model_.accumulation = description_.train.accumulation;
     model_.loss_in_model = description_.train.loss_in_model;
     model_.default_seq = description_.default_seq;
+    has_layer_types_ = !model_.fine_tuning.layer_types.empty() ||
+                       std::any_of(expanded_.operators.begin(), expanded_.operators.end(),
+                                   [](const ExpandedOperator& op) { return op.type.has_value(); });
     add_inputs();
     results_.resize(expanded_.operators.size());
     const ExecutionOrder order = find_order();
@@ -37,8 +43,9 @@ class ModelBuilder {
     sources_.reserve(order.order.size());
     model_.tensors.reserve(model_.inputs.size() + order.order.size());
     for (const OperatorId id : order.order) add_operator(id);
-    const bool complete = model_.operators.size() == expanded_.operators.size();
+    const bool complete = model_.operators.size() - converted_.size() == expanded_.operators.size();
     if (complete) tie_parameters(sources_, model_, mistakes_);
+    if (complete) name_parameters(sources_, model_, mistakes_);
     find_ends();
     if (model_.output.valid() && !mistakes_.any_errors()) warn_of_unused();
     return std::move(model_);
@@ -49,6 +56,12 @@ class ModelBuilder {
   struct Outputs {
     int first = -1;  // -1: unknown
     int count = 0;
+  };
+
+  // A conversion that nobody wrote.
+  struct Conversion {
+    LayerEntry entry;
+    ExpandedOperator op;
   };
 
   void add_inputs() {
@@ -141,9 +154,16 @@ class ModelBuilder {
       known = known && op.inputs.back().valid();
     }
     if (!known || !has_right_inputs(source)) return;
+    if (has_layer_types_ && meets_two_formats(source, op)) return;
     std::optional<Inference> inference = infer(source, op, types_after_autocast(op));
     if (!inference) return;
-    give_model_format(op, *inference);
+    const DataType format = own_format(source);
+    if (converts_inputs(op, *inference, format)) {
+      convert_inputs(source, op, format);
+      inference = infer(source, op, types_after_autocast(op));
+      if (!inference) return;
+    }
+    give_model_format(op, *inference, format);
     add_outputs(id, *inference, op);
     op.parameters.reserve(inference->parameters.size());
     for (const ParameterSpec& spec : inference->parameters) {
@@ -175,9 +195,75 @@ class ModelBuilder {
     return types;
   }
 
-  void give_model_format(const Operator& op, Inference& inference) const {
+  /// Of the operator's parameters.
+  DataType own_format(const ExpandedOperator& source) const {
+    if (source.type) return *source.type;
+    for (const LayerType& candidate : model_.fine_tuning.layer_types) {
+      if (is_target_or_below(source.name, candidate.pattern)) return candidate.type;
+    }
+    return float_type(model_.precision);
+  }
+
+  /// Where layers have formats of their own, kernels that read one format want their inputs
+  /// converted to the parameters': the script says `layer(x.to(layer.weight.dtype))`. Autocast does
+  /// it by itself.
+  bool converts_inputs(const Operator& op, const Inference& inference, DataType format) const {
+    if (!has_layer_types_ || autocast_type(model_.precision)) return false;
+    const auto floating = [](const ParameterSpec& parameter) {
+      return is_floating_point(parameter.type) && !parameter.is_buffer;
+    };
+    if (op.row->promotes_with_parameters || op.row->makes_floats) return false;
+    if (std::none_of(inference.parameters.begin(), inference.parameters.end(), floating)) {
+      return false;
+    }
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+      const DataType type = model_.tensor(input).type.type;
+      return is_floating_point(type) && type != format;
+    });
+  }
+
+  /// Products of activations do not promote. True: it has been reported.
+  bool meets_two_formats(const ExpandedOperator& source, const Operator& op) {
+    const std::string_view row = op.row->name;
+    if (row != "scaled_dot_product_attention" && row != "matmul") return false;
+    const std::vector<TensorType> types = types_after_autocast(op);
+    for (std::size_t i = 1; i < types.size(); ++i) {
+      if (!is_floating_point(types[i].type) || types[i].type == types[0].type) continue;
+      report(source, op,
+             {.message = fmt::format("its inputs are {} and {}, and its kernels read one format",
+                                     to_string(types[0].type), to_string(types[i].type)),
+              .input = static_cast<int>(i),
+              .hint = "give the layers before it one precision, or put a cast behind one"});
+      return true;
+    }
+    return false;
+  }
+
+  void convert_inputs(const ExpandedOperator& source, Operator& op, DataType format) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const TensorType type = model_.tensor(op.inputs[i]).type;
+      if (!is_floating_point(type.type) || type.type == format) continue;
+      Operator cast{.name = fmt::format("{}.input{}.to", op.name, i),
+                    .row = find_operator("cast"),
+                    .inputs = {op.inputs[i]},
+                    .span = op.span,
+                    .region = op.region};
+      cast.attributes.set("dtype", std::string(to_string(format)));
+      cast.outputs.push_back(TensorId::of(model_.tensors.size()));
+      model_.tensors.push_back({.name = cast.name,
+                                .type = {type.shape, format},
+                                .producer = OperatorId::of(model_.operators.size())});
+      op.inputs[i] = cast.outputs.front();
+      Conversion& conversion = converted_.emplace_back();
+      conversion.entry.mark = source.entry->mark;
+      conversion.op = {.entry = &conversion.entry, .name = cast.name};
+      sources_.push_back(&conversion.op);
+      model_.operators.push_back(std::move(cast));
+    }
+  }
+
+  void give_model_format(const Operator& op, Inference& inference, DataType format) const {
     const OperatorRow& row = *op.row;
-    const DataType format = float_type(model_.precision);
     for (ParameterSpec& parameter : inference.parameters) {
       if (is_floating_point(parameter.type)) parameter.type = format;
     }
@@ -347,6 +433,8 @@ class ModelBuilder {
   std::vector<TensorId> loss_inputs_;             // of the first loss
   std::vector<TensorId> losses_;
   std::int64_t parameter_elements_ = 0;
+  bool has_layer_types_ = false;      // some layer's format is its own
+  std::deque<Conversion> converted_;  // before such layers
 };
 
 }  // namespace

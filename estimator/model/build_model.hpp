@@ -19,4 +19,9 @@ namespace stowage {
 void tie_parameters(std::span<const ExpandedOperator* const> sources, ModelGraph& model,
                     Mistakes& mistakes);
 
+/// Gives parameters the names that `parameter_names:` has for them. A tied one keeps its owner's.
+/// After tie_parameters, which finds parameters by the names that they have before.
+void name_parameters(std::span<const ExpandedOperator* const> sources, ModelGraph& model,
+                     Mistakes& mistakes);
+
 }  // namespace stowage

@@ -34,6 +34,7 @@ struct Instance {
   Mark call;  // of the layer that instantiates it; none for the model
   bool frozen;
   int region;  // checkpointed; -1: none
+  std::optional<DataType> type = {};
   std::vector<Outcome> outcomes = {};
 };
 
@@ -41,6 +42,7 @@ struct Instance {
 struct Inherited {
   bool frozen;
   int region;
+  std::optional<DataType> type;
 };
 
 struct PendingLink {
@@ -229,7 +231,8 @@ class Expansion {
       name_ += entry.name;
       if (repeat) fmt::format_to(std::back_inserter(name_), ".{}", i);
       const Inherited inherited{instance.frozen || is_set("frozen", entry.frozen, at),
-                                region_of(entry, at, instance.region)};
+                                region_of(entry, at, instance.region),
+                                entry.type ? entry.type : instance.type};
       std::vector<Wire> outputs =
           entry.block >= 0 && !outcome.broken
               ? instantiate(entry, inputs, at, inherited)
@@ -272,8 +275,9 @@ class Expansion {
       }
       values.push_back(std::move(*given[i]));
     }
-    Instance instance{&block.scope, inputs,           {values, at.model, at.index},
-                      entry.mark,   inherited.frozen, inherited.region};
+    Instance instance{&block.scope,  inputs,           {values, at.model, at.index},
+                      entry.mark,    inherited.frozen, inherited.region,
+                      inherited.type};
     name_ += '.';
     return expand_scope(instance);
   }
@@ -298,6 +302,7 @@ class Expansion {
     op.broken = broken || entry.row == nullptr;
     op.frozen = inherited.frozen;
     op.region = inherited.region;
+    op.type = inherited.type;
     if (!op.broken) {
       if (!entry.settings.empty()) op.attributes = entry.constants;
       for (const AttributeSetting& setting : entry.settings) {

@@ -2,6 +2,7 @@
 // remains is a flat list of operators in the order of the description, each with its inputs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ struct ExpandedOperator {
   int prefix = 0;       ///< bytes of the name before the layer's own: "layer1.0."
   bool broken = false;  ///< reported: its outputs are unknown
   bool frozen = false;
-  int region = -1;        ///< the checkpointed region, see Operator::region
+  std::optional<DataType> type;  ///< of its parameters; none: the model's own
+  int region = -1;               ///< the checkpointed region, see Operator::region
   Attributes attributes;  ///< where the entry has settings; else they are the entry's constants
   std::vector<TensorSource> inputs;
 };

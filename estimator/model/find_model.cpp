@@ -139,6 +139,13 @@ std::vector<std::string> model_names(const std::string& directory) {
 ModelOptions overridden(ModelOptions variant, const ModelOptions& command_line) {
   if (command_line.seq) variant.seq = command_line.seq;
   if (command_line.precision) variant.precision = command_line.precision;
+  const auto take = [](std::optional<std::string>& into, const std::optional<std::string>& from) {
+    if (from) into = from;
+  };
+  take(variant.fine_tuning.lora, command_line.fine_tuning.lora);
+  take(variant.fine_tuning.base, command_line.fine_tuning.base);
+  take(variant.fine_tuning.checkpoint, command_line.fine_tuning.checkpoint);
+  take(variant.fine_tuning.layer_dtype, command_line.fine_tuning.layer_dtype);
   for (const auto& [name, value] : command_line.arguments) {
     variant.arguments[name] = value;
     variant.places.erase(name);

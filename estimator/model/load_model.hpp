@@ -17,8 +17,10 @@ namespace stowage {
 [[nodiscard]] Result<ModelGraph> load_model(SourceTextPtr source, const ModelOptions& options = {});
 
 struct FoundModel {
-  SourceTextPtr source;  ///< a description; of a variant, its base's
-  ModelOptions options;  ///< what a variant says; empty where it is none
+  SourceTextPtr source;      ///< a description; of a variant, its base's
+  ModelOptions options;      ///< what a variant says; empty where it is none
+  Diagnostics notes = {};    ///< what the reader of a foreign format assumed
+  bool takes_values = true;  ///< false: seq and arguments are in its numbers already
 };
 /// MODEL as typed: "-" (stdin), a path that exists, else a name from `directory` (configs/models),
 /// however it is spelt ("ResNet_50"), with a suggestion where there is none. Variants

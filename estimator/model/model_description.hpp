@@ -46,6 +46,13 @@ struct Tie {
   Mark target_mark;
 };
 
+/// What a parameter is called in reports, in place of "layer.weight".
+struct ParameterName {
+  std::string parameter;  ///< of this layer: "weight"
+  std::string name;       ///< "layer1.0.conv1.weight"
+  Mark mark;
+};
+
 /// One entry of `layers:` (or `loss:`): an operator or a block.
 struct LayerEntry {
   std::string name;  ///< within its scope; given or made: "conv2d_1"
@@ -55,7 +62,9 @@ struct LayerEntry {
   bool broken = false;
   std::vector<Reference> from;
   std::optional<WrittenValue> repeat, when, frozen, checkpoint;
+  std::optional<DataType> type;  ///< `precision:`: of its parameters, or of those within it
   std::vector<Tie> ties;
+  std::vector<ParameterName> parameter_names;
   Attributes constants;                    ///< operator: complete, in the row's order
   std::vector<AttributeSetting> settings;  ///< operator: those that depend on the instance
   std::vector<std::pair<std::string_view, Mark>> attribute_marks;  ///< operator: as written
@@ -98,6 +107,7 @@ struct TrainSettings {
   Precision precision = Precision::fp32;
   StepSettings step;
   int accumulation = 1;
+  FineTuning fine_tuning;
 };
 
 struct ModelDescription {

@@ -17,7 +17,8 @@ std::int64_t count_elements(const ModelGraph& model, Predicate counted) {
   std::int64_t total = 0;
   for (const Parameter& parameter : model.parameters) {
     if (!counted(parameter)) continue;
-    total = checked_add(total, element_count(parameter.type.shape).constant);
+    const std::int64_t elements = element_count(parameter.type.shape).constant;
+    total = checked_add(total, parameter.values > 0 ? parameter.values : elements);
   }
   return total;
 }

@@ -19,6 +19,7 @@
 #include "estimator/base/precision.hpp"
 #include "estimator/base/shape.hpp"
 #include "estimator/model/device_pin.hpp"
+#include "estimator/model/fine_tuning.hpp"
 #include "estimator/model/step_settings.hpp"
 #include "estimator/optimizer/optimizer_settings.hpp"
 
@@ -46,7 +47,8 @@ struct Parameter {
   std::string name;  ///< "conv1.weight"; of a tied parameter the first owner's name
   TensorType type;   ///< shape is constant
   bool trainable = true;
-  bool is_buffer = false;  ///< running statistics: kept, never trained, no gradient
+  bool is_buffer = false;   ///< running statistics: kept, never trained, no gradient
+  std::int64_t values = 0;  ///< of a quantised weight: how many it stands for; 0: its elements
 };
 
 struct Operator {
@@ -58,7 +60,8 @@ struct Operator {
   std::vector<ParameterId>
       parameters;  ///< in the row's order, then buffers; tied ones repeat an id
   SourceSpan span;
-  int region = -1;  ///< the checkpointed region that it belongs to, from 0; -1: none
+  int region = -1;            ///< the checkpointed region that it belongs to, from 0; -1: none
+  bool keeps_result = false;  ///< of a region: what it makes is kept, and it does not run again
 };
 
 struct ModelGraph {
@@ -76,6 +79,7 @@ struct ModelGraph {
   StepSettings step;                      ///< of `train:`
   int accumulation = 1;                   ///< of `train:`: micro-batches before an update
   std::int64_t default_seq = 0;           ///< 0: the model has no symbol `seq`
+  FineTuning fine_tuning;                 ///< of `train:`, and over it of ModelOptions
   std::vector<DevicePin> pins;            ///< of `pins:`
   std::vector<Diagnostic> warnings;       ///< unused layers and the like
 

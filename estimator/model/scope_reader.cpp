@@ -15,8 +15,9 @@ namespace stowage {
 
 namespace {
 
-constexpr std::string_view layer_keys[] = {"name", "from",   "repeat",    "when",
-                                           "tie",  "frozen", "checkpoint"};
+constexpr std::string_view layer_keys[] = {"name",       "from",      "repeat",
+                                           "when",       "tie",       "frozen",
+                                           "checkpoint", "precision", "parameter_names"};
 
 bool is_layer_key(std::string_view key) {
   return std::find(std::begin(layer_keys), std::end(layer_keys), key) != std::end(layer_keys);
@@ -189,6 +190,8 @@ class ScopeReader {
     read("when", entry.when);
     read("frozen", entry.frozen);
     read("checkpoint", entry.checkpoint);
+    if (const YamlNode* names = body.find("parameter_names")) read_parameter_names(*names, entry);
+    read_type(body, entry);
     const YamlNode* tie = body.find("tie");
     if (tie == nullptr) return;
     if (!tie->is_mapping() || entry.block >= 0) {
@@ -208,6 +211,38 @@ class ScopeReader {
       entry.ties.push_back(
           {tie->key(i).text, tie->value(i).text, tie->key(i).mark, tie->value(i).mark});
     }
+  }
+
+  // A layer that stands for several would give one name to all of theirs.
+  void read_parameter_names(const YamlNode& node, LayerEntry& entry) {
+    const bool stands_alone = context_.block == nullptr && entry.block < 0 && !entry.repeat;
+    if (!node.is_mapping() || !stands_alone) {
+      mistakes_.error(node.mark,
+                      stands_alone ? fmt::format("expected a mapping, found {}", describe(node))
+                                   : std::string("'parameter_names' is for single layers, outside "
+                                                 "of blocks and without 'repeat'"),
+                      "write 'parameter_names: {weight: layer1.0.conv1.weight}'");
+      return;
+    }
+    for (std::size_t i = 0; i < node.entry_count(); ++i) {
+      const YamlNode& name = node.value(i);
+      if (name.is_scalar() && !name.text.empty()) {
+        entry.parameter_names.push_back({node.key(i).text, name.text, node.key(i).mark});
+      } else {
+        mistakes_.error(name.mark,
+                        fmt::format("expected a parameter's name, found {}", describe(name)));
+      }
+    }
+  }
+
+  void read_type(const YamlNode& body, LayerEntry& entry) {
+    const YamlNode* node = body.find("precision");
+    if (node == nullptr) return;
+    if (node->is_scalar()) entry.type = parse_format_word(node->text);
+    if (entry.type) return;
+    mistakes_.error(node->mark, fmt::format("'precision' of a layer takes {}, not {}",
+                                            format_words_text, describe(*node)));
+    entry.broken = true;
   }
 
   void read_arguments(const YamlNode* body, LayerEntry& entry) {

@@ -61,6 +61,13 @@ class ParameterTies {
       return;
     }
     if (tied.type != shared.type) {
+      if (tied.type.shape == shared.type.shape) {
+        mistakes_.error_once(
+            tie.target_mark,
+            fmt::format("'{}' is {}, but '{}', with which it is one, is {}", tied.name,
+                        to_string(tied.type.type), shared.name, to_string(shared.type.type)));
+        return;
+      }
       mistakes_.error_once(tie.target_mark, fmt::format("'{}' is {}, but '{}' is {}", tied.name,
                                                         to_string(tied.type.shape), shared.name,
                                                         to_string(shared.type.shape)));

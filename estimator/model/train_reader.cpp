@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "estimator/model/description_reader.hpp"
+#include "estimator/model/fine_tuning_reader.hpp"
 #include "estimator/model/step_settings_reader.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 
@@ -82,6 +83,7 @@ void report_unknown(const YamlNode& key, const OptimizerRow& row, Mistakes& mist
   std::vector<std::string_view> all = names;
   all.insert(all.end(), {optimizer_key, loss_in_model_key});
   all.insert(all.end(), step_setting_keys().begin(), step_setting_keys().end());
+  all.insert(all.end(), fine_tuning_keys().begin(), fine_tuning_keys().end());
   std::string hint = mistakes.suggest(key.text, all);
   if (hint.empty()) hint = fmt::format("{} takes {}", row.name, fmt::join(names, ", "));
   mistakes.error(key.mark, fmt::format("unknown setting '{}' of {}", key.text, row.name),
@@ -102,6 +104,11 @@ TrainSettings read_train(const YamlNode& node, const ModelDescription& model, Mi
     const auto step_keys = step_setting_keys();
     if (std::find(step_keys.begin(), step_keys.end(), key.text) != step_keys.end()) {
       read_step_setting(key.text, node.value(i), model, settings, mistakes);
+      continue;
+    }
+    const auto tuning_keys = fine_tuning_keys();
+    if (std::find(tuning_keys.begin(), tuning_keys.end(), key.text) != tuning_keys.end()) {
+      read_fine_tuning_key(key.text, node.value(i), settings.fine_tuning, mistakes);
       continue;
     }
     const AttributeSpec* spec = spec_of(key.text, row);

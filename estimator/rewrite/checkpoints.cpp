@@ -19,11 +19,14 @@ namespace {
 
 /// Of one region, in the ids of the step that keeps all.
 struct Region {
-  OperatorId first_saver, last_saver;   // of those that save something for backward
-  std::vector<std::size_t> again;       // the nodes that run again, in their order
-  std::vector<StorageId> entering;      // what those read that is made elsewhere
-  std::set<StorageId> made, entered;    // by its nodes; the same as `entering`
-  std::set<StorageId> converted;        // weights that are converted for it
+  OperatorId first_saver, last_saver;  // of those that save something for backward
+  std::vector<std::size_t> again;      // the nodes that run again, in their order
+  std::vector<StorageId> entering;     // what those read that is made elsewhere
+  std::set<StorageId> made, entered;   // by its nodes; the same as `entering`
+  std::set<StorageId> converted;       // weights that are converted for it
+  std::set<OperatorId> kept;           // operators whose results are kept
+  /// What those make, each with how many of `again` run before it.
+  std::vector<std::pair<StorageId, std::size_t>> kept_results;
   std::map<StorageId, StorageId> copy;  // by a storage of the forward pass: that of the second run
   std::optional<std::size_t> before;    // the backward node before which they run
 };
@@ -79,6 +82,7 @@ Checkpointing::Checkpointing(StepGraph step, const std::vector<CheckpointRegion>
       region_of_(step_.origins.size(), -1) {
   for (std::size_t i = 0; i < regions.size(); ++i) {
     for (const OperatorId op : regions[i].operators) region_of_[op.index()] = static_cast<int>(i);
+    regions_[i].kept.insert(regions[i].kept.begin(), regions[i].kept.end());
   }
 }
 
@@ -117,8 +121,14 @@ void Checkpointing::find_what_runs_again() {
       const bool is_weight = step_.storage(id).parameter.valid() || is_persistent(id);
       if (!is_weight && region->entered.insert(id).second) region->entering.push_back(id);
     }
-    if (again) region->again.push_back(n);
-    for (const TensorView& written : node.writes) region->made.insert(written.storage);
+    const bool kept = region->kept.contains(node.op);
+    if (again && !kept) region->again.push_back(n);
+    for (const TensorView& written : node.writes) {
+      const bool fresh = region->made.insert(written.storage).second;
+      if (kept && fresh && !is_persistent(written.storage)) {
+        region->kept_results.emplace_back(written.storage, region->again.size());
+      }
+    }
   }
 }
 
@@ -216,6 +226,9 @@ std::vector<KernelNode> Checkpointing::second_run(const Region& region) const {
     }
     nodes.push_back(std::move(node));
   }
+  for (const auto& [result, before] : region.kept_results) {
+    if (frees_by_reference_ && before < nodes.size()) nodes[before].holds.push_back(result);
+  }
   if (frees_by_reference_ && !nodes.empty() && !cache.empty()) {
     std::vector<StorageId>& holds = nodes.back().holds;
     holds.insert(holds.end(), cache.begin(), cache.end());
@@ -254,6 +267,9 @@ void Checkpointing::hold_what_enters() {
     if (last[i].node == nullptr || !regions_[i].before) continue;
     std::vector<StorageId>& holds = last[i].node->holds;
     holds.insert(holds.end(), regions_[i].entering.begin(), regions_[i].entering.end());
+    for (const auto& [result, before] : regions_[i].kept_results) {
+      if (before >= regions_[i].again.size()) holds.push_back(result);
+    }
   }
 }
 
@@ -266,6 +282,9 @@ void Checkpointing::forget_saved() {
     if (!region.before) continue;
     for (const StorageId entering : region.entering) {
       step_.saved.push_back({region.first_saver, entering, "region input"});
+    }
+    for (const auto& [result, before] : region.kept_results) {
+      step_.saved.push_back({region.first_saver, result, "kept result"});
     }
   }
 }
@@ -352,6 +371,28 @@ StepGraph Checkpointing::run() && {
   return std::move(step_);
 }
 
+/// A kept result that an operator of the region overwrites, which PyTorch refuses too.
+std::optional<Diagnostic> overwritten_result(const StepGraph& step,
+                                             const std::vector<CheckpointRegion>& regions) {
+  std::set<OperatorId> kept;
+  for (const CheckpointRegion& region : regions)
+    kept.insert(region.kept.begin(), region.kept.end());
+  if (kept.empty()) return std::nullopt;
+  std::map<StorageId, OperatorId> results;
+  for (const KernelNode& node : step.nodes) {
+    if (!runs_forward(node)) continue;
+    for (const TensorView& written : node.writes) {
+      if (kept.contains(node.op)) results.emplace(written.storage, node.op);
+      const auto found = results.find(written.storage);
+      if (found == results.end() || found->second == node.op) continue;
+      return Diagnostic{.message = fmt::format("'{}' overwrites the result of '{}', which a "
+                                               "selective checkpoint is to keep",
+                                               step.layer(node.op), step.layer(found->second))};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<StepGraph> with_checkpoints(StepGraph step, const std::vector<CheckpointRegion>& regions) {
@@ -373,6 +414,7 @@ Result<StepGraph> with_checkpoints(StepGraph step, const std::vector<CheckpointR
     }
   }
   if (step.settings.mode != Mode::train) return step;
+  if (auto mistake = overwritten_result(step, regions)) return failure(*std::move(mistake));
   return Checkpointing(std::move(step), regions).run();
 }
 

@@ -25,6 +25,10 @@ namespace stowage {
 /// order in which they run.
 struct CheckpointRegion {
   std::vector<OperatorId> operators;
+  /// Of these, those whose results are kept and that do not run again: MUST_SAVE of
+  /// torch.utils.checkpoint.create_selective_checkpoint_contexts. A result is let go when the
+  /// second run has come to where it was made; one past the second run's end with what enters.
+  std::vector<OperatorId> kept = {};
 };
 
 /// `step` trains and has one micro-batch; no kernel of a region works in place on what enters it.

@@ -20,6 +20,7 @@ std::vector<CheckpointRegion> checkpoint_regions(const ModelGraph& model) {
     const auto at = static_cast<std::size_t>(region);
     if (at >= regions.size()) regions.resize(at + 1);
     regions[at].operators.push_back(OperatorId::of(i));
+    if (model.operators[i].keeps_result) regions[at].kept.push_back(OperatorId::of(i));
   }
   return regions;
 }

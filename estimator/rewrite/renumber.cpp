@@ -32,6 +32,41 @@ void renumber_convolutions(StepGraph& step) {
   step.convolutions = std::move(calls);
 }
 
+namespace {
+
+/// Of whatever refers to storages, but for the bounds of the micro-batch's.
+template <typename Move>
+void for_each_storage_id(StepGraph& step, Move move) {
+  const auto move_views = [&](std::vector<TensorView>& views) {
+    for (TensorView& view : views) move(view.storage);
+  };
+  for (KernelNode& node : step.nodes) {
+    move_views(node.reads);
+    move_views(node.writes);
+    for (StorageId& id : node.temporaries) move(id);
+    for (StorageId& id : node.holds) move(id);
+  }
+  for (SavedTensor& saved : step.saved) move(saved.storage);
+  for (auto* views : {&step.inputs, &step.losses, &step.gradients}) move_views(*views);
+  move(step.output.storage);
+  MicroBatch& part = step.micro_batch;
+  for (GradientArrival& arrival : part.arrivals) move(arrival.gradient.storage);
+  for (ScriptVariable& variable : part.variables) move(variable.storage);
+}
+
+}  // namespace
+
+void move_storages(StepGraph& step, const std::vector<StorageId>& place) {
+  std::vector<Storage> moved(step.storages.size());
+  for (std::size_t i = 0; i < place.size(); ++i) {
+    moved[place[i].index()] = std::move(step.storages[i]);
+  }
+  step.storages = std::move(moved);
+  for_each_storage_id(step, [&](StorageId& id) {
+    if (id.valid()) id = place[id.index()];
+  });
+}
+
 void join_storages(StepGraph& step, const std::vector<StorageId>& into) {
   std::vector<StorageId> before;  // by storage, and one past the last: how many are left before it
   before.reserve(into.size() + 1);
@@ -46,24 +81,11 @@ void join_storages(StepGraph& step, const std::vector<StorageId>& into) {
   const auto move = [&](StorageId& id) {
     if (id.valid()) id = before[into[id.index()].index()];
   };
-  const auto move_views = [&](std::vector<TensorView>& views) {
-    for (TensorView& view : views) move(view.storage);
-  };
-  for (KernelNode& node : step.nodes) {
-    move_views(node.reads);
-    move_views(node.writes);
-    for (StorageId& id : node.temporaries) move(id);
-    for (StorageId& id : node.holds) move(id);
-  }
-  for (SavedTensor& saved : step.saved) move(saved.storage);
-  for (auto* views : {&step.inputs, &step.losses, &step.gradients}) move_views(*views);
-  move(step.output.storage);
+  for_each_storage_id(step, move);
   MicroBatch& part = step.micro_batch;
   for (StorageId* const bound : {&part.first_storage, &part.end_storage}) {
     if (bound->valid()) *bound = before[bound->index()];
   }
-  for (GradientArrival& arrival : part.arrivals) move(arrival.gradient.storage);
-  for (ScriptVariable& variable : part.variables) move(variable.storage);
 }
 
 }  // namespace stowage

@@ -13,6 +13,10 @@ void renumber_nodes(StepGraph& step, const std::vector<NodeId>& place);
 /// Convolutions in the order of the nodes that call them; one that is called twice is there twice.
 void renumber_convolutions(StepGraph& step);
 
+/// Storages that stand elsewhere: each at `place`, by storage as it was. The bounds of the
+/// micro-batch's storages are left as they are.
+void move_storages(StepGraph& step, const std::vector<StorageId>& place);
+
 /// Storages that become one. `into`: by storage, itself, or one that stays, with its name and
 /// properties. Those that stay keep their order and close up.
 void join_storages(StepGraph& step, const std::vector<StorageId>& into);

@@ -85,6 +85,11 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
         fmt::format("the model '{}' has no loss, so that it cannot be trained", model.name),
         hint_of("give its description a loss", Cure::inference));
   }
+  if (mode == Mode::train && model.fine_tuning.base && !model.fine_tuning.lora) {
+    return failure(fmt::format("a base in {} is not trained itself",
+                               to_string(model.fine_tuning.base->format)),
+                   hint_of("adapters beside it are: lora", Cure::inference));
+  }
   auto optimizer = chosen_optimizer(model, wishes);
   if (!optimizer) return tl::unexpected(std::move(optimizer.error()));
   ChosenStep chosen{.lowering = {.kernels = wishes.kernels,

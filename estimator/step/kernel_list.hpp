@@ -207,6 +207,19 @@
          "as sgd_update; optimizer: a row's name, whose state stands in the row's order") \
   ABSENT(foreach_update, floating, "PyTorch's own", "p...: any -> p...: any", \
          "all parameters, then gradients, then state") \
+  KERNEL(dequantize_blocks, floating, "q: bytes, absmax: floating, code: floating, offset: floating -> y", \
+         "block: y = absmax of the block * code[q] + offset; bitsandbytes' 8 bits") \
+  KERNEL(dequantize_4bit, floating, "q: bytes, absmax: floating, code: floating -> w", \
+         "block: w = absmax of the block * code of its half byte, the high half first") \
+  KERNEL(dequantize_rows, floating, "q: bytes, scales: floating -> w", \
+         "encoding: int8 (w = q scale / 127) or float8 (e4m3fn: w = q scale); a scale a row of w") \
+  ABSENT(quantize_rows, floating, "bitsandbytes' own", "x -> q: bytes, scales: floating", \
+         "int8, a scale a row") \
+  ABSENT(int8_product, index, "bitsandbytes' own", "x: bytes, w: bytes -> y", \
+         "of int8 values, summed in int32") \
+  ABSENT(scale_int8_product, floating, "bitsandbytes' own", \
+         "x: index, row_scales: floating, column_scales: floating, [b: floating] -> y", \
+         "y = x row_scale column_scale / 127^2 + b") \
   ABSENT(custom_forward, any, "what it computes is not stated", "x... -> y...", \
          "the inputs and parameters; the outputs, then what is saved") \
   ABSENT(custom_backward, any, "what it computes is not stated", "x... -> y...", \

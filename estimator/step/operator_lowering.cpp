@@ -223,6 +223,12 @@ void OperatorLowering::keep_through_backward(const TensorView& gradient) {
   builder_.variables_.first_gradient = gradient.storage;
 }
 
+void OperatorLowering::keep_with_graph(const TensorView& view) {
+  if (!input_needs_gradient()) return;
+  builder_.variables_.kept_by_graph.push_back(view.storage);
+  builder_.read_again_[view.storage.index()] = true;
+}
+
 void OperatorLowering::hold_by_hand() { builder_.held_by_hand_ = true; }
 
 void OperatorLowering::deliver_gradients() { builder_.deliver_pending(id_); }

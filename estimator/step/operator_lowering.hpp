@@ -128,6 +128,10 @@ class OperatorLowering {
   void also_hold(std::span<const StorageId> storages);
   /// The storage is what backward() starts from, and lives until it returns.
   void keep_through_backward(const TensorView& gradient);
+  /// An autograd node has the tensor as an attribute of its own (a custom Function's ctx), which
+  /// lives as long as the graph does: until the script's `loss`, which has the graph, is assigned
+  /// anew.
+  void keep_with_graph(const TensorView& view);
   /// Hands a gradient on; a second one for the same tensor is added to the first. One in another
   /// format than the tensor's is converted.
   void give_input_gradient(int i, const TensorView& gradient);

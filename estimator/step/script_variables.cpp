@@ -51,6 +51,7 @@ void StepBuilder::keep_script_variables() {
   for (const StorageId other : variables_.other_outputs) keep_result(other, end.forward);
   keep_result(variables_.output, with_loss ? end.loss : end.forward);
   keep_result(variables_.loss, end.loss);
+  for (const StorageId id : variables_.kept_by_graph) keep_result(id, end.loss);  // loss.grad_fn
   const NodeId last = end.backward.valid() ? end.backward : end.forward;
   if (!last.valid()) return;
   std::vector<ScriptVariable>& variables = graph_.micro_batch.variables;

@@ -82,6 +82,7 @@ class StepBuilder {
     std::vector<StorageId> inputs;  // and the augmented copies
     StorageId output, loss, first_gradient;
     std::vector<StorageId> other_outputs;  // what further losses read
+    std::vector<StorageId> kept_by_graph;  // attributes of autograd nodes
   };
 
   // Forward.

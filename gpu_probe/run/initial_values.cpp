@@ -20,6 +20,7 @@ struct Law {
   std::int64_t limit = std::numeric_limits<std::int64_t>::max();
   DataType type = DataType::float32;
   Domain domain = Domain::any;
+  bool bytes_of_weights = false;  // of 8 bits or less each, and no float8 among them that is NaN
 };
 
 constexpr double unit_width = 1.7320508075688772;  // sqrt(3): variance 1
@@ -55,6 +56,12 @@ bool is_batch_norm(Kernel kernel) {
 bool is_norm(Kernel kernel) {
   return is_batch_norm(kernel) || kernel == Kernel::layer_norm_forward ||
          kernel == Kernel::group_norm_forward || kernel == Kernel::rms_norm_forward;
+}
+
+/// Its bytes, then what they are scaled by.
+bool dequantizes_weight(Kernel kernel) {
+  return kernel == Kernel::dequantize_4bit || kernel == Kernel::dequantize_rows ||
+         kernel == Kernel::dequantize_blocks;
 }
 
 bool wants_classes(Kernel kernel) {
@@ -116,6 +123,7 @@ class Laws {
       law.centre = is_batch_norm(node.kernel) && variance ? 1 : 0;
       law.width = is_batch_norm(node.kernel) ? 0 : unit_width;
     }
+    if (dequantizes_weight(node.kernel)) return quantised(node, position, law);
     if (storage_class == StorageClass::parameter || storage_class == StorageClass::parameter_copy) {
       parameter(graph, node, position, law);
     }
@@ -182,6 +190,18 @@ class Laws {
             : unit_width / std::sqrt(static_cast<double>(fan_in(at_batch(view.shape, batch_))));
   }
 
+  /// Weights come out about as wide as those that are not quantised.
+  void quantised(const KernelNode& node, std::size_t position, Law& law) const {
+    law.bytes_of_weights = position == 0;
+    law.centre = 0;
+    law.width = 1;
+    const bool scales = position == 1 && node.kernel != Kernel::dequantize_blocks;
+    if (scales) {
+      const double columns = static_cast<double>(fan_in(at_batch(node.writes[0].shape, batch_)));
+      law.width = unit_width / std::sqrt(columns);
+    }
+  }
+
   std::int64_t batch_;
   std::vector<Law> laws_;
 };
@@ -201,6 +221,9 @@ std::vector<std::byte> drawn(const std::string& name, const Law& law, std::int64
     for (std::size_t i = 0; i < elements; ++i) {
       set_element(value, law.type, i, law.centre + law.width * numbers.within_one());
     }
+  } else if (law.bytes_of_weights) {
+    constexpr std::uint64_t low_exponents = 0xbf;  // a float8 below 2
+    for (std::byte& byte : value) byte = static_cast<std::byte>(numbers.next() & low_exponents);
   } else {
     std::fill(value.begin(), value.end(), std::byte{1});  // masks: everything takes part
   }

@@ -68,12 +68,30 @@ void read_card_record(const YamlNode& node, Mistakes& mistakes, Card& card) {
   section.finish();
 }
 
+void read_fine_tuning_texts(Section& section, Mistakes& mistakes, FineTuningTexts& texts) {
+  const YamlNode* node = section.find("fine_tuning", Presence::optional);
+  if (node == nullptr) return;
+  Section fields(*node, "'fine_tuning'", mistakes);
+  const auto read = [&](std::string_view key, std::optional<std::string>& into) {
+    if (fields.find(key, Presence::optional) == nullptr) return;
+    std::string text;
+    fields.text(key, text);
+    into = std::move(text);
+  };
+  read("lora", texts.lora);
+  read("base", texts.base);
+  read("checkpoint", texts.checkpoint);
+  read("layer_dtype", texts.layer_dtype);
+  fields.finish();
+}
+
 void read_model_options(Section& section, Mistakes& mistakes, ModelOptions& options) {
   if (section.find("seq", Presence::optional) != nullptr) {
     std::int64_t seq = 0;
     section.integer("seq", 1, most_plan_bytes, seq);
     options.seq = seq;
   }
+  read_fine_tuning_texts(section, mistakes, options.fine_tuning);
   if (section.find("variant", Presence::optional) != nullptr) section.text("variant", options.name);
   if (const YamlNode* precision = section.find("precision", Presence::optional)) {
     options.precision = parse_precision(precision->is_scalar() ? precision->text : std::string());

@@ -66,6 +66,7 @@ class Writer {
           out_.text(yaml_quoted(key), value);
       });
     }
+    fine_tuning(in.model_options.fine_tuning);
     if (in.model_options.precision) {
       out_.line("precision: {}", to_string(*in.model_options.precision));
     }
@@ -75,6 +76,16 @@ class Writer {
     out_.section("host", [&] { host_fields(out_, in.host); });
     out_.bytes("available_bytes", in.available);
     out_.bytes("budget_bytes", in.budget);
+  }
+
+  void fine_tuning(const FineTuningTexts& texts) {
+    if (texts.empty()) return;
+    out_.section("fine_tuning", [&] {
+      if (texts.lora) out_.text("lora", *texts.lora);
+      if (texts.base) out_.text("base", *texts.base);
+      if (texts.checkpoint) out_.text("checkpoint", *texts.checkpoint);
+      if (texts.layer_dtype) out_.text("layer_dtype", *texts.layer_dtype);
+    });
   }
 
   void card(const Card& card) {

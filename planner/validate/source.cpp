@@ -5,8 +5,8 @@
 #include <memory>
 #include <string_view>
 
+#include "estimator/adapt/adapt.hpp"
 #include "estimator/document/step_hash.hpp"
-#include "estimator/model/load_model.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "planner/validate/checks.hpp"
 
@@ -74,7 +74,7 @@ Check compare_with_source(const Plan& plan) {
   }
   const auto source =
       std::make_shared<const SourceText>(SourceText{inputs.model_name, inputs.model_text});
-  const Result<ModelGraph> model = load_model(source, inputs.model_options);
+  const Result<ModelGraph> model = load_adapted(source, inputs.model_options);
   if (!model) return refused("the description does not load", model.error());
   const LoweringSettings& settings = plan.step.graph->settings;
   const std::int64_t most_operators =

@@ -1,9 +1,11 @@
-// A step file: read; what is read is written back and read again as the same, sized at a batch that
-// may be extreme, and checked on a small card.
+// A step file: read; what is read is written back and read again as the same; recorded calls are
+// completed, once and for all; then it is sized at a batch that may be extreme, and checked on a
+// small card.
 #include <array>
 
 #include "estimator/check/check.hpp"
 #include "estimator/document/step_document.hpp"
+#include "estimator/recorded/complete_step.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
@@ -55,7 +57,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string written = write_step(*document);
   const auto again = read_step(std::make_shared<const SourceText>(SourceText{"written", written}));
   fuzz::require(again.has_value() && write_step(*again) == written);
-  weigh(*document, fuzz::choice(data, size));
-  repeat(*document->graph);
+  const auto whole = complete_step(*document);
+  if (!whole) {
+    fuzz::require_shown(whole.error());
+    return 0;
+  }
+  const auto twice = complete_step(*whole);
+  fuzz::require(twice.has_value() && write_step(*twice) == write_step(*whole));
+  weigh(*whole, fuzz::choice(data, size));
+  repeat(*whole->graph);
   return 0;
 }

@@ -3,6 +3,7 @@ arguments, and what it is fed. Nothing is downloaded: the configurations of the 
 are written out here from their published config.json, where they differ from the library's defaults.
 """
 
+import contextlib
 import dataclasses
 
 import torch
@@ -78,11 +79,39 @@ def without_loss(model, inputs, _target):
     return model(input_ids=inputs), None
 
 
-def torchvision_model(name, size=224, **options):
+def noise_prediction(model, inputs, target):
+    sample, timestep, text_states = inputs
+    output = model(sample, timestep, text_states).sample
+    return output, functional.mse_loss(output, target)
+
+
+def latents(reference, batch, _seq):
+    """A latent image, a time step and the text encoder's states a sample; the target is noise."""
+    shape = (batch, *reference.input_shape)
+    timestep = torch.zeros(batch, dtype=torch.int64)
+    return (torch.rand(shape), timestep, torch.rand(batch, 77, 768)), torch.rand(shape)
+
+
+def stable_diffusion_unet(_seq):
+    """The U-Net under the published unet/config.json of Stable Diffusion 1.5."""
+    import diffusers
+
+    attended = ("CrossAttnDownBlock2D",) * 3, ("CrossAttnUpBlock2D",) * 3
+    return diffusers.UNet2DConditionModel(
+        sample_size=64, in_channels=4, out_channels=4, layers_per_block=2,
+        block_out_channels=(320, 640, 1280, 1280), cross_attention_dim=768, attention_head_dim=8,
+        down_block_types=(*attended[0], "DownBlock2D"),
+        up_block_types=("UpBlock2D", *attended[1]))
+
+
+def torchvision_model(name, size=224, meta=True, **options):
+    """`meta`: whether it can be built on the device "meta"; RegNet computes its widths in tensors."""
     def build(_seq):
         import torchvision
 
-        return getattr(torchvision.models, name)(weights=None, **options)
+        with contextlib.nullcontext() if meta else torch.device("cpu"):
+            model = getattr(torchvision.models, name)(weights=None, **options)
+        return model if meta else model.to("meta")
 
     written = "".join(f", {key}={value}" for key, value in options.items() if key != "init_weights")
     return Reference(f"torchvision.models.{name}(weights=None{written})", None, build,
@@ -164,11 +193,18 @@ T5_SMALL = dict(vocab_size=32128, d_model=512, d_kv=64, d_ff=2048, num_layers=6,
                 feed_forward_proj="relu", tie_word_embeddings=True, decoder_start_token_id=0)
 
 
+EFFICIENTNET_SIZES = {"b0": 224, "b1": 240, "b2": 260, "b3": 300, "b4": 380, "b5": 456, "b6": 528,
+                      "b7": 600, "v2_s": 384, "v2_m": 480, "v2_l": 480}
+
+
 def convolutional():
     plain = ["alexnet", *(f"vgg{n}{bn}" for n in (11, 13, 16, 19) for bn in ("", "_bn")),
              *(f"resnet{n}" for n in (18, 34, 50, 101, 152)), "resnext50_32x4d",
              "wide_resnet50_2", "densenet121", "densenet169", "densenet201", "mobilenet_v2",
-             "squeezenet1_0", "convnext_tiny", "swin_t"]
+             "squeezenet1_0", *(f"convnext_{n}" for n in ("tiny", "small", "base", "large")),
+             "swin_t", "swin_s", "swin_b", *(f"mnasnet{n}" for n in ("0_5", "0_75", "1_0", "1_3")),
+             "mobilenet_v3_large", "mobilenet_v3_small",
+             *(f"shufflenet_v2_x{n}" for n in ("0_5", "1_0", "1_5", "2_0"))]
     result = {name: Entry(name, torchvision_model(name)) for name in plain}
     for width in ("050", "140"):
         name = f"mobilenetv2_{width}"
@@ -176,9 +212,12 @@ def convolutional():
     result |= with_auxiliary_heads("inception_v3", 0.4, 299)
     result |= with_auxiliary_heads("googlenet", 0.3, 224)
     result["xception"] = Entry("xception", timm_model("legacy_xception", 299))
-    for name, size in zip(("b0", "b1", "b2", "b3", "b4"), (224, 240, 260, 300, 380)):
+    for name, size in EFFICIENTNET_SIZES.items():
         name = f"efficientnet_{name}"
         result[name] = Entry(name, torchvision_model(name, size))
+    for name in ("y_400mf", "y_1_6gf", "y_8gf", "y_16gf", "x_400mf", "x_3_2gf", "x_8gf"):
+        name = f"regnet_{name}"
+        result[name] = Entry(name, torchvision_model(name, meta=False))
     return result
 
 
@@ -186,7 +225,8 @@ def transformers_of_images():
     result = {f"vit_{size}_patch16_224": Entry(f"vit_{size}_patch16_224",
                                                timm_model(f"vit_{size}_patch16_224"))
               for size in ("tiny", "small", "base")}
-    result["vit_b_16"] = Entry("vit_b_16", torchvision_model("vit_b_16"))
+    for name in ("vit_b_16", "vit_b_32", "vit_l_16", "vit_h_14"):
+        result[name] = Entry(name, torchvision_model(name))
     result["mixer_b16"] = Entry("mixer_b16", timm_model("mixer_b16_224"))
     return result
 
@@ -218,6 +258,12 @@ def adversarial():
             "tests/reference/models.py: dcgan_discriminator", None, models.dcgan_discriminator,
             reals, binary_cross_entropy, (3, 64, 64))),
     }
+
+
+def diffusion():
+    return {"stable-diffusion-unet": Entry("stable-diffusion-unet", Reference(
+        "diffusers 0.42.1 UNet2DConditionModel, configuration of Stable Diffusion 1.5", None,
+        stable_diffusion_unet, latents, noise_prediction, (4, 64, 64)))}
 
 
 def heads_of_bert():
@@ -255,6 +301,7 @@ ENTRIES = {
     **{name: Entry(name, models.MODELS[name])
        for name in ("mlp", "mnist-cnn", "keras-deep-16x16", "unet")},
     **convolutional(), **transformers_of_images(), **language_models(), **adversarial(),
+    **diffusion(),
 }
 
 

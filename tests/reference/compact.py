@@ -30,7 +30,8 @@ FULL_FILES_HAVE = {"mlp", "mnist-cnn", "keras-deep-16x16", "unet", "vgg16", "res
 OPTIMIZED = {"alexnet", "densenet121", "mobilenet_v2", "inception_v3", "efficientnet_b0",
              "squeezenet1_0", "vit_tiny_patch16_224", "convnext_tiny", "swin_t", "bert-base",
              "gpt2-medium", "llama-3.2-1b-2layers", "t5-small", "lstm-lm", "dcgan-discriminator"}
-BATCHES = {"lstm-lm": (2, 20), "dcgan-generator": (2, 128), "dcgan-discriminator": (2, 128)}
+BATCHES = {"lstm-lm": (2, 20), "dcgan-generator": (2, 128), "dcgan-discriminator": (2, 128),
+           "stable-diffusion-unet": (1, 4)}
 PRECISE = ("mnist-cnn", "unet", "vgg16", "resnet18", "resnet50", "mobilenet_v2", "densenet121",
            "vit_tiny_patch16_224", "convnext_tiny", "swin_t", "bert-base", "gpt2",
            "llama-3.2-1b-2layers", "t5-small")

@@ -75,7 +75,7 @@ def counted(name, entry):
         "tensors": len(parameters),
         "buffer_bytes": sum(math.prod(b.shape) * b.element_size() for b in buffers),
         "batch": BATCH, "seq": entry.reference.seq,
-        "input_shape": list(inputs.shape), "output_shapes": output_shapes(output),
+        "input_shape": list((inputs[0] if isinstance(inputs, tuple) else inputs).shape), "output_shapes": output_shapes(output),
         "parameter_shapes": shape_counts(parameters),
         "buffers": buffer_counts(buffers),
         "buffers_in_state_dict": sum(any(b is k for k in kept) for b in buffers),

@@ -5,7 +5,7 @@
     python diff_step.py vit_b_16-b2 --optimizer adam
     python diff_step.py vit_b_16-b2 --timeline backward    every event of a phase, both sides
 
-Takes files of models/compact and those of models/ at their default sequence. Ours comes from the
+Takes files of models/compact, of tests/hf/traces and those of models/ at their default sequence. Ours comes from the
 program build/tests/show_step (`cmake --build build --target show_step`). Storages of one size are
 told apart by their names only by whoever reads; a size with the same count on both sides is not
 shown. What known_differences.cpp accounts for is in "accounted".
@@ -15,6 +15,7 @@ import argparse
 import collections
 import json
 import pathlib
+import re
 import subprocess
 
 import fake_cuda
@@ -29,8 +30,9 @@ def case_of(stem):
     for case in compact.cases(["fp32", "precision", "variant", "layout"]):
         if case.stem == stem:
             return case
-    name, batch = stem.rsplit("-b", 1)
-    return compact.Case(name, int(batch))
+    name, batch = re.fullmatch(r"(.*)-b(\d.*)", stem).groups()
+    batch, _, precision = batch.partition("-")
+    return compact.Case(name, int(batch), precision or "fp32")
 
 
 def make_named_trace():
@@ -73,11 +75,15 @@ def theirs(case, optimizer):
     """(saved rows, {phase: events}, {phase: storages at the peak})."""
     import catalogue
     import compact
+    import hf_models
     import models
     import saved_tensors
     import step_trace
 
-    entry = catalogue.cases().get(case.name) or catalogue.Entry(case.name, models.MODELS[case.name])
+    entry = catalogue.cases().get(case.name)
+    if entry is None and (hf_models.HF / case.name).exists():
+        entry = catalogue.Entry(case.name, hf_models.reference(case.name))
+    entry = entry or catalogue.Entry(case.name, models.MODELS[case.name])
     reference = entry.reference
     trace_class = make_named_trace()
     with fake_cuda.fake_cuda():

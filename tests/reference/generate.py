@@ -38,6 +38,8 @@ def versions():
 
 
 def described(tensor):
+    if isinstance(tensor, tuple):
+        return [described(each) for each in tensor]
     return {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch.")}
 
 

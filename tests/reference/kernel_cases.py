@@ -2,6 +2,7 @@
 
 import kernel_cases_indexing
 import kernel_cases_pointwise
+import kernel_cases_quantised
 import kernel_cases_recurrent
 import kernel_cases_shapes
 import kernel_cases_windows
@@ -17,4 +18,5 @@ FAMILIES = {
     "indexing": kernel_cases_indexing.INDEXING,
     "recurrent": kernel_cases_recurrent.CASES,
     "positions": kernel_cases_recurrent.POSITIONS,
+    "quantised": kernel_cases_quantised.CASES,
 }

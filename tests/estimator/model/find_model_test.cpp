@@ -43,7 +43,7 @@ TEST_CASE("other names of models, and beginnings of one name alone, are understo
   CHECK(outcome("bert-base-uncased") == shipped + "/bert-base.yaml");
   CHECK(outcome("GPT2-small") == shipped + "/gpt2.yaml");
   CHECK(outcome("squeezenet") == shipped + "/squeezenet1_0.yaml");
-  CHECK(outcome("swin") == shipped + "/swin_t.yaml");
+  CHECK(outcome("xcept") == shipped + "/xception.yaml");
 }
 
 TEST_CASE("the beginning of several names lists them") {
@@ -52,8 +52,11 @@ TEST_CASE("the beginning of several names lists them") {
         "error: there is no model 'llama3'\n  there are llama-3-8b, llama-3.2-1b\n");
   CHECK(outcome("vit") ==
         "error: there is no model 'vit'\n"
-        "  there are vit_b_16, vit_base_patch16_224, vit_small_patch16_224, "
-        "vit_tiny_patch16_224\n");
+        "  there are vit_b_16, vit_b_32, vit_base_patch16_224, vit_h_14, vit_l_16, "
+        "vit_small_patch16_224, vit_tiny_patch16_224\n");
+  CHECK(outcome("mnasnet") ==
+        "error: there is no model 'mnasnet'\n"
+        "  there are mnasnet0_5, mnasnet0_75, mnasnet1_0, mnasnet1_3\n");
 }
 
 TEST_CASE("every alias means a model that is there, and is no model's own name") {

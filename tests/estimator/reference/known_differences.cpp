@@ -19,6 +19,10 @@ bool concerns(const std::vector<std::string_view>& models, const ReferenceModel&
   });
 }
 
+bool has_adapters(const ReferenceModel& reference) {
+  return reference.options.fine_tuning.lora.has_value();
+}
+
 // ---- saved storages
 
 struct SavedDifference {
@@ -59,6 +63,19 @@ bool take_back_shift(const ReferenceModel& reference, std::vector<SavedStorages>
     }
   }
   return found;
+}
+
+bool copies_one_head(const ReferenceModel& reference) {
+  return concerns({"small-falcon*"}, reference);
+}
+
+/// In each of the two layers, of keys and of values.
+constexpr int index_tensors = 4;
+
+bool leave_out_indices(const ReferenceModel&, std::vector<SavedStorages>& saved) {
+  return std::erase_if(saved, [](const SavedStorages& row) {
+           return row.count == index_tensors && row.uses == "IndexBackward0.indices";
+         }) > 0;
 }
 
 /// 64 x 64 pixels of three colours a picture.
@@ -111,6 +128,10 @@ const SavedDifference saved_differences[] = {
      "the loss of transformers' causal language models shifts the labels into a padded copy of its "
      "own and saves that; our descriptions compare with labels that are shifted already",
      shifts_labels, take_back_shift},
+    {"indices of a head",
+     "Falcon takes the head of its keys and that of its values with a list of one index, which "
+     "autograd keeps, of 8 bytes; our description copies a slice",
+     copies_one_head, leave_out_indices},
     {"the generator's target",
      "the reference trains DCGAN's generator on the mean of its pictures; our description has a "
      "target picture in the discriminator's stead, which its loss saves",
@@ -129,7 +150,8 @@ struct HeldOutput {
   std::vector<std::string_view> models;
   std::string_view layer;      ///< whose output is held
   std::string_view through;    ///< the last layer of the module that runs, or kernel call
-  std::string_view only = {};  ///< the precision's or variant's beginning: else it is saved anyway
+  std::string_view only = {};  ///< the precision's or variant's beginning, or adapters: else it is
+                               ///< saved anyway
 };
 
 const HeldOutput held_outputs[] = {
@@ -145,12 +167,23 @@ const HeldOutput held_outputs[] = {
     {{"gpt2"}, "ln_f", "loss.nll_loss", "amp"},
     {{"bert-base"}, "layer.11.output_norm", "loss.nll_loss", "amp"},
     {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "amp"},
+    // transformers, from configurations: ForCausalLMLoss keeps the padded labels in a variable
+    {{"small-falcon*", "small-gemma*", "small-gpt*", "small-llama*", "small-mi*", "small-opt*",
+      "small-phi*", "small-qwen*", "small-stablelm*"},
+     "padded_labels",
+     "loss.nll_loss"},
+    // The same beside adapters: the frozen output layer does not save it.
+    {{"gpt2"}, "ln_f", "loss.nll_loss", "adapters"},
+    {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "adapters"},
     // transformers: sequence_output = decoder_outputs[0]; then sequence_output * factor
     {{"t5-small"}, "dropout_4", "loss.nll_loss"},
+    {{"small-t5"}, "decoder.decoded", "loss.nll_loss"},
     {{"t5-small"}, "scaled", "loss.nll_loss", "amp"},
     // word_language_model: output, hidden = self.rnn(embedded, hidden)
     {{"lstm-lm"}, "rnn.hn", "log_probabilities"},
     {{"lstm-lm"}, "rnn.cn", "log_probabilities"},
+    // diffusers: sample = upsample_block(hidden_states=sample, ...)
+    {{"stable-diffusion-unet"}, "up3.upsampler.conv", "up4.attention3.add_4"},
     // x + self.mlp(self.norm2(x)), at its worst in the last block
     {{"vit_tiny*"}, "blocks.11.norm2", "blocks.11.fc2", "checkpoint"},
     {{"swin_t"}, "stage4.1.norm2", "stage4.1.fc2", "amp"},
@@ -200,6 +233,9 @@ struct ReturnedOutput {
 const ReturnedOutput returned_outputs[] = {
     // transformers: Seq2SeqLMOutput.encoder_last_hidden_state
     {{"t5-small"}, "encoded"},
+    {{"small-t5*"}, "encoder.encoded"},
+    {{"small-bart*"}, "model.encoder.layers.1.final_layer_norm"},
+    {{"small-whisper*"}, "model.encoder.layer_norm"},
 };
 
 bool keep_returned(const ReturnedOutput& returned, const SizedStep& step, const MemoryRules& rules,
@@ -236,10 +272,12 @@ const InnerStorage inner_storages[] = {
     // cudnn_convolution's copy of a filter beside an input whose channels lie innermost
     {{"convnext_tiny"}, ".weight.contiguous", "nchw"},
     {{"convnext_tiny"}, ".backward.weight", "nchw"},
+    // cuDNN's contiguous copy of the patches' gradient, which comes out of a transposition
+    {{"vit_b_32"}, "conv_proj.grad.contiguous"},
     // native_layer_norm_backward's contiguous copy of the gradient of a mean over its positions
     {{"swin_t"}, "norm.grad.contiguous"},
     // The scratch of the memory-efficient attention's backward.
-    {{"vit_b_16"}, ".attention.workspace"},
+    {{"vit_b_16", "small-vit"}, ".attention.workspace"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
     {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".sorted_indices"},
     {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".original_indices"},
@@ -305,6 +343,23 @@ bool round_flat_weights_once(const SizedStep& step, Bytes granularity, std::vect
   return true;
 }
 
+/// transformers hands each block the position ids [1, seq], which a checkpointed block keeps with
+/// its other arguments; GPT-2's are also what its position embedding saves, where that is trained.
+bool keeps_position_ids(const ReferenceModel& reference) {
+  return reference.options.fine_tuning.checkpoint.has_value() &&
+         (reference.model != "gpt2" || has_adapters(reference));
+}
+
+void hold_position_ids(const ReferenceModel& reference, const SizedStep& step, Bytes granularity,
+                       std::vector<Bytes>& live) {
+  const Bytes held = round_up(Bytes(reference.seq * element_size(DataType::int64)), granularity);
+  std::size_t last = 0;  // of the kernel calls that run again
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (step.graph->nodes[i].name.find(".recomputed") != std::string::npos) last = i;
+  }
+  for (std::size_t i = 0; i <= last; ++i) live[i] = live[i] + held;
+}
+
 /// [batch, seq + 1], and the copy that flattening the shifted part makes unless the batch is 1.
 bool hold_padded_labels(const ReferenceModel& reference, const SizedStep& step, Bytes granularity,
                         std::vector<Bytes>& live) {
@@ -316,6 +371,20 @@ bool hold_padded_labels(const ReferenceModel& reference, const SizedStep& step, 
   for (std::size_t i = 0; i < live.size(); ++i) {
     if (step.graph->nodes[i].phase != Phase::loss) continue;
     live[i] = live[i] + held;
+    found = true;
+  }
+  return found;
+}
+
+/// From the layers' forward passes until they are run back; peaks lie between.
+bool hold_indices(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
+  const Bytes held =
+      round_up(Bytes(element_size(DataType::int64)), granularity) * std::int64_t{index_tensors};
+  bool found = false;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const Phase phase = step.graph->nodes[i].phase;
+    if (phase != Phase::loss && phase != Phase::backward) continue;
+    live[i] += held;
     found = true;
   }
   return found;
@@ -340,9 +409,13 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   AccountedLive result{.live = std::move(live), .without_effect = {}};
   for (const HeldOutput& held : held_outputs) {
     if (!concerns(held.models, reference)) continue;
-    if (!reference.precision.starts_with(held.only) && !reference.variant.starts_with(held.only)) {
+    const bool adapters = has_adapters(reference) && held.only == "adapters";
+    if (!reference.precision.starts_with(held.only) && !reference.variant.starts_with(held.only) &&
+        !adapters) {
       continue;
     }
+    // What autocast has held already is held once.
+    if (has_adapters(reference) && held.only == "amp") continue;
     if (!hold(held, step, granularity, result.live)) {
       result.without_effect += fmt::format("{} held; ", held.layer);
     }
@@ -357,6 +430,8 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
     if (!concerns(inner.models, reference)) continue;
     const std::string kind = fmt::format("{} {}", reference.precision, to_string(reference.layout));
     if (kind.find(inner.only) == std::string::npos) continue;
+    // A frozen embedding has no backward.
+    if (has_adapters(reference) && inner.name.ends_with("_indices")) continue;
     if (!leave_out(inner, step, granularity, result.live)) {
       result.without_effect += fmt::format("{} within a kernel; ", inner.name);
     }
@@ -366,6 +441,12 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   }
   if (is_recurrent(reference) && !round_flat_weights_once(step, granularity, result.live)) {
     result.without_effect += "flat weights; ";
+  }
+  if (copies_one_head(reference) && !hold_indices(step, granularity, result.live)) {
+    result.without_effect += "indices of a head; ";
+  }
+  if (keeps_position_ids(reference)) {
+    hold_position_ids(reference, step, granularity, result.live);
   }
   if (shifts_labels(reference) && !hold_padded_labels(reference, step, granularity, result.live)) {
     result.without_effect += "padded labels; ";

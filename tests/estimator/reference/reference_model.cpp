@@ -9,6 +9,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "estimator/adapt/adapt.hpp"
+#include "estimator/formats/import_model.hpp"
 #include "estimator/model/load_model.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "tests/support/source_directory.hpp"
@@ -39,6 +41,17 @@ void read_settings(const json& file, ReferenceModel& model) {
   if (!settings.at("seq").is_null()) {
     model.seq = bytes_at(settings, "seq");
     model.options.seq = model.seq;
+  }
+  if (settings.contains("fine_tuning")) {
+    const json& said = settings.at("fine_tuning");
+    const auto take = [&](const char* key, std::optional<std::string>& text) {
+      if (said.contains(key)) text = said.at(key).get<std::string>();
+    };
+    take("lora", model.options.fine_tuning.lora);
+    take("base", model.options.fine_tuning.base);
+    take("checkpoint", model.options.fine_tuning.checkpoint);
+    model.is_fine_tuned = true;
+    model.trained_parameters = bytes_at(file, "trained_parameters");
   }
   if (settings.contains("arguments")) {
     for (const auto& [name, value] : settings.at("arguments").items()) {
@@ -112,8 +125,23 @@ ReferenceModel read_reference(const std::filesystem::path& path) {
   return model;
 }
 
+/// The configuration of transformers under tests/hf that a reference is of: all are called so.
+bool is_traced_configuration(const std::string& model) { return model.starts_with("small-"); }
+
+std::filesystem::path configuration_of(const std::string& model) {
+  return testing::source_path("/tests/hf/") + model + "/config.json";
+}
+
+void read_traced_configurations(std::vector<ReferenceModel>& models) {
+  const std::filesystem::path folder = testing::source_path("/tests/hf/traces");
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    models.push_back(read_reference(entry.path()));
+  }
+}
+
 std::vector<ReferenceModel> read_all() {
   std::vector<ReferenceModel> models;
+  read_traced_configurations(models);
   const std::filesystem::path folder = testing::source_path("/tests/reference/models");
   const std::vector<std::string> described = model_names(our_models);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -137,7 +165,7 @@ const std::vector<ReferenceModel>& reference_models() {
 
 bool is_plain(const ReferenceModel& reference) {
   return reference.precision == "fp32" && reference.variant.empty() &&
-         reference.layout == TensorLayout::contiguous;
+         reference.layout == TensorLayout::contiguous && !reference.is_fine_tuned;
 }
 
 ModelGraph our_model(const ReferenceModel& reference) {
@@ -145,9 +173,16 @@ ModelGraph our_model(const ReferenceModel& reference) {
 }
 
 ModelGraph our_model(const std::string& name, const ModelOptions& options) {
+  if (is_traced_configuration(name)) {
+    auto imported = import_model(open_model(configuration_of(name)), {.seq = options.seq});
+    if (!imported) throw std::runtime_error(render(imported.error()));
+    auto model = load_model(imported->value().description, options);
+    if (!model) throw std::runtime_error(render(model.error()));
+    return *std::move(model);
+  }
   const auto source = find_model(name, our_models);
   if (!source) throw std::runtime_error(render(source.error()));
-  auto model = load_model(source->source, overridden(source->options, options));
+  auto model = load_adapted(source->source, overridden(source->options, options));
   if (!model) throw std::runtime_error(render(model.error()));
   return *std::move(model);
 }

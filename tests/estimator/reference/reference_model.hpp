@@ -48,6 +48,8 @@ struct ReferenceModel {
   std::string precision;  ///< "fp32"
   TensorLayout layout = TensorLayout::contiguous;
   std::string variant;  ///< empty, or what the training loop does otherwise
+  bool is_fine_tuned = false;           ///< adapters, a quantised base, checkpointed blocks
+  std::int64_t trained_parameters = 0;  ///< of a fine-tuned one
   std::int64_t batch = 0;
   std::int64_t seq = 0;  ///< 0: not a language model
   bool layers_in_order = false;

@@ -69,11 +69,12 @@ const std::map<std::string, std::string> operators{{"Conv2d", "conv2d"},
 /// Where PyTorch calls a function too, which is no module; or has a module in another layout:
 /// torchvision's LayerNorm2d, whose channels are not last.
 bool also_otherwise(const std::string& model, const std::string& op) {
-  return ((model == "swin_t" || model == "vit_b_16") && op == "linear") ||
-         (model == "t5-small" && op == "embedding") ||
+  const bool has_written_attention = model.starts_with("swin_") || model.starts_with("vit_b_") ||
+                                     model.starts_with("vit_l_") || model.starts_with("vit_h_");
+  return (has_written_attention && op == "linear") || (model == "t5-small" && op == "embedding") ||
          (model == "inception_v3" && op.ends_with("pool2d")) ||
          (model == "googlenet" && op == "adaptive_avg_pool2d") ||
-         (model == "convnext_tiny" && op == "layer_norm");
+         (model.starts_with("convnext_") && op == "layer_norm");
 }
 
 /// Elements and the last axis: vocabulary logits are [batch, seq, vocabulary] there and flattened

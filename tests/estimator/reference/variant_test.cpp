@@ -38,7 +38,8 @@ TEST_CASE("other precisions and loops are compared") {
 TEST_CASE(
     "in other precisions and layouts what is saved is what PyTorch saves, storage by storage") {
   for (const ReferenceModel& reference : reference_models()) {
-    if (!is_variant(reference) || !reference.variant.empty()) continue;
+    // Of checkpointed steps the reference has the peaks alone.
+    if (!is_variant(reference) || reference.saved.empty()) continue;
     SUBCASE(reference.file.c_str()) {
       Multiset theirs;
       for (const SavedStorages& row : accounted_saved(reference).saved) {

@@ -144,6 +144,15 @@ std::vector<KernelSample> by_index() {
           {K::scatter_add, first, {matrix, each, matrix}, {matrix}}};
 }
 
+std::vector<KernelSample> quantised() {
+  const SampleArgument bytes{{8}, false, DataType::uint8}, half{{4}, false, DataType::uint8};
+  const AttributeList block{{"block", I{4}}}, rows{{"encoding", std::string("int8")}};
+  const SampleArgument maxima = f({2});
+  return {{K::dequantize_blocks, block, {bytes, maxima, f({256}), scalar}, {f({8})}},
+          {K::dequantize_4bit, block, {half, maxima, f({16})}, {matrix}},
+          {K::dequantize_rows, rows, {bytes, maxima}, {matrix}}};
+}
+
 std::vector<KernelSample> losses_and_updates() {
   const SampleArgument x = matrix;
   const AttributeList rate{{"learning_rate", 0.1}},
@@ -192,8 +201,9 @@ std::vector<KernelSample> sequences() {
 const std::vector<KernelSample>& kernel_samples() {
   static const std::vector<KernelSample> samples = [] {
     std::vector<KernelSample> all;
-    for (const auto& family : {convolutions(), normalisations(), pointwise(), windows(), layout(),
-                               along_axes(), by_index(), losses_and_updates(), sequences()}) {
+    for (const auto& family :
+         {convolutions(), normalisations(), pointwise(), windows(), layout(), along_axes(),
+          by_index(), quantised(), losses_and_updates(), sequences()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;

@@ -1,0 +1,30 @@
+#include "estimator/adapt/adapt.hpp"
+
+#include "estimator/adapt/adapters.hpp"
+#include "estimator/adapt/checkpointed_blocks.hpp"
+#include "estimator/adapt/quantised_base.hpp"
+
+namespace stowage {
+
+Result<ModelGraph> adapted(ModelGraph model) {
+  const FineTuning settings = model.fine_tuning;
+  Result<ModelGraph> result = std::move(model);
+  if (settings.base) {
+    result = with_quantised_base(*std::move(result), *settings.base);
+    if (!result) return result;
+  }
+  if (settings.lora) {
+    result = with_adapters(*std::move(result), *settings.lora);
+    if (!result) return result;
+  }
+  if (settings.checkpoint) {
+    result = with_checkpointed_blocks(*std::move(result), *settings.checkpoint);
+  }
+  return result;
+}
+
+Result<ModelGraph> load_adapted(SourceTextPtr source, const ModelOptions& options) {
+  return load_model(std::move(source), options).and_then(adapted);
+}
+
+}  // namespace stowage

@@ -1,0 +1,227 @@
+#include "estimator/adapt/adapters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "estimator/adapt/graph_edit.hpp"
+#include "estimator/adapt/named_layers.hpp"
+#include "estimator/catalogue/fine_tuning_rows.hpp"
+#include "estimator/model/operator_row.hpp"
+
+namespace stowage {
+
+namespace {
+
+bool takes_adapter(const Operator& op) {
+  return is_linear(op) || op.row->name == "embedding" || op.row->name == "conv2d";
+}
+
+bool has_parameters(const Operator& op) { return !op.parameters.empty(); }
+
+/// Of adapters: peft makes them float32 beside 16 bits; mixed precision trains all in the base's
+/// format, with copies in the optimizer.
+DataType adapter_type(const ModelGraph& model, const LoraSettings& lora) {
+  const DataType base = float_type(model.precision);
+  if (lora.type) return *lora.type;
+  const bool narrow = base == DataType::float16 || base == DataType::bfloat16;
+  return narrow && !has_master_weights(model.precision) ? DataType::float32 : base;
+}
+
+Attributes linear_attributes(std::int64_t features) {
+  Attributes attributes;
+  attributes.set("features", features);
+  attributes.set("bias", false);
+  return attributes;
+}
+
+class Adapting {
+ public:
+  Adapting(ModelGraph model, const LoraSettings& lora, std::vector<bool> targets,
+           std::vector<bool> saved)
+      : edit_(std::move(model)),
+        lora_(lora),
+        type_(adapter_type(edit_.model(), lora)),
+        targets_(std::move(targets)),
+        saved_(std::move(saved)) {}
+
+  Result<ModelGraph> run() && {
+    freeze();
+    for (std::size_t i = 0; i < edit_.size(); ++i) {
+      Operator& op = edit_.take(i);
+      if (saved_[i]) train_copy(op);
+      if (!targets_[i]) continue;
+      if (lora_.bias == LoraBias::lora_only) train_bias(op);
+      const Operator base = op;  // the list of operators grows
+      auto output = adapter_beside(base);
+      if (!output) return tl::unexpected(std::move(output.error()));
+      edit_.redirect(base.outputs.front(), *output);
+    }
+    ModelGraph model = std::move(edit_).finished();
+    tell(model);
+    return model;
+  }
+
+ private:
+  void freeze() {
+    for (Parameter& parameter : edit_.model().parameters) {
+      const bool kept = lora_.bias == LoraBias::all && is_bias(parameter);
+      if (!kept) parameter.trainable = false;
+    }
+  }
+
+  static bool is_bias(const Parameter& parameter) {
+    return !parameter.is_buffer && parameter.name.ends_with(".bias");
+  }
+
+  void train_bias(const Operator& op) {
+    for (const ParameterId id : op.parameters) {
+      Parameter& parameter = edit_.model().parameters[id.index()];
+      if (is_bias(parameter)) parameter.trainable = true;
+    }
+  }
+
+  // The original stays as it is, and unread where nobody shares it.
+  void train_copy(Operator& op) {
+    for (ParameterId& id : op.parameters) {
+      Parameter copy = edit_.model().parameter(id);
+      if (copy.is_buffer) continue;
+      copy.name += ".modules_to_save";
+      copy.trainable = true;
+      id = ParameterId::of(edit_.model().parameters.size());
+      edit_.model().parameters.push_back(std::move(copy));
+    }
+  }
+
+  using Added = Result<GraphEdit::Made>;
+
+  Added add(const Operator& base, std::string_view part, std::string_view row,
+            Attributes attributes, std::vector<TensorId> inputs) {
+    return edit_.add(fmt::format("{}.{}", base.name, part), *find_operator(row),
+                     std::move(attributes), std::move(inputs), type_, base);
+  }
+
+  /// A of what the base reads; for all but embeddings that is converted and dropped out first.
+  /// `held` is what it was converted to, or none.
+  Added first_factor(const Operator& base, TensorId& held) {
+    TensorId x = base.inputs.front();
+    if (base.row->name == "embedding") {
+      Attributes table = base.attributes;
+      table.set("features", lora_.rank);
+      return add(base, "lora_embedding_A", "embedding", std::move(table), {x});
+    }
+    if (edit_.model().tensor(x).type.type != type_) {
+      Attributes format;
+      format.set("dtype", std::string(to_string(type_)));
+      auto cast = add(base, "lora_input", "cast", std::move(format), {x});
+      if (!cast) return cast;
+      x = held = cast->output;
+    }
+    if (lora_.dropout > 0) {
+      Attributes dropout;
+      dropout.set("p", lora_.dropout);
+      dropout.set("in_place", false);
+      auto dropped = add(base, "lora_dropout", "dropout", std::move(dropout), {x});
+      if (!dropped) return dropped;
+      x = dropped->output;
+    }
+    if (is_linear(base)) return add(base, "lora_A", "linear", linear_attributes(lora_.rank), {x});
+    Attributes window = base.attributes;
+    window.set("channels", lora_.rank);
+    window.set("bias", false);
+    return add(base, "lora_A", "conv2d", std::move(window), {x});
+  }
+
+  Added second_factor(const Operator& base, TensorId x) {
+    if (base.row->name == "embedding") {
+      return add(base, "lora_embedding_B", "linear",
+                 linear_attributes(base.attributes.integer("features")), {x});
+    }
+    if (is_linear(base)) {
+      return add(base, "lora_B", "linear", linear_attributes(base.attributes.integer("features")),
+                 {x});
+    }
+    Attributes window = base.attributes;
+    for (const std::string_view name : {"kernel", "stride", "dilation"}) {
+      window.set(name, std::vector<std::int64_t>{1, 1});
+    }
+    window.set("padding", std::vector<std::int64_t>{0, 0});
+    window.set("bias", false);
+    return add(base, "lora_B", "conv2d", std::move(window), {x});
+  }
+
+  Result<TensorId> adapter_beside(const Operator& base) {
+    if (base.row->name == "conv2d" && base.attributes.integer("groups") != 1) {
+      return failure(
+          Diagnostic{.message = fmt::format(
+                         "'{}' is a convolution of groups, which takes no adapter here", base.name),
+                     .span = base.span});
+    }
+    TensorId held;
+    const auto a = first_factor(base, held);
+    if (!a) return tl::unexpected(a.error());
+    const auto b = second_factor(base, a->output);
+    if (!b) return tl::unexpected(b.error());
+    std::vector<TensorId> inputs{base.outputs.front(), b->output};
+    if (held.valid()) inputs.push_back(held);
+    Attributes factor;
+    factor.set("factor", scaling_of(lora_));
+    const auto sum = edit_.add(fmt::format("{}.lora_sum", base.name), adapter_sum_row(),
+                               std::move(factor), std::move(inputs), type_, base);
+    if (!sum) return tl::unexpected(sum.error());
+    return sum->output;
+  }
+
+  void tell(ModelGraph& model) const {
+    const std::int64_t trained = trainable_parameter_count(model), all = parameter_count(model);
+    const auto layers = std::count(targets_.begin(), targets_.end(), true);
+    model.warnings.push_back(
+        {.severity = Severity::note,
+         .message =
+             fmt::format("adapters on {} layer{}: {} of {} parameters are trained ({:.4f} percent)",
+                         layers, layers == 1 ? "" : "s", trained, all,
+                         100 * static_cast<double>(trained) /
+                             static_cast<double>(std::max<std::int64_t>(all, 1)))});
+  }
+
+  GraphEdit edit_;
+  const LoraSettings& lora_;
+  DataType type_;
+  std::vector<bool> targets_, saved_;
+};
+
+/// The layers that get adapters.
+Result<std::vector<bool>> adapted_layers(const ModelGraph& model, const LoraSettings& lora) {
+  std::vector<std::string> names = lora.targets;
+  const auto every = std::find(names.begin(), names.end(), all_linear);
+  const bool all = every != names.end();
+  if (all) names.erase(every);
+  auto targets = named_layers(model, names, takes_adapter, "takes an adapter");
+  if (!targets || !all) return targets;
+  const OperatorId last = output_layer(model);
+  bool any = false;
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    if (!is_linear(model.operators[i]) || OperatorId::of(i) == last) continue;
+    (*targets)[i] = any = true;
+  }
+  if (any) return targets;
+  return failure(fmt::format("'{}' has no linear layer but its last", model.name));
+}
+
+}  // namespace
+
+Result<ModelGraph> with_adapters(ModelGraph model, const LoraSettings& lora) {
+  auto targets = adapted_layers(model, lora);
+  if (!targets) return tl::unexpected(std::move(targets.error()));
+  auto saved = named_layers(model, lora.modules_to_save, has_parameters, "has parameters to save");
+  if (!saved) return tl::unexpected(std::move(saved.error()));
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    if (!(*targets)[i] || !(*saved)[i]) continue;
+    return failure(
+        fmt::format("'{}' is a target and a module to save: one of them", model.operators[i].name));
+  }
+  return Adapting(std::move(model), lora, *std::move(targets), *std::move(saved)).run();
+}
+
+}  // namespace stowage

@@ -1,0 +1,88 @@
+#include "estimator/adapt/graph_edit.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace stowage {
+
+GraphEdit::GraphEdit(ModelGraph model)
+    : model_(std::move(model)), old_(std::exchange(model_.operators, {})) {
+  model_.operators.reserve(old_.size());
+  instead_.reserve(model_.tensors.size());
+  for (std::size_t i = 0; i < model_.tensors.size(); ++i) instead_.push_back(TensorId::of(i));
+}
+
+Operator& GraphEdit::take(std::size_t i) {
+  model_.operators.push_back(std::move(old_[i]));
+  Operator& op = model_.operators.back();
+  for (TensorId& input : op.inputs) input = instead_[input.index()];
+  return op;
+}
+
+Result<GraphEdit::Made> GraphEdit::add(std::string name, const OperatorRow& row,
+                                       Attributes attributes, std::vector<TensorId> inputs,
+                                       DataType type, const Operator& beside) {
+  const auto inference = inferred(model_, row, attributes, inputs, name, beside.span);
+  if (!inference) return tl::unexpected(inference.error());
+  Operator op{.name = std::move(name),
+              .row = &row,
+              .attributes = std::move(attributes),
+              .inputs = std::move(inputs),
+              .span = beside.span,
+              .region = beside.region};
+  op.parameters = add_parameters(model_, op.name, *inference, type, true);
+  op.outputs = {TensorId::of(model_.tensors.size())};
+  TensorType made = inference->outputs.front();
+  if (row.makes_floats) made.type = type;
+  model_.tensors.push_back({.name = op.name, .type = std::move(made), .producer = {}});
+  instead_.push_back(op.outputs.front());
+  Made result{.output = op.outputs.front(), .parameters = op.parameters};
+  model_.operators.push_back(std::move(op));
+  return result;
+}
+
+void GraphEdit::redirect(TensorId from, TensorId to) { instead_[from.index()] = to; }
+
+ModelGraph GraphEdit::finished() && {
+  if (model_.output.valid()) model_.output = instead_[model_.output.index()];
+  for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+    for (const TensorId output : model_.operators[i].outputs) {
+      model_.tensors[output.index()].producer = OperatorId::of(i);
+    }
+  }
+  return std::move(model_);
+}
+
+std::vector<ParameterId> add_parameters(ModelGraph& model, const std::string& owner,
+                                        const Inference& inference, DataType type, bool trainable) {
+  std::vector<ParameterId> ids;
+  for (const ParameterSpec& spec : inference.parameters) {
+    const bool follows = is_floating_point(spec.type) && !spec.is_buffer;
+    ids.push_back(ParameterId::of(model.parameters.size()));
+    model.parameters.push_back({.name = fmt::format("{}.{}", owner, spec.name),
+                                .type = {spec.shape, follows ? type : spec.type},
+                                .trainable = trainable && !spec.is_buffer,
+                                .is_buffer = spec.is_buffer});
+  }
+  return ids;
+}
+
+Result<Inference> inferred(const ModelGraph& model, const OperatorRow& row,
+                           const Attributes& attributes, const std::vector<TensorId>& inputs,
+                           const std::string& name, const SourceSpan& span) {
+  const auto lower = autocast_type(model.precision);
+  const AutocastClass autocast = autocast_class(row, attributes);
+  std::vector<TensorType> types;
+  for (const TensorId input : inputs) {
+    types.push_back(model.tensor(input).type);
+    if (lower) types.back().type = autocast_input(autocast, *lower, types.back().type);
+  }
+  auto inference = row.infer(attributes, types);
+  if (inference) return *std::move(inference);
+  return failure(Diagnostic{.message = fmt::format("'{}': {}", name, inference.error().message),
+                            .span = span,
+                            .hint = inference.error().hint});
+}
+
+}  // namespace stowage

@@ -1,0 +1,30 @@
+// Operators that no description names: those that the room `adapt` puts into a model's graph. They
+// are rows as the others are, outside the catalogue's list.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "estimator/model/operator_row.hpp"
+
+namespace stowage {
+
+/// An adapter's part, added as peft 0.21 does (tuners/lora/layer.py, Linear.forward):
+///   y = (result + factor * branch).to(result's format)
+/// Inputs: result, branch, and a tensor that the calling frame holds meanwhile: the branch's own
+/// copy of its input. Attribute `factor`.
+[[nodiscard]] const OperatorRow& adapter_sum_row();
+
+// Linear layers of quantised weights, which are never trained. Attributes `features`, `bias`; the
+// parameters are the bytes of the weight, [bias], then what they are dequantised with, as buffers.
+//
+//   4 bits   double_quant, format (nf4 or fp4): bytes [(n + 1) / 2, 1] of n values; a maximum of
+//            each 64 values and a code of 16; double: the maxima in 8 bits, one float32 of each 256
+//            of them, a code of 256, an offset (bitsandbytes 0.50, functional.py, quantize_4bit)
+//   8 bits   bytes [out, in], a float32 scale a row (bitsandbytes 0.50, Linear8bitLt)
+//   float8   bytes [out, in], a float32 scale a row (torchao 0.18, Float8WeightOnlyConfig)
+[[nodiscard]] const OperatorRow& linear_4bit_row();
+[[nodiscard]] const OperatorRow& linear_8bit_row();
+[[nodiscard]] const OperatorRow& linear_float8_row();
+
+}  // namespace stowage

@@ -1,0 +1,90 @@
+#include "estimator/check/compare_cards.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "estimator/base/parallel.hpp"
+#include "estimator/check/roomy_runs.hpp"
+#include "estimator/memory/sized_step.hpp"
+#include "estimator/runtime/runtime_buffers.hpp"
+
+namespace stowage {
+
+namespace {
+
+void take_check(CardAnswer& answer, const CheckReport& report, std::int64_t batch) {
+  answer.fits = report.fits;
+  answer.needed = report.device_bytes;
+  answer.needed_at = batch;
+  answer.available = report.available_bytes;
+  answer.headroom = report.headroom;
+  answer.workspaces = report.workspace_origin;
+}
+
+Result<CardAnswer> answer_on_card(const CardCase& of, WorkspaceSource& source,
+                                  std::shared_ptr<RoomyRuns> roomy) {
+  CardAnswer answer;
+  if (of.any_batch) {
+    const auto report = find_batch(
+        of.graph, of.card,
+        {.check = of.settings, .margin = of.margin, .with_curve = false, .roomy = std::move(roomy)},
+        source);
+    if (!report) return tl::unexpected(report.error());
+    answer.largest = report->largest;
+    answer.largest_safe = report->largest_safe;
+    answer.recommended = report->recommended;
+    answer.keeps_margin = report->keeps_margin;
+    answer.all_tried = report->all_tried;
+    answer.unlimited = report->unlimited;
+    if (report->at_one) take_check(answer, *report->at_one, 1);
+    if (report->at_largest) take_check(answer, *report->at_largest, report->largest);
+    if (report->at_recommended) take_check(answer, *report->at_recommended, report->recommended);
+    if (!of.batch || *of.batch == answer.needed_at) return answer;
+  }
+  const auto step = size_step(of.graph, *of.batch, source);
+  if (!step) return tl::unexpected(step.error());
+  take_check(answer, check(*step, of.card, of.settings), *of.batch);
+  return answer;
+}
+
+/// One for each step beside the same buffers.
+class RunsOfCases {
+ public:
+  std::shared_ptr<RoomyRuns> of(const CardCase& one) {
+    if (!RoomyRuns::serves(*one.graph, one.settings)) return nullptr;
+    std::vector<RuntimeBuffer> buffers = runtime_buffers(*one.graph, one.card, one.settings);
+    const auto known = std::ranges::find_if(all_, [&](const std::shared_ptr<RoomyRuns>& runs) {
+      return runs->are_of(*one.graph, buffers);
+    });
+    if (known != all_.end()) return *known;
+    all_.push_back(
+        std::make_shared<RoomyRuns>(one.graph, std::move(buffers), one.settings.allocator));
+    return all_.back();
+  }
+
+ private:
+  std::vector<std::shared_ptr<RoomyRuns>> all_;
+};
+
+}  // namespace
+
+std::vector<Result<CardAnswer>> compare_cards(const std::vector<CardCase>& cases,
+                                              const std::vector<WorkspaceSource*>& sources) {
+  assert(cases.size() == sources.size());
+  std::vector<Result<CardAnswer>> answers(cases.size(), CardAnswer{});
+  std::vector<std::shared_ptr<RoomyRuns>> roomy;
+  std::vector<std::size_t> together, one_by_one;
+  RunsOfCases runs;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    roomy.push_back(runs.of(cases[i]));
+    (cases[i].alone ? one_by_one : together).push_back(i);
+  }
+  const auto answer = [&](std::size_t i) {
+    answers[i] = answer_on_card(cases[i], *sources[i], roomy[i]);
+  };
+  for_each_index(together.size(), [&](std::size_t i) { answer(together[i]); });
+  for (const std::size_t i : one_by_one) answer(i);
+  return answers;
+}
+
+}  // namespace stowage

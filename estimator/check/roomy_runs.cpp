@@ -1,0 +1,50 @@
+#include "estimator/check/roomy_runs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "estimator/runtime/allocator_replay.hpp"
+#include "estimator/runtime/runtime_run.hpp"
+
+namespace stowage {
+
+namespace {
+
+bool is_same_buffer(const RuntimeBuffer& a, const RuntimeBuffer& b) {
+  return a.bytes == b.bytes && a.first_use == b.first_use;
+}
+
+}  // namespace
+
+RoomyRuns::RoomyRuns(std::shared_ptr<const StepGraph> graph, std::vector<RuntimeBuffer> buffers,
+                     const AllocatorSettings& allocator)
+    : graph_(std::move(graph)), buffers_(std::move(buffers)), allocator_(allocator) {}
+
+bool RoomyRuns::serves(const StepGraph& graph, const CheckSettings& settings) {
+  const AllocatorSettings& allocator = settings.allocator;
+  const bool looks_at_total = allocator.garbage_collection_threshold > 0 ||
+                              allocator.memory_fraction || allocator.expandable_segments ||
+                              allocator.refuse_early;
+  return settings.runtime == Runtime::pytorch && !looks_at_total &&
+         std::ranges::none_of(graph.nodes, wants_workspace);
+}
+
+bool RoomyRuns::are_of(const StepGraph& graph, const std::vector<RuntimeBuffer>& buffers) const {
+  return graph_.get() == &graph && std::ranges::equal(buffers_, buffers, is_same_buffer);
+}
+
+RoomyRun RoomyRuns::of(const SizedStep& step, const std::vector<Touches>& touches) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = runs_.find(step.batch); found != runs_.end()) return found->second;
+  }
+  // Two threads may run the same batch at once: both come to the same figures.
+  const ProcessReplay replay = replay_process(
+      step, touches, {.allocator = allocator_, .limit = unlimited_memory, .buffers = buffers_});
+  const RoomyRun run{.reserved = replay.reserved, .settles = replay.steady_reached};
+  const std::lock_guard lock(mutex_);
+  runs_.emplace(step.batch, run);
+  return run;
+}
+
+}  // namespace stowage

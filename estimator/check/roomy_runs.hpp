@@ -1,0 +1,54 @@
+// RoomyRuns: what a step takes where nothing limits it, batch by batch, for several cards at once.
+//
+// PyTorch's allocator asks the driver for memory and looks at the card's size only when the driver
+// refuses (or with a garbage collection threshold). So a process that reserves R bytes at most
+// where there is plenty runs the same way on every card that leaves it R, and one run serves all
+// cards of a compute capability. Below R only a run within the card's own limit can tell.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "estimator/memory/sized_step.hpp"
+#include "estimator/memory/step_memory.hpp"
+#include "estimator/runtime/check_settings.hpp"
+
+namespace stowage {
+
+struct RoomyRun {
+  Bytes reserved;        ///< the most of the driver's memory that the allocator holds
+  bool settles = false;  ///< later steps ask the driver for nothing (RuntimeRun::settles)
+};
+
+/// Safe for concurrent use.
+class RoomyRuns {
+ public:
+  /// Precondition: serves(*graph, settings). `buffers`: runtime_buffers of the cards.
+  RoomyRuns(std::shared_ptr<const StepGraph> graph, std::vector<RuntimeBuffer> buffers,
+            const AllocatorSettings& allocator);
+
+  /// Whether one run can stand for several cards: under PyTorch's allocator without a garbage
+  /// collection threshold, of a step whose kernels want no workspace that depends on the card.
+  [[nodiscard]] static bool serves(const StepGraph& graph, const CheckSettings& settings);
+
+  /// Whether these are runs of the same step beside the same buffers.
+  [[nodiscard]] bool are_of(const StepGraph& graph,
+                            const std::vector<RuntimeBuffer>& buffers) const;
+
+  /// The run of `step`, from memory where its batch was run before. Precondition: a SizedStep of
+  /// the graph, and the graph's storage_touches. O(steps * touches * log blocks) the first time.
+  [[nodiscard]] RoomyRun of(const SizedStep& step, const std::vector<Touches>& touches);
+
+ private:
+  std::shared_ptr<const StepGraph> graph_;
+  std::vector<RuntimeBuffer> buffers_;
+  AllocatorSettings allocator_;
+  std::mutex mutex_;
+  std::map<std::int64_t, RoomyRun> runs_;  // by batch
+};
+
+}  // namespace stowage

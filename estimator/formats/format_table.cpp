@@ -1,0 +1,39 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "estimator/formats/import_model.hpp"
+#include "estimator/huggingface/import_config.hpp"
+#include "estimator/keras/keras_model.hpp"
+#include "estimator/onnx/onnx_model.hpp"
+#include "estimator/weights/stored_weights.hpp"
+
+namespace stowage {
+
+namespace {
+
+// No models: the files that a model's weights lie in.
+
+bool is_weight_file(const Opening& opening) {
+  return opening.is_file && (is_gguf(opening.head) || is_safetensors(opening.head, opening.size));
+}
+
+Result<ImportedModel> refuse_weight_file(const Opening& opening, const ImportOptions&) {
+  return failure(fmt::format("'{}' holds weights, and no network", opening.argument),
+                 "`stowage summary` prints what is in it; a model is described by the config.json "
+                 "beside it");
+}
+
+}  // namespace
+
+std::span<const FormatRow> format_table() {
+  static constexpr std::array rows{
+      FormatRow{"ONNX", is_onnx_model, import_onnx_model},
+      FormatRow{"Keras JSON", is_keras_model, import_keras_model},
+      FormatRow{"weights", is_weight_file, refuse_weight_file},
+      FormatRow{"Hugging Face", is_hugging_face_model, import_hugging_face_model},
+  };
+  return rows;
+}
+
+}  // namespace stowage

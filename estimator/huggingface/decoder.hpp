@@ -1,0 +1,80 @@
+// The decoders after LLaMA: norms before attention and feed-forward network, rotary positions, a
+// gated feed-forward network or experts. DecoderShape holds all in which they differ.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/huggingface/network.hpp"
+
+namespace stowage {
+
+/// A mixture of experts in place of a feed-forward network.
+struct ExpertsShape {
+  std::int64_t count = 0;    ///< experts
+  std::int64_t chosen = 0;   ///< of a token
+  std::int64_t inner = 0;    ///< features between an expert's two products
+  std::int64_t shared = 0;   ///< features of the expert of all tokens; 0: none
+  bool normalized = true;    ///< the chosen experts' weights are divided by their sum
+  std::vector<bool> layers;  ///< which layers have experts
+};
+
+struct DecoderShape {
+  std::int64_t vocabulary = 1, hidden = 1, inner = 1, layers = 1;
+  std::int64_t heads = 1, key_heads = 1, width = 1;  ///< width: of a head
+  std::int64_t positions = 1;
+  bool query_bias = false;   ///< of query, key and value projections
+  bool output_bias = false;  ///< of attention's output projection
+  bool mlp_bias = false;
+  std::string activation_key = "hidden_act";
+  double attention_dropout = 0, hidden_dropout = 0, embedding_dropout = 0;
+  enum class Norm { rms, gemma, layer } norm = Norm::rms;
+  double eps = 1e-6;
+  enum class HeadNorm {
+    none,
+    before_transpose,
+    after_transpose,
+    each_head
+  } head_norm = HeadNorm::none;
+  bool fused_projections = false;  ///< qkv_proj and gate_up_proj, as Phi-3 has them
+  bool sandwich = false;           ///< Gemma: norms behind attention and feed-forward network too
+  bool parallel = false;           ///< StableLM: both read the same norm
+  bool scaled_embedding = false;   ///< Gemma: embeddings times sqrt(hidden)
+  enum class Rotation {
+    whole,    ///< all features of a head
+    outside,  ///< parts of a head, put together by the caller
+    inside,   ///< as above, within the function; also where the rest is empty
+  } rotation = Rotation::whole;
+  std::int64_t rotated = 0;  ///< features of a head that are turned
+  double base = 10000;
+  std::optional<double> local_base;  ///< Gemma 3: of sliding layers
+  double scale = 0;                  ///< of scores; 0: 1 / sqrt(width)
+  double softcap = 0, final_softcap = 0;
+  std::int64_t window = 0;    ///< 0: none
+  std::vector<bool> sliding;  ///< layers with the window
+  bool tied = false;
+  std::optional<ExpertsShape> experts;
+};
+
+void write_decoder(Network& network, const DecoderShape& shape);
+
+/// The lines of a gated feed-forward network of a block's input.
+[[nodiscard]] std::vector<std::string> gated_network(Network& network, const DecoderShape& shape,
+                                                     std::int64_t inner);
+/// The block `mlp` with experts, in the layers that have them.
+void write_experts(Network& network, const DecoderShape& shape);
+
+/// A norm of the shape's kind; `from` empty: of the layer before.
+[[nodiscard]] std::string norm_line(const DecoderShape& shape, std::string_view name,
+                                    std::string_view from);
+
+/// The readers of their keys.
+[[nodiscard]] DecoderShape read_llama(Network& network);
+[[nodiscard]] DecoderShape read_qwen(Network& network);
+[[nodiscard]] DecoderShape read_gemma(Network& network);
+[[nodiscard]] DecoderShape read_phi3(Network& network);
+[[nodiscard]] DecoderShape read_stablelm(Network& network);
+
+}  // namespace stowage

@@ -1,0 +1,175 @@
+#include "estimator/huggingface/import_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "estimator/base/bytes.hpp"
+#include "estimator/base/read_source.hpp"
+#include "estimator/huggingface/families.hpp"
+#include "estimator/huggingface/local_cache.hpp"
+#include "estimator/huggingface/network.hpp"
+#include "estimator/huggingface/stated_settings.hpp"
+#include "estimator/text/mistakes.hpp"
+#include "estimator/weights/stored_weights.hpp"
+
+namespace stowage {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view cache_prefix = "hf:";
+
+bool is_json_mapping_with(std::string_view text, std::string_view key) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' &&
+         text.find(key) != std::string_view::npos;
+}
+
+struct FoundConfig {
+  SourceTextPtr text;
+  std::string name;      ///< of the model
+  fs::path folder = {};  ///< where weights may lie; empty: a file alone was named
+};
+
+/// The folder's name, or the file's where it is called otherwise than config.json.
+std::string name_of(const fs::path& path) {
+  if (path.filename() != "config.json") return path.stem().string();
+  const std::string folder = fs::absolute(path).parent_path().filename().string();
+  return folder.empty() ? "config" : folder;
+}
+
+Result<FoundConfig> read_config_file(const fs::path& path, std::string name, fs::path folder) {
+  return read_source(path.string(), FileKind::description).map([&](SourceTextPtr&& text) {
+    return FoundConfig{std::move(text), std::move(name), std::move(folder)};
+  });
+}
+
+Result<FoundConfig> find_config(const Opening& opening) {
+  if (opening.text) return FoundConfig{opening.text, "config"};
+  if (opening.argument.starts_with(cache_prefix)) {
+    const std::string name = opening.argument.substr(cache_prefix.size());
+    auto path = cached_config(name, environment_cache());
+    if (!path) return tl::unexpected(std::move(path.error()));
+    return read_config_file(*path, name, path->parent_path());
+  }
+  const fs::path path =
+      opening.is_folder ? fs::path(opening.argument) / "config.json" : fs::path(opening.argument);
+  return read_config_file(path, name_of(path),
+                          opening.is_folder ? fs::path(opening.argument) : fs::path());
+}
+
+/// What lies beside the configuration; nullopt: nothing.
+std::optional<Diagnostic> weights_note(const fs::path& folder) {
+  if (folder.empty() || !has_weights(folder)) return std::nullopt;
+  const auto weights = read_weight_folder(folder);
+  if (!weights) {
+    Diagnostic warning = weights.error().front();
+    warning.severity = Severity::warning;
+    return warning;
+  }
+  std::string text = "weights on disk:";
+  for (const FormatTotal& total : format_totals(*weights)) {
+    text += fmt::format("{} {} of {} in {} tensors", text.ends_with(':') ? "" : ",",
+                        format_bytes(total.bytes), total.format, total.tensors);
+  }
+  return Diagnostic{.severity = Severity::note, .message = std::move(text)};
+}
+
+Diagnostics errors_of(Diagnostics found) {
+  std::erase_if(found, [](const Diagnostic& one) { return one.severity != Severity::error; });
+  return found;
+}
+
+/// The type of the mapping; empty: a mistake was reported.
+std::string model_type(const YamlNode& root, Mistakes& mistakes) {
+  const YamlNode* type = root.find("model_type");
+  if (type == nullptr) {
+    mistakes.error(root.mark, "there is no 'model_type': this is no configuration of transformers",
+                   "a config.json that save_pretrained writes has one");
+    return {};
+  }
+  if (!type->is_scalar() || !type->quoted) {
+    mistakes.error(type->mark, fmt::format("'model_type' must be a text, not {}", describe(*type)));
+    return {};
+  }
+  if (find_family(type->text) != nullptr) return type->text;
+  std::vector<std::string_view> known;
+  for (const Family& family : families()) known.push_back(family.type);
+  std::string hint = did_you_mean(type->text, known);
+  if (type->text == "gemma3") {
+    hint = "its text_config alone, with \"model_type\": \"gemma3_text\", is";
+  } else if (hint.empty()) {
+    hint = fmt::format("read are {}", fmt::join(known, ", "));
+  }
+  mistakes.error(type->mark,
+                 fmt::format("model type '{}' is not one of those that are read", type->text),
+                 std::move(hint));
+  return {};
+}
+
+Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
+  std::string text = fmt::format("as transformers {} runs it{}: attention '{}'",
+                                 to_string(stated.version), stated.version_source,
+                                 stated.attention == AttentionFunction::eager ? "eager" : "sdpa");
+  if (family.has_heads) text += fmt::format(", head '{}'", to_string(stated.head));
+  if (!stated.precision.empty() && stated.precision != "fp32") {
+    text += fmt::format(", precision {} unless --precision says otherwise", stated.precision);
+  }
+  return {.severity = Severity::note, .message = std::move(text)};
+}
+
+}  // namespace
+
+bool is_hugging_face_model(const Opening& opening) {
+  if (opening.argument.starts_with(cache_prefix)) return true;
+  if (opening.is_folder) {
+    std::error_code code;
+    return fs::is_regular_file(fs::path(opening.argument) / "config.json", code);
+  }
+  return is_json_mapping_with(opening.head, "\"model_type\"") ||
+         is_json_mapping_with(opening.head, "\"architectures\"");
+}
+
+Result<ImportedModel> import_hugging_face_model(const Opening& opening,
+                                                const ImportOptions& options) {
+  const auto found = find_config(opening);
+  if (!found) return tl::unexpected(found.error());
+  const auto document = read_yaml(found->text);
+  if (!document) return tl::unexpected(document.error());
+  Mistakes mistakes(found->text);
+  for (const Diagnostic& mistake : document->mistakes) mistakes.add(mistake);
+  const YamlNode& root = *document->root;
+  if (!root.is_mapping()) {
+    mistakes.error(root.mark, fmt::format("a configuration is a mapping, not {}", describe(root)));
+    return tl::unexpected(std::move(mistakes).in_order());
+  }
+  const std::string type = model_type(root, mistakes);
+  if (type.empty()) return tl::unexpected(errors_of(std::move(mistakes).in_order()));
+  const Family& family = *find_family(type);
+  ConfigReader config(root, type, "", mistakes);
+  auto stated = stated_settings(config, family, options);
+  if (!stated) return tl::unexpected(std::move(stated.error()));
+  DescriptionText text(found->name, fmt::format("transformers {}, {}", stated->class_name,
+                                                stated->attention == AttentionFunction::eager
+                                                    ? "eager attention"
+                                                    : "scaled_dot_product_attention"));
+  Network network{config, text, stated->head, stated->attention, stated->version, stated->labels};
+  declare_settings(text, *stated, family);
+  if (!mistakes.any_errors()) family.write(network);
+  config.finish();
+  if (mistakes.any_errors()) return tl::unexpected(errors_of(std::move(mistakes).in_order()));
+  ImportedModel imported{.takes_values = true};
+  imported.notes = std::move(mistakes).in_order();
+  imported.notes.push_back(settings_note(*stated, family));
+  if (auto note = weights_note(found->folder)) imported.notes.push_back(*std::move(note));
+  imported.description = std::make_shared<const SourceText>(
+      SourceText{found->text->name + " (as described)", text.text()});
+  return imported;
+}
+
+}  // namespace stowage

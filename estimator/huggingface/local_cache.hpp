@@ -1,0 +1,23 @@
+// The local Hugging Face cache (huggingface_hub's layout), read and never written:
+//
+//   CACHE/models--ORG--NAME/refs/main                   a commit
+//   CACHE/models--ORG--NAME/snapshots/COMMIT/config.json
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "estimator/base/diagnostic.hpp"
+
+namespace stowage {
+
+/// HF_HUB_CACHE, else HF_HOME/hub, else XDG_CACHE_HOME/huggingface/hub, else
+/// ~/.cache/huggingface/hub.
+[[nodiscard]] std::filesystem::path environment_cache();
+
+/// The config.json of "org/name" or "name" in `cache`.
+/// Errors: a name that is none; one that is not in the cache, with how to get it.
+[[nodiscard]] Result<std::filesystem::path> cached_config(const std::string& name,
+                                                          const std::filesystem::path& cache);
+
+}  // namespace stowage

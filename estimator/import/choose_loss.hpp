@@ -1,0 +1,32 @@
+// The loss of a model whose file has none: by its output, or as its user says.
+//
+//   softmax last              cross entropy of what the softmax reads, as training scripts have it
+//   log_softmax last          nll
+//   sigmoid last              bce
+//   [batch, classes]          cross entropy; [batch, 1] and [batch]: mse
+//   [batch, positions, words] cross entropy of every position, where the model reads tokens;
+//                             computed by the module, as transformers does
+//   [batch, classes, h, w]    cross entropy of every pixel, unless the output has an input's shape
+//   any other                 mse
+//
+// Further outputs of the first one's shape (auxiliary classifiers) have the same loss; the sum is
+// trained. Targets are inputs that are added: "target", "target_2".
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/import/write_description.hpp"
+
+namespace stowage {
+
+/// Adds losses to `frame` and targets to `layers`; what was chosen is a note. `wanted`: a
+/// catalogue row, "none", or nothing. Errors: `wanted` does not suit the output.
+[[nodiscard]] Result<Diagnostics> choose_losses(LayerList& layers,
+                                                std::span<const LayerOutput> outputs,
+                                                const std::optional<std::string>& wanted,
+                                                DescriptionFrame& frame);
+
+}  // namespace stowage

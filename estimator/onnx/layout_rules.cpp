@@ -1,0 +1,399 @@
+// Shapes, joining and taking apart, gathering.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "estimator/onnx/translation_rules.hpp"
+
+namespace stowage {
+
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+bool made_view(Translation& translation, const OnnxNode& node, const Shape& shape) {
+  const OnnxValue& x = translation.input(node, 0);
+  if (shape == x.type.shape) {
+    translation.give(node, x);
+    return true;
+  }
+  return translation.chain(node, translation.activation(x), {{"reshape", {{"shape", shape}}}});
+}
+
+// An exporter that saw one batch wrote its size as a number.
+std::vector<Affine> with_open_batch(const Translation& translation, const Shape& from,
+                                    std::vector<Affine> wanted) {
+  const Affine fixed = translation.fixed_batch;
+  const bool is_open = !from.empty() && from[0].slope != 0;
+  if (translation.fixed_batch > 0 && is_open && !wanted.empty() && wanted[0] == fixed) {
+    wanted[0] = batch_symbol;
+  }
+  return wanted;
+}
+
+bool translate_reshape(Translation& translation, const OnnxNode& node) {
+  const OnnxValue& x = translation.input(node, 0);
+  const OnnxValue& target = translation.input(node, 1);
+  std::vector<Affine> wanted = target.integers;
+  if (const OnnxAttribute* written = node.find("shape")) {
+    wanted.assign(written->integers.begin(), written->integers.end());
+  } else if (wanted.empty() && !target.numbers()) {
+    translation.refuse("its shape does not follow from sizes");
+    return false;
+  }
+  const bool allow_zero = node.integer("allowzero", 0) != 0;
+  auto shape = reshaped(x.type.shape, wanted, allow_zero);
+  if (!shape) {
+    shape = reshaped(x.type.shape, with_open_batch(translation, x.type.shape, wanted), allow_zero);
+  }
+  if (!shape) {
+    const Shape asked(wanted.begin(), wanted.end());
+    translation.refuse("its input " + to_string(x.type.shape) + " does not become " +
+                       to_string(asked));
+    return false;
+  }
+  return made_view(translation, node, *shape);
+}
+
+bool translate_view(Translation& translation, const OnnxNode& node) {
+  const auto type = infer_type(node, translation.inputs(node));
+  return type && made_view(translation, node, type->shape);
+}
+
+bool translate_flatten(Translation& translation, const OnnxNode& node) {
+  const Shape& from = translation.input(node, 0).type.shape;
+  const std::int64_t axis = node.integer("axis", 1);
+  const auto rank = static_cast<std::int64_t>(from.size());
+  const std::int64_t cut = axis < 0 ? axis + rank : axis;
+  if (cut < 0 || cut > rank) return false;
+  return made_view(translation, node,
+                   Shape{element_count(Shape(from.begin(), from.begin() + cut)),
+                         element_count(Shape(from.begin() + cut, from.end()))});
+}
+
+bool translate_transpose(Translation& translation, const OnnxNode& node) {
+  Integers axes = node.integers("perm");
+  const std::size_t rank = translation.input(node, 0).rank();
+  if (axes.empty()) {
+    for (std::size_t i = rank; i-- > 0;) axes.push_back(static_cast<std::int64_t>(i));
+  }
+  if (std::ranges::is_sorted(axes) && axes.size() == rank) {
+    translation.give(node, translation.input(node, 0));
+    return true;
+  }
+  return translation.chain(node, translation.activation(translation.input(node, 0)),
+                           {{"transpose", {{"axes", axes}}}});
+}
+
+// A class token that was written for one sample is repeated for all of them.
+LayerOutput for_all_samples(Translation& translation, const OnnxNode& node, const OnnxValue& value,
+                            bool is_open) {
+  const LayerOutput from = translation.activation(value);
+  const bool is_fixed = translation.fixed_batch > 0 && !value.type.shape.empty() &&
+                        value.type.shape[0] == Affine(translation.fixed_batch);
+  if (!is_open || !is_fixed || !from.valid()) return from;
+  Shape shape = value.type.shape;
+  shape[0] = batch_symbol;
+  const auto made = translation.layer(node, "expand", {from}, {{"shape", shape}});
+  return made ? LayerOutput{*made, 0} : from;
+}
+
+bool translate_concat(Translation& translation, const OnnxNode& node) {
+  const auto all = translation.inputs(node);
+  const bool is_open =
+      node.integer("axis", 0) != 0 && std::ranges::any_of(all, [](const auto* one) {
+        return !one->type.shape.empty() && one->type.shape[0].slope != 0;
+      });
+  std::vector<LayerOutput> from;
+  for (const OnnxValue* value : all) {
+    if (element_count(value->type.shape) == Affine(0)) continue;
+    from.push_back(for_all_samples(translation, node, *value, is_open));
+  }
+  const auto made =
+      translation.layer(node, "concat", std::move(from), {{"axis", node.integer("axis", 0)}});
+  if (made) translation.give(node, *made);
+  return made.has_value();
+}
+
+bool translate_split(Translation& translation, const OnnxNode& node) {
+  const OnnxValue& x = translation.input(node, 0);
+  Integers sizes = node.integers("split");
+  if (sizes.empty()) sizes = translation.input(node, 1).numbers().value_or(sizes);
+  const auto parts = static_cast<std::int64_t>(node.outputs.size());
+  const std::int64_t axis = node.integer("axis", 0);
+  const auto place = axis_in(axis, x.rank());
+  if (!place || parts < 1) return false;
+  if (parts == 1) {
+    translation.give(node, x);
+    return true;
+  }
+  const bool is_equal = sizes.empty() || std::ranges::all_of(sizes, [&](std::int64_t size) {
+                          return size == sizes[0];
+                        });
+  Attributes::Entries given{{"axis", axis}};
+  if (is_equal) {
+    given.emplace_back("parts", parts);
+  } else {
+    given.emplace_back("sizes", sizes);
+  }
+  const auto made = translation.layer(node, "split", {translation.activation(x)}, std::move(given));
+  if (!made) return false;
+  const auto outputs = translation.layers().at(*made).outputs.size();
+  for (std::size_t i = 0; i < std::min(node.outputs.size(), outputs); ++i) {
+    translation.give(node, *made, i, static_cast<int>(i));
+  }
+  return true;
+}
+
+struct SliceBounds {
+  std::vector<Affine> starts, ends;
+  Integers axes, steps;
+};
+
+std::optional<SliceBounds> bounds_of(const Translation& translation, const OnnxNode& node) {
+  const auto given = [&](std::string_view attribute, std::size_t input) {
+    if (const OnnxAttribute* found = node.find(attribute)) {
+      return std::vector<Affine>(found->integers.begin(), found->integers.end());
+    }
+    return translation.input(node, input).integers;
+  };
+  SliceBounds bounds{.starts = given("starts", 1), .ends = given("ends", 2)};
+  for (const Affine& axis : given("axes", 3)) bounds.axes.push_back(axis.constant);
+  for (const Affine& step : given("steps", 4)) bounds.steps.push_back(step.constant);
+  const std::size_t count = bounds.starts.size();
+  if (bounds.axes.empty()) {
+    bounds.axes.resize(count);
+    std::iota(bounds.axes.begin(), bounds.axes.end(), 0);
+  }
+  if (bounds.steps.empty()) bounds.steps.assign(count, 1);
+  if (count == 0 || bounds.ends.size() != count || bounds.axes.size() != count ||
+      bounds.steps.size() != count) {
+    return std::nullopt;
+  }
+  return bounds;
+}
+
+// A slice an axis; those that take all of theirs are none.
+bool translate_slice(Translation& translation, const OnnxNode& node) {
+  const OnnxValue& x = translation.input(node, 0);
+  const auto bounds = bounds_of(translation, node);
+  if (!bounds) {
+    translation.refuse("its bounds are not constants");
+    return false;
+  }
+  std::vector<std::pair<std::string, Attributes::Entries>> rows;
+  for (std::size_t i = 0; i < bounds->starts.size(); ++i) {
+    const auto axis = axis_in(bounds->axes[i], x.rank());
+    if (!axis || bounds->steps[i] < 1) {
+      translation.refuse("slices that run backwards are not expressed");
+      return false;
+    }
+    const Affine extent = x.type.shape[*axis];
+    constexpr std::int64_t far = std::int64_t{1} << 30U;  // "to the end", as exporters write it
+    const Affine last = bounds->ends[i];
+    const bool is_whole = last == extent || (last.is_constant() && last.constant >= far);
+    const Affine first = bounds->starts[i];
+    if (first == Affine(0) && is_whole && bounds->steps[i] == 1) continue;
+    if (!extent.is_constant() || !first.is_constant() || !last.is_constant()) {
+      translation.refuse("a part of the batch is not expressed");
+      return false;
+    }
+    const auto bounded = [&](std::int64_t place) {
+      return std::clamp<std::int64_t>(place < 0 ? place + extent.constant : place, 0,
+                                      extent.constant);
+    };
+    const std::int64_t begin = bounded(first.constant);
+    const std::int64_t length = bounded(last.constant) - begin;
+    if (length < 1) {
+      translation.refuse("it takes nothing");
+      return false;
+    }
+    rows.push_back({"slice",
+                    {{"axis", static_cast<std::int64_t>(*axis)},
+                     {"start", begin},
+                     {"length", length},
+                     {"step", bounds->steps[i]}}});
+  }
+  if (rows.empty()) {
+    translation.give(node, x);
+    return true;
+  }
+  return translation.chain(node, translation.activation(x), rows);
+}
+
+// Rows of a table of the model's own.
+bool translate_embedding(Translation& translation, const OnnxNode& node, const OnnxValue& table,
+                         const OnnxValue& indices) {
+  LayerOutput places;
+  const auto numbers = indices.numbers();
+  const bool counts = numbers && indices.rank() == 2 && indices.type.shape[0] == Affine(1) &&
+                      std::ranges::is_sorted(*numbers) && !numbers->empty() &&
+                      numbers->front() == 0 &&
+                      numbers->back() + 1 == static_cast<std::int64_t>(numbers->size());
+  if (counts) {
+    const auto made = translation.layer(node, "positions", {},
+                                        {{"length", static_cast<std::int64_t>(numbers->size())},
+                                         {"at_most", table.type.shape[0].constant}});
+    if (made) places = {*made, 0};
+  }
+  if (!places.valid()) places = translation.activation(indices);
+  const auto made = translation.layer_with_weights(
+      node, "embedding", {places},
+      {{"count", table.type.shape[0].constant}, {"features", table.type.shape[1].constant}},
+      {{"weight", &table}});
+  if (made) translation.give(node, *made);
+  return made.has_value();
+}
+
+bool translate_gather(Translation& translation, const OnnxNode& node) {
+  const OnnxValue& x = translation.input(node, 0);
+  const OnnxValue& indices = translation.input(node, 1);
+  const auto axis = axis_in(node.integer("axis", 0), x.rank());
+  const auto type = infer_type(node, translation.inputs(node));
+  if (!axis || !type) return false;
+  if (x.is_parameter() && !x.turned && x.rank() == 2 && *axis == 0) {
+    return translate_embedding(translation, node, x, indices);
+  }
+  const auto place = static_cast<std::int64_t>(*axis);
+  const auto number = indices.scalar();
+  if (number && indices.rank() == 0 && x.type.shape[*axis].is_constant()) {
+    const auto at = axis_in(static_cast<std::int64_t>(*number),
+                            static_cast<std::size_t>(x.type.shape[*axis].constant));
+    if (!at) return false;
+    return translation.chain(node, translation.activation(x),
+                             {{"slice",
+                               {{"axis", place},
+                                {"start", static_cast<std::int64_t>(*at)},
+                                {"length", std::int64_t{1}}}},
+                              {"reshape", {{"shape", type->shape}}}});
+  }
+  const bool is_list = indices.rank() == 1;
+  const auto made = translation.layer(node, is_list ? "index_select" : "index",
+                                      {translation.activation(x), translation.activation(indices)},
+                                      {{"axis", place}});
+  if (made) translation.give(node, *made);
+  return made.has_value();
+}
+
+bool translate_gather_elements(Translation& translation, const OnnxNode& node) {
+  const auto made = translation.layer(node, "gather",
+                                      {translation.activation(translation.input(node, 0)),
+                                       translation.activation(translation.input(node, 1))},
+                                      {{"axis", node.integer("axis", 0)}});
+  if (made) translation.give(node, *made);
+  return made.has_value();
+}
+
+bool translate_expand(Translation& translation, const OnnxNode& node) {
+  const OnnxValue& x = translation.input(node, 0);
+  const auto type = infer_type(node, translation.inputs(node));
+  if (!type) {
+    translation.refuse("its shape does not follow from sizes");
+    return false;
+  }
+  if (type->shape == x.type.shape) {
+    translation.give(node, x);
+    return true;
+  }
+  return translation.chain(node, translation.activation(x), {{"expand", {{"shape", type->shape}}}});
+}
+
+bool translate_tile(Translation& translation, const OnnxNode& node) {
+  const OnnxValue& x = translation.input(node, 0);
+  const OnnxValue& repeats = translation.input(node, 1);
+  const auto type = infer_type(node, translation.inputs(node));
+  if (!type) return false;
+  bool widens_ones = true;
+  for (std::size_t i = 0; i < x.rank(); ++i) {
+    widens_ones = widens_ones && (x.type.shape[i] == Affine(1) || repeats.integers[i] == Affine(1));
+  }
+  const auto numbers = repeats.numbers();
+  if (numbers &&
+      translation.chain(node, translation.activation(x), {{"tile", {{"repeats", *numbers}}}})) {
+    return true;
+  }
+  if (!widens_ones) return false;
+  return translation.chain(node, translation.activation(x),
+                           {{"expand", {{"shape", type->shape}}}, {"contiguous", {}}});
+}
+
+// CRD is PyTorch's pixel_shuffle; DCR has the factors before the channels.
+bool translate_depth_to_space(Translation& translation, const OnnxNode& node) {
+  const OnnxValue& x = translation.input(node, 0);
+  const std::int64_t factor = node.integer("blocksize", 1);
+  constexpr std::size_t image_rank = 4;
+  if (x.rank() != image_rank || factor < 1) return false;
+  const LayerOutput from = translation.activation(x);
+  if (node.text("mode", "DCR") == "CRD") {
+    return translation.chain(node, from, {{"pixel_shuffle", {{"factor", factor}}}});
+  }
+  const Shape& s = x.type.shape;
+  const Affine squared = Affine(factor) * Affine(factor);
+  if (!divides(squared, s[1])) return false;
+  const Affine channels = quotient(s[1], squared);
+  return translation.chain(
+      node, from,
+      {{"reshape", {{"shape", Shape{s[0], factor, factor, channels, s[2], s[3]}}}},
+       {"transpose", {{"axes", Integers{0, 3, 4, 1, 5, 2}}}},
+       {"reshape",
+        {{"shape", Shape{s[0], channels, s[2] * Affine(factor), s[3] * Affine(factor)}}}}});
+}
+
+bool translate_space_to_depth(Translation& translation, const OnnxNode& node) {
+  const OnnxValue& x = translation.input(node, 0);
+  const Affine factor = node.integer("blocksize", 1);
+  constexpr std::size_t image_rank = 4;
+  const Shape& s = x.type.shape;
+  if (x.rank() != image_rank || factor.constant < 1 || !divides(factor, s[2]) ||
+      !divides(factor, s[3])) {
+    return false;
+  }
+  const Affine height = quotient(s[2], factor);
+  const Affine width = quotient(s[3], factor);
+  return translation.chain(
+      node, translation.activation(x),
+      {{"reshape", {{"shape", Shape{s[0], s[1], height, factor, width, factor}}}},
+       {"transpose", {{"axes", Integers{0, 3, 5, 1, 2, 4}}}},
+       {"reshape", {{"shape", Shape{s[0], s[1] * factor * factor, height, width}}}}});
+}
+
+bool translate_triangle(Translation& translation, const OnnxNode& node) {
+  const std::string row = node.integer("upper", 1) != 0 ? "triu" : "tril";
+  const std::int64_t diagonal =
+      static_cast<std::int64_t>(translation.input(node, 1).scalar().value_or(0));
+  return translation.chain(node, translation.activation(translation.input(node, 0)),
+                           {{row, {{"diagonal", diagonal}}}});
+}
+
+bool translate_one_hot(Translation& translation, const OnnxNode& node) {
+  const auto classes = translation.input(node, 1).scalar();
+  if (!classes || node.integer("axis", -1) != -1) return false;
+  return translation.chain(node, translation.activation(translation.input(node, 0)),
+                           {{"one_hot", {{"classes", static_cast<std::int64_t>(*classes)}}}});
+}
+
+}  // namespace
+
+std::span<const OnnxRule> onnx_layout_rules() {
+  static constexpr std::array rules{
+      OnnxRule{"Reshape", translate_reshape},
+      OnnxRule{"Squeeze", translate_view},
+      OnnxRule{"Unsqueeze", translate_view},
+      OnnxRule{"Flatten", translate_flatten},
+      OnnxRule{"Transpose", translate_transpose},
+      OnnxRule{"Concat", translate_concat},
+      OnnxRule{"Split", translate_split},
+      OnnxRule{"Slice", translate_slice},
+      OnnxRule{"Gather", translate_gather},
+      OnnxRule{"GatherElements", translate_gather_elements},
+      OnnxRule{"Expand", translate_expand},
+      OnnxRule{"Tile", translate_tile},
+      OnnxRule{"DepthToSpace", translate_depth_to_space},
+      OnnxRule{"SpaceToDepth", translate_space_to_depth},
+      OnnxRule{"Trilu", translate_triangle},
+      OnnxRule{"OneHot", translate_one_hot},
+  };
+  return rules;
+}
+
+}  // namespace stowage

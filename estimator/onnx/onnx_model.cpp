@@ -1,0 +1,211 @@
+#include "estimator/onnx/onnx_model.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+#include "estimator/import/choose_loss.hpp"
+#include "estimator/import/unknown_operators.hpp"
+#include "estimator/onnx/graph_inputs.hpp"
+#include "estimator/onnx/inline_functions.hpp"
+#include "estimator/onnx/patterns.hpp"
+
+namespace stowage {
+
+namespace {
+
+Diagnostic of_file(const std::string& file, std::string message, std::string hint = {}) {
+  return {.message = std::move(message),
+          .span = {.source = std::make_shared<const SourceText>(SourceText{file, ""})},
+          .hint = std::move(hint)};
+}
+
+Diagnostics placed_in(const std::string& file, Diagnostics mistakes) {
+  for (Diagnostic& mistake : mistakes) {
+    if (!mistake.span.source) mistake.span = of_file(file, "").span;
+  }
+  return mistakes;
+}
+
+Diagnostic onnx_note(std::string message) {
+  return {.severity = Severity::note, .message = std::move(message)};
+}
+
+Result<OnnxFile> read_whole(const Opening& opening) {
+  if (opening.size > largest_onnx_file) {
+    return failure(of_file(opening.argument,
+                           "the file is larger than 2 GB, which protobuf cannot be",
+                           "save it with external data: onnx.save_model(model, path, "
+                           "save_as_external_data=True)"));
+  }
+  auto source = opening.text ? Result<ByteSource>(ByteSource(opening.text))
+                             : ByteSource::open(opening.argument, opening.size);
+  if (!source) return tl::unexpected(std::move(source.error()));
+  try {
+    OnnxFile file = read_onnx_file(*source);
+    inline_functions(file);
+    return file;
+  } catch (const BrokenFile& broken) {
+    return failure(
+        of_file(opening.argument, fmt::format("byte {}: {}", broken.offset(), broken.what()),
+                "is the file whole? onnx.checker.check_model says what else may be wrong with it"));
+  }
+}
+
+class ModelMaker {
+ public:
+  ModelMaker(const Opening& opening, const ImportOptions& options, OnnxFile file)
+      : opening_(opening), options_(options), file_(std::move(file)) {}
+
+  Result<ImportedModel> make() {
+    auto inputs = read_graph_inputs(file_.graph, options_);
+    if (!inputs) return refused(std::move(inputs.error()));
+    notes_ = std::move(inputs->notes);
+    Translation translation(file_.graph, inputs->symbols, opening_.argument);
+    translation.fixed_batch = inputs->fixed_batch;
+    LayerList& layers = translation.layers();
+    for (const auto& [name, type] : inputs->tensors) {
+      const LayerOutput input = layers.add_input(name, type);
+      translation.set(name, {.kind = OnnxValue::Kind::activation, .type = type, .layer = input});
+    }
+    set_initialisers(translation);
+    translation.run();
+    if (!translation.mistakes().empty()) return refused(std::move(translation.mistakes()));
+    note_patterns(find_patterns(layers, translation.triangles));
+
+    std::vector<LayerOutput> outputs;
+    for (const OnnxValueInfo& output : file_.graph.outputs) {
+      const OnnxValue* value = translation.find(output.name);
+      if (value != nullptr && value->is_activation()) outputs.push_back(value->layer);
+    }
+    if (outputs.empty())
+      return refused({{.message = "no output of the graph depends on its inputs"}});
+    DescriptionFrame frame{.model = std::filesystem::path(opening_.argument).stem().string(),
+                           .source = source_text(),
+                           .output = outputs[0]};
+    if (inputs->seq > 0) frame.symbols.emplace_back("seq", inputs->seq);
+    auto losses = choose_losses(layers, outputs, options_.loss, frame);
+    if (!losses) return refused(std::move(losses.error()));
+    take(*std::move(losses));
+    auto counted =
+        count_unknown_operators(layers, frame, options_.allow_unknown, translation.reasons);
+    if (!counted) return refused(std::move(counted.error()));
+    take(*std::move(counted));
+    tie_shared_parameters(layers, frame);
+    if (const auto precision = usual_precision()) frame.train.emplace_back("precision", *precision);
+    return ImportedModel{.description = std::make_shared<const SourceText>(
+                             SourceText{opening_.argument, write_description(layers, frame)}),
+                         .notes = std::move(notes_)};
+  }
+
+ private:
+  tl::unexpected<Diagnostics> refused(Diagnostics mistakes) const {
+    return tl::unexpected(placed_in(opening_.argument, std::move(mistakes)));
+  }
+  void take(Diagnostics more) {
+    notes_.insert(notes_.end(), std::make_move_iterator(more.begin()),
+                  std::make_move_iterator(more.end()));
+  }
+
+  [[nodiscard]] std::string source_text() const {
+    return fmt::format("ONNX opset {}{}{}", file_.opset, file_.producer.empty() ? "" : ", by ",
+                       file_.producer);
+  }
+
+  // Real numbers are parameters, whole ones constants.
+  void set_initialisers(Translation& translation) const {
+    for (std::size_t i = 0; i < file_.graph.initializers.size(); ++i) {
+      const OnnxTensor& tensor = file_.graph.initializers[i];
+      const auto type = data_type_of(tensor.type);
+      if (!type) continue;
+      OnnxValue value = constant_value({Shape(tensor.dims.begin(), tensor.dims.end()), *type});
+      value.integers.assign(tensor.integers.begin(), tensor.integers.end());
+      value.reals = tensor.reals;
+      if (!tensor.has_numbers) {
+        value.integers.clear();
+        value.reals.clear();
+      }
+      if (is_floating_point(*type)) {
+        value.kind = OnnxValue::Kind::parameter;
+        value.tensor = static_cast<int>(i);
+      }
+      translation.set(tensor.name, std::move(value));
+    }
+  }
+
+  void note_patterns(const FoundPatterns& found) {
+    if (found.attentions == 0) return;
+    notes_.push_back(onnx_note(
+        fmt::format("{} written in single operators {} taken for PyTorch's fused attention",
+                    found.attentions == 1 ? std::string("an attention")
+                                          : fmt::format("{} attentions", found.attentions),
+                    found.attentions == 1 ? "is" : "are")));
+  }
+
+  // The format of most initialisers.
+  [[nodiscard]] std::optional<std::string> usual_precision() const {
+    struct Count {
+      OnnxType type;
+      std::string_view precision;
+      double elements = 0;
+    };
+    std::array<Count, 4> counts{{{OnnxType::float32, "fp32"},
+                                 {OnnxType::float16, "fp16"},
+                                 {OnnxType::bfloat16, "bf16"},
+                                 {OnnxType::float64, "fp64"}}};
+    for (const OnnxTensor& tensor : file_.graph.initializers) {
+      double elements = 1;
+      for (const std::int64_t extent : tensor.dims) elements *= static_cast<double>(extent);
+      for (Count& count : counts) {
+        if (static_cast<int>(count.type) == tensor.type) count.elements += elements;
+      }
+    }
+    const Count* most = counts.data();
+    for (const Count& count : counts) {
+      if (count.elements > most->elements) most = &count;
+    }
+    if (most->type == OnnxType::float32) return std::nullopt;
+    return std::string(most->precision);
+  }
+
+  const Opening& opening_;
+  const ImportOptions& options_;
+  OnnxFile file_;
+  Diagnostics notes_;
+};
+
+}  // namespace
+
+// `ir_version`, field 1 and a varint, stands first: protobuf writes fields in their order.
+bool is_onnx_model(const Opening& opening) {
+  const std::string& head = opening.head;
+  constexpr char ir_version_tag = '\x08';
+  constexpr char most_ir = 64;
+  constexpr unsigned last_field = 26;
+  if (head.size() < 4 || head[0] != ir_version_tag || head[1] < 1 || head[1] > most_ir)
+    return false;
+  const auto tag = static_cast<unsigned char>(head[2]);
+  const unsigned type = tag & 7U;
+  return (type == 0 || type == 2) && (tag >> 3U) >= 2 && (tag >> 3U) <= last_field;
+}
+
+Result<ImportedModel> import_onnx_model(const Opening& opening, const ImportOptions& options) {
+  auto file = read_whole(opening);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  if (file->ir_version < oldest_ir) {
+    return failure(of_file(opening.argument,
+                           fmt::format("its IR version is {}, and {} is the oldest that is read",
+                                       file->ir_version, oldest_ir)));
+  }
+  try {
+    return ModelMaker(opening, options, *std::move(file)).make();
+  } catch (const NotAffine& e) {
+    return failure(
+        of_file(opening.argument, fmt::format("a size is not linear in the batch: {}", e.what())));
+  } catch (const ArithmeticOverflow&) {
+    return failure(of_file(opening.argument, "a size leaves the 64-bit range"));
+  }
+}
+
+}  // namespace stowage

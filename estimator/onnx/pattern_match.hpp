@@ -1,0 +1,66 @@
+// What patterns ask of a layer: which row it has, what number it applies.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "estimator/import/layer_list.hpp"
+
+namespace stowage {
+
+inline bool nearly(double a, double b) {
+  constexpr double tolerance = 1e-3;  // constants of 16-bit models are rounded
+  return std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b));
+}
+
+inline double given_real(const ImportedLayer& layer, std::string_view name, double otherwise) {
+  for (const auto& [key, value] : layer.given) {
+    if (key != name) continue;
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+      return static_cast<double>(*integer);
+    }
+  }
+  return otherwise;
+}
+
+inline bool given_flag(const ImportedLayer& layer, std::string_view name, bool otherwise) {
+  for (const auto& [key, value] : layer.given) {
+    if (key == name && std::holds_alternative<bool>(value)) return std::get<bool>(value);
+  }
+  return otherwise;
+}
+
+inline std::vector<std::int64_t> given_integers(const ImportedLayer& layer, std::string_view name) {
+  for (const auto& [key, value] : layer.given) {
+    if (key != name) continue;
+    if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return *list;
+  }
+  return {};
+}
+
+inline bool is_learned_scale(const ImportedLayer& layer) {
+  return layer.is("scale") && given_flag(layer, "learned", false);
+}
+
+/// x * factor: the layer is a scale by a number, without an offset.
+inline std::optional<double> factor_of(const ImportedLayer& layer) {
+  if (!layer.is("scale") || is_learned_scale(layer)) return std::nullopt;
+  if (given_real(layer, "offset", 0) != 0) return std::nullopt;
+  return given_real(layer, "factor", 1);
+}
+
+/// x + offset.
+inline std::optional<double> offset_of(const ImportedLayer& layer) {
+  if (!layer.is("scale") || is_learned_scale(layer)) return std::nullopt;
+  if (given_real(layer, "factor", 1) != 1) return std::nullopt;
+  return given_real(layer, "offset", 0);
+}
+
+/// The foreign operator or the row of that name, whichever the catalogue has.
+inline bool is_function(const ImportedLayer& layer, std::string_view row, std::string_view op) {
+  return layer.is(row) || layer.foreign == op;
+}
+
+}  // namespace stowage

@@ -1,0 +1,313 @@
+#include "estimator/onnx/translation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "estimator/onnx/translation_rules.hpp"
+
+namespace stowage {
+
+namespace {
+
+const OnnxValue absent_value;
+
+// Layers are named after their nodes: "/layer1/relu/Relu", "node_relu_3".
+std::string layer_name_of(const OnnxNode& node) {
+  std::string_view name = node.name;
+  if (name.starts_with("node_")) name.remove_prefix(std::string_view("node_").size());
+  while (name.starts_with('/')) name.remove_prefix(1);
+  if (!name.empty()) return std::string(name);
+  std::string op = node.op;
+  std::ranges::transform(op, op.begin(), [](char c) {
+    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  });
+  return op;
+}
+
+}  // namespace
+
+std::string owner_of_parameter(std::string_view name) {
+  const std::size_t end = name.find_last_of("./");
+  return std::string(end == std::string_view::npos || end == 0 ? name : name.substr(0, end));
+}
+
+Translation::Translation(const OnnxGraph& graph, const std::map<std::string, Affine>& symbols,
+                         std::string file_name)
+    : graph_(graph), symbols_(symbols), file_name_(std::move(file_name)) {
+  for (const auto* infos : {&graph.values, &graph.outputs}) {
+    for (const OnnxValueInfo& info : *infos) stated_.emplace(info.name, &info);
+  }
+}
+
+const OnnxValue* Translation::find(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+const OnnxValue& Translation::input(const OnnxNode& node, std::size_t number) const {
+  if (number >= node.inputs.size() || node.inputs[number].empty()) return absent_value;
+  const OnnxValue* found = find(node.inputs[number]);
+  return found != nullptr ? *found : absent_value;
+}
+
+std::vector<const OnnxValue*> Translation::inputs(const OnnxNode& node) const {
+  std::vector<const OnnxValue*> all;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) all.push_back(&input(node, i));
+  return all;
+}
+
+std::string Translation::place_of(const OnnxNode& node) const {
+  if (!node.name.empty()) return fmt::format("node '{}' ({})", node.name, node.op);
+  return fmt::format("the {} at byte {}", node.op, node.offset);
+}
+
+LayerOutput Translation::activation(const OnnxValue& value) {
+  if (value.is_activation()) return value.layer;
+  if (value.is_parameter()) {
+    const auto known = alone_.find({value.tensor, value.turned});
+    if (known != alone_.end() && layers_.type({known->second, 0}).shape == value.type.shape) {
+      return {known->second, 0};
+    }
+    const OnnxTensor& tensor = graph_.initializers[static_cast<std::size_t>(value.tensor)];
+    const Shape own(tensor.dims.begin(), tensor.dims.end());
+    auto made = layers_.add("parameter", tensor.name, {}, {{"shape", own}});
+    if (!made) return {};
+    this->own(*made, std::string(layers_.at(*made).parameters[0].name), value);
+    if (value.turned) {
+      std::vector<std::int64_t> axes;
+      for (std::size_t i = 0; i < own.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+      std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+      made = layers_.add("transpose", tensor.name + "_turned", {{*made, 0}}, {{"axes", axes}});
+    } else if (own != value.type.shape) {
+      made = layers_.add("reshape", tensor.name + "_view", {{*made, 0}},
+                         {{"shape", value.type.shape}});
+    }
+    if (!made) return {};
+    alone_[{value.tensor, value.turned}] = *made;
+    return {*made, 0};
+  }
+  if (value.is_absent()) return {};
+  if (const auto known = constants_.find(&value); known != constants_.end()) {
+    return {known->second, 0};
+  }
+  Attributes::Entries given{{"shape", value.type.shape}};
+  if (value.type.type != DataType::float32) {
+    given.emplace_back("dtype", std::string(to_string(value.type.type)));
+  }
+  if (const auto number = value.scalar()) given.emplace_back("value", *number);
+  const auto made = layers_.add("constant", "constant", {}, std::move(given));
+  if (!made) return {};
+  constants_[&value] = *made;
+  if (value.is_triangle) triangles.insert(*made);
+  return {*made, 0};
+}
+
+void Translation::own(int layer, const std::string& parameter, const OnnxValue& weight) {
+  if (!weight.is_parameter()) return;
+  layers_.at(layer).parameter_names.emplace_back(
+      parameter, graph_.initializers[static_cast<std::size_t>(weight.tensor)].name);
+}
+
+std::optional<int> Translation::layer(const OnnxNode& node, std::string_view row,
+                                      std::vector<LayerOutput> from, Attributes::Entries given) {
+  if (std::ranges::any_of(from, [](const LayerOutput& one) { return !one.valid(); })) {
+    refuse("an input of it is missing");
+    return std::nullopt;
+  }
+  const auto made = layers_.add(row, layer_name_of(node), std::move(from), std::move(given));
+  if (made) return *made;
+  refuse(made.error());
+  return std::nullopt;
+}
+
+std::optional<int> Translation::layer_with_weights(
+    const OnnxNode& node, std::string_view row, std::vector<LayerOutput> from,
+    Attributes::Entries given,
+    const std::vector<std::pair<std::string, const OnnxValue*>>& weights) {
+  OnnxNode named = node;
+  if (weights[0].second->is_parameter()) {
+    named.name = owner_of_parameter(
+        graph_.initializers[static_cast<std::size_t>(weights[0].second->tensor)].name);
+  }
+  const auto made = layer(named, row, std::move(from), std::move(given));
+  if (!made) return made;
+  for (const auto& [parameter, weight] : weights) own(*made, parameter, *weight);
+  return made;
+}
+
+void Translation::give(const OnnxNode& node, OnnxValue value, std::size_t output) {
+  if (output < node.outputs.size() && !node.outputs[output].empty()) {
+    set(node.outputs[output], std::move(value));
+  }
+}
+
+void Translation::give(const OnnxNode& node, int layer, std::size_t output, int layer_output) {
+  const LayerOutput made{layer, layer_output};
+  give(node,
+       OnnxValue{.kind = OnnxValue::Kind::activation, .type = layers_.type(made), .layer = made},
+       output);
+}
+
+bool Translation::chain(const OnnxNode& node, LayerOutput from,
+                        const std::vector<std::pair<std::string, Attributes::Entries>>& rows) {
+  for (const auto& [row, given] : rows) {
+    const auto made = layer(node, row, {from}, given);
+    if (!made) return false;
+    from = {*made, 0};
+  }
+  give(node, from.layer, 0, from.output);
+  return true;
+}
+
+std::optional<TensorType> Translation::stated_type(const std::string& name) const {
+  const auto found = stated_.find(name);
+  if (found == stated_.end() || !found->second->has_shape) return std::nullopt;
+  const auto type = data_type_of(found->second->type);
+  if (!type) return std::nullopt;
+  Shape shape;
+  for (const OnnxDimension& dimension : found->second->shape) {
+    if (dimension.value >= 0) {
+      shape.push_back(Affine(dimension.value));
+      continue;
+    }
+    const auto symbol = symbols_.find(dimension.symbol);
+    if (symbol == symbols_.end()) return std::nullopt;
+    shape.push_back(symbol->second);
+  }
+  if (fixed_batch > 0 && !shape.empty() && shape[0] == Affine(fixed_batch)) shape[0] = batch_symbol;
+  return TensorType{shape, *type};
+}
+
+// Views of an initialiser stay that initialiser, so that a weight that an exporter turns or casts
+// is still the layer's own.
+bool Translation::folded(const OnnxNode& node) {
+  const auto all = inputs(node);
+  const bool has_activation =
+      std::ranges::any_of(all, [](const OnnxValue* one) { return one->is_activation(); });
+  if (node.op == "Shape" && !all.empty() && !all[0]->is_absent()) {
+    const Shape& shape = all[0]->type.shape;
+    const auto rank = static_cast<std::int64_t>(shape.size());
+    const auto place = [&](std::int64_t at) {
+      return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank);
+    };
+    const std::int64_t first = place(node.integer("start", 0));
+    const std::int64_t last = std::max(place(node.integer("end", rank)), first);
+    give(node, constant_value({Shape{Affine(last - first)}, DataType::int64},
+                              {shape.begin() + first, shape.begin() + last}));
+    return true;
+  }
+  if (node.op == "Size" && !all.empty() && !all[0]->is_absent()) {
+    give(node, constant_value({Shape{}, DataType::int64}, {element_count(all[0]->type.shape)}));
+    return true;
+  }
+  if (has_activation && node.op != "ConstantOfShape") return false;
+  const bool is_parameter = !all.empty() && all[0]->is_parameter();
+  if (is_parameter) {
+    const auto type = infer_type(node, all);
+    if (!type) return false;
+    OnnxValue view = *all[0];
+    const bool is_view = node.op == "Identity" || node.op == "Cast" || node.op == "CastLike" ||
+                         node.op == "Reshape" || node.op == "Unsqueeze" || node.op == "Squeeze" ||
+                         (node.op == "Expand" && type->shape == view.type.shape);
+    const bool keeps_type = type->type == view.type.type;
+    const std::size_t rank = view.rank();
+    const bool turns = node.op == "Transpose" && rank == 2 && type->shape[0] == view.type.shape[1];
+    if (is_view && keeps_type && !view.turned) {
+      view.type = *type;
+      give(node, std::move(view));
+      return true;
+    }
+    if (turns) {
+      view.type = *type;
+      view.turned = !view.turned;
+      give(node, std::move(view));
+      return true;
+    }
+  }
+  // What is computed from parameters is trained through: it stays a layer, unless it is a number.
+  const bool reads_weights = std::ranges::any_of(
+      all, [](const OnnxValue* one) { return one->is_parameter() && one->reals.size() != 1; });
+  if (reads_weights) return false;
+  bool any = false;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    auto value = fold(node, all, i);
+    if (!value) return any;
+    give(node, *std::move(value), i);
+    any = true;
+  }
+  return any;
+}
+
+void Translation::make_foreign(const OnnxNode& node) {
+  const auto all = inputs(node);
+  std::vector<TensorType> types;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    std::optional<TensorType> type;
+    try {
+      if (i == 0) type = infer_type(node, all);
+    } catch (const NotAffine&) {
+      type.reset();
+    }
+    if (!type) type = stated_type(node.outputs[i]);
+    if (!type) {
+      if (i > 0) break;
+      const std::string why = reason_.empty() ? "the file does not say its output's size" : reason_;
+      mistakes_.push_back(
+          {.message = fmt::format("{}: {}", place_of(node), why),
+           .span = {.source = std::make_shared<const SourceText>(SourceText{file_name_, ""})}});
+      return;
+    }
+    types.push_back(*std::move(type));
+  }
+  std::vector<LayerOutput> from;
+  for (const OnnxValue* value : all) {
+    if (value->is_activation()) from.push_back(value->layer);
+    if (value->is_parameter()) from.push_back(activation(*value));
+  }
+  std::erase_if(from, [](const LayerOutput& one) { return !one.valid(); });
+  const int made = layers_.add_foreign(node.op, layer_name_of(node), std::move(from), types);
+  reasons[made] = reason_;
+  for (std::size_t i = 0; i < types.size(); ++i) give(node, made, i, static_cast<int>(i));
+}
+
+void Translation::translate(const OnnxNode& node) {
+  reason_.clear();
+  const OnnxRule* rule =
+      node.domain.empty() || node.domain == "com.microsoft" || node.domain == "ai.onnx.contrib"
+          ? find_onnx_rule(node.op)
+          : nullptr;
+  try {
+    if (folded(node)) return;
+    if (rule != nullptr && rule->translate(*this, node)) return;
+    make_foreign(node);
+  } catch (const NotAffine& e) {
+    mistakes_.push_back({.message = fmt::format("{}: a size is not linear in the batch: {}",
+                                                place_of(node), e.what())});
+  } catch (const ArithmeticOverflow&) {
+    mistakes_.push_back(
+        {.message = fmt::format("{}: a size leaves the 64-bit range", place_of(node))});
+  }
+}
+
+void Translation::run() {
+  constexpr std::size_t most_mistakes = 20;
+  for (const OnnxNode& node : graph_.nodes) {
+    // What reads an output that failed would only complain again.
+    const auto is_missing = [&](const std::string& name) {
+      return !name.empty() && find(name) == nullptr;
+    };
+    const auto missing = std::ranges::find_if(node.inputs, is_missing);
+    if (missing != node.inputs.end()) {
+      if (mistakes_.empty()) {
+        mistakes_.push_back({.message = fmt::format("{} reads '{}', which nothing makes before it",
+                                                    place_of(node), *missing)});
+      }
+      continue;
+    }
+    translate(node);
+    if (mistakes_.size() >= most_mistakes) return;
+  }
+}
+
+}  // namespace stowage

@@ -1,0 +1,85 @@
+// AtenCall: a node of a recorded step as the ATen call that it is.
+//
+// A recorded call's kernel is the name of its ATen schema, `aten::add.Tensor`. The node reads the
+// tensor arguments in the schema's order, lists flattened; its attribute `arguments` names them:
+// "input,weight,bias", a list of three as "tensors:3". It writes the results: `results` has their
+// places among the schema's, "0,1", or the argument that is written in place, "self". All other
+// arguments are attributes by the schema's names
+// (docs/step-file.md, "Recorded steps").
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+/// A recorded call that does not hang together. Caught by complete_step.
+struct CallRefused : std::runtime_error {
+  explicit CallRefused(Diagnostic found)
+      : std::runtime_error(found.message), diagnostic(std::move(found)) {}
+  Diagnostic diagnostic;
+};
+
+/// "node 'fc.addmm' calls aten::addmm, <complaint>"
+[[noreturn]] void refuse_call(const KernelNode& node, std::string_view complaint);
+
+inline constexpr std::string_view arguments_attribute = "arguments";
+inline constexpr std::string_view results_attribute = "results";
+
+/// Whether the node says what its arguments are: a recorded call that is still to be completed.
+[[nodiscard]] bool names_its_arguments(const KernelNode& node);
+
+/// "aten::add" of "aten::add.Tensor" and of "aten::add_.Tensor", which works in place.
+[[nodiscard]] std::string_view schema_name(std::string_view kernel);
+
+class AtenCall {
+ public:
+  /// Throws CallRefused, as all of the functions below, where the node lacks `arguments` or they
+  /// are not as many as it reads. `node` outlives it.
+  explicit AtenCall(const KernelNode& node);
+
+  [[nodiscard]] const KernelNode& node() const { return node_; }
+
+  /// The tensor of that name; null: it was not given.
+  [[nodiscard]] const TensorView* find(std::string_view argument) const;
+  [[nodiscard]] const TensorView& tensor(std::string_view argument) const;
+  /// The same of a tensor with that many axes.
+  [[nodiscard]] const TensorView& tensor(std::string_view argument, std::size_t axes) const;
+  /// A list of tensors, or the one; empty: not given.
+  [[nodiscard]] std::span<const TensorView> tensors(std::string_view argument) const;
+
+  /// The result at that place of the schema; null: it is none, or undefined.
+  [[nodiscard]] const TensorView* find_result(std::int64_t place) const;
+  [[nodiscard]] const TensorView& result(std::int64_t place) const;
+
+  // Arguments that are no tensors. A number may stand for a list of one.
+  [[nodiscard]] std::int64_t integer(std::string_view argument) const;
+  [[nodiscard]] std::vector<std::int64_t> integers(std::string_view argument) const;
+  [[nodiscard]] double real(std::string_view argument, double otherwise) const;
+  [[nodiscard]] bool boolean(std::string_view argument, bool otherwise) const;
+
+  [[noreturn]] void refuse(std::string_view complaint) const { refuse_call(node_, complaint); }
+
+ private:
+  struct Argument {
+    std::string name;
+    std::size_t first = 0, count = 1;  // of node_.reads
+    bool is_list = false;
+  };
+  [[nodiscard]] const AttributeValue* attribute(std::string_view name) const;
+  void read_arguments(std::string_view text);
+  void read_results(std::string_view text);
+
+  const KernelNode& node_;
+  std::vector<Argument> arguments_;
+  std::vector<std::int64_t> results_;  // by node_.writes
+};
+
+}  // namespace stowage

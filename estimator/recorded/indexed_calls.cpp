@@ -1,0 +1,77 @@
+// Calls that index: embedding and its gradient, index_put_, roll; and the softmax of attention.
+#include <algorithm>
+
+#include "estimator/pytorch/kernel_scratch.hpp"
+#include "estimator/recorded/aten_table.hpp"
+
+namespace stowage {
+
+bool complete_embedding(CallCompletion& completion) {
+  const AtenCall& call = completion.call();
+  const TensorView& indices = call.tensor("indices");
+  completion.emit(Kernel::embedding_forward, {}, {indices, call.tensor("weight", 2)},
+                  {call.result(0)},
+                  {.temporaries = completion.scratch("flat_indices", embedding_scratch(indices))});
+  return true;
+}
+
+bool complete_embedding_backward(CallCompletion& completion) {
+  const AtenCall& call = completion.call();
+  const TensorView& indices = call.tensor("indices");
+  const TensorView& given = call.tensor("grad_output");
+  const TensorView dy = completion.as_read(Kernel::embedding_backward, 1, given, given);
+  std::vector<StorageId> temporaries;
+  for (const std::string_view name : embedding_gradient_arrays) {
+    for (const StorageId id : completion.scratch(name, byte_count(indices))) {
+      temporaries.push_back(id);
+    }
+  }
+  completion.emit(Kernel::embedding_backward, {}, {indices, dy}, {call.result(0)},
+                  {.flops = element_count(dy.shape), .temporaries = std::move(temporaries)});
+  return true;
+}
+
+bool complete_index_put(CallCompletion& completion) {
+  const AtenCall& call = completion.call();
+  const TensorView& values = call.tensor("values");
+  // The indices are broadcast to the longest of them; a mask's count is not known.
+  Affine positions = 0;
+  for (const TensorView& index : call.tensors("indices")) {
+    if (index.type != DataType::int64 && index.type != DataType::int32) return false;
+    const Affine count = element_count(index.shape);
+    const bool is_longer = count.slope != positions.slope ? count.slope > positions.slope
+                                                          : count.constant > positions.constant;
+    if (is_longer) positions = count;
+  }
+  std::vector<TensorView> reads(call.tensors("indices").begin(), call.tensors("indices").end());
+  reads.push_back(values);
+  reads.push_back(call.tensor("self"));
+  const bool sorts = call.boolean("accumulate", false);
+  const Affine bytes = sorts ? index_put_scratch(positions, values) : Affine(0);
+  completion.emit(Kernel::embedding_backward, {}, std::move(reads), {call.result(0)},
+                  {.flops = element_count(values.shape),
+                   .temporaries = completion.scratch("sorted_indices", bytes)});
+  return true;
+}
+
+bool complete_safe_softmax(CallCompletion& completion) {
+  const AtenCall& call = completion.call();
+  const TensorView& scores = call.tensor("self");
+  constexpr std::int64_t softmax_flops = 5;
+  completion.emit(
+      Kernel::softmax_forward, {}, {scores}, {call.result(0)},
+      {.flops = element_count(scores.shape) * Affine(softmax_flops),
+       .temporaries = completion.scratch("masked", safe_softmax_scratch(scores.shape))});
+  return true;
+}
+
+bool complete_roll(CallCompletion& completion) {
+  const AtenCall& call = completion.call();
+  const TensorView& y = call.result(0);
+  const Affine bytes = roll_scratch(call.integers("shifts").size(), y);
+  completion.emit(Kernel::roll, {}, {call.tensor("self")}, {y},
+                  {.temporaries = completion.scratch("rolled", bytes)});
+  return true;
+}
+
+}  // namespace stowage

@@ -1,0 +1,17 @@
+"""Stowage's Python part: a PyTorch step, recorded without a GPU, for `stowage check` to weigh.
+
+    import stowage
+
+    stowage.record(model, images, target=labels, loss=functional.cross_entropy,
+                   optimizer="adamw", output="step.json")
+
+    @stowage.step                       # for `python -m stowage record train.py -o step.json`
+    def train_step(images, labels): ...
+"""
+
+from stowage.errors import StowageError
+from stowage.record import RecordedStep, RecordOptions, record
+from stowage.script import step
+from stowage.version import VERSION as __version__
+
+__all__ = ["RecordOptions", "RecordedStep", "StowageError", "__version__", "record", "step"]

@@ -1,0 +1,61 @@
+"""`python -m stowage COMMAND ...`: a table of sub-commands.
+
+A command is a module with `SUMMARY` (one line), `add_options(parser)` (argparse) and
+`run(options)`, which returns an exit code. It is imported only when it is called or when help is
+asked for. What a user can mend is a StowageError: it is printed, and the exit code is 2.
+"""
+
+import argparse
+import importlib
+import sys
+
+from stowage.errors import StowageError
+from stowage.version import VERSION
+
+COMMANDS = {
+    "record": "stowage.command_line.record",
+    "export": "stowage.export.command",
+}
+
+
+def command_modules():
+    """Name and module of every command that this installation has."""
+    for name, module in COMMANDS.items():
+        try:
+            yield name, importlib.import_module(module)
+        except ModuleNotFoundError as missing:
+            if not module.startswith(str(missing.name)):
+                raise
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(
+        prog="python -m stowage",
+        description="What PyTorch knows of a network, for stowage: its step, or its layers.")
+    parser.add_argument("--version", action="version", version=f"stowage {VERSION}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module in command_modules():
+        options = commands.add_parser(name, help=module.SUMMARY, description=module.__doc__,
+                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+        module.add_options(options)
+        options.set_defaults(run=module.run)
+    return parser
+
+
+def main(arguments=None):
+    """Run the command line; returns the exit code."""
+    options = make_parser().parse_args(arguments)
+    try:
+        return options.run(options) or 0
+    except StowageError as error:
+        print(f"error: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"  {error.hint}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted: nothing was written", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

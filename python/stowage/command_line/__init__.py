@@ -1,0 +1,1 @@
+"""The commands of `python -m stowage`: each parses, calls the package, and reports."""

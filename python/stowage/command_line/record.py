@@ -1,0 +1,156 @@
+"""Record one training step of a PyTorch network, without a GPU, as a step file.
+
+  python -m stowage record torchvision:resnet50 --batch 32 -o resnet50.json
+  python -m stowage record transformers:gpt2 --seq 1024 --optimizer adamw -o gpt2.json
+  python -m stowage record net.py:build_model --input 3x224x224 -o net.json
+  python -m stowage record train.py --batch 8 -o train.json       (docs/record.md)
+
+then: stowage check resnet50.json --gpu rtx3090
+"""
+
+import os
+import sys
+import time
+import traceback
+
+from stowage.errors import StowageError
+
+SUMMARY = "record one step of a PyTorch network as a step file"
+USUAL_BATCH = 2
+# Options that a script has no use for, with their defaults.
+NOT_OF_SCRIPTS = {"size": None, "input": [], "head": None, "optimizer": "sgd",
+                  "implementation": "default", "mode": "train", "accumulation": 1,
+                  "keep_gradients": False, "precision": "fp32", "channels_last": False, "checkpoint": False}
+
+
+def capability_of(text):
+    major, dot, minor = text.partition(".")
+    if not (dot and major.isdigit() and minor.isdigit()):
+        raise ValueError
+    return int(major), int(minor)
+
+
+capability_of.__name__ = "compute capability"
+
+
+def positive(text):
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+positive.__name__ = "positive number"
+
+
+def add_options(parser):
+    from stowage.training.names import IMPLEMENTATIONS, OPTIMIZERS, PRECISIONS
+
+    parser.add_argument("source", metavar="SOURCE",
+                        help="torchvision:NAME, timm:NAME, transformers:NAME, FILE.py:FUNCTION, or a "
+                             "script FILE.py with @stowage.step")
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the step file")
+    parser.add_argument("--batch", type=positive, metavar="N",
+                        help=f"samples of a batch (default: the source's own, else {USUAL_BATCH})")
+    parser.add_argument("--seq", type=positive, metavar="N", help="tokens of a sequence")
+    parser.add_argument("--size", type=positive, metavar="N", help="pixels of an image's side")
+    parser.add_argument("--input", action="append", default=[], metavar="SHAPE",
+                        help="an input of FILE.py:FUNCTION without its batch: 3x224x224, 128:int64")
+    parser.add_argument("--head", metavar="KIND",
+                        help="of transformers: CausalLM, SequenceClassification, ...")
+    parser.add_argument("--optimizer", default="sgd", choices=OPTIMIZERS, metavar="NAME",
+                        help=f"{', '.join(OPTIMIZERS)} (default sgd)")
+    parser.add_argument("--implementation", default="default", choices=IMPLEMENTATIONS,
+                        help="of the optimizer")
+    parser.add_argument("--precision", default="fp32", choices=PRECISIONS,
+                        help="amp-*: autocast (default fp32)")
+    parser.add_argument("--mode", default="train", choices=("train", "inference"))
+    parser.add_argument("--accumulation", type=positive, default=1, metavar="N",
+                        help="micro-batches before an update")
+    parser.add_argument("--keep-gradients", action="store_true",
+                        help="zero_grad(set_to_none=False)")
+    parser.add_argument("--channels-last", action="store_true", help="the model, and images")
+    parser.add_argument("--checkpoint", action="store_true",
+                        help="gradient checkpointing, where the model offers it")
+    parser.add_argument("--compute-capability", type=capability_of, default=(8, 6), metavar="X.Y",
+                        help="for which attention and convolutions choose kernels (default 8.6)")
+    parser.add_argument("script_arguments", nargs="*", metavar="-- ARGUMENT",
+                        help="what a script is called with")
+
+
+def record_options(options):
+    from stowage.record import RecordOptions
+
+    return RecordOptions(
+        options.optimizer, options.implementation, options.precision, options.mode,
+        options.accumulation, not options.keep_gradients, options.compute_capability, options.seq)
+
+
+def record_named(options):
+    """The RecordedStep of a source that is no script."""
+    from stowage.record import record_source
+    from stowage.sources import SourceOptions, resolve
+    from stowage.sources.variations import with_channels_last, with_checkpointing
+
+    source = resolve(options.source, SourceOptions(options.seq, options.size, tuple(options.input),
+                                                   options.head))
+    if options.channels_last:
+        source = with_channels_last(source)
+    if options.checkpoint:
+        source = with_checkpointing(source)
+    return record_source(source, options.batch or source.batch or USUAL_BATCH,
+                         record_options(options))
+
+
+def record_marked(options):
+    """The RecordedStep of a script, which says itself how it trains."""
+    from stowage.script import record_script
+
+    for name, usual in NOT_OF_SCRIPTS.items():
+        if getattr(options, name) != usual:
+            word = name.replace("_", "-")
+            raise StowageError(f"--{word}: {options.source} is a script, which says so itself")
+    return record_script(options.source, options.batch, record_options(options),
+                         options.script_arguments)
+
+
+def run(options):
+    from stowage.sources import is_script
+
+    started = time.monotonic()
+    check_output(options.output)
+    try:
+        recorded = record_marked(options) if is_script(options.source) else record_named(options)
+    except StowageError:
+        raise
+    except Exception as error:
+        raise failed(error) from error
+    recorded.save(options.output)
+    document = recorded.document
+    for warning in document["warnings"]:
+        print(f"warning: {warning['message']}", file=sys.stderr)
+    print(f"{options.output}: {document['model']} at batch {document['batch']}, "
+          f"{len(document['step']['nodes'])} kernels, {time.monotonic() - started:.1f} s")
+    return 0
+
+
+def failed(error):
+    """What the model's or the script's own code raised, with its place."""
+    from stowage.trace.places import place_of_traceback
+
+    if os.environ.get("STOWAGE_TRACEBACK"):
+        traceback.print_exception(error)
+    where = place_of_traceback(error.__traceback__)
+    message = str(error).strip().split("\n")[0]
+    return StowageError(f"{where or 'the step'}: {type(error).__name__}: {message}",
+                        "raised while the step ran on tensors without values; "
+                        "STOWAGE_TRACEBACK=1 shows where from")
+
+
+def check_output(path):
+    """Refuse a place that cannot be written before the long work."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise StowageError(f"{path}: there is no folder '{folder}'")
+    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+        raise StowageError(f"{path} cannot be written")

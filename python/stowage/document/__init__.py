@@ -1,0 +1,13 @@
+"""A recording as a step file (docs/step-file.md).
+
+    affine.py     sizes at three batches: constant + slope * batch
+    tables.py     the file's tables of shapes, layouts, attributes and origins
+    storages.py   which storages a step has, in an order that is the same at every batch
+    classes.py    what each storage is, and how long it is kept
+    names.py      unique names of nodes and storages
+    assemble.py   the whole file
+    micro_batch.py what of a step is there once for each micro-batch
+    layers.py     the list of layers
+    settings.py   the settings
+    write.py      the file on disk: whole or not at all
+"""

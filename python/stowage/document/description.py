@@ -1,0 +1,50 @@
+"""What a step file says that no tensor does."""
+
+import dataclasses
+
+from stowage.document.settings import optimizer_settings, step_settings
+
+
+@dataclasses.dataclass
+class Description:
+    name: str
+    source: str
+    torch_version: str
+    precision: str
+    training: bool
+    micro_batches: int
+    seq: int | None
+    input_names: list
+    optimizer: tuple  # name, settings, implementation, whether the reader's table has the name
+    capability: tuple
+    layout: str
+    warnings: list
+    repeatable: bool  # the step of one micro-batch may be repeated
+
+    def settings(self, graph):
+        import torch
+
+        persists = any(row[1] == "gradient" and row[2] == "persistent" for row in graph["storages"])
+        name, settings, implementation, _ = self.optimizer
+        return step_settings(torch, optimizer_settings(name, settings, implementation),
+                             self.training, self.micro_batches,
+                             "to_zero" if persists else "to_none", self.layout, self.capability)
+
+
+def input_names(step):
+    """A name for each input tensor on the device, in their order."""
+    import torch
+    from torch.utils._pytree import tree_flatten_with_path
+
+    arguments, keywords, target = step.batch
+    names = []
+    for prefix, tree in (("input", arguments), ("", keywords), ("target", target)):
+        leaves, _ = tree_flatten_with_path(tree)
+        tensors = [(path, leaf) for path, leaf in leaves
+                   if isinstance(leaf, torch.Tensor) and leaf.device.type == "cuda"]
+        for path, _ in tensors:
+            words = [str(getattr(key, "key", getattr(key, "idx", ""))) for key in path]
+            if prefix == "input" and len(tensors) == 1:
+                words = []
+            names.append(".".join(word for word in (prefix, *words) if word) or "input")
+    return names

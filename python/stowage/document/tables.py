@@ -1,0 +1,120 @@
+"""The tables of a step file: rows that are written once and named by their number."""
+
+import json
+import math
+
+TYPES = {"float32": "float32", "float64": "float64", "float16": "float16", "bfloat16": "bfloat16",
+         "int64": "int64", "int32": "int32", "uint8": "uint8", "bool": "bool"}
+# Types that step files lack stand as one of the same size.
+STAND_INS = {1: "uint8", 2: "float16", 4: "int32", 8: "int64"}
+
+
+def type_of(dtype):
+    """The step file's word for a dtype, and by how much the last axis grows to be as large."""
+    word = str(dtype).removeprefix("torch.")
+    if word in TYPES:
+        return TYPES[word], 1
+    size = dtype.itemsize
+    return (STAND_INS[size], 1) if size in STAND_INS else ("int64", size // 8)
+
+
+def contiguous(shape):
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * size
+    return tuple(reversed(strides))
+
+
+class Rows:
+    """A table in which each row stands once."""
+
+    def __init__(self):
+        self.rows = []
+        self.numbers = {}
+
+    def number(self, key, row):
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.rows)
+            self.rows.append(row)
+        return found
+
+
+def plain(size):
+    return list(size) if isinstance(size, tuple) else size
+
+
+class Tables:
+    def __init__(self, affine):
+        self.affine = affine
+        self.shapes, self.layouts, self.attributes, self.origins = Rows(), Rows(), Rows(), Rows()
+        self.layout_of_views = {}
+
+    def shape(self, sizes):
+        return self.shapes.number(sizes, [plain(size) for size in sizes])
+
+    def origin(self, layer, place):
+        return self.origins.number((layer, place), [layer, place] if place else [layer])
+
+    def layout(self, views, where):
+        """The number of a layout that was seen so at each of the batches."""
+        key = tuple(view[1:] for view in views)
+        found = self.layout_of_views.get(key)
+        if found is None:
+            found = self.layout_of_views[key] = self.new_layout(views, where)
+        return found
+
+    def new_layout(self, views, where):
+        first = views[0]
+        word, factor = type_of(first.dtype)
+        shape = self.affine.sizes([view.shape for view in views], where)
+        strides = self.affine.sizes([view.strides for view in views], where)
+        offset = self.affine.size([view.offset for view in views], where)
+        packed = all(is_packed(view) for view in views)
+        if factor > 1:  # a wide type, as so many of a narrower one along a new last axis
+            shape, strides = (*shape, factor), (*(scaled(s, factor) for s in strides), 1)
+            offset = scaled(offset, factor)
+        row = [word, self.shape(shape), None if packed else self.shape(strides),
+               offset, first.is_view]
+        while len(row) > 2 and row[-1] in (None, 0, False):
+            row.pop()
+        return self.layouts.number(json.dumps(row), row)
+
+    def attribute_row(self, several):
+        """The number of the attributes that the calls had at each of the batches."""
+        row = {name: self.value([values.get(name) for values in several])
+               for name in several[0]}
+        return self.attributes.number(json.dumps(row), row)
+
+    def value(self, values):
+        """One attribute. A number or list that follows the batch is a shape; any other value that
+        does not stay the same is that of the first batch."""
+        first = values[0]
+        if isinstance(first, bool) or isinstance(first, str):
+            return first
+        if isinstance(first, float):
+            return first if math.isfinite(first) else {
+                "real": "nan" if math.isnan(first) else "inf" if first > 0 else "-inf"}
+        if all(value == first for value in values):
+            return first
+        lists = [value if isinstance(value, list) else [value] for value in values]
+        fitted = []
+        for numbers in zip(*lists):
+            if not all(isinstance(number, int) for number in numbers):
+                return first
+            fitted.append(self.affine.fit(numbers))
+        if None in fitted or len({len(items) for items in lists}) > 1:
+            return first
+        return {"dimensions": self.shape(tuple(
+            tuple(size) if isinstance(size, list) else size for size in fitted))}
+
+
+def scaled(size, factor):
+    return tuple(part * factor for part in size) if isinstance(size, tuple) else (
+        [part * factor for part in size] if isinstance(size, list) else size * factor)
+
+
+def is_packed(view):
+    """Whether the strides are those of a contiguous tensor of that shape, to the number."""
+    return view.strides == contiguous(view.shape)

@@ -1,0 +1,58 @@
+"""A step file on disk: whole, or not at all."""
+
+import contextlib
+import json
+import os
+import tempfile
+
+from stowage.errors import StowageError
+
+LARGEST_BYTES = 64 * 2 ** 20  # that the reader takes
+
+
+def text_of(document):
+    """JSON with a table's row a line."""
+    lines = []
+    for key, value in document.items():
+        lines.append(f" {json.dumps(key)}: {value_text(value, key)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def value_text(value, key):
+    if key in ("step", "evaluation"):
+        members = [f"  {json.dumps(name)}: {value_text(part, name)}" for name, part in value.items()]
+        return "{\n" + ",\n".join(members) + "\n }"
+    if isinstance(value, list) and value and isinstance(value[0], (list, dict)):
+        return "[\n" + ",\n".join("  " + compact(row) for row in value) + "\n ]"
+    return compact(value)
+
+
+def compact(value):
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def write(document, path):
+    """Write the file; StowageError where it cannot be."""
+    text = text_of(document).encode()
+    if len(text) > LARGEST_BYTES:
+        raise StowageError(f"the step has {len(text) >> 20} MiB of text; 64 MiB are read",
+                           "record fewer layers or micro-batches")
+    path = os.fspath(path)
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".stowage-", dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise StowageError(f"{path}: {error.strerror}", "nothing was written") from None

@@ -1,0 +1,194 @@
+"""Blocks: groups of one structure, written once with what differs as arguments.
+
+Each Group becomes an Instance of a Definition. Two groups share a definition if they have the same
+items under the same names, joined in the same way; their numbers may differ. A group whose items
+are a chain of one definition, numbered from 0, is a Chain: `repeat`.
+
+A number is an Atom, a factor with the symbol that it multiplies. The numbers of a place in a
+definition, over all its instances, are one number, an argument, or a whole multiple of one.
+"""
+
+import dataclasses
+from typing import Any
+
+from .catalogue import attributes_of
+from .sizes import Size
+from .tree import CONTAINERS, Group
+
+ANY = object()  # the number of an absent layer: whatever the others have
+
+
+@dataclasses.dataclass(frozen=True)
+class Atom:
+    value: Any
+    symbol: str = ""
+
+
+@dataclasses.dataclass(eq=False)
+class Leaf:
+    operator: str
+    places: list  # (attribute, how it is written: "one", or the list's length)
+    atoms: list  # of all places, in order
+    layer: Any
+
+
+@dataclasses.dataclass(eq=False)
+class Instance:
+    definition: "Definition"
+    parts: list  # Leaf, Instance or Chain, one an item
+    present: list  # bools
+    arguments: list = dataclasses.field(default_factory=list)  # Atoms of the definition's arguments
+
+
+@dataclasses.dataclass(eq=False)
+class Chain:
+    definition: "Definition"
+    links: list  # Instances
+
+
+@dataclasses.dataclass(eq=False)
+class Definition:
+    """`names`, `optional` and `reads` are by item; a read is ("input", number) or ("item", number,
+    output). `slots` (arguments.py) says of each item what its attributes are written as."""
+
+    kind: str  # the module's class
+    called: str  # what its first instance is called
+    names: list
+    optional: list
+    reads: list
+    output_counts: list
+    inputs: int
+    outputs: list
+    height: int
+    instances: list = dataclasses.field(default_factory=list)
+    arguments: list = dataclasses.field(default_factory=list)
+    slots: list = dataclasses.field(default_factory=list)
+    block: str = ""
+
+
+class Blocks:
+    """All definitions of a model; `root` is the Instance of the whole."""
+
+    def __init__(self, root):
+        self.definitions = {}
+        self.dropped = []  # kept, since keys hold identities
+        self.root = self.instance(root)
+
+    def instance(self, group, absent=False):
+        parts, keys = [], []
+        for item in group.items:
+            part, key = self.part(item, absent)
+            parts.append(part)
+            keys.append((item.name, key))
+        made = {value: ("item", number, at) for number, item in enumerate(group.items)
+                for at, value in enumerate(item.outputs())}
+        made |= {value: ("input", number) for number, value in enumerate(group.read)
+                 if value not in made}
+        reads = [[made[v] for v in item.inputs()] for item in group.items]
+        outputs = [made[v] for v in group.given]
+        own = id(group) if any(map(shares_parameters, layers_of(group))) else 0
+        key = (own, group.kind, str(keys), str(reads), str(outputs), len(group.read))
+        if key not in self.definitions:
+            height = 1 + max((self.height(part) for part in parts), default=0)
+            self.definitions[key] = Definition(
+                group.kind, called(group), [x.name for x in group.items], [False] * len(group.items), reads, [len(x.outputs()) for x in group.items], len(group.read), outputs, height)
+        definition = self.definitions[key]
+        made = Instance(definition, parts, [not x.absent for x in group.items])
+        definition.optional = [o or x.absent for o, x in zip(definition.optional, group.items)]
+        definition.instances.append(made)
+        return made
+
+    @staticmethod
+    def height(part):
+        return part.definition.height if isinstance(part, (Instance, Chain)) else 0
+
+    def part(self, item, absent):
+        absent = absent or item.absent
+        if not isinstance(item, Group):
+            return self.leaf(item, absent)
+        links = self.links(item, absent)
+        if links:
+            chain = Chain(links[0].definition, links)
+            return chain, ("chain", id(chain.definition))
+        instance = self.instance(item, absent)
+        return instance, ("block", id(instance.definition))
+
+    def links(self, group, absent):
+        """The Instances of a group that is a chain, else None."""
+        items = group.items
+        if len(items) < 2 or not numbered([x.name for x in items]):
+            return None
+        if any(not isinstance(x, Group) or x.absent or len(x.given) != 1 or not x.read
+               for x in items):
+            return None
+        for before, item in zip(items, items[1:]):
+            if item.read[0] is not before.given[0] or item.read[1:] != items[0].read[1:]:
+                return None
+        if group.read != items[0].read or group.given != [items[-1].given[0]]:
+            return None
+        known = {key: len(d.instances) for key, d in self.definitions.items()}
+        links = [self.instance(x, absent) for x in items]
+        if len({id(link.definition) for link in links}) == 1:
+            return links
+        for key in [k for k in self.definitions if k not in known]:
+            self.dropped.append(self.definitions.pop(key))  # they were only tried
+        for key, count in known.items():
+            del self.definitions[key].instances[count:]
+        return None
+
+    @staticmethod
+    def leaf(item, absent):
+        layer = item.layer
+        places, atoms = [], []
+        for name, value in attributes_of(layer).items():
+            written, found = atoms_of(value)
+            places.append((name, written))
+            atoms += found
+        if absent:
+            atoms = [ANY] * len(atoms)
+        leaf = Leaf(layer.operator, places, atoms, layer)
+        return leaf, (layer.operator, places, len(layer.inputs), bool(layer.ties))
+
+
+def layers_of(group):
+    for item in group.items:
+        if isinstance(item, Group):
+            yield from layers_of(item)
+        else:
+            yield item.layer
+
+
+def shares_parameters(layer):
+    """Whether another layer has one of its parameters: `tie` reaches no further than one list of
+    layers, so that such a layer cannot stand in a block that is used twice."""
+    return bool(layer.ties) or layer.is_tied
+
+
+def called(group):
+    """A container goes by its own name, where that is a word; others by their class."""
+    word = group.name.rpartition("_")[2] if group.name[-1:].isdigit() else group.name
+    return word if group.kind in CONTAINERS and word[:1].isalpha() else group.kind
+
+
+def numbered(names):
+    """Whether the names are 0, 1, 2... or layer_0, layer_1, layer_2..."""
+    stem = names[0][:-1]
+    return names == [f"{stem}{n}" for n in range(len(names))]
+
+
+def atoms_of(value):
+    """(how it is written, Atoms). Words and sums of symbols belong to the structure."""
+    if isinstance(value, list):
+        written, atoms = [], []
+        for item in value:
+            how, found = atoms_of(item)
+            written.append(how)
+            atoms += found
+        return ("list", *written), atoms
+    if isinstance(value, Size):
+        if len(value.terms) == 1:
+            return "one", [Atom(value.terms[0][1], value.terms[0][0])]
+        return ("text", str(value)), []
+    if isinstance(value, str):
+        return ("text", value), []
+    return "one", [Atom(value)]

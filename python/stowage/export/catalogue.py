@@ -1,0 +1,98 @@
+"""What the exporter must know of the catalogue: names, defaults, lists that one number may stand for."""
+
+# What `stowage ops` lists (tests/python/test_export_catalogue.py holds them against each other).
+OPERATORS = set("""
+conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear matmul batch_norm
+layer_norm group_norm instance_norm rms_norm local_response_norm relu relu6 leaky_relu prelu elu
+gelu silu mish hardswish hardsigmoid sigmoid tanh softplus glu swiglu softmax log_softmax
+max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d
+adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
+adaptive_max_pool3d pad upsample pixel_shuffle pixel_unshuffle dropout feature_dropout drop_path
+add sub mul div scale pow sqrt exp log clamp mean sum concat stack split slice reshape flatten
+transpose contiguous roll expand identity cast constant embedding positions parameter
+rotary_table rotary relative_position_bias relative_position_buckets lstm gru rnn
+scaled_dot_product_attention cross_entropy nll mse l1 bce bce_with_logits kl_div custom
+""".split())
+# What layers of the same name learn to take: conv and batch_norm a computed weight, ...
+COMPUTED_WEIGHTS = False
+ONE_SIDED_CLAMP = False
+NORM_WITHOUT_BIAS = False
+ATTENTION_AXES = (3, 4)
+
+DEFAULTS = {
+    "conv": {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1, "groups": 1,
+             "bias": True},
+    "linear": {"bias": True},
+    "matmul": {"transpose_a": False, "transpose_b": False},
+    "batch_norm": {"eps": 1e-5, "momentum": 0.1, "affine": True, "track_running_stats": True,
+                   "training": True},
+    "layer_norm": {"axes": 1, "eps": 1e-5, "affine": True, "bias": True},
+    "group_norm": {"eps": 1e-5, "affine": True, "bias": True},
+    "instance_norm": {"eps": 1e-5, "momentum": 0.1, "affine": False, "track_running_stats": False},
+    "rms_norm": {"axes": 1, "eps": 1e-6, "affine": True, "implementation": "fused"},
+    "leaky_relu": {"negative_slope": 0.01},
+    "elu": {"alpha": 1},
+    "gelu": {"approximate": "none"},
+    "softplus": {"beta": 1, "threshold": 20},
+    "glu": {"axis": -1},
+    "max_pool": {"padding": 0, "dilation": 1, "ceil_mode": False},
+    "avg_pool": {"padding": 0, "ceil_mode": False, "count_include_pad": True},
+    "pad": {"before": [0], "after": [0], "mode": "constant", "value": 0},
+    "upsample": {"mode": "nearest", "align_corners": False},
+    "drop_path": {"as": "torchvision"},
+    "scale": {"factor": 1, "offset": 0, "learned": False},
+    "mean": {"axes": [], "keep": False},
+    "sum": {"axes": [], "keep": False},
+    "slice": {"start": 0, "step": 1},
+    "flatten": {"start": 1, "end": -1},
+    "constant": {"shape": [], "dtype": "float32", "value": 0, "buffer": False},
+    "embedding": {"padding_index": -1},
+    "celu": {"alpha": 1},
+    "addcmul": {"value": 1},
+    "addcdiv": {"value": 1},
+    "norm": {"p": 2, "axes": [], "keep": False},
+    "amax": {"axes": [], "keep": False},
+    "amin": {"axes": [], "keep": False},
+    "var": {"axes": [], "correction": 1, "keep": False},
+    "std": {"axes": [], "correction": 1, "keep": False},
+    "index": {"axis": 0},
+    "topk": {"axis": -1, "largest": True},
+    "unfold": {"stride": 1, "padding": 0, "dilation": 1},
+    "fold": {"stride": 1, "padding": 0, "dilation": 1},
+    "scaled_dot_product_attention": {"causal": False, "dropout": 0, "scale": 0},
+    "cross_entropy": {"ignore_index": -100, "label_smoothing": 0, "weight": 1},
+    "nll": {"ignore_index": -100, "weight": 1},
+}
+# Where the list has a fixed length.
+FIXED_LISTS = {"kernel", "stride", "padding", "dilation", "output_padding", "window"}
+LISTS_OF_SIZES = {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+                  "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "upsample"}
+
+
+def defaults_of(operator):
+    for name in (operator, operator.rstrip("123d"), operator.partition("_transpose")[0].rstrip(
+            "123d")):
+        if name in DEFAULTS:
+            return {"in_place": False, "frozen": False, **DEFAULTS[name]}
+    return {"in_place": False, "frozen": False}
+
+
+def shortened(operator, name, value):
+    """A list of equal numbers as one number, where the catalogue reads that."""
+    fixed = name in FIXED_LISTS or (name == "size" and operator in LISTS_OF_SIZES)
+    if fixed and isinstance(value, list) and len(set(map(str, value))) == 1:
+        return value[0]
+    return value
+
+
+def attributes_of(layer):
+    """The layer's attributes, short. Defaults are left out where no number stands for them: those
+    of a number stay, since another instance of the block may have another."""
+    defaults = defaults_of(layer.operator)
+    result = {}
+    for name, value in layer.attributes.items():
+        value = shortened(layer.operator, name, value)
+        if isinstance(value, (str, list)) and value == defaults.get(name):
+            continue
+        result[name] = value
+    return result

@@ -1,0 +1,96 @@
+"""Writes a model's layers as a description for `stowage check`: readable YAML, with the modules as
+blocks. The model is traced by torch.export, without weights and without a GPU.
+
+    python -m stowage export torchvision:resnet50 -o resnet50.yaml
+    python -m stowage export transformers:gpt2 --seq 1024 -o gpt2.yaml
+    python -m stowage export path/net.py:build_model --input 3x224x224 -o net.yaml
+
+SOURCE is torchvision:NAME, timm:NAME, transformers:NAME or FILE.py:FUNCTION. Operators that the
+catalogue of layers lacks are all named at once, with their modules; `record` takes any.
+"""
+
+import argparse
+import pathlib
+import sys
+
+from stowage.errors import StowageError
+from stowage.sources import SourceOptions, resolve
+
+SUMMARY = "write a model's layers as a description"
+LOSSES = ("cross_entropy", "mse", "l1", "bce", "bce_with_logits")
+
+
+def add_options(parser):
+    parser.add_argument("source", metavar="SOURCE")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE",
+                        help="the description; '-' for standard output")
+    parser.add_argument("--seq", type=positive, metavar="N", help="tokens; open in what is written")
+    parser.add_argument("--size", type=positive, metavar="N", help="pixels of an image's side")
+    parser.add_argument("--input", action="append", default=[], metavar="SHAPE",
+                        help="an input without the batch: 3x224x224, 128:int64")
+    parser.add_argument("--head", metavar="NAME", help="transformers: CausalLM, MaskedLM, ...")
+    parser.add_argument("--loss", choices=LOSSES,
+                        help="the loss of the output [the source's own, cross_entropy]")
+
+
+def positive(text):
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of at least 1")
+    return number
+
+
+def loss_function(name):
+    """(output, target) -> the loss. Without a target, one of the output's shape is an input."""
+    import torch
+    import torch.nn.functional as functional
+
+    from stowage.sources.source import class_loss, first_tensor
+
+    if name == "cross_entropy":
+        return class_loss
+    function = {"mse": functional.mse_loss, "l1": functional.l1_loss,
+                "bce": functional.binary_cross_entropy,
+                "bce_with_logits": functional.binary_cross_entropy_with_logits}[name]
+
+    def loss(output, target):
+        found = first_tensor(output)
+        return function(found, torch.zeros_like(found) if target is None else target)
+
+    return loss
+
+
+def run(options):
+    import dataclasses
+
+    from . import export
+
+    settings = SourceOptions(seq=options.seq, size=options.size, inputs=tuple(options.input),
+                             head=options.head)
+    source = resolve(options.source, settings)
+    if options.loss:
+        source = dataclasses.replace(source, loss=loss_function(options.loss))
+    other = None
+    if source.seq:
+        other_seq = source.seq + 8 if source.seq < 16 else source.seq - 5
+        other = (other_seq, resolve(options.source,
+                                    dataclasses.replace(settings, seq=other_seq)).example)
+    write(options.output, export(source, other))
+    return 0
+
+
+def write(output, text):
+    """The file whole, or not at all."""
+    if output == "-":
+        sys.stdout.write(text)
+        return
+    path = pathlib.Path(output)
+    try:
+        part = path.with_name(path.name + ".part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise StowageError(f"cannot write '{output}': {error.strerror}") from None

@@ -1,0 +1,122 @@
+"""Sums, products and reductions."""
+
+from ..capture import Value
+from ..layers import Unsupported, rule
+from .losses import sum_of_losses, weighted_loss
+
+
+def in_place(op):
+    return op.name.endswith("_")
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def binary(c, op, name, a, b):
+    """A binary layer; a parameter or a constant may be either side. A sum that is not in place
+    reads first what was made last: left out, it stands for that (optional.py)."""
+    if name == "add" and not in_place(op) and made_at(c, b) > made_at(c, a):
+        a, b = b, a
+    c.emit(name, [a, b], op.outputs, {"in_place": True} if in_place(op) else {})
+
+
+def made_at(c, value):
+    """The number of the layer that made the value; -1 for parameters, constants and inputs."""
+    value = c.real(value)
+    if c.is_constant(value) or value.kind != "result":
+        return -1
+    return c.order.get(value, -1)
+
+
+def scaled(c, op, value, factor, offset=0):
+    c.emit("scale", [value], op.outputs,
+           {"factor": factor, "offset": offset, "in_place": in_place(op)})
+
+
+@rule("add", "add_")
+def add(c, op, self, other, alpha=1):
+    if sum_of_losses(c, op, self, other):
+        return
+    if is_number(other):
+        scaled(c, op, self, 1, other * alpha)
+    elif alpha != 1:
+        raise Unsupported("aten.add with alpha")
+    else:
+        binary(c, op, "add", self, other)
+
+
+@rule("sub", "sub_")
+def subtract(c, op, self, other, alpha=1):
+    if is_number(other):
+        scaled(c, op, self, 1, -other * alpha)
+    elif alpha != 1 or in_place(op):
+        raise Unsupported("aten.sub with alpha or in place")
+    else:
+        c.emit("sub", [self, other], op.outputs)
+
+
+@rule("rsub")
+def reversed_subtract(c, op, self, other, alpha=1):
+    if not is_number(other) or alpha != 1:
+        raise Unsupported("aten.rsub")
+    scaled(c, op, self, -1, other)
+
+
+@rule("neg", "neg_")
+def negate(c, op, self):
+    scaled(c, op, self, -1)
+
+
+@rule("mul", "mul_")
+def multiply(c, op, self, other):
+    if is_number(other) and weighted_loss(c, op, self, other):
+        return
+    if is_number(other):
+        scaled(c, op, self, other)
+        return
+    for value, factor in ((self, other), (other, self)):
+        if is_weight(c, value, factor):
+            if in_place(op) and factor is self:
+                break
+            c.emit("scale", [value], op.outputs,
+                   {"learned": True, "shape": list(c.real(factor).shape), "in_place": in_place(op)},
+                   [("weight", factor)], c.real(factor).name.rpartition(".")[2])
+            return
+    binary(c, op, "mul", self, other)
+
+
+def is_weight(c, value, factor):
+    """Whether `factor` is a parameter of which this is the only use, and `value` is neither."""
+    factor = c.real(factor)
+    return (factor.kind == "parameter" and c.real(value).kind == "result" and
+            not c.is_constant(value) and len(factor.readers) == 1)
+
+
+@rule("div", "div_")
+def divide(c, op, self, other, rounding_mode=None):
+    if rounding_mode:
+        raise Unsupported("aten.div that rounds")
+    if is_number(other):
+        scaled(c, op, self, 1 / other)
+    elif in_place(op):
+        raise Unsupported("aten.div_ by a tensor")
+    else:
+        c.emit("div", [self, other], op.outputs)
+
+
+@rule("mean", "sum")
+def reduction(c, op, self, dim=None, keepdim=False, dtype=None):
+    if op.overload not in ("", "default", "dim", "dim_IntList"):
+        raise Unsupported(f"aten.{op.name}.{op.overload}")
+    axes = [] if dim is None else ([dim] if is_number(dim) else list(dim))
+    c.emit(op.name, [self], op.outputs, {"axes": axes, "keep": keepdim})
+
+
+@rule("to", "_to_copy", "type", "type_as", "float", "double", "half", "bfloat16")
+def cast(c, op, **arguments):
+    value = next(v for v in arguments.values() if isinstance(v, Value))
+    if op.outputs[0].dtype == c.real(value).dtype:
+        c.same(op.outputs[0], c.real(value))
+    else:
+        c.emit("cast", [value], op.outputs, {"dtype": op.outputs[0].dtype})

@@ -1,0 +1,77 @@
+"""Functions of one or more tensors, element by element, that the catalogue calls as ATen does."""
+
+from ..capture import Value
+from ..catalogue import ONE_SIDED_CLAMP
+from ..layers import Unsupported, rule
+from .arithmetic import in_place, is_number
+
+
+@rule("rsqrt", "reciprocal", "abs", "sin", "cos", "erf", "log1p", "expm1", "sign", "floor",
+      "log_sigmoid")
+def function(c, op, self):
+    c.emit(op.name, [self], op.outputs)
+
+
+@rule("selu", "selu_")
+def selu(c, op, self):
+    c.emit("selu", [self], op.outputs, {"in_place": in_place(op)})
+
+
+@rule("celu", "celu_")
+def celu(c, op, self, alpha):
+    c.emit("celu", [self], op.outputs, {"alpha": alpha, "in_place": in_place(op)})
+
+
+@rule("maximum", "minimum")
+def larger(c, op, self, other):
+    c.emit(op.name, [self, other], op.outputs)
+
+
+@rule("addcmul", "addcdiv")
+def combined(c, op, self, tensor1, tensor2, value):
+    c.emit(op.name, [self, tensor1, tensor2], op.outputs, {"value": value})
+
+
+@rule("clamp_min", "clamp_max")
+def one_sided(c, op, self, min=None, max=None):
+    bound = max if min is None else min
+    if not is_number(bound) or not ONE_SIDED_CLAMP:
+        raise Unsupported(f"aten.{op.name} of one bound")
+    c.emit("clamp", [self], op.outputs, {"maximum" if min is None else "minimum": bound})
+
+
+@rule("eq", "ne", "lt", "le", "gt", "ge")
+def compare(c, op, self, other):
+    if isinstance(other, Value):
+        c.emit("compare", [self, other], op.outputs, {"operation": op.name})
+    else:
+        c.emit("compare", [self], op.outputs, {"operation": op.name, "value": other})
+
+
+@rule("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "__and__", "__or__")
+def logical(c, op, self, other):
+    if op.outputs[0].dtype != "bool" or not isinstance(other, Value):
+        raise Unsupported(f"aten.{op.name}")
+    word = op.name.strip("_").rpartition("_")[2]
+    c.emit("logical", [self, other], op.outputs, {"operation": word})
+
+
+@rule("logical_not", "bitwise_not")
+def negation(c, op, self):
+    if op.outputs[0].dtype != "bool":
+        raise Unsupported(f"aten.{op.name}")
+    c.emit("logical", [self], op.outputs, {"operation": "not"})
+
+
+@rule("where")
+def where(c, op, condition, self, other):
+    if not isinstance(self, Value) or not isinstance(other, Value):
+        raise Unsupported("aten.where with a number")
+    c.emit("where", [condition, self, other], op.outputs)
+
+
+@rule("masked_fill")
+def masked_fill(c, op, self, mask, value):
+    if not is_number(value):
+        raise Unsupported("aten.masked_fill with a tensor")
+    c.emit("masked_fill", [self, mask], op.outputs, {"value": value})

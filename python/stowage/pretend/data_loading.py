@@ -1,0 +1,42 @@
+"""Data loaders run for real: they draw seeds, shuffle and read files, and what they yield has values.
+
+Where a batch meets a fake tensor or goes to the device it becomes fake.
+"""
+
+import contextlib
+from unittest import mock
+
+
+@contextlib.contextmanager
+def without_pretence():
+    """While active, tensors are made for real."""
+    import torch
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    with torch._C.DisableTorchFunction(), unset_fake_temporarily():
+        yield
+
+
+@contextlib.contextmanager
+def loaders_load():
+    import torch.utils.data as data
+
+    original = data.DataLoader.__iter__
+
+    def iterate(loader):
+        pinned, loader.pin_memory = loader.pin_memory, False  # there is no device to pin for
+        try:
+            with without_pretence():
+                iterator = original(loader)
+        finally:
+            loader.pin_memory = pinned
+        while True:
+            with without_pretence():
+                try:
+                    batch = next(iterator)
+                except StopIteration:
+                    return
+            yield batch
+
+    with mock.patch.object(data.DataLoader, "__iter__", iterate):
+        yield

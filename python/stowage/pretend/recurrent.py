@@ -1,0 +1,94 @@
+"""cuDNN's recurrent networks, for which PyTorch has shapes only in part.
+
+nn.LSTM, nn.GRU and nn.RNN put their weights into one buffer and call cuDNN's operator; neither
+happens without a driver. `flatten_weights` makes the buffer; `cudnn_recurrent` lets torch's
+functions call the operator. With the batch first its result and the gradient of its input are
+transposed (`transpose_(0, 1)` in ATen/native/cudnn/RNN.cpp), and the gradients of the weights are
+views of one buffer. The size of cuDNN's reserve is not known without a GPU: it has 0 bytes here.
+"""
+
+import contextlib
+import weakref
+from unittest import mock
+
+# cudnnRNNMode_t
+MODES = {"rnn_relu": 0, "rnn_tanh": 1, "lstm": 2, "gru": 3}
+
+
+def weight_buffer(weights):
+    """The buffer that all weights are views of, as one tensor."""
+    storage = weights[0].untyped_storage()
+    elements = storage.nbytes() // weights[0].element_size()
+    return weights[0].detach().as_strided((elements,), (1,), 0)
+
+
+def cell(name):
+    """What _VF.<name> calls on CUDA, for inputs that are not packed."""
+    import torch
+
+    def call(inputs, hidden, weights, has_biases, layers, dropout, train, bidirectional,
+             batch_first):
+        h, c = hidden if name == "lstm" else (hidden, None)
+        output, h, c, _reserve, _buffer = torch.ops.aten._cudnn_rnn(
+            inputs, weights, 4 if has_biases else 2, weight_buffer(weights), h, c, MODES[name],
+            h.shape[2], 0, layers, batch_first, dropout, train, bidirectional, [], None)
+        return (output, h, c) if name == "lstm" else (output, h)
+
+    return call
+
+
+def batch_lies_second(tensor):
+    """A new tensor of that shape, [batch, length, features], made as [length, batch, features]."""
+    batch, _, features = tensor.shape
+    return tensor.new_empty_strided(tensor.shape, (features, batch * features, 1))
+
+
+def forward_shapes(*arguments):
+    """The shapes of _cudnn_rnn, and the layout of its result."""
+    import torch
+
+    output, *states = torch._meta_registrations._cudnn_rnn(*arguments)
+    batch_first = arguments[10]
+    return (batch_lies_second(output) if batch_first else output, *states)
+
+
+def backward_shapes(inputs, weight, _stride, buffer, hx, cx, *rest):
+    """The shapes of _cudnn_rnn_backward: gradients of the weights are views of one buffer."""
+    batch_first, wanted = rest[8], rest[-1]
+    gradients, offset = buffer.new_zeros(buffer.shape), 0
+    views = []
+    for tensor in weight:
+        views.append(gradients[offset:offset + tensor.numel()].view(tensor.shape))
+        offset += tensor.numel()
+    grad_inputs = batch_lies_second(inputs) if batch_first else inputs.new_empty(inputs.shape)
+    return (grad_inputs, hx.new_empty(hx.shape) if wanted[1] else None,
+            cx.new_empty(cx.shape) if wanted[2] else None, views)
+
+
+def flatten_weights(module):
+    """Let the weights of a recurrent module be views of one buffer, as flatten_parameters does."""
+    import torch
+
+    weights, offset = [getattr(module, name) for name in module._flat_weights_names], 0
+    buffer = torch.empty(sum(w.numel() for w in weights), device=weights[0].device,
+                         dtype=weights[0].dtype)
+    for weight in weights:
+        weight.data = buffer[offset:offset + weight.numel()].view(weight.shape)
+        offset += weight.numel()
+    module._flat_weights = weights
+    module._flat_weight_refs = [weakref.ref(w) for w in weights]  # else it would flatten again
+
+
+@contextlib.contextmanager
+def cudnn_recurrent():
+    """While active, recurrent modules call cuDNN's operator."""
+    import torch
+    import torch.nn.modules.rnn as rnn_module
+
+    with contextlib.ExitStack() as stack:
+        for name in MODES:
+            stack.enter_context(mock.patch.object(rnn_module._VF, name, cell(name)))
+        library = stack.enter_context(torch.library._scoped_library("aten", "IMPL"))
+        library.impl("_cudnn_rnn", forward_shapes, "Meta", allow_override=True)
+        library.impl("_cudnn_rnn_backward", backward_shapes, "Meta", allow_override=True)
+        yield

@@ -1,0 +1,53 @@
+"""From a word of the command line to a model with example inputs.
+
+`resolve(text, options)` takes
+
+    torchvision:resnet50                     torchvision's builders
+    timm:swinv2_tiny_window8_256             timm's registry
+    transformers:gpt2                        a model type, a folder, a config.json, or a name in the hub's cache
+    path/file.py:build_model                 a function in a file
+    train.py                                 a script (only `record` takes one; see stowage/script.py)
+
+and returns a `Source` (source.py): the model on the device "meta", a function that makes example
+inputs for a batch, and the loss. Nothing is downloaded, and no weight has memory.
+"""
+
+from stowage.errors import StowageError
+from stowage.sources.source import Example, Source, SourceOptions
+
+__all__ = ["Example", "Source", "SourceOptions", "is_script", "resolve"]
+
+LIBRARIES = ("torchvision", "timm", "transformers")
+
+
+def is_script(text):
+    """Whether the word names a Python file to be run, not a function in one."""
+    return text.endswith(".py")
+
+
+def resolve(text, options=SourceOptions()):
+    """The Source that the word names; StowageError where it names none."""
+    library, colon, name = text.partition(":")
+    if colon and library in LIBRARIES:
+        if not name:
+            raise StowageError(f"'{text}' names no model", f"for example {library}:" + {
+                "torchvision": "resnet50", "timm": "vit_base_patch16_224",
+                "transformers": "gpt2"}[library])
+        if library == "torchvision":
+            from stowage.sources import torchvision_source as reader
+        elif library == "timm":
+            from stowage.sources import timm_source as reader
+        else:
+            from stowage.sources import transformers_source as reader
+        return reader.resolve(name, options)
+    path, _, function = text.rpartition(":")
+    if path.endswith(".py"):
+        from stowage.sources import python_file
+
+        return python_file.resolve(path, function, options)
+    if is_script(text):
+        raise StowageError(f"'{text}' is a script, not a model",
+                           f"name a function in it that returns one: {text}:build_model")
+    raise StowageError(
+        f"'{text}' is no source",
+        "torchvision:NAME, timm:NAME, transformers:NAME, FILE.py:FUNCTION, or a script FILE.py")

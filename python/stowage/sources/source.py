@@ -1,0 +1,112 @@
+"""A model with example inputs, whoever made it."""
+
+import dataclasses
+from typing import Any, Callable
+
+from stowage.errors import StowageError
+
+
+@dataclasses.dataclass(frozen=True)
+class SourceOptions:
+    """What the command line says about a source. None: the source decides."""
+
+    seq: int | None = None  # tokens
+    size: int | None = None  # pixels of an image's side
+    inputs: tuple[str, ...] = ()  # shapes without the batch: "3x224x224", "128:int64"
+    head: str | None = None  # transformers: "CausalLM", "SequenceClassification", ...
+
+
+@dataclasses.dataclass
+class Example:
+    """One batch, on the device "meta": the model is called with `arguments` and `keywords`;
+    `target` is for the loss, None where the model computes it."""
+
+    arguments: tuple = ()
+    keywords: dict = dataclasses.field(default_factory=dict)
+    target: Any = None
+
+
+@dataclasses.dataclass
+class Source:
+    """A model, and how to feed it.
+
+    model    an nn.Module on the device "meta", in float32
+    example  batch -> Example; the batch is the first axis of every tensor
+    loss     (output, target) -> scalar tensor
+    """
+
+    name: str
+    description: str  # whose implementation, with its version: "torchvision 0.29.2, resnet50"
+    model: Any
+    example: Callable[[int], Example]
+    loss: Callable[[Any, Any], Any]
+    seq: int | None = None
+    batch: int | None = None  # where the source itself says one
+
+
+def import_library(name):
+    """The module, or a StowageError that says how to install it."""
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if missing.name != name:
+            raise
+        raise StowageError(f"the package '{name}' is not installed",
+                           f"pip install {name}") from None
+
+
+def closest(word, words):
+    """" did you mean" with the nearest of the words, or nothing."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(words), n=3, cutoff=0.6)
+    return f"did you mean {', '.join(near)}?" if near else ""
+
+
+def built_on_meta(build):
+    """What `build()` returns, with its parameters on the device "meta": they have no memory.
+    Default devices do not reach tensors that are made on a device of their own. A model that looks
+    at values while it is built is built on the CPU and then moved."""
+    import torch
+
+    try:
+        with torch.device("meta"):
+            return build()
+    except (NotImplementedError, RuntimeError) as error:
+        if "meta" not in str(error):
+            raise
+    return build().to("meta")
+
+
+def first_tensor(output):
+    """The tensor that a model's output stands for: itself, its logits, its first entry."""
+    import torch
+
+    if isinstance(output, torch.Tensor):
+        return output
+    for name in ("logits", "out", "last_hidden_state"):
+        if isinstance(output, dict) and name in output:
+            return output[name]
+        if hasattr(output, name):
+            return getattr(output, name)
+    values = list(output.values()) if isinstance(output, dict) else list(output)
+    for value in values:
+        if value is not None:
+            return first_tensor(value)
+    raise StowageError("the model's output holds no tensor")
+
+
+def class_loss(output, _target=None):
+    """Cross entropy of classes: [batch, classes] or [batch, classes, ...]. A target of None makes
+    one of the right shape."""
+    import torch
+    import torch.nn.functional as functional
+
+    scores = first_tensor(output)
+    target = _target
+    if target is None:
+        shape = (scores.shape[0], *scores.shape[2:])
+        target = torch.zeros(shape, dtype=torch.int64, device=scores.device)
+    return functional.cross_entropy(scores, target)

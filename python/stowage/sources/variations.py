@@ -1,0 +1,41 @@
+"""What a command line asks of any model: channels last, gradient checkpointing."""
+
+from stowage.errors import StowageError
+
+
+def with_channels_last(source):
+    """The source with its model and images in torch.channels_last."""
+    import dataclasses
+
+    import torch
+    from torch.utils._pytree import tree_map
+
+    source.model.to(memory_format=torch.channels_last)
+
+    def innermost(value):
+        if isinstance(value, torch.Tensor) and value.dim() == 4:
+            return value.to(memory_format=torch.channels_last)
+        return value
+
+    def example(batch):
+        made = source.example(batch)
+        return dataclasses.replace(made, arguments=tree_map(innermost, made.arguments),
+                                   keywords=tree_map(innermost, made.keywords))
+
+    return dataclasses.replace(source, example=example)
+
+
+def with_checkpointing(source):
+    """The source with its model's own gradient checkpointing switched on."""
+    model = source.model
+    if hasattr(model, "gradient_checkpointing_enable"):
+        try:
+            model.gradient_checkpointing_enable()
+        except ValueError as error:
+            raise StowageError(f"--checkpoint: {error}") from None
+    elif hasattr(model, "set_grad_checkpointing"):
+        model.set_grad_checkpointing(True)
+    else:
+        raise StowageError(f"--checkpoint: {source.name} has no checkpointing of its own",
+                           "write a script with torch.utils.checkpoint (docs/record.md)")
+    return source

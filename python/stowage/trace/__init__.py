@@ -1,0 +1,12 @@
+"""What a step does, call by call, as PyTorch's dispatcher sees it below autograd.
+
+    recorder.py   the dispatch mode: nodes, storages and when each dies
+    record.py     what it leaves: NodeRecord, StorageRecord, StepRecord
+    calls.py      a call's arguments, by the operator's schema
+    engine.py     what the autograd engine and linear would do in place, were no mode active
+    modules.py    which module is running
+    places.py     which line of the user's source is running
+    phases.py     forward, loss, backward, update
+    saved.py      what autograd keeps for backward
+    failures.py   what cannot be traced, with its place
+"""

@@ -1,0 +1,73 @@
+"""A call's arguments by the operator's schema: its tensors with their names, and the rest."""
+
+import torch
+
+LEFT_OUT = {"device", "layout", "pin_memory", "generator", "non_blocking"}
+
+
+class Signature:
+    """What the schema says of an operator; made once an operator."""
+
+    def __init__(self, operator):
+        schema = operator._schema
+        overload = schema.overload_name
+        self.kernel = schema.name + (f".{overload}" if overload else "")
+        self.names = [argument.name for argument in schema.arguments]
+        self.written = {argument.name for argument in schema.arguments
+                        if argument.alias_info is not None and argument.alias_info.is_write}
+
+
+class Call:
+    """One call: `tensors` are (name, tensor) in the schema's order, lists flattened."""
+
+    def __init__(self, signature, arguments, options):
+        self.tensors = []
+        self.names = []  # of the arguments that hold tensors: "input", "tensors:3"
+        self.attributes = {}
+        self.is_on_device = {}
+        for position, name in enumerate(signature.names):
+            if position < len(arguments):
+                self.add(name, arguments[position])
+            elif name in options:
+                self.add(name, options[name])
+
+    def add(self, name, value):
+        if value is None or name in LEFT_OUT:
+            return
+        if isinstance(value, torch.Tensor):
+            if value.device.type == "cuda":
+                self.tensors.append((name, value))
+                self.names.append(name)
+        elif isinstance(value, (list, tuple)) and any(
+                isinstance(item, torch.Tensor) for item in value):
+            self.add_list(name, value)
+        else:
+            plain = plain_value(value)
+            if plain is not None:
+                self.attributes[name] = plain
+
+    def add_list(self, name, values):
+        kept = [v for v in values if isinstance(v, torch.Tensor) and v.device.type == "cuda"]
+        if kept:
+            self.tensors.extend((name, tensor) for tensor in kept)
+            self.names.append(f"{name}:{len(kept)}")
+        if any(value is None for value in values):
+            # Which of the list's places hold a tensor: x[:, index] has [0, 1].
+            self.attributes[f"{name}.given"] = [int(value is not None) for value in values]
+
+
+def plain_value(value):
+    """A number, a word or a list of them, of an argument that is no tensor; None: left out."""
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, torch.dtype):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, torch.memory_format):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, (list, tuple)):
+        items = [plain_value(item) for item in value]
+        if all(isinstance(item, (bool, int)) for item in items):
+            return [int(item) for item in items]
+        if all(isinstance(item, (bool, int, float)) for item in items):
+            return float(items[0]) if len(set(items)) == 1 else ",".join(map(repr, items))
+    return None

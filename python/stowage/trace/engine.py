@@ -1,0 +1,41 @@
+"""What PyTorch does in place where no dispatch mode looks on.
+
+Where a tensor has several users, the autograd engine sums their gradients, in place if it holds the
+only reference to the first. While a dispatch mode is active it never does, so the recorder does it
+in the engine's stead. And a linear layer of an input that does not lie contiguously adds its bias in
+place, though not for subclasses of Tensor, as fake ones are (ATen/native/Linear.cpp).
+tests/reference/verify_trace.py checks both against the profiler, which needs no mode.
+"""
+
+import torch
+
+USES_OF_AN_UNSHARED_STORAGE = 2  # the tensor's own and the one of its Python wrapper
+ENGINE = "_engine_run_backward"
+# What PyTorch puts around __torch_dispatch__ to keep its compiler out.
+WRAPPERS = ("torch/_compile.py", "torch/_dynamo/eval_frame.py", "torch/utils/_python_dispatch.py")
+
+
+def is_engines_own(frame):
+    """Whether the call came out of the engine itself, not out of Python that it runs (hooks, custom
+    functions): then no frame of Python stands between but those that wrap every dispatch."""
+    while frame is not None and frame.f_code.co_filename.endswith(WRAPPERS):
+        frame = frame.f_back
+    return frame is None or frame.f_code.co_name == ENGINE
+
+
+def gradient_sum(first, second):
+    """The engine's sum of two gradients: (operator, result)."""
+    uses = torch._C._storage_Use_Count(first.untyped_storage()._cdata)
+    if first._is_view() or uses > USES_OF_AN_UNSHARED_STORAGE:
+        operator = torch.ops.aten.add.Tensor
+    else:
+        operator = torch.ops.aten.add_.Tensor
+    return operator, operator(first, second)
+
+
+def adds_bias_of_linear(operator, arguments, last, inside_linear):
+    """Whether this is linear's addition of its bias to a product of more than two axes."""
+    return (inside_linear and operator is torch.ops.aten.add.Tensor and
+            last is torch.ops.aten._unsafe_view.default and
+            isinstance(arguments[1], torch.Tensor) and arguments[1].dim() == 1 and
+            arguments[0].dim() > 2)

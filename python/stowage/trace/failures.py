@@ -1,0 +1,36 @@
+"""What cannot be traced: the operator and the user's line, in place of PyTorch's exceptions."""
+
+from stowage.errors import StowageError
+from stowage.trace.places import place, place_of_traceback
+
+NEEDS_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException",
+                "GuardOnDataDependentSymNode")
+HAS_NO_SHAPES = ("UnsupportedOperatorException", "UnsupportedFakeTensorException",
+                 "MissingOpProfile")
+
+
+def untraceable_script(error):
+    """As `untraceable`, for what a script did before its step."""
+    words = str(error).split()
+    return untraceable(words[-1] if words else "an operator", error, "",
+                       place_of_traceback(error.__traceback__))
+
+
+def untraceable(operator, error, layer, where=None):
+    """The StowageError for an exception of FakeTensorMode; None: it is another kind of mistake."""
+    kind = type(error).__name__
+    where = where or place() or "the step"
+    inside = f" (in {layer})" if layer else ""
+    if kind in NEEDS_VALUES:
+        what = "reads a tensor's values" if kind == NEEDS_VALUES[0] else (
+            "makes a tensor whose size depends on values")
+        return StowageError(
+            f"{where}: {operator}{inside} {what}, and recorded tensors have none",
+            "take .item(), bool(tensor), masks as indices and the like out of what is recorded")
+    no_meta = isinstance(error, NotImplementedError) and "meta" in str(error).lower()
+    if kind in HAS_NO_SHAPES or no_meta:
+        return StowageError(
+            f"{where}: {operator}{inside} has no rule for the shapes of its results",
+            "register one: torch.library.register_fake(\"" + str(operator).partition(".")[0]
+            + "::...\")")
+    return None

@@ -1,0 +1,62 @@
+"""Which phase a step is in, as the user's own code goes through them.
+
+    forward    until the loss: whatever runs while gradients are recorded
+    loss       what runs outside of every module after one has returned
+    backward   within Tensor.backward, torch.autograd.backward, torch.autograd.grad
+    update     from there to the step's end, or to the next forward: clipping, the optimizer
+"""
+
+import contextlib
+from unittest import mock
+
+import torch
+
+
+class Phases:
+    """`phase` at any time. `on_backward(roots)` is called before each backward pass and
+    `on_gradients()` after it."""
+
+    def __init__(self, driver, on_backward, on_gradients):
+        self.driver = driver
+        self.phase = "forward"
+        self.on_backward, self.on_gradients = on_backward, on_gradients
+        self.backward_passes = 0
+
+    def start(self):
+        self.phase, self.backward_passes = "forward", 0
+
+    def module_entered(self):
+        if self.phase in ("loss", "update"):
+            self.phase = "forward"
+
+    def module_returned(self):
+        if self.phase == "forward":
+            self.phase = "loss"
+
+    def wrapped(self, function):
+        """torch.autograd.backward or grad, with its phase and the devices that the engine asks for."""
+        def run(tensors, *arguments, **options):
+            roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+            outer = self.phase
+            if outer != "backward":
+                self.on_backward(roots)
+            self.phase = "backward"
+            del roots
+            try:
+                with self.driver.visible():
+                    return function(tensors, *arguments, **options)
+            finally:
+                self.phase = outer if outer == "backward" else "update"
+                if outer != "backward":
+                    self.backward_passes += 1
+                    self.on_gradients()
+
+        return run
+
+    @contextlib.contextmanager
+    def watched(self):
+        with contextlib.ExitStack() as stack:
+            for name in ("backward", "grad"):
+                stack.enter_context(mock.patch.object(
+                    torch.autograd, name, self.wrapped(getattr(torch.autograd, name))))
+            yield

@@ -1,0 +1,213 @@
+"""The dispatch mode that records a step.
+
+Every operator that reaches the dispatcher below autograd is a call. A call that only makes views is
+no node; its result is a storage seen otherwise. A storage is there from the call that returned it
+until its last reference is gone, which a weak reference tells. What a kernel allocates and frees
+inside itself (workspaces, internal copies) is not seen here: `stowage` adds it by its own table.
+"""
+
+import itertools
+import sys
+import weakref
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+
+from stowage.errors import StowageError
+from stowage.trace.calls import Call, Signature
+from stowage.trace.engine import adds_bias_of_linear, gradient_sum, is_engines_own
+from stowage.trace.failures import untraceable
+from stowage.trace.flops import flops_of
+from stowage.trace.places import place
+from stowage.trace.record import Moment, NodeRecord, StepRecord, StorageRecord, View
+
+# Kernels of training batch norm write the running statistics, which their schemas do not say.
+WRITES_STATISTICS = {"aten::cudnn_batch_norm", "aten::native_batch_norm"}
+# Storages that were there before they were first seen.
+BEFORE = Moment(-1, -1)
+LONGEST_TEXT = 4000  # bytes; a step file's texts end at 4096
+
+
+def counted(positions):
+    """"0,1,3"; a written list of arguments by its name and length: "self:3". Where that would be
+    too long, results in a row as "0..1200"."""
+    words = []
+    for word, run in itertools.groupby(positions):
+        count = len(list(run))
+        words.append(word if count == 1 else f"{word}:{count}")
+    text = ",".join(words)
+    if len(text) > LONGEST_TEXT and all(word.isdigit() for word in words):
+        return f"{words[0]}..{words[-1]}"
+    return text
+
+
+class Recorder(TorchDispatchMode):
+    """Records calls on CUDA tensors. `modules`, `phases`, `saved` are the watchers of this package;
+    `inside_linear` is set by the function mode of session.py."""
+
+    def __init__(self):
+        super().__init__()
+        self.storages = []
+        self.keys = {}  # a living storage's address: its number
+        self.references = {}
+        self.signatures = {}
+        self.origins = {}  # autograd's sequence number: (layer, place) of the forward call
+        self.step = StepRecord(-1, 0)
+        self.last_operator = None
+        self.last_origin = ("", "")
+        self.inside_linear = False
+        self.micro_batch = 0
+        self.modules = self.phases = self.saved = None
+
+    # Storages
+
+    def now(self):
+        return Moment(self.step.index, len(self.step.nodes) - 1)
+
+    def storage_of(self, tensor, born=BEFORE):
+        """The number of the tensor's storage; one that was not seen yet was born then."""
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        number = self.keys.get(key)
+        if number is None:
+            number = self.keys[key] = len(self.storages)
+            self.storages.append(StorageRecord(storage.nbytes(), born))
+            self.references[number] = weakref.ref(storage, lambda _: self.release(key, number))
+        return number
+
+    def release(self, key, number):
+        self.storages[number].died = self.now()
+        del self.keys[key]
+        del self.references[number]
+
+    def view_of(self, tensor, born=BEFORE):
+        return View(self.storage_of(tensor, born), tensor.dtype, tuple(tensor.shape), tensor.stride(),
+                    tensor.storage_offset(), tensor._is_view())
+
+    # Steps
+
+    def start_step(self, index, batch):
+        self.step = StepRecord(index, batch)
+        self.last_operator = None
+        self.origins = {}
+        self.micro_batch = 0
+        self.saved.start()
+        self.phases.start()
+        self.modules.layers = {}
+
+    def start_micro_batch(self, index):
+        self.micro_batch = index
+
+    def finish_step(self):
+        self.step.saved = list(self.saved.found)
+        self.step.layers = self.modules.layers
+        return self.step
+
+    # Calls
+
+    def __torch_dispatch__(self, operator, types, arguments=(), options=None):
+        options = options or {}
+        if operator.namespace in ("prim", "profiler"):
+            return operator(*arguments, **options)
+        try:
+            operator, result = self.run(operator, arguments, options, sys._getframe(1))
+        except StowageError:
+            raise
+        except Exception as error:
+            refusal = untraceable(operator, error, self.modules.path)
+            if refusal is None:
+                raise
+            raise refusal from error
+        self.record(operator, arguments, options, result)
+        self.last_operator = operator
+        return result
+
+    def run(self, operator, arguments, options, frame):
+        """(operator, result): as called, or as PyTorch would do it without a mode."""
+        if operator is torch.ops.aten.add.Tensor and not options:
+            backward = self.phases.phase == "backward" and not torch.is_grad_enabled()
+            if backward and is_engines_own(frame):
+                return gradient_sum(*arguments)
+            if adds_bias_of_linear(operator, arguments, self.last_operator, self.inside_linear):
+                in_place = torch.ops.aten.add_.Tensor
+                return in_place, torch.ops.aten.alias.default(in_place(*arguments))
+        return operator, operator(*arguments, **options)
+
+    def record(self, operator, arguments, options, result):
+        signature = self.signatures.get(operator)
+        if signature is None:
+            signature = self.signatures[operator] = Signature(operator)
+        call = Call(signature, arguments, options)
+        reads = [self.view_of(tensor) for _, tensor in call.tensors]
+        known = {view.storage for view in reads}
+        writes, positions = [], []
+        here = Moment(self.step.index, len(self.step.nodes))
+        # An undefined result counts: places are the schema's.
+        for position, tensor in enumerate(tree_iter(result)):
+            if isinstance(tensor, torch.Tensor) and tensor.device.type == "cuda":
+                writes.append(self.view_of(tensor, here))
+                positions.append(str(position))
+        written = self.written_arguments(signature, call)
+        if all(view.storage in known for view in writes) and not written:
+            return  # views, or nothing on the device
+        in_results = {view.storage for view in writes}
+        for (name, _), view in zip(call.tensors, reads):
+            if name in written and view.storage not in in_results:
+                writes.append(view)
+                positions.append(name)
+        if not writes:
+            return
+        self.add_node(operator, signature, call, reads, writes, positions, arguments, options,
+                      result)
+
+    @staticmethod
+    def written_arguments(signature, call):
+        if signature.kernel in WRITES_STATISTICS and call.attributes.get("training"):
+            return {"running_mean", "running_var"}
+        return signature.written
+
+    def add_node(self, operator, signature, call, reads, writes, positions, arguments, options,
+                 result):
+        origin = self.origin()
+        node = NodeRecord(
+            kernel=signature.kernel, phase=self.phases.phase, layer=origin[0], place=origin[1],
+            reads=reads, writes=writes, arguments=",".join(call.names),
+            results=counted(positions), attributes=call.attributes,
+            flops=flops_of(operator, arguments, options, result),
+            recomputed=self.runs_again(), accumulates=self.accumulates(),
+            micro_batch=self.micro_batch)
+        self.step.nodes.append(node)
+        self.saved.node_was_recorded(node, [name for name, _ in call.tensors])
+
+    def runs_again(self):
+        """Whether this is forward within backward, as a checkpointed region's."""
+        return (self.phases.phase == "backward" and torch.is_grad_enabled() and
+                torch._C._current_autograd_node() is not None)
+
+    def accumulates(self):
+        """Whether the engine is putting a gradient into a parameter's .grad."""
+        if self.phases.phase != "backward":
+            return False
+        running = torch._C._current_autograd_node()
+        return running is not None and running.name().endswith("AccumulateGrad")
+
+    def origin(self):
+        """(layer, place). In backward that of the forward call whose gradient this is."""
+        phase = self.phases.phase
+        if phase == "backward" and not self.runs_again():
+            running = torch._C._current_autograd_node()
+            if running is not None:
+                found = self.origins.get(running._sequence_nr())
+                if found is not None:
+                    self.last_origin = found
+            return self.last_origin
+        if phase == "update":
+            return ("", place())
+        found = (self.modules.path or ("loss" if phase == "loss" else ""), place())
+        number = torch.autograd._get_sequence_nr() - 1
+        if phase == "backward":
+            self.origins[number] = found  # a region that runs again
+        else:
+            self.origins.setdefault(number, found)
+        return found

@@ -1,0 +1,1 @@
+"""How a step is run: the model with fake tensors in place of its own, its optimizer, the loop."""

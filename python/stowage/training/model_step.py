@@ -1,0 +1,106 @@
+"""The usual step of a model: forward, loss, backward, update, zero_grad.
+
+As in a script, `output` and `loss` are variables that keep what they hold until they are assigned
+again.
+"""
+
+import contextlib
+
+import torch
+from torch.utils._pytree import tree_map
+
+from stowage.errors import StowageError
+from stowage.sources.source import first_tensor
+from stowage.training.weightless import fake_like
+
+WHOLE = {"fp32": None, "fp64": torch.float64, "fp16": torch.float16, "bf16": torch.bfloat16}
+AUTOCAST = {"amp-fp16": torch.float16, "amp-bf16": torch.bfloat16}
+
+
+@contextlib.contextmanager
+def in_mode(model, training):
+    """While active, the model trains or evaluates. One that trains in parts (frozen batch norm) is
+    left as it is."""
+    before = [(module, module.training) for module in model.modules()]
+    if model.training != training or not training:
+        model.train(training)
+    try:
+        yield
+    finally:
+        for module, was_training in before:
+            module.training = was_training
+
+
+def output_loss(output):
+    """The loss that the model computed itself."""
+    loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    if not isinstance(loss, torch.Tensor):
+        raise StowageError("no loss is given, and the model's output has none",
+                           "loss=function(output, target), for example "
+                           "torch.nn.functional.cross_entropy, with target=")
+    return loss
+
+
+class ModelStep:
+    """Runs steps of a model with fake tensors. `example` makes a batch (sources/source.py); `loss`
+    takes (output, target). `optimizer` is made of the parameters that train, or None: inference."""
+
+    def __init__(self, model, example, loss, optimizer, precision="fp32", set_to_none=True,
+                 micro_batches=1):
+        self.model, self.example, self.loss_function = model, example, loss
+        self.optimizer = optimizer
+        self.dtype = WHOLE.get(precision)
+        self.autocast = AUTOCAST.get(precision)
+        self.set_to_none = set_to_none
+        self.micro_batches = micro_batches
+        self.output = self.loss = self.batch = None
+
+    @property
+    def optimizers(self):
+        return [self.optimizer] if self.optimizer is not None else []
+
+    def load(self, batch):
+        """Make the batch's inputs; returns the tensors."""
+        def on_device(value):
+            return fake_like(value, self.dtype) if isinstance(value, torch.Tensor) else value
+
+        made = self.example(batch)
+        self.batch = (tree_map(on_device, made.arguments), tree_map(on_device, made.keywords),
+                      tree_map(on_device, made.target))
+        return self.batch
+
+    def precision(self):
+        if self.autocast is None:
+            return contextlib.nullcontext()
+        return torch.autocast("cuda", self.autocast)
+
+    def run(self, on_micro_batch=lambda index: None):
+        """One step."""
+        if self.optimizer is None:
+            self.infer()
+            return
+        for index in range(self.micro_batches):
+            on_micro_batch(index)
+            self.micro_batch()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=self.set_to_none)
+
+    def infer(self):
+        arguments, keywords, _ = self.batch
+        with torch.no_grad(), self.precision():
+            self.output = self.model(*arguments, **keywords)
+
+    def micro_batch(self):
+        arguments, keywords, target = self.batch
+        with self.precision():
+            self.output = self.model(*arguments, **keywords)
+            self.loss = (output_loss(self.output) if self.loss_function is None else
+                         self.loss_function(self.output, target))
+        if self.loss.dim():
+            raise StowageError(f"the loss is a tensor of shape {list(self.loss.shape)}, not a number",
+                               "reduce it: loss.mean()")
+        loss = self.loss if self.micro_batches == 1 else self.loss / self.micro_batches
+        loss.backward()
+
+    def output_tensor(self):
+        return first_tensor(self.output)

@@ -1,0 +1,98 @@
+"""The optimizer of a step: by its name, as a function of the parameters, or an existing one."""
+
+import collections
+import copy
+import inspect
+
+import torch
+
+from stowage.errors import StowageError
+
+NAMES = {
+    "sgd": (torch.optim.SGD, {"lr": 1e-3}),
+    "sgd-momentum": (torch.optim.SGD, {"lr": 1e-3, "momentum": 0.9}),
+    "momentum": (torch.optim.SGD, {"lr": 1e-3, "momentum": 0.9}),
+    "nesterov": (torch.optim.SGD, {"lr": 1e-3, "momentum": 0.9, "nesterov": True}),
+    "adam": (torch.optim.Adam, {"lr": 1e-3}),
+    "adamw": (torch.optim.AdamW, {"lr": 1e-3}),
+    "amsgrad": (torch.optim.Adam, {"lr": 1e-3, "amsgrad": True}),
+    "adagrad": (torch.optim.Adagrad, {}),
+    "rmsprop": (torch.optim.RMSprop, {}),
+    "rmsprop-momentum": (torch.optim.RMSprop, {"momentum": 0.9}),
+    "rmsprop-centered": (torch.optim.RMSprop, {"centered": True}),
+    "adadelta": (torch.optim.Adadelta, {}),
+    "adamax": (torch.optim.Adamax, {}),
+    "nadam": (torch.optim.NAdam, {}),
+    "radam": (torch.optim.RAdam, {}),
+    "adafactor": (torch.optim.Adafactor, {}),
+}
+IMPLEMENTATIONS = {"default": {}, "foreach": {"foreach": True}, "fused": {"fused": True},
+                   "for-loop": {"foreach": False}}
+
+
+def optimizer_maker(optimizer, implementation="default"):
+    """parameters -> optimizer, of a name, a class, a function, or an optimizer."""
+    options = IMPLEMENTATIONS[implementation]
+    if isinstance(optimizer, str):
+        if optimizer not in NAMES:
+            from stowage.sources.source import closest
+
+            raise StowageError(f"there is no optimizer '{optimizer}'",
+                               closest(optimizer, NAMES) or ", ".join(NAMES))
+        kind, settings = NAMES[optimizer]
+        for option in options:
+            if option not in inspect.signature(kind).parameters:
+                raise StowageError(f"{optimizer} has no {implementation} implementation")
+        return lambda parameters: kind(parameters, **settings, **options)
+    if isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError("an existing optimizer is rebuilt by `rebuilt`")
+    if callable(optimizer):
+        return optimizer
+    raise StowageError(f"optimizer={optimizer!r} is no optimizer",
+                       "a name ('adamw'), a class, a function of the parameters, or an optimizer")
+
+
+def rebuilt(optimizer, fakes):
+    """The same optimizer over the fake parameters, without state."""
+    again = copy.copy(optimizer)
+    again.state = collections.defaultdict(dict)
+    again.param_groups = []
+    for group in optimizer.param_groups:
+        copied = dict(group)
+        copied["params"] = [fakes.get(id(p), p) for p in group["params"]]
+        again.param_groups.append(copied)
+    return again
+
+
+def settings_of(optimizer):
+    """What the step file says of the optimizer: its name there and the settings that differ from 0;
+    (name, settings, implementation, whether the name is known)."""
+    kind = type(optimizer)
+    names = {maker: name for name, (maker, _) in reversed(NAMES.items())}  # the plainest name
+    known = names.get(kind) or FOREIGN.get((kind.__module__.partition(".")[0], kind.__name__))
+    group = optimizer.param_groups[0]
+    settings = {}
+    for ours, theirs in SETTINGS.items():
+        value = group.get(theirs)
+        if isinstance(value, torch.Tensor) or value is None:
+            continue
+        settings[ours] = value
+    if isinstance(group.get("betas"), (tuple, list)):
+        settings["beta1"], settings["beta2"] = map(float, group["betas"][:2])
+    if known == "rmsprop":
+        settings["smoothing"] = group["alpha"]
+    if known == "adadelta":
+        settings["smoothing"] = group["rho"]
+    implementation = ("fused" if group.get("fused") else
+                      "for-loop" if group.get("foreach") is False else "default")
+    return known or "sgd", settings, implementation, known is not None
+
+
+# Optimizers of other packages that the table of `stowage help` has.
+FOREIGN = {("timm", "Lion"): "lion", ("timm", "Lamb"): "lamb",
+           ("bitsandbytes", "Adam8bit"): "adam8bit", ("bitsandbytes", "AdamW8bit"): "adamw8bit",
+           ("transformers", "Adafactor"): "adafactor-transformers"}
+SETTINGS = {"learning_rate": "lr", "momentum": "momentum", "nesterov": "nesterov",
+            "weight_decay": "weight_decay", "epsilon": "eps", "dampening": "dampening",
+            "amsgrad": "amsgrad", "centered": "centered", "learning_rate_decay": "lr_decay",
+            "momentum_decay": "momentum_decay", "decoupled_weight_decay": "decoupled_weight_decay"}

@@ -1,0 +1,114 @@
+"""Runs a step again and again under a recorder, and notes what its tensors are.
+
+Four steps: the first and the steady one at the recorded batch, then one at each of two other
+batches. The optimizer makes its state in the first; the second is what the file describes; the
+others say how its sizes grow with the batch.
+"""
+
+import dataclasses
+
+import torch
+from torch.utils._pytree import tree_iter
+
+from stowage.sources.source import first_tensor
+from stowage.trace.session import recording
+
+
+@dataclasses.dataclass
+class Recording:
+    """What a run leaves, without tensors. `parameters` are (name, dtype, shape, kind, storage)."""
+
+    storages: list
+    steps: list
+    parameters: list
+    buffers: list
+    model_state: dict  # storage: name, of what was there before the first step
+
+
+def tensors_of(tree):
+    return [t for t in tree_iter(tree) if isinstance(t, torch.Tensor) and t.device.type == "cuda"]
+
+
+class StepRunner:
+    """`step` has load(batch), run(), optimizers (model_step.py, function_step.py); `models` are
+    {prefix: module}, whose tensors are fake by now."""
+
+    def __init__(self, session, step, models):
+        self.session, self.step, self.models = session, step, models
+        self.recorder = None
+
+    def named(self, kind):
+        """(name, tensor) of all models, each tensor once."""
+        seen = set()
+        for prefix, model in self.models.items():
+            for name, tensor in getattr(model, kind)():
+                if id(tensor) not in seen:
+                    seen.add(id(tensor))
+                    yield ".".join(part for part in (prefix, name) if part), tensor
+
+    def on_backward(self, roots):
+        # Several losses count as the one of the last pass.
+        if roots and roots[0].device.type == "cuda":
+            self.recorder.step.losses.append(self.recorder.view_of(roots[0]))
+
+    def on_gradients(self):
+        for name, parameter in self.named("named_parameters"):
+            if parameter.grad is not None and parameter.grad.device.type == "cuda":
+                self.recorder.step.gradients[name] = self.recorder.view_of(parameter.grad)
+
+    def on_output(self, output):
+        tensor = first_tensor(output)
+        if tensor.device.type == "cuda":
+            self.recorder.step.output = self.recorder.view_of(tensor)
+
+    def note_optimizer_state(self):
+        names = {id(p): name for name, p in self.named("named_parameters")}
+        step = self.recorder.step
+        step.host_state_bytes = 0
+        for optimizer in self.step.optimizers:
+            word = type(optimizer).__name__.lower()
+            for parameter, state in optimizer.state.items():
+                owner = names.get(id(parameter), "") if isinstance(parameter, torch.Tensor) else ""
+                for key, value in state.items() if isinstance(state, dict) else ():
+                    if not isinstance(value, torch.Tensor):
+                        continue
+                    if value.device.type == "cuda":
+                        number = self.recorder.storage_of(value)
+                        step.optimizer_state[number] = (
+                            ".".join(part for part in (word, owner, key) if part), owner)
+                    else:
+                        step.host_state_bytes += value.numel() * value.element_size()
+
+    def described(self, kind):
+        rows = []
+        for name, tensor in self.named(kind):
+            what = ("buffer" if kind == "named_buffers" else
+                    "trained" if tensor.requires_grad else "frozen")
+            if tensor.device.type == "cuda":
+                rows.append((name, tensor.dtype, tuple(tensor.shape), what,
+                             self.recorder.view_of(tensor)))
+        return rows
+
+    def run_step(self, index, batch, load):
+        recorder = self.recorder
+        recorder.start_step(index, batch)
+        if load:  # uploads are no kernels: what they record is left behind
+            self.inputs = [recorder.view_of(t) for t in tensors_of(self.step.load(batch))]
+            recorder.start_step(index, batch)
+        recorder.step.inputs = self.inputs
+        self.step.run(recorder.start_micro_batch)
+        self.note_optimizer_state()
+        return recorder.finish_step()
+
+    def run(self, batches):
+        """A Recording: steps 0 and 1 at the first batch, then one at each of the others."""
+        with recording(self.session.driver, self.models, self.on_backward, self.on_gradients,
+                       self.on_output) as self.recorder:
+            parameters = self.described("named_parameters")
+            buffers = self.described("named_buffers")
+            self.note_optimizer_state()
+            model_state = dict(self.recorder.step.optimizer_state)
+            steps = []
+            for index, batch in enumerate([batches[0], *batches]):
+                steps.append(self.run_step(index, batch, load=index != 1))
+            return Recording(self.recorder.storages, steps, parameters, buffers, model_state)

@@ -1,0 +1,85 @@
+"""A model's own tensors, replaced by fake ones on the pretended device while it is recorded.
+
+Its parameters and buffers may be on "meta" or hold real values on the CPU; neither is copied. They
+are back in their places afterwards.
+"""
+
+import contextlib
+
+import torch
+
+from stowage.pretend.recurrent import flatten_weights
+
+
+def fake_like(tensor, dtype=None, shape=None, device="cuda"):
+    """A fake tensor of that layout; a floating-point one in `dtype` if given."""
+    kept = dtype if dtype and tensor.is_floating_point() else tensor.dtype
+    if shape is not None and tuple(shape) != tuple(tensor.shape):
+        return torch.empty(shape, dtype=kept, device=device)
+    if tensor.layout is not torch.strided:
+        raise NotImplementedError(f"a tensor of layout {tensor.layout}")
+    dense = torch.empty_like(tensor, device="meta").stride()
+    return torch.empty_strided(tensor.shape, dense, dtype=kept, device=device)
+
+
+def is_on_device(model):
+    """Whether all of its tensors are fake ones on the pretended device."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    tensors = [*model.parameters(), *model.buffers()]
+    return bool(tensors) and all(isinstance(t, FakeTensor) and t.device.type == "cuda"
+                                 for t in tensors)
+
+
+class WeightlessModel:
+    """The model; `fakes` are {id of an own parameter: its fake one}."""
+
+    def __init__(self, model, dtype=None):
+        self.model = model
+        self.fakes = {}
+        self.before = []
+        self.kept = []
+        if is_on_device(model):
+            return
+        for module in model.modules():
+            self.replace_tensors(module, dtype)
+        for module in model.modules():
+            if isinstance(module, torch.nn.RNNBase) and not getattr(module, "proj_size", 0):
+                flatten_weights(module)
+
+    def replace_tensors(self, module, dtype):
+        for table in (module._parameters, module._buffers):
+            for name, tensor in table.items():
+                if tensor is None:
+                    continue
+                self.before.append((table, name, tensor))
+                if id(tensor) not in self.fakes:
+                    fake = fake_like(tensor, dtype)
+                    if table is module._parameters:
+                        fake = torch.nn.Parameter(fake, tensor.requires_grad)
+                    for key, value in vars(tensor).items():
+                        if key not in vars(fake):  # marks that libraries leave on parameters
+                            setattr(fake, key, value)
+                    self.fakes[id(tensor)] = fake
+                table[name] = self.fakes[id(tensor)]
+        for name, value in list(vars(module).items()):
+            if type(value) is torch.Tensor and value.device.type == "meta":
+                self.kept.append((module, name, value))
+                setattr(module, name, fake_like(value, device="cpu"))
+
+    def restore(self):
+        for table, name, tensor in self.before:
+            table[name] = tensor
+        for module, name, value in self.kept:
+            setattr(module, name, value)
+
+
+@contextlib.contextmanager
+def weightless(model, dtype=None):
+    """The WeightlessModel while active. A model that is on the pretended device already, as in a
+    script that is recorded whole, stays as it is."""
+    fake = WeightlessModel(model, dtype)
+    try:
+        yield fake
+    finally:
+        fake.restore()

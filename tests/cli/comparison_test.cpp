@@ -1,0 +1,153 @@
+// check and batch of several cards and models, as a user runs them.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace stowage {
+
+using nlohmann::json;
+using testing::Outcome;
+using testing::said_beside_cudnn;
+using testing::stowage_program;
+using testing::TemporaryFolder;
+
+namespace {
+
+constexpr const char* compared_dense_net = R"(model: dense
+inputs:
+  image: {shape: [batch, 64]}
+  label: {shape: [batch], dtype: int64}
+layers:
+  - linear: {name: fc1, from: image, features: 256}
+  - relu
+  - linear: {name: fc2, features: 10}
+loss:
+  cross_entropy: {from: [fc2, label]}
+)";
+
+std::string with_features(const std::string& features) {
+  std::string text = compared_dense_net;
+  return text.replace(text.find("256"), 3, features);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("comparison");
+
+TEST_CASE("several cards make one table, in the order typed") {
+  const Outcome outcome = stowage_program(
+      {"check", "gpt2", "--gpu", "gtx1080ti,rtx3060,h200", "--batch", "8", "--seq", "512"});
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out.starts_with(
+      "gpt2, seq 512, training with adamw, fp32, pytorch runtime\n"
+      "    Card has    Needed  At batch  Verdict  Largest batch  Recommended  Card\n"));
+  const std::size_t first = outcome.out.find("GeForce GTX 1080 Ti\n");
+  const std::size_t second = outcome.out.find("GeForce RTX 3060 12GB\n");
+  CHECK(first < second);
+  CHECK(second < outcome.out.find("H200 SXM 141GB\n"));
+  CHECK(outcome.out.ends_with(
+      "gpt2 fits 3 of 3 cards; the smallest is GeForce GTX 1080 Ti, 10.9 GiB\n"));
+}
+
+TEST_CASE("a row of a comparison is the answer for its card alone") {
+  const Outcome table = stowage_program(
+      {"batch", "gpt2", "--gpu", "all", "--format", "json", "--seq", "256", "--margin", "1GiB"});
+  CHECK(table.exit_code == 0);
+  const json rows = json::parse(table.out)["rows"];
+  CHECK(rows.size() > 200);
+  for (std::size_t i = 3; i < rows.size(); i += 60) {
+    const json& row = rows[i];
+    const std::string name = row["device"]["name"];
+    CAPTURE(name);
+    const Outcome one = stowage_program(
+        {"batch", "gpt2", "--gpu", name, "--format", "json", "--seq", "256", "--margin", "1GiB"});
+    const json alone = json::parse(one.out);
+    CHECK(row["largest"] == alone["largest"]);
+    CHECK(row["recommended"] == alone["recommended"]);
+    if (alone["recommended"] == 0) continue;
+    CHECK(row["needed_bytes"] == alone["recommended_device_bytes"]);
+  }
+}
+
+TEST_CASE("the exit code says whether every model has a card") {
+  const TemporaryFolder folder;
+  const std::string small = folder.file("small.yaml", compared_dense_net);
+  const std::string large = folder.file("wide.yaml", with_features("90000000"));
+  const std::vector<std::string> cards{"--gpu", "gtx1080ti,rtx3090", "--format", "csv"};
+  const auto checked = [&](std::vector<std::string> models) {
+    models.insert(models.begin(), "check");
+    models.insert(models.end(), cards.begin(), cards.end());
+    return stowage_program(models);
+  };
+  CHECK(checked({small}).exit_code == 0);
+  CHECK(checked({large}).exit_code == 1);
+  CHECK(checked({small, large}).exit_code == 1);
+  const Outcome spoilt = checked({small, "no-such-model"});
+  CHECK(spoilt.exit_code == 2);
+  CHECK(said_beside_cudnn(spoilt) ==
+        "error: there is no model 'no-such-model'\n"
+        "  a model is a file, '-' or one that 'stowage models' lists\n");
+  CHECK(spoilt.out.find(",fits,") != std::string::npos);
+  CHECK(spoilt.out.find("\n,,,,no answer,,,,no-such-model\n") != std::string::npos);
+}
+
+TEST_CASE("a folder stands for the models in it, mistakes of one beside the answers of others") {
+  const TemporaryFolder folder;
+  const std::string good = folder.file("a.yaml", compared_dense_net);
+  const std::string bad = folder.file("b.yaml", "model: b\nlayers: 5\n");
+  (void)folder.file("notes.txt", "no model");
+  const Outcome outcome =
+      stowage_program({"check", folder.path(), "--gpu", "rtx3090", "--format", "json"});
+  CHECK(outcome.exit_code == 2);
+  const json rows = json::parse(outcome.out)["rows"];
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0]["model"] == good);
+  CHECK(rows[0]["verdict"] == "fits");
+  CHECK(rows[1]["model"] == bad);
+  CHECK(rows[1]["verdict"] == "no answer");
+  CHECK(rows[1]["mistakes"][0]["file"] == bad);
+}
+
+TEST_CASE("what means one card or one model is refused with several") {
+  const auto said = [](std::vector<std::string> words) {
+    const Outcome outcome = stowage_program(words);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    return outcome.err;
+  };
+  CHECK(said({"check", "gpt2", "--gpu", "rtx3090,,h200"}) ==
+        "<command line>: error: --gpu rtx3090,,h200: '' cannot stand in a list of cards\n");
+  CHECK(said({"batch", "gpt2", "--gpu", "rtx3090,here"}) ==
+        "<command line>: error: --gpu rtx3090,here: 'here' cannot stand in a list of cards\n");
+  CHECK(said({"check", "gpt2", "--gpu", "rtx3090,GeForce RTX 3090"}) ==
+        "<command line>: error: --gpu rtx3090,GeForce RTX 3090: GeForce RTX 3090 is named "
+        "twice\n");
+  CHECK(said({"check", "gpt2", "--gpu", "all", "--gpu-memory", "8GiB"}) ==
+        "<command line>: error: --gpu-memory is of one card, and --gpu names several\n");
+  CHECK(said({"check", "gpt2", "--gpu", "all", "--eval-batch", "8"}) ==
+        "<command line>: error: --eval-batch is of one model on one card\n");
+  CHECK(said({"batch", "gpt2", "vgg16", "--gpu", "rtx3090", "--global-batch", "8"}) ==
+        "<command line>: error: --global-batch is of one model on one card\n");
+  const TemporaryFolder empty;
+  CHECK(said({"check", empty.path(), "--gpu", "rtx3090"}) ==
+        "<command line>: error: the folder '" + empty.path() +
+            "' has no model\n"
+            "  models in a folder end in .yaml, .yml, .json or .onnx, or are folders with a "
+            "config.json\n");
+}
+
+TEST_CASE("of more pairs than cuDNN is asked about all are by the documented rule") {
+  const Outcome few =
+      stowage_program({"check", "mnist-cnn", "--gpu", "gtx1080ti,gtx960", "--format", "json"});
+  CHECK(few.err.find("documented rule") == std::string::npos);
+  const Outcome many = stowage_program({"check", "mnist-cnn", "--gpu", "all", "--format", "json"});
+  CHECK(many.err.find("note: workspaces are by the documented rule: cuDNN is asked about 8 pairs "
+                      "of a model and a card at most, and these are ") != std::string::npos);
+  for (const json& row : json::parse(many.out)["rows"]) CHECK(row["workspaces"] == "rule");
+}
+
+TEST_SUITE_END();
+
+}  // namespace stowage

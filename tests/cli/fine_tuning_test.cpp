@@ -1,0 +1,88 @@
+// --lora, --base, --checkpoint, --layer-dtype and --packing, as a user types them.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace stowage {
+
+using nlohmann::json;
+using testing::Outcome;
+using testing::stowage_program;
+
+namespace {
+
+Outcome checked_llama(const std::vector<std::string>& more) {
+  std::vector<std::string> words{
+      "check", "llama-3-8b", "--gpu",       "rtx4090", "--batch", "1",
+      "--seq", "2048",       "--precision", "bf16",    "--lora",  "r=16,targets=q_proj+v_proj"};
+  words.insert(words.end(), more.begin(), more.end());
+  return stowage_program(words);
+}
+
+}  // namespace
+
+TEST_CASE("a Llama of 8 billion parameters fits a card of 24 GB beside adapters") {
+  const Outcome whole = checked_llama({"--checkpoint", "--format", "json"});
+  CHECK(whole.exit_code == 0);
+  const Outcome quantised = checked_llama({"--checkpoint", "all", "--base", "nf4"});
+  CHECK(quantised.exit_code == 0);
+  CHECK(quantised.err ==
+        "note: 224 linear layers in nf4, their maxima in 8 bits\n"
+        "note: adapters on 64 layers: 6815744 of 8037076992 parameters are trained (0.0848 "
+        "percent)\n"
+        "note: checkpointed: 32 blocks, layers.0 to layers.31\n");
+}
+
+TEST_CASE("an option whose value may be left out takes the next word where that is its value") {
+  const auto blocks = [](const std::vector<std::string>& words) {
+    std::vector<std::string> all{"check", "--gpu-memory", "8GiB", "--batch", "1", "--seq", "8"};
+    all.insert(all.end(), words.begin(), words.end());
+    return stowage_program(all).err;
+  };
+  const std::string every = "note: checkpointed: 12 blocks, h.0 to h.11\n";
+  CHECK(blocks({"--checkpoint", "gpt2"}).find(every) != std::string::npos);
+  CHECK(blocks({"gpt2", "--checkpoint"}).find(every) != std::string::npos);
+  CHECK(blocks({"gpt2", "--checkpoint=every=6"}).find("2 blocks, h.0 to h.6") != std::string::npos);
+  CHECK(blocks({"--checkpoint", "every=6", "gpt2"}).find("2 blocks, h.0 to h.6") !=
+        std::string::npos);
+}
+
+TEST_CASE("what is wrong with a fine-tune is an error of the command line") {
+  const auto refusal = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"check", "gpt2", "--gpu", "rtx3090"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = stowage_program(words);
+    CHECK(outcome.exit_code == 2);
+    return outcome.err;
+  };
+  CHECK(refusal({"--lora", "r=8"}) ==
+        "<command line>: error: --lora: 'targets' is missing\n"
+        "  say which layers get adapters: targets=q_proj+v_proj, or targets=all-linear\n");
+  CHECK(refusal({"--lora", "targets=c_attm"}) ==
+        "error: no layer of 'gpt2' is called 'c_attm'\n  did you mean 'c_attn'?\n");
+  CHECK(refusal({"--base", "nf4"})
+            .find("a base in nf4 is not trained itself\n"
+                  "  adapters beside it are: --lora, or use --mode inference") !=
+        std::string::npos);
+  CHECK(refusal({"--layer-dtype", "lm_head"}) ==
+        "<command line>: error: --layer-dtype: 'lm_head' takes fp32, bf16, fp16 or fp64, not "
+        "nothing\n");
+  CHECK(refusal({"--checkpoint", "every=0"}) ==
+        "<command line>: error: --checkpoint: 'every' takes a whole number of at least 1, not "
+        "'0'\n");
+  CHECK(refusal({"--packing"}).find("'packing'") != std::string::npos);
+}
+
+TEST_CASE("packed sequences give attention a mask") {
+  const auto peak = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"check", "llama-3.2-1b", "--gpu", "h100-80gb", "--seq",
+                                   "1024",  "--precision",  "bf16",  "--format",  "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return json::parse(stowage_program(words).out)["tensor_bytes"].get<std::int64_t>();
+  };
+  CHECK(peak({"--packing"}) > peak({}));
+}
+
+}  // namespace stowage

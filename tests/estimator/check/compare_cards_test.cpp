@@ -1,0 +1,100 @@
+#include "estimator/check/compare_cards.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+#include "estimator/check/roomy_runs.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
+#include "tests/support/described_model.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr const char* compared_net = R"(model: dense
+inputs:
+  image: {shape: [batch, 64]}
+  label: {shape: [batch], dtype: int64}
+layers:
+  - linear: {name: fc1, from: image, features: 8192}
+  - relu
+  - linear: {name: fc2, features: 8192}
+  - relu
+  - linear: {name: fc3, features: 10}
+loss:
+  cross_entropy: {from: [fc3, label]}
+train: {optimizer: adam}
+)";
+
+std::vector<CardCase> cases_by_total(const std::shared_ptr<const StepGraph>& graph) {
+  std::vector<CardCase> cases;
+  for (int i = 0; i < 24; ++i) {
+    cases.push_back({.graph = graph, .card = generic_card(500_MiB + 37 * i * 1_MiB)});
+  }
+  return cases;
+}
+
+}  // namespace
+
+TEST_CASE("each case of a comparison is answered as the search for it alone") {
+  const auto graph =
+      testing::lowered(testing::described(compared_net), {.kernels = KernelSet::pytorch});
+  const std::vector<CardCase> cases = cases_by_total(graph);
+  const auto rule = rule_workspace_source(8.6);
+  const auto answers =
+      compare_cards(cases, std::vector<WorkspaceSource*>(cases.size(), rule.get()));
+  REQUIRE(answers.size() == cases.size());
+  int fitting = 0;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto alone = find_batch(graph, cases[i].card, {}, *rule);
+    REQUIRE(alone.has_value());
+    REQUIRE(answers[i].has_value());
+    CHECK(answers[i]->largest == alone->largest);
+    CHECK(answers[i]->largest_safe == alone->largest_safe);
+    CHECK(answers[i]->recommended == alone->recommended);
+    CHECK(answers[i]->all_tried == alone->all_tried);
+    if (alone->recommended == 0) continue;
+    ++fitting;
+    CHECK(answers[i]->fits);
+    CHECK(answers[i]->needed == alone->at_recommended->device_bytes);
+    CHECK(answers[i]->needed_at == alone->recommended);
+  }
+  CHECK(fitting > 10);
+  CHECK(fitting < 24);
+}
+
+TEST_CASE("a batch that is asked about is what is needed, whatever the largest is") {
+  const auto graph =
+      testing::lowered(testing::described(compared_net), {.kernels = KernelSet::pytorch});
+  const auto rule = rule_workspace_source(8.6);
+  std::vector<CardCase> cases = cases_by_total(graph);
+  for (CardCase& one : cases) one.batch = 512;
+  const auto answers =
+      compare_cards(cases, std::vector<WorkspaceSource*>(cases.size(), rule.get()));
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto step = size_step(graph, 512, *rule);
+    REQUIRE(step.has_value());
+    const CheckReport report = check(*step, cases[i].card, {});
+    REQUIRE(answers[i].has_value());
+    CHECK(answers[i]->needed_at == 512);
+    CHECK(answers[i]->needed == report.device_bytes);
+    CHECK(answers[i]->fits == report.fits);
+    CHECK(answers[i]->headroom == report.headroom);
+  }
+}
+
+TEST_CASE("runs are not shared where the allocator looks at the card's size") {
+  const auto graph =
+      testing::lowered(testing::described(compared_net), {.kernels = KernelSet::pytorch});
+  CHECK(RoomyRuns::serves(*graph, {}));
+  CHECK_FALSE(RoomyRuns::serves(*graph, {.runtime = Runtime::tensorflow}));
+  CHECK_FALSE(RoomyRuns::serves(
+      *graph, {.allocator = {.garbage_collection_threshold = 0.8, .memory_fraction = 0.9}}));
+  CHECK_FALSE(RoomyRuns::serves(*graph, {.allocator = {.expandable_segments = true}}));
+  const auto vision =
+      testing::lowered(testing::shipped("mnist-cnn"), {.kernels = KernelSet::pytorch});
+  CHECK_FALSE(RoomyRuns::serves(*vision, {}));
+}
+
+}  // namespace stowage

@@ -1,0 +1,135 @@
+// What a config.json says beside sizes, and what is wrong with one.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "estimator/huggingface/local_cache.hpp"
+#include "tests/estimator/huggingface/described_config.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::string_view small_llama =
+    R"("vocab_size": 100, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1,
+  "num_attention_heads": 2, "max_position_embeddings": 32)";
+
+std::string config_text(const std::string& more) {
+  return "{\n  \"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"],\n  " +
+         std::string(small_llama) + (more.empty() ? "" : ",\n  " + more) + "\n}\n";
+}
+
+std::string mistakes_in(const std::string& text, const ImportOptions& options = {}) {
+  const auto imported = testing::imported_text(text, options);
+  return imported ? render(imported->notes) : render(imported.error());
+}
+
+ModelGraph model_of(const std::string& more, const ImportOptions& options = {}) {
+  const auto imported = testing::imported_text(config_text(more), options);
+  REQUIRE(imported);
+  auto model = load_model(imported->description, {.arguments = options.values});
+  REQUIRE_MESSAGE(model, render(model.error()));
+  return *std::move(model);
+}
+
+bool has_operator(const ModelGraph& model, std::string_view name) {
+  for (const Operator& op : model.operators) {
+    if (op.name == name) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a configuration's notes name the version, the attention and the head") {
+  CHECK(mistakes_in(config_text("")) ==
+        "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm'\n");
+  CHECK(mistakes_in(config_text(R"("transformers_version": "4.30.1", "torch_dtype": "float16")")) ==
+        "note: as transformers 4.30 runs it, which the file states (--set transformers=5.24 for "
+        "another): attention 'eager', head 'causal-lm'\n");
+  CHECK(mistakes_in(config_text(R"("dtype": "bfloat16")")) ==
+        "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm', precision bf16 "
+        "unless --precision says otherwise\n");
+}
+
+TEST_CASE("values of --set choose the version, the attention and the head") {
+  const ModelGraph older = model_of("", {.values = {{"transformers", "4.40"}}});
+  CHECK(has_operator(older, "shift_logits"));
+  CHECK_FALSE(has_operator(older, "padded_labels"));
+  CHECK(has_operator(model_of(""), "padded_labels"));
+  CHECK(has_operator(model_of("", {.values = {{"attention", "eager"}}}),
+                     "model.layers.0.self_attn.weights"));
+  const ModelGraph classifier = model_of("", {.values = {{"head", "sequence-classification"}}});
+  CHECK(has_operator(classifier, "score"));
+  CHECK(mistakes_in(config_text(""), {.values = {{"head", "masked-lm"}}}) ==
+        "error: --set head=masked-lm: head takes causal-lm, sequence-classification, none\n");
+}
+
+TEST_CASE("the checkpoint's format is the usual precision from transformers 5 on") {
+  CHECK(model_of(R"("torch_dtype": "bfloat16")").precision == Precision::bf16);
+  CHECK(model_of(R"("torch_dtype": "bfloat16", "transformers_version": "4.40.0")").precision ==
+        Precision::fp32);
+}
+
+TEST_CASE("mistakes in a configuration have their place") {
+  CHECK(mistakes_in(config_text(R"("rms_norm_eps": "small")")) ==
+        "config.json:5:19: error: 'rms_norm_eps' must be a number from 0 to 1000000000000, not "
+        "'small'\n"
+        "    \"rms_norm_eps\": \"small\"\n"
+        "                    ^~~~~~~\n");
+  CHECK(mistakes_in("{\"model_type\": \"lama\"}") ==
+        "config.json:1:16: error: model type 'lama' is not one of those that are read\n"
+        "  {\"model_type\": \"lama\"}\n"
+        "                 ^~~~~~\n"
+        "  did you mean 'llama'?\n");
+  CHECK(
+      mistakes_in("{\"architectures\": [\"LlamaForCausalLM\"]}").find("there is no 'model_type'") !=
+      std::string::npos);
+  CHECK(
+      mistakes_in(config_text(R"("hiden_size": 32)"))
+          .starts_with("config.json:5:3: warning: 'hiden_size' is no key of LlamaConfig and is not "
+                       "read\n    \"hiden_size\": 32\n    ^~~~~~~~~~~~\n"
+                       "  did you mean 'hidden_size'?\n"));
+  CHECK(mistakes_in(config_text(R"("num_key_value_heads": 3)"))
+            .find("2 heads are not a multiple of 3 key and value heads") != std::string::npos);
+  CHECK(mistakes_in(config_text(R"("hidden_act": "wavy")"))
+            .find("activation 'wavy' is not one of those that are read") != std::string::npos);
+  CHECK(mistakes_in(config_text(R"("hidden_size": 16)")).find("error") != std::string::npos);
+}
+
+TEST_CASE("a configuration may state sizes at the edges") {
+  for (const char* const value :
+       {"0", "-1", "1e3", "99999999999999999999", "true", "null", "[16]"}) {
+    CAPTURE(value);
+    const std::string text =
+        "{\"model_type\": \"llama\", \"hidden_size\": " + std::string(value) + "}";
+    CHECK(mistakes_in(text).find("'hidden_size' must be an integer") != std::string::npos);
+  }
+}
+
+TEST_CASE("hf:NAME is looked up in the local cache alone") {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path repository =
+      std::filesystem::path(folder.path()) / "models--meta--small";
+  std::filesystem::create_directories(repository / "refs");
+  std::filesystem::create_directories(repository / "snapshots" / "0123abc");
+  std::ofstream(repository / "refs" / "main") << "0123abc";
+  std::ofstream(repository / "snapshots" / "0123abc" / "config.json") << config_text("");
+  const auto found = cached_config("meta/small", folder.path());
+  REQUIRE(found);
+  CHECK(found->parent_path().filename() == "0123abc");
+  const auto missing = cached_config("meta/large", folder.path());
+  REQUIRE_FALSE(missing);
+  CHECK(
+      missing.error().front().hint ==
+      "stowage does not download; `hf download meta/large config.json` puts it there, or name the "
+      "file itself");
+  for (const char* const name : {"", "../x", "a/b/c", "a/..", "/etc/passwd", "a//b", "-a"}) {
+    CAPTURE(name);
+    CHECK_FALSE(cached_config(name, folder.path()));
+  }
+}
+
+}  // namespace stowage

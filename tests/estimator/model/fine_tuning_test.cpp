@@ -1,0 +1,136 @@
+// Settings of fine-tuning: as one line of text, and in `train:`.
+#include "estimator/model/fine_tuning.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "estimator/model/layer_match.hpp"
+#include "tests/support/described_model.hpp"
+
+namespace stowage {
+
+namespace {
+
+template <typename T>
+std::string fine_tuning_mistakes(const Result<T>& read) {
+  return read ? std::string() : render(read.error());
+}
+
+std::string tuned_description(const std::string& train) {
+  return "model: m\n"
+         "inputs: {x: {shape: [batch, 4]}, y: {shape: [batch, 4]}}\n"
+         "layers:\n"
+         "  - linear: {name: a, from: x, features: 4}\n"
+         "loss:\n"
+         "  mse: {from: [a, y]}\n"
+         "train: {" +
+         train + "}\n";
+}
+
+std::string mistakes_in(const std::string& train) {
+  const auto model = load_model(
+      std::make_shared<const SourceText>(SourceText{"net.yaml", tuned_description(train)}), {});
+  return fine_tuning_mistakes(model);
+}
+
+}  // namespace
+
+TEST_CASE("adapters are said in one line") {
+  const auto lora = parse_lora(
+      "r=16,alpha=32,dropout=0.05,targets=q_proj+v_proj,dtype=bf16,bias=lora_only,use_rslora,"
+      "modules_to_save=head,dora=false");
+  REQUIRE(lora);
+  CHECK(lora->rank == 16);
+  CHECK(lora->dropout == 0.05);
+  CHECK(lora->targets == std::vector<std::string>{"q_proj", "v_proj"});
+  CHECK(lora->modules_to_save == std::vector<std::string>{"head"});
+  CHECK(lora->type == DataType::bfloat16);
+  CHECK(lora->bias == LoraBias::lora_only);
+  CHECK(scaling_of(*lora) == 8);
+  const auto usual = parse_lora("targets=all-linear");
+  REQUIRE(usual);
+  CHECK(usual->rank == 8);
+  CHECK(scaling_of(*usual) == 1);
+}
+
+TEST_CASE("settings of adapters that do not suit are refused") {
+  const auto refusal = [](std::string_view text) { return fine_tuning_mistakes(parse_lora(text)); };
+  CHECK(refusal("r=16") ==
+        "error: 'targets' is missing\n"
+        "  say which layers get adapters: targets=q_proj+v_proj, or targets=all-linear\n");
+  CHECK(refusal("") == "error: nothing is said\n");
+  CHECK(refusal("r=0,targets=a") == "error: 'r' takes a whole number of at least 1, not '0'\n");
+  CHECK(refusal("r=99999999999999999999,targets=a") ==
+        "error: 'r' takes a whole number of at least 1, not '99999999999999999999'\n");
+  CHECK(refusal("alpha=nan,targets=a") ==
+        "error: 'alpha' takes a number of at least 0, not 'nan'\n");
+  CHECK(refusal("dropout=1,targets=a") ==
+        "error: 'dropout' takes a probability below 1, not '1'\n");
+  CHECK(refusal("target=a") == "error: unknown setting 'target'\n  did you mean 'targets'?\n");
+  CHECK(refusal("targets=a+,r=2") == "error: 'targets' takes names joined by '+', not 'a+'\n");
+  CHECK(refusal("targets=a,r=2,r=3") == "error: 'r' is said twice\n");
+  CHECK(refusal("targets=a,,r=2") == "error: '' is no setting\n  settings are key=value\n");
+  CHECK(refusal("targets=a,dtype=int8") ==
+        "error: 'dtype' takes fp32, bf16, fp16 or fp64, not 'int8'\n");
+  CHECK(refusal("targets=a,dora") ==
+        "error: DoRA is not served: its weight norms make temporaries of each weight's size\n");
+  CHECK(refusal(std::string(5000, 'a')) == "error: it is longer than 4096 bytes\n");
+}
+
+TEST_CASE("a base and checkpoints are said in one line") {
+  CHECK(parse_base("nf4")->double_quantised);
+  CHECK_FALSE(parse_base("fp4,double_quant=false")->double_quantised);
+  CHECK(parse_base("int8,skip=head+tail")->skipped == std::vector<std::string>{"head", "tail"});
+  CHECK(fine_tuning_mistakes(parse_base("nf5")) ==
+        "error: unknown format 'nf5'\n  did you mean 'nf4'?\n");
+  CHECK(fine_tuning_mistakes(parse_base("int8,double_quant=true")) ==
+        "error: 'double_quant' is for nf4 and fp4, not for int8\n");
+  CHECK(parse_checkpoint("every=2,selective=attention+matmul")->every == 2);
+  CHECK(parse_checkpoint("selective=attention")->kept.attention);
+  CHECK_FALSE(parse_checkpoint("selective=attention")->kept.products);
+  CHECK(fine_tuning_mistakes(parse_checkpoint("selective=relu")) ==
+        "error: 'selective' takes attention, matmul or attention+matmul, not 'relu'\n");
+  CHECK(fine_tuning_mistakes(parse_checkpoint("every=2,layers=a.*")) ==
+        "error: 'every' counts the repeated blocks, and 'layers' names others\n");
+  CHECK(fine_tuning_mistakes(parse_checkpoint("al")) ==
+        "error: unknown setting 'al'\n  did you mean 'all'?\n");
+  CHECK(parse_layer_types("*norm*=fp32,head=bf16")->size() == 2);
+  CHECK(fine_tuning_mistakes(parse_layer_types("head=int8")) ==
+        "error: 'head' takes fp32, bf16, fp16 or fp64, not 'int8'\n");
+}
+
+TEST_CASE("a description may say them as text or as a mapping") {
+  const ModelGraph written = testing::described(
+      tuned_description("lora: {r: 4, targets: [a, b]}, checkpoint: true, "
+                        "base: {format: nf4, double_quant: false}, layer_dtype: a=fp32"));
+  CHECK(written.fine_tuning.lora->targets == std::vector<std::string>{"a", "b"});
+  CHECK(written.fine_tuning.lora->rank == 4);
+  CHECK(written.fine_tuning.checkpoint->every == 1);
+  CHECK_FALSE(written.fine_tuning.base->double_quantised);
+  CHECK(written.fine_tuning.layer_types.front().type == DataType::float32);
+  CHECK_FALSE(testing::described(tuned_description("checkpoint: false")).fine_tuning.checkpoint);
+  CHECK(mistakes_in("lora: {r: 4}") ==
+        "net.yaml:7:15: error: lora: 'targets' is missing\n"
+        "  train: {lora: {r: 4}}\n"
+        "                ^\n"
+        "  say which layers get adapters: targets=q_proj+v_proj, or targets=all-linear\n");
+  CHECK(mistakes_in("base: [nf4]") ==
+        "net.yaml:7:15: error: 'base' takes settings, not a list\n"
+        "  train: {base: [nf4]}\n"
+        "                ^\n");
+}
+
+TEST_CASE("targets are paths, last parts of them, or patterns") {
+  CHECK(is_target("layers.0.self_attn.q_proj", "q_proj"));
+  CHECK(is_target("layers.0.self_attn.q_proj", "self_attn.q_proj"));
+  CHECK(is_target("q_proj", "q_proj"));
+  CHECK_FALSE(is_target("layers.0.freq_proj", "q_proj"));
+  CHECK_FALSE(is_target("layers.0.q_proj.x", "q_proj"));
+  CHECK(is_target("layers.10.q_proj", "layers.1?.*"));
+  CHECK(is_target_or_below("layers.3.mlp.up", "layers.3"));
+  CHECK_FALSE(is_target_or_below("layers.30.mlp.up", "layers.3"));
+  CHECK(last_part("a.b.c") == "c");
+}
+
+}  // namespace stowage

@@ -1,0 +1,238 @@
+"""`python -m stowage record`: sources, scripts, mistakes, and what is left on disk."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import textwrap
+import unittest
+
+from references import has
+from stowage.__main__ import main
+from step_memory import StepMemory
+
+SCRIPT = """
+    import torch, stowage
+    import torch.nn.functional as functional
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 32), torch.nn.ReLU(),
+                                torch.nn.Linear(32, 10)).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    scaler = torch.amp.GradScaler("cuda")
+
+    @stowage.step
+    def train_step(images, labels):
+        optimizer.zero_grad()
+        with torch.autocast("cuda", torch.float16):
+            loss = functional.cross_entropy(model(images), labels)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return loss
+
+    data = torch.utils.data.TensorDataset(torch.randn(64, 3, 4, 4), torch.randint(0, 10, (64,)))
+    for images, labels in torch.utils.data.DataLoader(data, batch_size=8, shuffle=True):
+        print("loss", train_step(images.to(device), labels.to(device)).item())
+"""
+MODEL = """
+    import torch
+
+    def build_model():
+        return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten(),
+                                   torch.nn.Linear(4 * 36, 10))
+
+    def build_everything(batch):
+        model = torch.nn.Linear(6, 2)
+        return model, torch.zeros(batch, 6), torch.zeros(batch, 2), torch.nn.functional.mse_loss
+
+    def build_nothing():
+        return 3
+"""
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.enterContext(contextlib.chdir(self.folder))
+        pathlib.Path("train.py").write_text(textwrap.dedent(SCRIPT))
+        pathlib.Path("net.py").write_text(textwrap.dedent(MODEL))
+
+    def run_command(self, *words):
+        """(exit code, stdout, stderr)"""
+        output, errors = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+            try:
+                code = main(list(words))
+            except SystemExit as ended:
+                code = ended.code
+        return code, output.getvalue(), errors.getvalue()
+
+    def record(self, *words):
+        code, output, errors = self.run_command("record", *words, "-o", "s.json")
+        self.assertEqual(code, 0, errors)
+        return json.loads(pathlib.Path("s.json").read_text())
+
+    def mistake(self, *words):
+        """The messages of a call that fails and leaves nothing behind."""
+        before = sorted(os.listdir())
+        code, output, errors = self.run_command("record", *words, "-o", "s.json")
+        self.assertEqual((code, output), (2, ""))
+        self.assertEqual([name for name in sorted(os.listdir()) if name != "__pycache__"],
+                         [name for name in before if name != "__pycache__"])
+        return errors
+
+    def test_a_script_with_the_hook(self):
+        document = self.record("train.py", "--batch", "16")
+        self.assertEqual(document["precision"], "amp-fp16")
+        self.assertEqual((document["model"], document["batch"]), ("train", 16))
+        self.assertFalse(document["fixed_batch"])
+        kernels = [node[1] for node in document["step"]["nodes"]]
+        self.assertIn("aten::_amp_foreach_non_finite_check_and_unscale_", kernels)
+        self.assertIn("aten::_amp_update_scale_", kernels)
+        places = {row[1] for row in document["origins"] if len(row) > 1}
+        self.assertIn("train.py:15", places)
+
+    def test_without_a_batch_a_script_has_its_own(self):
+        self.assertEqual(self.record("train.py")["batch"], 8)
+
+    def test_a_script_that_calls_record(self):
+        pathlib.Path("calls.py").write_text(textwrap.dedent("""
+            import torch, stowage
+
+            model = torch.nn.Linear(6, 2).to(torch.bfloat16)
+            stowage.record(model, torch.zeros(4, 6), loss=lambda output: output.mean(),
+                           precision="bf16", optimizer="adamw", output="elsewhere.json")
+            print("not reached")
+            """))
+        document = self.record("calls.py", "--batch", "5")
+        self.assertEqual((document["batch"], document["precision"]), (5, "bf16"))
+        self.assertFalse(pathlib.Path("elsewhere.json").exists())
+
+    def test_a_function_of_a_file(self):
+        document = self.record("net.py:build_model", "--input", "3x8x8", "--batch", "4")
+        self.assertEqual(document["model"], "net")
+        self.assertEqual(document["batch"], 4)
+
+    def test_a_function_that_brings_its_inputs_and_loss(self):
+        document = self.record("net.py:build_everything", "--optimizer", "adam")
+        kernels = [node[1] for node in document["step"]["nodes"]]
+        self.assertIn("aten::mse_loss", kernels)
+        self.assertEqual(document["settings"]["optimizer"]["name"], "adam")
+
+    @unittest.skipUnless(has("torchvision"), "torchvision is not installed")
+    def test_torchvision(self):
+        document = self.record("torchvision:squeezenet1_0", "--batch", "3", "--size", "64")
+        self.assertEqual(sum(row[3] == "trained" for row in document["parameters"]), 52)
+        self.assertEqual(document["seq"], None)
+
+    @unittest.skipUnless(has("timm"), "timm is not installed")
+    def test_timm_reads_the_rates_of_stochastic_depth(self):
+        document = self.record("timm:levit_128s", "--mode", "inference")
+        self.assertEqual(document["settings"]["mode"], "inference")
+
+    @unittest.skipUnless(has("transformers"), "transformers is not installed")
+    def test_a_configuration_of_transformers(self):
+        pathlib.Path("config.json").write_text(json.dumps({
+            "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64,
+            "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+            "num_key_value_heads": 2, "vocab_size": 512, "max_position_embeddings": 256}))
+        plain = self.record("transformers:config.json", "--seq", "64", "--precision", "bf16")
+        self.assertEqual(plain["seq"], 64)
+        saving = self.record("transformers:config.json", "--seq", "64", "--precision", "bf16",
+                             "--checkpoint")
+        self.assertLess(StepMemory(saving, batch=64).peak, StepMemory(plain, batch=64).peak)
+
+    def test_the_program_takes_the_file(self):
+        program = os.environ.get("STOWAGE_PROGRAM")
+        if not program or not os.path.exists(program):
+            self.skipTest("STOWAGE_PROGRAM names no program")
+        self.record("net.py:build_model", "--input", "3x8x8", "--optimizer", "adam")
+        for command in (["check", "s.json"], ["batch", "s.json"], ["summary", "s.json"]):
+            gpu = [] if command[0] == "summary" else ["--gpu", "rtx3090"]
+            done = subprocess.run([program, *command, *gpu], capture_output=True, text=True,
+                                  check=False, env={**os.environ, "STOWAGE_NO_CACHE": "1"})
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_program_refuses_a_card_of_another_capability(self):
+        program = os.environ.get("STOWAGE_PROGRAM")
+        if not program or not os.path.exists(program):
+            self.skipTest("STOWAGE_PROGRAM names no program")
+        self.record("net.py:build_model", "--input", "3x8x8", "--compute-capability", "8.6")
+        done = subprocess.run([program, "check", "s.json", "--gpu", "v100-16gb"], text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has compute capability 7.0: the step was made for 8.6\n  leave it out, or "
+                      "record the step for it: python -m stowage record", done.stderr)
+
+    def test_a_source_that_is_none(self):
+        self.assertEqual(self.mistake("resnet50"),
+                         "error: 'resnet50' is no source\n  torchvision:NAME, timm:NAME, "
+                         "transformers:NAME, FILE.py:FUNCTION, or a script FILE.py\n")
+
+    @unittest.skipUnless(has("torchvision"), "torchvision is not installed")
+    def test_a_model_that_is_none(self):
+        self.assertRegex(self.mistake("torchvision:resnet51"),
+                         r"^error: torchvision \S+ has no model 'resnet51'\n  did you mean resnet")
+
+    def test_a_file_that_is_not_there(self):
+        self.assertEqual(self.mistake("nets.py:build"), "error: there is no file 'nets.py'\n")
+        self.assertEqual(self.mistake("nets.py"), "error: there is no file 'nets.py'\n")
+
+    def test_a_function_that_is_not_there(self):
+        self.assertEqual(self.mistake("net.py:build_modle"),
+                         "error: 'net.py' has no function 'build_modle'\n"
+                         "  did you mean build_model?\n")
+
+    def test_a_function_that_returns_no_model(self):
+        self.assertIn("'net.py:build_nothing' returned a int, not a model",
+                      self.mistake("net.py:build_nothing"))
+
+    def test_inputs_that_are_not_said(self):
+        self.assertIn("say their shapes: --input 3x224x224".replace("say", "give"),
+                      self.mistake("net.py:build_model"))
+        self.assertIn("--input '3by8' is no shape",
+                      self.mistake("net.py:build_model", "--input", "3by8"))
+
+    def test_a_mistake_of_the_models_own_code(self):
+        self.assertRegex(self.mistake("net.py:build_model", "--input", "5x8x8"),
+                         r"^error: .*RuntimeError: ")
+
+    def test_a_script_without_the_hook(self):
+        pathlib.Path("plain.py").write_text("x = 1\n")
+        self.assertIn("plain.py ended without a call of a function with @stowage.step",
+                      self.mistake("plain.py"))
+
+    def test_a_script_that_looks_at_values(self):
+        pathlib.Path("looks.py").write_text("import torch\n\nprint(torch.randn(9).mean().item())\n")
+        self.assertRegex(self.mistake("looks.py"),
+                         r"^error: looks\.py:3: aten\._local_scalar_dense\.default reads a tensor's "
+                         r"values")
+
+    def test_a_syntax_error(self):
+        pathlib.Path("wrong.py").write_text("def f(:\n")
+        self.assertIn("wrong.py:1", self.mistake("wrong.py"))
+        self.assertIn("wrong.py:1", self.mistake("wrong.py:f"))
+
+    def test_options_that_a_script_has_no_use_for(self):
+        self.assertIn("--optimizer: train.py is a script, which says so itself",
+                      self.mistake("train.py", "--optimizer", "adam"))
+
+    def test_values_that_are_none(self):
+        self.assertIn("invalid positive number value: '0'",
+                      self.mistake("net.py:build_model", "--batch", "0"))
+        self.assertIn("invalid choice: 'fp8'",
+                      self.mistake("net.py:build_model", "--precision", "fp8"))
+
+    def test_a_place_that_cannot_be_written(self):
+        code, _, errors = self.run_command("record", "net.py:build_model", "-o", "no/s.json")
+        self.assertEqual(code, 2)
+        self.assertRegex(errors, "^error: no/s.json: there is no folder ")
+
+    def test_help_names_the_commands(self):
+        code, output, _ = self.run_command("--help")
+        self.assertEqual(code, 0)
+        self.assertIn("record one step of a PyTorch network as a step file", output)

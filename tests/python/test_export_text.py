@@ -1,0 +1,206 @@
+"""What `export` writes: blocks, repeats, conditions, names, the loss; and what it refuses."""
+
+import pathlib
+import tempfile
+import unittest
+
+import torch
+import torch.nn.functional as functional
+from torch import nn
+
+from exported import Attention, Net, Unit, source, text_of
+from stowage import __main__ as command_line
+from stowage.errors import StowageError
+from stowage.export import export
+
+NET = """\
+model: net
+source: a test
+inputs:
+  image: {shape: [batch, 3, 8, 8]}
+  label: {shape: [batch], dtype: int64}
+blocks:
+  unit:
+    arguments: {channels: 16, stride: 1, has_shortcut: false}
+    layers:
+      - conv2d: {name: conv, channels: channels, kernel: 3, stride: stride, padding: 1, bias: false}
+      - batch_norm: {name: norm}
+      - conv2d: {name: shortcut, from: input, when: has_shortcut, channels: 16, kernel: 1, stride: 2}
+      - add: {from: [shortcut, norm]}
+      - relu: {name: act, in_place: true}
+layers:
+  - conv2d: {name: stem, channels: 8, kernel: 3, padding: 1}
+  - unit: {name: stage1, repeat: 2, channels: 8}
+  - unit: {name: stage2, repeat: 3, stride: 2 if index == 0 else 1, has_shortcut: index == 0}
+  - mean: {axes: [2, 3]}
+  - dropout: {name: drop, p: 0.2}
+  - linear: {name: head, features: 10}
+loss:
+  cross_entropy: {from: [head, label]}
+"""
+
+
+class Sequence(nn.Module):
+    """A list of modules as one."""
+
+    def __init__(self, *modules, forward=None):
+        super().__init__()
+        self.parts = nn.ModuleList(modules)
+        self.how = forward
+
+    def forward(self, x):
+        if self.how:
+            return self.how(self, x)
+        for part in self.parts:
+            x = part(x)
+        return x
+
+
+def layers_of(text):
+    return text[text.index("layers:\n"):text.rindex("loss:")]
+
+
+class Text(unittest.TestCase):
+    maxDiff = None
+
+    def test_modules_become_blocks_with_arguments(self):
+        self.assertEqual(text_of(Net(), 3, 8, 8), NET)
+
+    def test_the_same_model_gives_the_same_bytes(self):
+        self.assertEqual(text_of(Net(), 3, 8, 8), text_of(Net(), 3, 8, 8))
+
+    def test_parameters_read_by_operators_are_layers(self):
+        text = text_of(Attention(), 6, 16)
+        self.assertIn("  - parameter: {name: table, shape: [1, 6, 16]}\n", text)
+        self.assertIn("scaled_dot_product_attention: {from: [reshape_2, reshape_3, reshape_4]}",
+                      text)
+
+    def test_a_module_that_runs_twice_ties_its_parameters(self):
+        shared = nn.Linear(4, 4)
+        self.assertEqual(layers_of(text_of(Sequence(shared, nn.ReLU(), shared), 4)), """\
+layers:
+  - linear: {name: parts_0, features: 4}
+  - relu: {name: parts_1}
+  - linear: {name: parts_2, features: 4, tie: {weight: parts_0.weight, bias: parts_0.bias}}
+""")
+
+    def test_stochastic_depth_along_a_chain_is_linear_in_the_index(self):
+        import importlib.util
+        if importlib.util.find_spec("torchvision") is None:
+            self.skipTest("torchvision is not installed")
+        from torchvision.ops import StochasticDepth
+
+        class Dropped(nn.Module):
+            def __init__(self, p):
+                super().__init__()
+                self.linear = nn.Linear(4, 4)
+                self.depth = StochasticDepth(p, "row")
+
+            def forward(self, x):
+                return x + self.depth(self.linear(x))
+
+        text = text_of(Sequence(*(Dropped(0.1 * n) for n in range(3))), 4)
+        self.assertIn("  - dropped: {name: parts, repeat: 3, p: 0.1 * index}\n", text)
+        self.assertIn("      - drop_path: {name: depth, p: p}\n", text)
+
+    def test_auxiliary_losses_keep_their_weight(self):
+        def two(model, x):
+            return model.parts[0](x), model.parts[1](x)
+
+        def loss(output, target):
+            first, second = output
+            return (functional.mse_loss(first, target) + 0.3 * functional.mse_loss(second, target))
+
+        text = text_of(Sequence(nn.Linear(4, 4), nn.Linear(4, 4), forward=two), 4, loss=loss,
+                       target=(4,))
+        self.assertTrue(text.endswith("""\
+loss:
+  - mse: {from: [parts_0, label]}
+  - mse: {from: [parts_1, label], weight: 0.3}
+"""), text)
+
+    def test_what_nothing_reads_is_kept(self):
+        model = Sequence(nn.Linear(4, 4), nn.Linear(4, 2), forward=lambda m, x: m.parts[0](x))
+        model.register_buffer("mean", torch.zeros(3))
+        self.assertEqual(layers_of(text_of(model, 4)), """\
+layers:
+  - linear: {name: parts_0, features: 4}
+  - parameter: {name: parts_1_weight, shape: [2, 4]}
+  - parameter: {name: parts_1_bias, shape: [2]}
+  - constant: {name: mean, shape: [3], buffer: true}
+""")
+
+    def test_frozen_parameters(self):
+        model = Sequence(nn.Linear(4, 4), nn.Linear(4, 2))
+        model.parts[0].requires_grad_(False)
+        self.assertEqual(layers_of(text_of(model, 4)), """\
+layers:
+  - linear: {name: parts_0, features: 4, frozen: true}
+  - linear: {name: parts_1, features: 2}
+""")
+
+    def test_evaluation_mode_of_a_part_is_kept(self):
+        norm = nn.BatchNorm2d(3)
+        norm.train = lambda mode=True: norm  # as who freezes a backbone writes
+        norm.training = False
+        text = text_of(Sequence(norm, nn.Flatten(), nn.Linear(12, 2)), 3, 2, 2)
+        self.assertIn("batch_norm: {name: parts_0, training: false}", text)
+
+
+class Refusals(unittest.TestCase):
+    maxDiff = None
+
+    def test_all_unknown_operators_are_named_at_once(self):
+        def strange(model, x):
+            return model.parts[0](torch.special.i0(x)) + torch.special.i1(torch.special.i0(x))
+
+        with self.assertRaises(StowageError) as caught:
+            text_of(Sequence(nn.Linear(4, 4), forward=strange), 4)
+        self.assertEqual(caught.exception.message, """\
+the catalogue of layers lacks what this model runs:
+      2  aten.special_i0  in the model itself
+      1  aten.special_i1  in the model itself""")
+
+    def test_what_depends_on_the_batch_is_refused(self):
+        def by_batch(model, x):
+            return model.parts[0](x) if x.shape[0] % 2 else model.parts[0](x).relu()
+
+        with self.assertRaises(StowageError) as caught:
+            text_of(Sequence(nn.Linear(4, 4), forward=by_batch), 4)
+        self.assertEqual(caught.exception.message,
+                         "the operations that run depend on the batch or sequence length")
+
+    def test_a_loss_that_the_catalogue_lacks(self):
+        with self.assertRaises(StowageError) as caught:
+            text_of(nn.Linear(4, 4), 4, loss=lambda output, _: output.mean())
+        self.assertEqual(caught.exception.message, "the model's loss is none of the catalogue's")
+
+    def test_a_file_is_written_whole_or_not_at_all(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "net.py"
+            model.write_text("import torch\n"
+                             "def build():\n    return torch.nn.Linear(4, 3), torch.empty(2, 4)\n"
+                             "def strange():\n"
+                             "    class Strange(torch.nn.Module):\n"
+                             "        def forward(self, x):\n"
+                             "            return torch.special.i0(x)\n"
+                             "    return Strange(), torch.empty(2, 4)\n")
+            output = pathlib.Path(folder) / "net.yaml"
+            run = lambda name, *more: command_line.main(
+                ["export", f"{model}:{name}", "-o", str(output), *more])
+            self.assertEqual(run("strange"), 2)
+            self.assertFalse(output.exists())
+            self.assertEqual(run("build", "--loss", "mse"), 0)
+            self.assertTrue(output.read_text().endswith("mse: {from: [linear_1, label]}\n"),
+                            output.read_text())
+            self.assertEqual([p.name for p in pathlib.Path(folder).glob("*.part")], [])
+
+
+class Groups(unittest.TestCase):
+    def test_unit_alone_has_no_block(self):
+        self.assertNotIn("blocks:", export(source(nn.Sequential(
+            Unit(3, 3, 1), nn.Flatten(), nn.Linear(48, 2)), 3, 4, 4)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Write models/fine_tuning: training steps as people fine-tune, in the form of models/compact.
+
+    python fine_tuning.py                      everything, about two minutes
+    python fine_tuning.py --cases gpt2-b1-lora-c_attn
+
+Adapters are peft's own. Of bitsandbytes and torchao the layers' Python code runs; what happens
+within their CUDA operators is written out here (quantised.py), since fake tensors see only the
+results of an operator. All under fake CUDA (see fake_cuda.py).
+"""
+
+import argparse
+import dataclasses
+import functools
+import pathlib
+import time
+
+import fake_cuda
+
+HERE = pathlib.Path(__file__).parent
+BLOCKS = {"gpt2": "GPT2Block", "llama-3.2-1b-2layers": "LlamaDecoderLayer"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One file. `lora` is peft's LoraConfig, `ours` the same as Stowage's settings."""
+
+    stem: str
+    name: str
+    ours: dict
+    lora: dict | None = None
+    precision: str = "fp32"
+    batch: int = 1
+    checkpoint: bool = False
+    kept: tuple = ()
+    base: str | None = None
+    double_quant: bool = True
+    optimizers: tuple = ("sgd-momentum", "adamw")
+
+
+LLAMA = "llama-3.2-1b-2layers"
+QV = {"r": 16, "lora_alpha": 32, "target_modules": ["q_proj", "v_proj"]}
+OUR_QV = "r=16,alpha=32,targets=q_proj+v_proj"
+ALL = {"r": 8, "lora_alpha": 8, "target_modules": "all-linear"}
+OUR_ALL = "r=8,alpha=8,targets=all-linear"
+ATTENTION = ("_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention")
+
+
+def cases():
+    yield Case("gpt2-b1-lora-c_attn", "gpt2", {"lora": "r=8,alpha=16,targets=c_attn"},
+               {"r": 8, "lora_alpha": 16, "target_modules": ["c_attn"]})
+    yield Case("gpt2-b1-bf16-lora-c_attn-dropout", "gpt2",
+               {"lora": "r=8,alpha=16,dropout=0.1,targets=c_attn"},
+               {"r": 8, "lora_alpha": 16, "lora_dropout": 0.1, "target_modules": ["c_attn"]},
+               "bf16")
+    yield Case("gpt2-b4-lora-c_attn-checkpoint", "gpt2",
+               {"lora": "r=8,alpha=16,targets=c_attn", "checkpoint": "all"},
+               {"r": 8, "lora_alpha": 16, "target_modules": ["c_attn"]}, batch=4, checkpoint=True)
+    for precision in ("fp32", "bf16", "amp-bf16"):
+        between = "" if precision == "fp32" else f"-{precision}"
+        yield Case(f"{LLAMA}-b1{between}-lora-qv", LLAMA, {"lora": OUR_QV}, QV, precision)
+        yield Case(f"{LLAMA}-b1{between}-lora-qv-dropout", LLAMA,
+                   {"lora": OUR_QV + ",dropout=0.05"}, {**QV, "lora_dropout": 0.05}, precision)
+    yield Case(f"{LLAMA}-b1-bf16-lora-qv-own-type", LLAMA, {"lora": OUR_QV + ",dtype=bf16"},
+               {**QV, "autocast_adapter_dtype": False}, "bf16")
+    yield Case(f"{LLAMA}-b1-bf16-lora-all", LLAMA, {"lora": OUR_ALL}, ALL, "bf16")
+    yield Case(f"{LLAMA}-b4-bf16-lora-qv-checkpoint", LLAMA,
+               {"lora": OUR_QV, "checkpoint": "all"}, QV, "bf16", 4, checkpoint=True)
+    yield Case(f"{LLAMA}-b4-bf16-lora-all-dropout-checkpoint", LLAMA,
+               {"lora": OUR_ALL + ",dropout=0.05", "checkpoint": "all"},
+               {**ALL, "lora_dropout": 0.05}, "bf16", 4, checkpoint=True)
+    yield Case(f"{LLAMA}-b4-bf16-checkpoint", LLAMA, {"checkpoint": "all"}, None, "bf16", 4,
+               checkpoint=True)
+    yield Case(f"{LLAMA}-b4-bf16-checkpoint-selective-attention", LLAMA,
+               {"checkpoint": "selective=attention"}, None, "bf16", 4, checkpoint=True,
+               kept=ATTENTION)
+    yield Case(f"{LLAMA}-b4-bf16-checkpoint-selective-both", LLAMA,
+               {"checkpoint": "selective=attention+matmul"}, None, "bf16", 4, checkpoint=True,
+               kept=(*ATTENTION, "mm"))
+    for base in ("nf4", "int8", "fp8"):
+        yield Case(f"{LLAMA}-b1-bf16-{base}-lora-qv", LLAMA, {"lora": OUR_QV, "base": base}, QV,
+                   "bf16", base=base)
+    yield Case(f"{LLAMA}-b1-fp32-nf4-once-lora-all", LLAMA,
+               {"lora": OUR_ALL, "base": "nf4,double_quant=false"}, ALL, base="nf4",
+               double_quant=False)
+    yield Case(f"{LLAMA}-b4-bf16-nf4-lora-qv-dropout-checkpoint", LLAMA,
+               {"lora": OUR_QV + ",dropout=0.05", "base": "nf4", "checkpoint": "all"},
+               {**QV, "lora_dropout": 0.05}, "bf16", 4, checkpoint=True, base="nf4")
+
+
+def with_adapters(model, lora):
+    import peft
+
+    options = dict(lora)
+    autocast = options.pop("autocast_adapter_dtype", True)
+    own = next(model.parameters()).dtype
+    model = peft.get_peft_model(model, peft.LoraConfig(**options),
+                                autocast_adapter_dtype=autocast).base_model.model
+    if not autocast:  # what peft does by itself on any device but "meta"
+        for name, parameter in model.named_parameters():
+            if "lora_" in name:
+                parameter.data = parameter.data.to(own)
+    return model
+
+
+def selective(names):
+    """The context function of a checkpoint that keeps the results of these operators."""
+    import torch
+    from torch.utils.checkpoint import create_selective_checkpoint_contexts
+
+    operators = [getattr(torch.ops.aten, name).default for name in names]
+    return functools.partial(create_selective_checkpoint_contexts, operators)
+
+
+def checkpointed(model, case):
+    from torch.utils.checkpoint import checkpoint
+
+    options = {"context_fn": selective(case.kept)} if case.kept else {}
+    for module in model.modules():
+        if type(module).__name__ == BLOCKS[case.name]:
+            module.forward = functools.partial(checkpoint, module.forward, use_reentrant=False,
+                                               preserve_rng_state=False, **options)
+    return model
+
+
+def made_for_cuda(case, reference):
+    """(model, input, target), fake; to be called in fake_cuda()."""
+    import compact
+    import quantised
+    import torch
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily(), torch.device("meta"):
+        model = reference.build(reference.seq).train()
+        if case.precision == "bf16":
+            model = model.to(compact.dtype_of("bf16"))
+        if case.lora:
+            model = with_adapters(model, case.lora)
+    model = fake_cuda.moved_to_fake(model)
+    if case.base:
+        quantised.quantise(model, case.base, case.double_quant)
+    with torch.device("cuda"):
+        inputs, target = reference.inputs(reference, case.batch, reference.seq)
+    return model, inputs, target
+
+
+def counted_parameters(model):
+    """(all, trained), as peft's print_trainable_parameters counts."""
+    counts = [0, 0]
+    for parameter in model.parameters():
+        count = getattr(parameter, "stands_for", parameter.numel())
+        counts[0] += count
+        counts[1] += count if parameter.requires_grad else 0
+    return counts
+
+
+def versions():
+    import bitsandbytes
+    import counts
+    import peft
+    import torchao
+
+    return {**counts.versions(), "peft": peft.__version__,
+            "bitsandbytes": bitsandbytes.__version__, "torchao": torchao.__version__}
+
+
+def header(case, entry, model, inputs, target):
+    import compact
+    import generate
+    import saved_tensors
+
+    everything, trained = counted_parameters(model)
+    return {
+        "schema_version": compact.SCHEMA_VERSION,
+        "versions": versions(),
+        "model": entry.model,
+        "source": entry.reference.source,
+        "batch": case.batch,
+        "inputs": {"input": generate.described(inputs), "target": generate.described(target)},
+        "settings": {"mode": "train", "precision": case.precision, "layout": "nchw",
+                     "seq": entry.reference.seq, "loss": entry.reference.loss.__name__,
+                     "arguments": entry.arguments, "variant": None, "fine_tuning": case.ours,
+                     "device": "compute capability 8.0"},
+        "parameters": everything,
+        "trained_parameters": trained,
+        "parameter_bytes": saved_tensors.element_bytes(list(model.parameters())),
+        "buffer_bytes": saved_tensors.element_bytes(model.buffers()),
+    }
+
+
+def measured(case, entry):
+    import compact
+    import quantised
+    import step_trace
+
+    reference = entry.reference
+    with fake_cuda.fake_cuda(), quantised.operators_written_out():
+        made = made_for_cuda(case, reference)
+        if case.precision.startswith("amp-"):
+            reference = compact.under_autocast(reference, compact.dtype_of(case.precision),
+                                               fake_cuda.autocast)
+        content = header(case, entry, *made)
+        if not case.checkpoint:
+            content.update(compact.saved_keys(reference, made))
+        else:
+            checkpointed(made[0], case)
+        traces = {}
+        for optimizer in case.optimizers:
+            trace = step_trace.run(reference, *made, optimizer, fake_cuda.backward_possible)
+            traces[optimizer] = step_trace.summary(trace)
+        content["step_trace_cuda"] = traces
+    return content
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", nargs="+", metavar="STEM", help="only these files")
+    arguments = parser.parse_args()
+    fake_cuda.relaunch_with_shim()
+
+    import catalogue
+    import json_format
+    import torch
+
+    torch.set_num_threads(1)
+    entries = catalogue.cases()
+    folder = HERE / "models" / "fine_tuning"
+    folder.mkdir(exist_ok=True)
+    failed = []
+    for case in cases():
+        if arguments.cases and case.stem not in arguments.cases:
+            continue
+        started = time.monotonic()
+        try:
+            content = measured(case, entries[case.name])
+        except Exception as error:  # say which, go on with the others
+            failed.append(f"{case.stem}: {type(error).__name__}: {str(error)[:500]}")
+            print("FAILED", failed[-1], flush=True)
+            continue
+        path = folder / f"{case.stem}.json"
+        json_format.write(path, content)
+        print(f"{case.stem}: {path.stat().st_size} bytes, {time.monotonic() - started:.1f} s",
+              flush=True)
+    if failed:
+        raise SystemExit("\n".join(["failed:", *failed]))
+
+
+if __name__ == "__main__":
+    main()

@@ -122,14 +122,19 @@ std::string type_text(const AttributeSpec& attribute) {
       return "true or false";
     case AttributeType::choice:
       return fmt::format("{}", fmt::join(attribute.choices, " | "));
+    case AttributeType::text:
+      return "text";
   }
   return "";
 }
 
 std::string bounds_text(const AttributeSpec& attribute) {
   if (attribute.minimum && attribute.maximum) {
+    if (std::isinf(*attribute.minimum) && std::isinf(*attribute.maximum)) return "or .inf, -.inf";
     return fmt::format("{} to {}", *attribute.minimum, *attribute.maximum);
   }
+  if (attribute.minimum && std::isinf(*attribute.minimum)) return "or -.inf";
+  if (attribute.maximum && std::isinf(*attribute.maximum)) return "or .inf";
   if (attribute.minimum) return fmt::format("at least {}", *attribute.minimum);
   if (attribute.maximum) return fmt::format("at most {}", *attribute.maximum);
   return "";

@@ -21,6 +21,7 @@ enum class AttributeType {
   real,        ///< 0.1
   boolean,     ///< true
   choice,      ///< one word of a fixed list
+  text,        ///< any characters: "bhid,bhjd->bhij"
 };
 
 using AttributeValue =
@@ -33,7 +34,7 @@ struct AttributeSpec {
   std::string_view doc;                         ///< one line, with unit
   std::optional<AttributeValue> default_value;  ///< nullopt: required
   std::optional<double> minimum = {};           ///< inclusive, of every number in it
-  std::optional<double> maximum = {};           ///< inclusive
+  std::optional<double> maximum = {};           ///< inclusive; a real is infinite where a bound is
   int length = 0;                               ///< integers: the list's length; 0: any
   std::vector<std::string_view> choices = {};   ///< choice: the words
   int other_length = 0;                         ///< integers: another length that will do; 0: none

@@ -90,7 +90,7 @@ OperatorRow average(std::string_view name, std::string_view doc, int spatial) {
                    to_size<backward_average_pool_stowage, Kernel::adaptive_avg_pool_backward>},
        .pytorch = {forward_adaptive_pooling_average_pytorch, backward_average_pytorch}});
 }
-OperatorRow maximum(std::string_view name, std::string_view doc, int spatial) {
+OperatorRow adaptive_maximum(std::string_view name, std::string_view doc, int spatial) {
   return adaptive_pooling_row(
       name, doc, spatial,
       {.stowage = {to_size<forward_max_pool_stowage, Kernel::adaptive_max_pool_forward>,
@@ -111,13 +111,13 @@ OperatorRow rows::adaptive_avg_pool3d() {
   return average("adaptive_avg_pool3d", "3-D average pooling to a given output size", 3);
 }
 OperatorRow rows::adaptive_max_pool1d() {
-  return maximum("adaptive_max_pool1d", "1-D maximum pooling to a given output size", 1);
+  return adaptive_maximum("adaptive_max_pool1d", "1-D maximum pooling to a given output size", 1);
 }
 OperatorRow rows::adaptive_max_pool2d() {
-  return maximum("adaptive_max_pool2d", "2-D maximum pooling to a given output size", 2);
+  return adaptive_maximum("adaptive_max_pool2d", "2-D maximum pooling to a given output size", 2);
 }
 OperatorRow rows::adaptive_max_pool3d() {
-  return maximum("adaptive_max_pool3d", "3-D maximum pooling to a given output size", 3);
+  return adaptive_maximum("adaptive_max_pool3d", "3-D maximum pooling to a given output size", 3);
 }
 
 }  // namespace stowage

@@ -13,11 +13,51 @@
 
 namespace stowage {
 
+namespace {
+
+/// instance_norm, which asks too, always has one.
+bool has_bias(const OperatorLowering& lowering) {
+  const Attributes& attributes = lowering.attributes();
+  return !attributes.has("bias") || attributes.boolean("bias");
+}
+
+/// A weight and a bias: parameters, or, computed by other layers, the inputs behind the first.
+struct AffineArguments {
+  bool computed = false;
+  int count = 0;
+
+  explicit AffineArguments(const OperatorLowering& lowering)
+      : computed(lowering.input_count() > 1),
+        count(computed                                   ? lowering.input_count() - 1
+              : !lowering.attributes().boolean("affine") ? 0
+              : has_bias(lowering)                       ? 2
+                                                         : 1) {}
+
+  [[nodiscard]] const TensorView& at(const OperatorLowering& lowering, int i) const {
+    return computed ? lowering.input(i + 1) : lowering.parameter(i);
+  }
+  [[nodiscard]] bool need_gradient(const OperatorLowering& lowering, int i) const {
+    if (i >= count) return false;
+    return computed ? lowering.input_needs_gradient(i + 1) : lowering.parameter_needs_gradient(i);
+  }
+  [[nodiscard]] TensorView new_gradient(OperatorLowering& lowering, int i) const {
+    return computed ? lowering.new_input_gradient(i + 1) : lowering.new_parameter_gradient(i);
+  }
+  void give(OperatorLowering& lowering, int i, const TensorView& gradient) const {
+    if (!need_gradient(lowering, i)) return;
+    if (computed) return lowering.give_input_gradient(i + 1, gradient);
+    lowering.give_parameter_gradient(i, gradient);
+  }
+};
+
+}  // namespace
+
 bool batch_norm_runs_on_cudnn(const OperatorLowering& lowering) {
-  if (!lowering.attributes().boolean("affine")) return false;
+  const AffineArguments affine(lowering);
+  if (affine.count < 2) return false;
   if (lowering.input().shape.size() < 3) return false;
   const DataType type = lowering.input().type;
-  if (type == DataType::float16) return lowering.parameter(0).type == DataType::float32;
+  if (type == DataType::float16) return affine.at(lowering, 0).type == DataType::float32;
   return type != DataType::bfloat16;
 }
 
@@ -33,6 +73,18 @@ tl::expected<Inference, InferenceError> infer_batch_norm(const Attributes& attri
     return refuse("without running statistics there is nothing else to normalize by", "training");
   }
   const Shape channels{x.shape[1]};
+  if (inputs.size() > 1 && attributes.boolean("affine")) {
+    return refuse("has a learned weight and one as second input", "affine", 1,
+                  "write `affine: false`");
+  }
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const int input = static_cast<int>(i);
+    if (auto error = want_floating(inputs[i], input)) return tl::unexpected(*error);
+    if (inputs[i].shape == channels) continue;
+    return refuse(fmt::format("the {} is {} where {} is needed", i == 1 ? "weight" : "bias",
+                              to_string(inputs[i].shape), to_string(channels)),
+                  {}, input);
+  }
   Inference result;
   result.outputs = {x};
   add_affine_parameters(result, attributes, channels, x.type);
@@ -48,15 +100,23 @@ struct BatchNormParameters {
 
 BatchNormParameters batch_norm_parameters(const OperatorLowering& lowering) {
   BatchNormParameters parameters;
-  int at = 0;
-  if (lowering.attributes().boolean("affine")) {
-    parameters.affine = {lowering.parameter(0), lowering.parameter(1)};
-    at = 2;
-  }
+  const AffineArguments affine(lowering);
+  for (int i = 0; i < affine.count; ++i) parameters.affine.push_back(affine.at(lowering, i));
+  const int at = affine.computed ? 0 : affine.count;
   if (lowering.attributes().boolean("track_running_stats")) {
     parameters.running = {lowering.parameter(at), lowering.parameter(at + 1)};
   }
   return parameters;
+}
+
+/// Our executor's kernels want a bias beside a weight.
+TensorView passing_bias(OperatorLowering& lowering, const TensorView& weight) {
+  const TensorView bias =
+      lowering.new_tensor("passing_bias", weight.shape, weight.type, StorageClass::temporary);
+  Attributes attributes;
+  attributes.set("value", 0.0);
+  lowering.emit(Kernel::fill, "passing_bias", {}, {bias}, {.attributes = attributes});
+  return bias;
 }
 
 /// Our executor's kernel updates running statistics; where the layer has none it gets passing ones.
@@ -107,11 +167,15 @@ void forward_batch_norm_stowage(OperatorLowering& lowering) {
   BatchNormParameters parameters = batch_norm_parameters(lowering);
   const bool by_batch = of_the_batch(lowering);
   if (parameters.running.empty()) parameters.running = passing_statistics(lowering, {x.shape[1]});
+  const bool scales = !parameters.affine.empty();
+  if (parameters.affine.size() == 1) {
+    parameters.affine.push_back(passing_bias(lowering, parameters.affine[0]));
+  }
   std::vector<TensorView> writes{lowering.new_output()};
   if (by_batch) add_batch_statistics(lowering, x, writes);
   emit_forward(lowering, x, parameters, std::move(writes));
-  const bool scales = !parameters.affine.empty();
-  if (by_batch || (scales && lowering.parameter_needs_gradient(0))) lowering.save("input", x);
+  const bool scale_learns = AffineArguments(lowering).need_gradient(lowering, 0);
+  if (by_batch || scale_learns) lowering.save("input", x);
   if (scales) lowering.save("weight", parameters.affine[0]);
 }
 
@@ -139,18 +203,24 @@ void forward_batch_norm_pytorch(OperatorLowering& lowering) {
 struct BackwardArguments {
   TensorView x, dy, dx;
   bool makes_affine = true;  ///< writes the gradients of weight and bias
+  bool wants_bias = false;   ///< beside a weight's gradient the kernel writes a bias', used or not
 };
 
 void emit_backward(OperatorLowering& lowering, const BackwardArguments& in) {
   const BatchNormParameters parameters = batch_norm_parameters(lowering);
+  const AffineArguments affine(lowering);
   const bool by_batch = of_the_batch(lowering);
   std::vector<TensorView> reads{in.x, in.dy};
   std::vector<TensorView> writes{in.dx};
-  if (!parameters.affine.empty()) {
-    reads.push_back(parameters.affine[0]);
-    if (in.makes_affine) {
-      writes.push_back(lowering.new_parameter_gradient(0));
-      writes.push_back(lowering.new_parameter_gradient(1));
+  if (affine.count > 0) {
+    const TensorView& weight = parameters.affine[0];
+    reads.push_back(weight);
+    for (int i = 0; in.makes_affine && i < affine.count; ++i) {
+      writes.push_back(affine.new_gradient(lowering, i));
+    }
+    if (in.makes_affine && in.wants_bias && affine.count == 1) {
+      writes.push_back(lowering.new_tensor("grad_passing_bias", weight.shape, weight.type,
+                                           StorageClass::temporary));
     }
   }
   reads.push_back(by_batch ? lowering.saved("save_mean") : parameters.running[0]);
@@ -158,9 +228,8 @@ void emit_backward(OperatorLowering& lowering, const BackwardArguments& in) {
   lowering.emit(Kernel::batch_norm_backward, "backward", reads, writes,
                 {.flops = element_count(in.x.shape) * Affine(2 * batch_norm_flops)});
   if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, in.dx);
-  if (writes.size() == 3 && lowering.parameter_needs_gradient(0)) {
-    lowering.give_parameter_gradient(0, writes[1]);
-    lowering.give_parameter_gradient(1, writes[2]);
+  for (int i = 0; in.makes_affine && i < affine.count; ++i) {
+    affine.give(lowering, i, writes[static_cast<std::size_t>(i) + 1]);
   }
 }
 
@@ -177,9 +246,8 @@ void backward_batch_norm_pytorch(OperatorLowering& lowering) {
                                        : lowering.output_gradient();
   TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
   if (!cudnn) dx.strides = dense_strides(x.shape, lowering.saved("input").strides);
-  const bool wanted =
-      lowering.attributes().boolean("affine") && lowering.parameter_needs_gradient(0);
-  emit_backward(lowering, {x, dy, dx, cudnn_backward || wanted});
+  const bool wanted = AffineArguments(lowering).need_gradient(lowering, 0);
+  emit_backward(lowering, {x, dy, dx, cudnn_backward || wanted, false});
 }
 
 // By running statistics the layer is a scale and a shift of each channel; our executor's backward
@@ -217,7 +285,8 @@ void backward_by_running_statistics(OperatorLowering& lowering) {
   const BatchNormParameters parameters = batch_norm_parameters(lowering);
   const TensorView dy = lowering.output_gradient();
   const TensorView rstd = running_rstd(lowering, parameters.running[1]);
-  if (!parameters.affine.empty() && lowering.parameter_needs_gradient(0)) {
+  const AffineArguments affine(lowering);
+  if (affine.need_gradient(lowering, 0)) {
     const TensorView x = lowering.saved("input");
     const TensorView centred = made(lowering, Kernel::subtract, "backward.centred",
                                     {x, along_channels(parameters.running[0], x)}, x.shape);
@@ -227,13 +296,17 @@ void backward_by_running_statistics(OperatorLowering& lowering) {
     channels.set("axis", std::int64_t{1});
     const TensorView sum = made(lowering, Kernel::channel_sum, "backward.product.sum", {product},
                                 rstd.shape, channels);
-    const TensorView dw = lowering.new_parameter_gradient(0);
+    const TensorView dw = affine.new_gradient(lowering, 0);
     lowering.emit(Kernel::multiply, "backward.weight", {sum, rstd}, {dw});
-    lowering.give_parameter_gradient(0, dw);
-    const TensorView db = lowering.new_parameter_gradient(1);
+    affine.give(lowering, 0, dw);
+  }
+  if (affine.need_gradient(lowering, 1)) {
+    Attributes channels;
+    channels.set("axis", std::int64_t{1});
+    const TensorView db = affine.new_gradient(lowering, 1);
     lowering.emit(Kernel::channel_sum, "backward.bias", {dy}, {db},
                   {.attributes = channels, .flops = element_count(dy.shape)});
-    lowering.give_parameter_gradient(1, db);
+    affine.give(lowering, 1, db);
   }
   if (!lowering.input_needs_gradient()) return;
   const TensorView factor = parameters.affine.empty()
@@ -248,8 +321,10 @@ void backward_by_running_statistics(OperatorLowering& lowering) {
 
 void backward_batch_norm_stowage(OperatorLowering& lowering) {
   if (!of_the_batch(lowering)) return backward_by_running_statistics(lowering);
-  emit_backward(lowering, {lowering.saved("input"), lowering.output_gradient(),
-                           lowering.new_input_gradient()});
+  emit_backward(lowering, {.x = lowering.saved("input"),
+                           .dy = lowering.output_gradient(),
+                           .dx = lowering.new_input_gradient(),
+                           .wants_bias = true});
 }
 
 }  // namespace
@@ -257,15 +332,19 @@ void backward_batch_norm_stowage(OperatorLowering& lowering) {
 OperatorRow rows::batch_norm() {
   return {
       .name = "batch_norm",
-      .doc = "batch normalization over axis 1, with running statistics",
+      .doc =
+          "batch normalization over axis 1, with running statistics; a second and a third input "
+          "are a computed weight and bias",
       .attributes = {epsilon_attribute(),
                      momentum_attribute(),
                      affine_attribute(true),
+                     affine_bias_attribute(),
                      running_statistics_attribute(true),
                      {.name = "training",
                       .type = AttributeType::boolean,
                       .doc = "false: by the running statistics in training too, as after eval()",
                       .default_value = true}},
+      .max_inputs = 3,
       .infer = infer_batch_norm,
       .lowering = {.stowage = {forward_batch_norm_stowage, backward_batch_norm_stowage},
                    .pytorch = {forward_batch_norm_pytorch, backward_batch_norm_pytorch}}};

@@ -1,4 +1,5 @@
-// conv1d, conv2d and conv3d: rows and lowering.
+// conv1d, conv2d and conv3d: rows and lowering. The filter is a parameter or, computed by other
+// layers, the second input; the bias a parameter or the third.
 //
 // PyTorch's convolution_backward computes the data gradient, then the filter's, then the bias's
 // (ATen/native/Convolution.cpp); our own executor computes the filter's first, so that the saved
@@ -56,20 +57,29 @@ TensorView padded_input(OperatorLowering& lowering, const TensorView& x, const A
   return padded;
 }
 
+bool computes_filter(const OperatorLowering& lowering) { return lowering.input_count() > 1; }
+
+/// The bias: an input behind a computed filter, or the last parameter. None: there is no bias.
+std::optional<TensorView> convolution_bias(const OperatorLowering& lowering) {
+  if (lowering.input_count() > 2) return lowering.input(2);
+  const int place = computes_filter(lowering) ? 0 : 1;
+  if (lowering.parameter_count() <= place) return std::nullopt;
+  return lowering.parameter(place);
+}
+
 void forward_convolution(OperatorLowering& lowering, std::vector<StorageId> holds) {
-  const bool bias = lowering.parameter_count() > 1;
+  const TensorView filter = convolution_filter(lowering);
   TensorView saved = lowering.input();
   if (const auto excess = excess_padding(lowering)) {
     saved = padded_input(lowering, saved, *excess);
   }
-  const bool channels_last = convolves_channels_last(saved, lowering.parameter(0));
+  const bool channels_last = convolves_channels_last(saved, filter);
   const TensorView x = lowering.contiguous_within(saved, "input.contiguous", channels_last);
-  const TensorView w =
-      lowering.contiguous_within(lowering.parameter(0), "weight.contiguous", channels_last);
+  const TensorView w = lowering.contiguous_within(filter, "weight.contiguous", channels_last);
   const TensorView y = laid_out(lowering.new_output(), channels_last);
   lowering.set_output(0, y);
   std::vector<TensorView> reads{x, w};
-  if (bias) reads.push_back(lowering.parameter(1));
+  if (const auto bias = convolution_bias(lowering)) reads.push_back(*bias);
   lowering.emit(Kernel::convolution_forward, "forward", reads, {y},
                 {.attributes = convolution_attributes(lowering),
                  .holds = std::move(holds),
@@ -77,7 +87,7 @@ void forward_convolution(OperatorLowering& lowering, std::vector<StorageId> hold
                  .convolution = lowering.add_convolution(
                      convolution_call(lowering, ConvolutionCall::Direction::forward, x, w, y))});
   lowering.save("input", saved);
-  lowering.save("weight", lowering.parameter(0));
+  lowering.save("weight", filter);
 }
 
 void forward_convolution_stowage(OperatorLowering& lowering) { forward_convolution(lowering, {}); }
@@ -104,7 +114,7 @@ Arguments backward_arguments(OperatorLowering& lowering, bool channels_last) {
 KernelNode* emit_data_gradient(OperatorLowering& lowering, const Arguments& in,
                                const TensorView& dx) {
   const TensorView w =
-      lowering.contiguous_within(lowering.parameter(0), "backward.weight", in.channels_last);
+      lowering.contiguous_within(lowering.saved("weight"), "backward.weight", in.channels_last);
   return &lowering.emit(
       Kernel::convolution_backward_data, "backward.data", {in.dy, w}, {dx},
       {.attributes = convolution_attributes(lowering),
@@ -115,7 +125,7 @@ KernelNode* emit_data_gradient(OperatorLowering& lowering, const Arguments& in,
 
 KernelNode* emit_filter_gradient(OperatorLowering& lowering, const Arguments& in,
                                  const TensorView& dw) {
-  const TensorView w = lowering.parameter(0);
+  const TensorView w = lowering.saved("weight");
   return &lowering.emit(
       Kernel::convolution_backward_filter, "backward.filter", {in.x, in.dy}, {dw},
       {.attributes = convolution_attributes(lowering),
@@ -124,51 +134,77 @@ KernelNode* emit_filter_gradient(OperatorLowering& lowering, const Arguments& in
            lowering, ConvolutionCall::Direction::backward_filter, in.x, w, in.dy))});
 }
 
-/// Emits the convolution's own gradients in a kernel set's order. `dx`: of its (padded) input, if
-/// wanted.
+/// The gradients that are wanted: of the (padded) input, of the filter, and of a computed bias; a
+/// learned bias sees to its own.
+struct WantedGradients {
+  std::optional<TensorView> dx, dw, db;
+};
+
+/// A bias that is an input.
+std::optional<TensorView> new_computed_bias_gradient(OperatorLowering& lowering) {
+  if (lowering.input_count() < 3 || !lowering.input_needs_gradient(2)) return std::nullopt;
+  return lowering.new_input_gradient(2);
+}
+
+KernelNode* emit_either_bias_gradient(OperatorLowering& lowering, const Arguments& in,
+                                      const WantedGradients& wanted) {
+  if (wanted.db) return &emit_bias_sum(lowering, in.dy, *wanted.db, 1);
+  const int place = computes_filter(lowering) ? 0 : 1;
+  return emit_bias_gradient(lowering, in.dy, 1, place);
+}
+
+/// Emits the convolution's own gradients in a kernel set's order.
 using EmitGradients = void (*)(OperatorLowering& lowering, const Arguments& in,
-                               const std::optional<TensorView>& dx,
-                               const std::optional<TensorView>& dw);
+                               const WantedGradients& wanted);
 
 void emit_data_last(OperatorLowering& lowering, const Arguments& in,
-                    const std::optional<TensorView>& dx, const std::optional<TensorView>& dw) {
-  if (dw) emit_filter_gradient(lowering, in, *dw);
-  emit_bias_gradient(lowering, in.dy, 1);
-  if (dx) emit_data_gradient(lowering, in, *dx);
+                    const WantedGradients& wanted) {
+  if (wanted.dw) emit_filter_gradient(lowering, in, *wanted.dw);
+  emit_either_bias_gradient(lowering, in, wanted);
+  if (wanted.dx) emit_data_gradient(lowering, in, *wanted.dx);
 }
 
 /// As autograd does. The last kernel call, or null.
 KernelNode* emit_in_autograds_order(OperatorLowering& lowering, const Arguments& in,
-                                    const std::optional<TensorView>& dx,
-                                    const std::optional<TensorView>& dw) {
+                                    const WantedGradients& wanted) {
   KernelNode* last = nullptr;
-  if (dx) last = emit_data_gradient(lowering, in, *dx);
-  if (dw) last = emit_filter_gradient(lowering, in, *dw);
-  if (KernelNode* node = emit_bias_gradient(lowering, in.dy, 1)) last = node;
+  if (wanted.dx) last = emit_data_gradient(lowering, in, *wanted.dx);
+  if (wanted.dw) last = emit_filter_gradient(lowering, in, *wanted.dw);
+  if (KernelNode* node = emit_either_bias_gradient(lowering, in, wanted)) last = node;
   return last;
 }
 
 void emit_data_first(OperatorLowering& lowering, const Arguments& in,
-                     const std::optional<TensorView>& dx, const std::optional<TensorView>& dw) {
-  emit_in_autograds_order(lowering, in, dx, dw);
+                     const WantedGradients& wanted) {
+  emit_in_autograds_order(lowering, in, wanted);
 }
 
 /// The convolution's autograd node lets go of what it saved before the padding's runs.
 void emit_data_first_and_hold(OperatorLowering& lowering, const Arguments& in,
-                              const std::optional<TensorView>& dx,
-                              const std::optional<TensorView>& dw) {
-  KernelNode* const last = emit_in_autograds_order(lowering, in, dx, dw);
-  for (const StorageId held : {lowering.saved("input").storage, lowering.parameter(0).storage,
+                              const WantedGradients& wanted) {
+  KernelNode* const last = emit_in_autograds_order(lowering, in, wanted);
+  for (const StorageId held : {lowering.saved("input").storage, lowering.saved("weight").storage,
                                lowering.output_gradient().storage}) {
     last->holds.push_back(held);
   }
 }
 
-std::optional<TensorView> given_filter_gradient(OperatorLowering& lowering, bool channels_last) {
+std::optional<TensorView> new_filter_gradient(OperatorLowering& lowering, bool channels_last) {
+  if (computes_filter(lowering)) {
+    if (!lowering.input_needs_gradient(1)) return std::nullopt;
+    return laid_out(lowering.new_input_gradient(1), channels_last);
+  }
   if (!lowering.parameter_needs_gradient(0)) return std::nullopt;
   const TensorView dw = laid_out(lowering.new_parameter_gradient(0), channels_last);
   lowering.give_parameter_gradient(0, dw);
   return dw;
+}
+
+/// Of a filter and a bias that are computed, behind the input's own.
+void give_computed_gradients(OperatorLowering& lowering, const std::optional<TensorView>& dw,
+                             const std::optional<TensorView>& db) {
+  if (dw && computes_filter(lowering)) lowering.give_input_gradient(1, *dw);
+  if (db) lowering.give_input_gradient(2, *db);
 }
 
 void backward_unpadded(OperatorLowering& lowering, EmitGradients emit, const Arguments& in) {
@@ -176,8 +212,11 @@ void backward_unpadded(OperatorLowering& lowering, EmitGradients emit, const Arg
   if (lowering.input_needs_gradient()) {
     dx = laid_out(lowering.new_input_gradient(), in.channels_last);
   }
-  emit(lowering, in, dx, given_filter_gradient(lowering, in.channels_last));
+  const auto dw = new_filter_gradient(lowering, in.channels_last);
+  const auto db = new_computed_bias_gradient(lowering);
+  emit(lowering, in, {dx, dw, db});
   if (dx) lowering.give_input_gradient(0, *dx);
+  give_computed_gradients(lowering, dw, db);
 }
 
 /// Two autograd nodes: the convolution's and the padding's.
@@ -188,7 +227,10 @@ void backward_padded(OperatorLowering& lowering, EmitGradients emit, const Argum
   const TensorView padded = laid_out(
       lowering.new_tensor("grad_input.padded", x.shape, x.type, StorageClass::activation_gradient),
       in.channels_last);
-  emit(lowering, in, padded, given_filter_gradient(lowering, in.channels_last));
+  const auto dw = new_filter_gradient(lowering, in.channels_last);
+  const auto db = new_computed_bias_gradient(lowering);
+  emit(lowering, in, {padded, dw, db});
+  give_computed_gradients(lowering, dw, db);
   const TensorView dx = laid_out(lowering.new_input_gradient(), in.channels_last);
   lowering.emit(Kernel::pad_backward, "backward.pad", {padded}, {dx}, {.attributes = excess});
   lowering.give_input_gradient(0, dx);
@@ -197,7 +239,7 @@ void backward_padded(OperatorLowering& lowering, EmitGradients emit, const Argum
 template <EmitGradients emit, EmitGradients emit_before_padding>
 void backward_convolution(OperatorLowering& lowering) {
   const bool channels_last =
-      convolves_channels_last(lowering.saved("input"), lowering.parameter(0));
+      convolves_channels_last(lowering.saved("input"), lowering.saved("weight"));
   const Arguments in = backward_arguments(lowering, channels_last);
   const auto excess = excess_padding(lowering);
   if (lowering.input_needs_gradient() && excess) {
@@ -220,6 +262,7 @@ OperatorRow convolution_row(std::string_view name, std::string_view doc, int spa
                      window_attribute("stride", "step", 1, 1, spatial), padding,
                      window_attribute("dilation", "spacing of the taps", 1, 1, spatial),
                      groups_attribute(), bias_attribute()},
+      .max_inputs = 3,
       .infer = infer_convolution,
       .lowering = {.stowage = {forward_convolution_stowage,
                                backward_convolution<emit_data_last, emit_data_last>},
@@ -230,29 +273,8 @@ OperatorRow convolution_row(std::string_view name, std::string_view doc, int spa
 
 }  // namespace
 
-ConvolutionCall convolution_call(const OperatorLowering& lowering,
-                                 ConvolutionCall::Direction direction, const TensorView& x,
-                                 const TensorView& w, const TensorView& y) {
-  const Attributes& attributes = lowering.attributes();
-  const std::vector<std::int64_t>* const padding = padding_of_axes(attributes);
-  ConvolutionWindow window{
-      .stride = attributes.integers("stride"),
-      .padding = padding != nullptr ? *padding : symmetric_padding(resolved_padding(attributes)),
-      .dilation = attributes.integers("dilation"),
-      .groups = attributes.integer("groups")};
-  return convolution_call(std::move(window), direction, x, w, y);
-}
-
-KernelNode* emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy,
-                               std::int64_t axis) {
-  if (lowering.parameter_count() < 2 || !lowering.parameter_needs_gradient(1)) return nullptr;
-  const TensorView db = lowering.new_parameter_gradient(1);
-  Attributes attributes;
-  attributes.set("axis", axis);
-  KernelNode& node = lowering.emit(Kernel::channel_sum, "backward.bias", {dy}, {db},
-                                   {.attributes = attributes, .flops = element_count(dy.shape)});
-  lowering.give_parameter_gradient(1, db);
-  return &node;
+TensorView convolution_filter(const OperatorLowering& lowering) {
+  return computes_filter(lowering) ? lowering.input(1) : lowering.parameter(0);
 }
 
 OperatorRow rows::conv1d() {

@@ -37,7 +37,9 @@ struct Padding {
 /// beyond it, the lowering adds in a copy, as PyTorch does for `same`.
 [[nodiscard]] std::vector<std::int64_t> symmetric_padding(const Padding& padding);
 
-// Lowering (convolution.cpp).
+// Lowering (convolution.cpp, convolution_call.cpp).
+/// The filter: a parameter, or, computed, the second input.
+[[nodiscard]] TensorView convolution_filter(const OperatorLowering& lowering);
 /// The question for a WorkspaceSource (pytorch/convolution.hpp), with the operator's stride,
 /// padding, dilation and groups.
 [[nodiscard]] ConvolutionCall convolution_call(const OperatorLowering& lowering,
@@ -45,8 +47,13 @@ struct Padding {
                                                const TensorView& x, const TensorView& w,
                                                const TensorView& y);
 
-/// Sums `dy` over all axes but `axis` into the gradient of parameter 1, if there is one; null: not.
-KernelNode* emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy, std::int64_t axis);
+/// Sums `dy` over all axes but `axis` into `db`.
+KernelNode& emit_bias_sum(OperatorLowering& lowering, const TensorView& dy, const TensorView& db,
+                          std::int64_t axis);
+/// Sums `dy` over all axes but `axis` into the gradient of parameter number `place`, if there is
+/// one; null: not.
+KernelNode* emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy, std::int64_t axis,
+                               int place = 1);
 
 // Attributes (convolution_shapes.cpp).
 [[nodiscard]] AttributeSpec channels_attribute();

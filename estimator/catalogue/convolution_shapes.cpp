@@ -63,14 +63,38 @@ Shape filter_shape(const Attributes& attributes, std::int64_t first, std::int64_
   return shape;
 }
 
+/// Refuses a filter, or a bias, that is an input of another shape.
+std::optional<InferenceError> check_computed(std::span<const TensorType> inputs,
+                                             const Shape& filter, const Attributes& attributes) {
+  const Shape bias{attributes.integer("channels")};
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const int input = static_cast<int>(i);
+    if (auto error = want_floating(inputs[i], input)) return error;
+    const Shape& wanted = i == 1 ? filter : bias;
+    if (inputs[i].shape == wanted) continue;
+    return InferenceError{
+        .message = fmt::format("the {} is {} where {} is needed", i == 1 ? "filter" : "bias",
+                               to_string(inputs[i].shape), to_string(wanted)),
+        .input = input};
+  }
+  if (inputs.size() < 3 || !attributes.boolean("bias")) return std::nullopt;
+  return InferenceError{.message = "has a bias of its own and one as third input",
+                        .attribute = "bias",
+                        .input = 2,
+                        .hint = "write `bias: false`"};
+}
+
 /// `places`: how often the filter of one output (transposed: input) channel is laid down.
+/// `computed`: the filter is no parameter.
 Inference convolution_inference(const Attributes& attributes, Shape y, Shape w, DataType type,
-                                const Affine& places) {
+                                const Affine& places, bool computed = false) {
   Inference result;
   const Shape bias{attributes.integer("channels")};
   result.flops = places * Affine(2) * w[1] * taps(attributes);
   result.outputs = {{std::move(y), type}};
-  result.parameters.push_back({.name = "weight", .shape = std::move(w), .type = type});
+  if (!computed) {
+    result.parameters.push_back({.name = "weight", .shape = std::move(w), .type = type});
+  }
   if (attributes.boolean("bias")) {
     result.parameters.push_back({.name = "bias", .shape = bias, .type = type});
   }
@@ -146,8 +170,10 @@ tl::expected<Inference, InferenceError> infer_convolution(const Attributes& attr
     y.emplace_back(*count);
   }
   const Affine places = element_count(y);
-  return convolution_inference(attributes, std::move(y), filter_shape(attributes, out, in / groups),
-                               x.type, places);
+  Shape filter = filter_shape(attributes, out, in / groups);
+  if (auto error = check_computed(inputs, filter, attributes)) return tl::unexpected(*error);
+  return convolution_inference(attributes, std::move(y), std::move(filter), x.type, places,
+                               inputs.size() > 1);
 }
 
 tl::expected<Inference, InferenceError> infer_transposed_convolution(

@@ -96,7 +96,7 @@ tl::expected<Inference, InferenceError> infer_layer_norm(const Attributes& attri
   return result;
 }
 
-/// Our executor's kernel wants a bias beside a weight.
+/// Our executor's kernels want a bias beside a weight.
 TensorView zero_bias(OperatorLowering& lowering) {
   const TensorView weight = lowering.parameter(0);
   const TensorView bias =
@@ -107,8 +107,8 @@ TensorView zero_bias(OperatorLowering& lowering) {
   return bias;
 }
 
-std::vector<TensorView> layer_norm_arguments(OperatorLowering& lowering) {
-  std::vector<TensorView> reads{input_as_read(lowering, Kernel::layer_norm_forward)};
+std::vector<TensorView> norm_arguments(OperatorLowering& lowering, Kernel kernel) {
+  std::vector<TensorView> reads{input_as_read(lowering, kernel)};
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
   return reads;
 }
@@ -132,13 +132,13 @@ void emit_layer_norm(OperatorLowering& lowering, const std::vector<TensorView>& 
 }
 
 void forward_layer_norm_stowage(OperatorLowering& lowering) {
-  std::vector<TensorView> reads = layer_norm_arguments(lowering);
+  std::vector<TensorView> reads = norm_arguments(lowering, Kernel::layer_norm_forward);
   if (lowering.parameter_count() == 1) reads.push_back(zero_bias(lowering));
   emit_layer_norm(lowering, reads);
 }
 
 void forward_layer_norm_pytorch(OperatorLowering& lowering) {
-  emit_layer_norm(lowering, layer_norm_arguments(lowering));
+  emit_layer_norm(lowering, norm_arguments(lowering, Kernel::layer_norm_forward));
 }
 
 /// What the backward kernel writes beside the input's gradient.
@@ -173,7 +173,7 @@ AffineWrites gradients_alone(OperatorLowering& lowering) {
   return {make(lowering)};
 }
 
-/// Our executor's kernel of layer norm has a bias beside the weight.
+/// Our executor's kernels have a bias beside the weight.
 AffineWrites gradients_with_bias(OperatorLowering& lowering) {
   AffineWrites writes{all_affine_gradients(lowering)};
   if (writes.gradients.size() == 1) {
@@ -184,13 +184,14 @@ AffineWrites gradients_with_bias(OperatorLowering& lowering) {
   return writes;
 }
 
-void backward_layer_norm_stowage(OperatorLowering& lowering) {
-  backward_statistics_norm(lowering, Kernel::layer_norm_backward, gradients_with_bias);
+template <Kernel kernel>
+void backward_norm_stowage(OperatorLowering& lowering) {
+  backward_statistics_norm(lowering, kernel, gradients_with_bias);
 }
 
-void backward_layer_norm_pytorch(OperatorLowering& lowering) {
-  backward_statistics_norm(lowering, Kernel::layer_norm_backward,
-                           gradients_alone<wanted_affine_gradients>);
+template <Kernel kernel>
+void backward_norm_pytorch(OperatorLowering& lowering) {
+  backward_statistics_norm(lowering, kernel, gradients_alone<wanted_affine_gradients>);
 }
 
 tl::expected<Inference, InferenceError> infer_group_norm(const Attributes& attributes,
@@ -210,10 +211,8 @@ tl::expected<Inference, InferenceError> infer_group_norm(const Attributes& attri
   return result;
 }
 
-void forward_group_norm(OperatorLowering& lowering) {
-  const TensorView x = input_as_read(lowering, Kernel::group_norm_forward);
-  std::vector<TensorView> reads{x};
-  for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
+void emit_group_norm(OperatorLowering& lowering, const std::vector<TensorView>& reads) {
+  const TensorView& x = reads.front();
   const TensorView y = lowering.new_output();
   const Shape groups{x.shape[0], lowering.attributes().integer("groups")};
   // native_group_norm keeps its statistics in the input's own format.
@@ -229,9 +228,14 @@ void forward_group_norm(OperatorLowering& lowering) {
   lowering.save("rstd", rstd);
 }
 
-template <MakeGradients make>
-void backward_group_norm(OperatorLowering& lowering) {
-  backward_statistics_norm(lowering, Kernel::group_norm_backward, gradients_alone<make>);
+void forward_group_norm_stowage(OperatorLowering& lowering) {
+  std::vector<TensorView> reads = norm_arguments(lowering, Kernel::group_norm_forward);
+  if (lowering.parameter_count() == 1) reads.push_back(zero_bias(lowering));
+  emit_group_norm(lowering, reads);
+}
+
+void forward_group_norm_pytorch(OperatorLowering& lowering) {
+  emit_group_norm(lowering, norm_arguments(lowering, Kernel::group_norm_forward));
 }
 
 }  // namespace
@@ -257,6 +261,12 @@ AttributeSpec affine_attribute(bool value) {
           .doc = "learned scale and shift",
           .default_value = value};
 }
+AttributeSpec affine_bias_attribute() {
+  return {.name = "bias",
+          .type = AttributeType::boolean,
+          .doc = "with affine: the shift too",
+          .default_value = true};
+}
 AttributeSpec running_statistics_attribute(bool value) {
   return {.name = "track_running_stats",
           .type = AttributeType::boolean,
@@ -274,33 +284,32 @@ AttributeSpec normalized_axes_attribute() {
 OperatorRow rows::layer_norm() {
   return {.name = "layer_norm",
           .doc = "layer normalization over the last axes",
-          .attributes = {normalized_axes_attribute(),
-                         epsilon_attribute(),
-                         affine_attribute(true),
-                         {.name = "bias",
-                          .type = AttributeType::boolean,
-                          .doc = "with affine: the shift too",
-                          .default_value = true}},
+          .attributes = {normalized_axes_attribute(), epsilon_attribute(), affine_attribute(true),
+                         affine_bias_attribute()},
           .infer = infer_layer_norm,
-          .lowering = {.stowage = {forward_layer_norm_stowage, backward_layer_norm_stowage},
-                       .pytorch = {forward_layer_norm_pytorch, backward_layer_norm_pytorch}},
+          .lowering = {.stowage = {forward_layer_norm_stowage,
+                                   backward_norm_stowage<Kernel::layer_norm_backward>},
+                       .pytorch = {forward_layer_norm_pytorch,
+                                   backward_norm_pytorch<Kernel::layer_norm_backward>}},
           .autocast = AutocastClass::float32};
 }
 
 OperatorRow rows::group_norm() {
-  return {
-      .name = "group_norm",
-      .doc = "normalization of each group of channels of each sample",
-      .attributes = {{.name = "groups",
-                      .type = AttributeType::integer,
-                      .doc = "groups of channels",
-                      .minimum = 1},
-                     epsilon_attribute(),
-                     affine_attribute(true)},
-      .infer = infer_group_norm,
-      .lowering = {.stowage = {forward_group_norm, backward_group_norm<all_affine_gradients>},
-                   .pytorch = {forward_group_norm, backward_group_norm<wanted_affine_gradients>}},
-      .autocast = AutocastClass::float32};
+  return {.name = "group_norm",
+          .doc = "normalization of each group of channels of each sample",
+          .attributes = {{.name = "groups",
+                          .type = AttributeType::integer,
+                          .doc = "groups of channels",
+                          .minimum = 1},
+                         epsilon_attribute(),
+                         affine_attribute(true),
+                         affine_bias_attribute()},
+          .infer = infer_group_norm,
+          .lowering = {.stowage = {forward_group_norm_stowage,
+                                   backward_norm_stowage<Kernel::group_norm_backward>},
+                       .pytorch = {forward_group_norm_pytorch,
+                                   backward_norm_pytorch<Kernel::group_norm_backward>}},
+          .autocast = AutocastClass::float32};
 }
 
 }  // namespace stowage

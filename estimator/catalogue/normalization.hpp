@@ -32,6 +32,7 @@ void give_affine_gradients(OperatorLowering& lowering, const std::vector<TensorV
 [[nodiscard]] AttributeSpec epsilon_attribute(double value = 1e-5);
 [[nodiscard]] AttributeSpec momentum_attribute();
 [[nodiscard]] AttributeSpec affine_attribute(bool value);
+[[nodiscard]] AttributeSpec affine_bias_attribute();
 [[nodiscard]] AttributeSpec running_statistics_attribute(bool value);
 [[nodiscard]] AttributeSpec normalized_axes_attribute();
 

@@ -30,6 +30,10 @@ constexpr OperatorExample examples[] = {
      "- linear: {name: queries, from: stem, features: 8}\n"
      "- linear: {name: keys, from: stem, features: 8}\n"
      "- matmul: {from: [queries, keys], transpose_b: true}\n"},
+    {"einsum",
+     "- linear: {name: queries, from: stem, features: 8}\n"
+     "- linear: {name: keys, from: stem, features: 8}\n"
+     "- einsum: {from: [queries, keys], equation: \"bid,bjd->bij\"}\n"},
     {"batch_norm", "- batch_norm\n"},
     {"layer_norm", "- layer_norm\n"},
     {"group_norm", "- group_norm: {groups: 2}\n"},
@@ -42,14 +46,18 @@ constexpr OperatorExample examples[] = {
     {"leaky_relu", "- leaky_relu: {negative_slope: 0.2}\n"},
     {"prelu", "- prelu\n"},
     {"elu", "- elu\n"},
+    {"selu", "- selu\n"},
+    {"celu", "- celu: {alpha: 0.5}\n"},
     {"gelu", "- gelu\n"},
     {"silu", "- silu\n"},
     {"mish", "- mish\n"},
     {"hardswish", "- hardswish\n"},
     {"hardsigmoid", "- hardsigmoid\n"},
+    {"hardtanh", "- hardtanh\n"},
     {"sigmoid", "- sigmoid\n"},
     {"tanh", "- tanh\n"},
     {"softplus", "- softplus\n"},
+    {"log_sigmoid", "- log_sigmoid\n"},
     {"glu", "- glu: {axis: 2}\n"},
     {"swiglu",
      "- linear: {name: gate, from: stem, features: 8}\n"
@@ -80,14 +88,44 @@ constexpr OperatorExample examples[] = {
     {"sub", "- linear: {name: branch, features: 6}\n- sub: {from: [stem, branch]}\n"},
     {"mul", "- linear: {name: gate, features: 6}\n- mul: {from: [stem, gate]}\n"},
     {"div", "- linear: {name: branch, features: 6}\n- div: {from: [stem, branch]}\n"},
+    {"maximum", "- linear: {name: branch, features: 6}\n- maximum: {from: [stem, branch]}\n"},
+    {"minimum", "- linear: {name: branch, features: 6}\n- minimum: {from: [stem, branch]}\n"},
+    {"addcmul",
+     "- linear: {name: gate, features: 6}\n"
+     "- addcmul: {from: [stem, stem, gate], value: 0.5}\n"},
+    {"addcdiv",
+     "- linear: {name: gate, features: 6}\n"
+     "- addcdiv: {from: [stem, stem, gate], value: 0.5}\n"},
     {"scale", "- scale: {factor: 0.5}\n"},
     {"pow", "- pow: {exponent: 2}\n"},
     {"sqrt", "- sqrt\n"},
+    {"rsqrt", "- exp\n- rsqrt\n"},
+    {"reciprocal", "- exp\n- reciprocal\n"},
+    {"abs", "- abs\n"},
     {"exp", "- exp\n"},
+    {"expm1", "- expm1\n"},
     {"log", "- log\n"},
+    {"log1p", "- exp\n- log1p\n"},
+    {"sin", "- sin\n"},
+    {"cos", "- cos\n"},
+    {"erf", "- erf\n"},
     {"clamp", "- clamp: {minimum: -1, maximum: 1}\n"},
     {"mean", "- mean: {axes: [1]}\n"},
     {"sum", "- sum: {axes: [1], keep: true}\n"},
+    {"amax", "- amax: {axes: [1]}\n"},
+    {"amin", "- amin: {axes: [1], keep: true}\n"},
+    {"var", "- var: {axes: [1], correction: 0}\n"},
+    {"std", "- std: {axes: [1]}\n"},
+    {"norm",
+     "- norm: {name: length, axes: [2], keep: true}\n"
+     "- clamp: {name: bounded, minimum: 1.0e-12}\n"
+     "- div: {from: [stem, bounded]}\n"},
+    {"max", "- max: {name: m, axis: 1, keep: true}\n- sub: {from: [stem, m.0]}\n"},
+    {"min", "- min: {name: m, axis: 1, keep: true}\n- sub: {from: [stem, m.0]}\n"},
+    {"argmax", "- argmax: {axis: 2}\n- embedding: {count: 6, features: 8}\n"},
+    {"argmin", "- argmin: {axis: 2}\n- embedding: {count: 6, features: 8}\n"},
+    {"topk", "- topk: {name: best, count: 2}\n- identity: {from: best.0}\n"},
+    {"cumsum", "- cumsum: {axis: 1}\n"},
     {"concat", "- linear: {name: more, features: 2}\n- concat: {from: [stem, more], axis: 2}\n"},
     {"stack", "- linear: {name: branch, features: 6}\n- stack: {from: [stem, branch], axis: 1}\n"},
     {"split", "- split: {name: half, parts: 2, axis: 2}\n- add: {from: [half.0, half.1]}\n"},
@@ -98,10 +136,51 @@ constexpr OperatorExample examples[] = {
     {"contiguous", "- transpose: {axes: [0, 2, 1]}\n- contiguous\n"},
     {"roll", "- roll: {shifts: [1], axes: [1]}\n"},
     {"expand", "- parameter: {name: token, shape: [1, 1, 6]}\n- expand: {shape: [batch, 1, 6]}\n"},
+    {"tile", "- tile: {repeats: [1, 1, 2]}\n"},
+    {"repeat_interleave", "- repeat_interleave: {repeats: 2, axis: 1}\n"},
+    {"unfold", "- unfold: {kernel: 3, padding: 1}\n", image},
+    {"fold", "- fold: {size: [4, 3], kernel: 2}\n"},
+    {"index_select",
+     "- constant: {name: places, shape: [3], dtype: int64, value: 2}\n"
+     "- index_select: {from: [stem, places], axis: 2}\n"},
+    {"index",
+     "- positions: {name: places, length: 2}\n"
+     "- index: {from: [stem, places], axis: 1}\n"},
+    {"gather",
+     "- argmax: {name: best, axis: 2, keep: true}\n- gather: {from: [stem, best], axis: 2}\n"},
+    {"index_add",
+     "- constant: {name: zeros, shape: [batch, 8, 6]}\n"
+     "- constant: {name: places, shape: [4], dtype: int64, value: 2}\n"
+     "- index_add: {from: [zeros, places, stem], axis: 1}\n"},
+    {"scatter_add",
+     "- argmax: {name: best, axis: 2, keep: true}\n"
+     "- slice: {name: first, from: stem, axis: 2, length: 1}\n"
+     "- scatter_add: {from: [stem, best, first], axis: 2}\n"},
+    {"compare",
+     "- compare: {name: positive, operation: gt, value: 0}\n"
+     "- masked_fill: {from: [stem, positive], value: 0}\n"},
+    {"logical",
+     "- compare: {name: positive, operation: gt, value: 0}\n"
+     "- logical: {name: rest, operation: not}\n"
+     "- masked_fill: {from: [stem, rest], value: 0}\n"},
+    {"where",
+     "- linear: {name: branch, features: 6}\n"
+     "- compare: {name: larger, from: [stem, branch], operation: gt}\n"
+     "- where: {from: [larger, stem, branch]}\n"},
+    {"masked_fill",
+     "- compare: {name: positive, operation: gt, value: 0}\n"
+     "- masked_fill: {from: [stem, positive], value: -1}\n"},
+    {"tril", "- tril\n"},
+    {"triu", "- triu: {diagonal: 1}\n"},
     {"identity", "- identity\n"},
     {"cast", "- cast: {dtype: bfloat16}\n- cast: {dtype: float32}\n"},
     {"constant", "- constant: {name: mask, shape: [4, 6]}\n- add: {from: [stem, mask]}\n"},
     {"embedding", "- embedding: {from: tokens, count: 100, features: 8}\n"},
+    {"one_hot",
+     "- argmax: {axis: 2}\n"
+     "- one_hot: {classes: 6}\n"
+     "- cast: {name: chosen, dtype: float32}\n"
+     "- mul: {from: [stem, chosen]}\n"},
     {"positions",
      "- positions: {length: 4}\n"
      "- embedding: {name: places, count: 16, features: 6}\n"

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
@@ -224,7 +225,9 @@ OperatorRow rows::pad() {
                      {.name = "value",
                       .type = AttributeType::real,
                       .doc = "the constant",
-                      .default_value = 0.0}},
+                      .default_value = 0.0,
+                      .minimum = -std::numeric_limits<double>::infinity(),
+                      .maximum = std::numeric_limits<double>::infinity()}},
       .infer = infer_padding,
       .lowering = {.stowage = {forward_one_kernel, backward_one_kernel},
                    .pytorch = {forward_padding_pytorch, backward_padding_pytorch}}};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "estimator/catalogue/reduced_axes.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -13,43 +14,14 @@ namespace stowage {
 
 namespace {
 
-// Which axes are reduced: those written, or all.
-tl::expected<std::vector<bool>, InferenceError> reduced_axes(const Attributes& attributes,
-                                                             const Shape& x) {
-  const auto& axes = attributes.integers("axes");
-  std::vector<bool> reduced(x.size(), axes.empty());
-  for (const std::int64_t written : axes) {
-    const auto axis = resolve_axis(written, x.size());
-    if (!axis) {
-      return refuse(fmt::format("axis {} is outside its input's shape {}", written, to_string(x)),
-                    "axes", 0);
-    }
-    if (reduced[*axis]) return refuse(fmt::format("axis {} is named twice", written), "axes");
-    reduced[*axis] = true;
-  }
-  return reduced;
-}
-
-tl::expected<Inference, InferenceError> infer_reduction(const Attributes& attributes,
-                                                        std::span<const TensorType> inputs) {
-  const TensorType& x = inputs[0];
-  if (auto error = want_floating(x)) return tl::unexpected(*error);
-  const auto reduced = reduced_axes(attributes, x.shape);
-  if (!reduced) return tl::unexpected(reduced.error());
-  Shape y;
-  for (std::size_t i = 0; i < x.shape.size(); ++i) {
-    if (!(*reduced)[i]) y.push_back(x.shape[i]);
-    if ((*reduced)[i] && attributes.boolean("keep")) y.push_back(1);
-  }
-  Inference result;
-  result.outputs = {{y, x.type}};
-  result.flops = element_count(x.shape);
-  return result;
+tl::expected<Inference, InferenceError> infer_sum(const Attributes& attributes,
+                                                  std::span<const TensorType> inputs) {
+  return infer_over_axes(attributes, inputs, 1);
 }
 
 tl::expected<Inference, InferenceError> infer_mean(const Attributes& attributes,
                                                    std::span<const TensorType> inputs) {
-  auto result = infer_reduction(attributes, inputs);
+  auto result = infer_sum(attributes, inputs);
   if (!result) return result;
   const auto reduced = reduced_axes(attributes, inputs[0].shape);
   for (std::size_t i = 0; i < reduced->size(); ++i) {
@@ -67,31 +39,11 @@ bool is_mean_reduction(const OperatorLowering& lowering) {
 
 void forward_reduction(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
-  const auto reduced = *reduced_axes(lowering.attributes(), x.shape);
-  std::vector<std::int64_t> axes;
-  for (std::size_t i = 0; i < reduced.size(); ++i) {
-    if (reduced[i]) axes.push_back(static_cast<std::int64_t>(i));
-  }
   Attributes attributes;
-  attributes.set("axes", std::move(axes));
+  attributes.set("axes", reduced_axis_list(lowering));
   attributes.set("operation", std::string(is_mean_reduction(lowering) ? "mean" : "sum"));
   lowering.emit(Kernel::reduce, "forward", {x}, {lowering.new_output()},
                 {.attributes = std::move(attributes), .flops = element_count(x.shape)});
-}
-
-// The output's gradient with the reduced axes back, as ones.
-TensorView with_reduced_axes(const OperatorLowering& lowering) {
-  const auto reduced = *reduced_axes(lowering.attributes(), lowering.input().shape);
-  TensorView dy = lowering.output_gradient();
-  if (lowering.attributes().boolean("keep")) return dy;
-  for (std::size_t i = 0; i < reduced.size(); ++i) {
-    if (!reduced[i]) continue;
-    const Affine stride = i < dy.shape.size() ? dy.shape[i] * dy.strides[i] : Affine(1);
-    dy.shape.insert(dy.shape.begin() + static_cast<std::ptrdiff_t>(i), 1);
-    dy.strides.insert(dy.strides.begin() + static_cast<std::ptrdiff_t>(i), stride);
-    dy.is_view = true;
-  }
-  return dy;
 }
 
 // `view` repeated to `shape`, which has as many axes or more, without a copy.
@@ -124,13 +76,13 @@ void emit_repetition(OperatorLowering& lowering, const TensorView& dy, const Ten
 }
 
 void backward_reduction_stowage(OperatorLowering& lowering) {
-  const TensorView dy = with_reduced_axes(lowering);
+  const TensorView dy = with_reduced_axes(lowering, lowering.output_gradient());
   emit_repetition(lowering, dy, lowering.new_input_gradient());
 }
 
 void backward_reduction_pytorch(OperatorLowering& lowering) {
   const Shape& shape = lowering.input().shape;
-  const TensorView dy = with_reduced_axes(lowering);
+  const TensorView dy = with_reduced_axes(lowering, lowering.output_gradient());
   if (!is_mean_reduction(lowering)) return lowering.give_input_gradient(0, broadcast_to(dy, shape));
   TensorView dx = lowering.new_input_gradient();
   dx.strides = dense_strides(shape, broadcast_to(dy, shape).strides);
@@ -189,14 +141,7 @@ void backward_expand(OperatorLowering& lowering) {
 OperatorRow reduction_row(std::string_view name, std::string_view doc, InferRule rule) {
   return {.name = name,
           .doc = doc,
-          .attributes = {{.name = "axes",
-                          .type = AttributeType::integers,
-                          .doc = "which; negative counts from the last; none: all",
-                          .default_value = std::vector<std::int64_t>{}},
-                         {.name = "keep",
-                          .type = AttributeType::boolean,
-                          .doc = "keep them as axes of one",
-                          .default_value = false}},
+          .attributes = reduced_axes_attributes(),
           .infer = rule,
           .lowering = {.stowage = {forward_reduction, backward_reduction_stowage},
                        .pytorch = {forward_reduction, backward_reduction_pytorch}}};
@@ -207,7 +152,7 @@ OperatorRow reduction_row(std::string_view name, std::string_view doc, InferRule
 OperatorRow rows::mean() { return reduction_row("mean", "average over axes", infer_mean); }
 
 OperatorRow rows::sum() {
-  OperatorRow result = reduction_row("sum", "sum over axes", infer_reduction);
+  OperatorRow result = reduction_row("sum", "sum over axes", infer_sum);
   result.autocast = AutocastClass::float32;
   // CUDA's kernel reads 16 bits and sums in float32 (ATen/native/ReduceOps.cpp).
   result.lowering.pytorch.casts_its_inputs = true;

@@ -15,6 +15,8 @@ namespace stowage::rows {
 // linear.cpp
 [[nodiscard]] OperatorRow linear();
 [[nodiscard]] OperatorRow matmul();
+// einsum.cpp
+[[nodiscard]] OperatorRow einsum();
 // batch_norm.cpp, normalization.cpp, instance_norm.cpp, rms_norm.cpp, local_response_norm.cpp
 [[nodiscard]] OperatorRow batch_norm();
 [[nodiscard]] OperatorRow layer_norm();
@@ -57,12 +59,49 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow sub();
 [[nodiscard]] OperatorRow mul();
 [[nodiscard]] OperatorRow div();
+// combined_arithmetic.cpp
+[[nodiscard]] OperatorRow maximum();
+[[nodiscard]] OperatorRow minimum();
+[[nodiscard]] OperatorRow addcmul();
+[[nodiscard]] OperatorRow addcdiv();
 // scale.cpp
 [[nodiscard]] OperatorRow scale();
 // reduction.cpp
 [[nodiscard]] OperatorRow mean();
 [[nodiscard]] OperatorRow sum();
 [[nodiscard]] OperatorRow expand();
+// statistic.cpp
+[[nodiscard]] OperatorRow amax();
+[[nodiscard]] OperatorRow amin();
+[[nodiscard]] OperatorRow var();
+[[nodiscard]] OperatorRow std_deviation();
+[[nodiscard]] OperatorRow norm();
+// along_axis.cpp
+[[nodiscard]] OperatorRow max();
+[[nodiscard]] OperatorRow min();
+[[nodiscard]] OperatorRow argmax();
+[[nodiscard]] OperatorRow argmin();
+[[nodiscard]] OperatorRow topk();
+[[nodiscard]] OperatorRow cumsum();
+// indexing.cpp
+[[nodiscard]] OperatorRow index_select();
+[[nodiscard]] OperatorRow index();
+[[nodiscard]] OperatorRow gather();
+[[nodiscard]] OperatorRow index_add();
+[[nodiscard]] OperatorRow scatter_add();
+// selection.cpp, triangle.cpp, one_hot.cpp
+[[nodiscard]] OperatorRow compare();
+[[nodiscard]] OperatorRow logical();
+[[nodiscard]] OperatorRow where();
+[[nodiscard]] OperatorRow masked_fill();
+[[nodiscard]] OperatorRow tril();
+[[nodiscard]] OperatorRow triu();
+[[nodiscard]] OperatorRow one_hot();
+// repetition.cpp, unfold.cpp
+[[nodiscard]] OperatorRow tile();
+[[nodiscard]] OperatorRow repeat_interleave();
+[[nodiscard]] OperatorRow unfold();
+[[nodiscard]] OperatorRow fold();
 // joining.cpp
 [[nodiscard]] OperatorRow concat();
 [[nodiscard]] OperatorRow stack();

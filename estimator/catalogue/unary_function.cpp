@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -15,107 +16,8 @@ namespace stowage {
 
 namespace {
 
-using Saves = UnaryFunction::Saves;
 using InPlace = UnaryFunction::InPlace;
-
-AttributeSpec function_real(std::string_view name, std::string_view doc,
-                            std::optional<double> value) {
-  return {.name = name,
-          .type = AttributeType::real,
-          .doc = doc,
-          .default_value = value ? std::optional<AttributeValue>(*value) : std::nullopt};
-}
-
-std::vector<UnaryFunction> activations() {
-  return {
-      {.name = "relu",
-       .doc = "max(x, 0)",
-       .saves = Saves::result,
-       .in_place = InPlace::result,
-       .gradient_lies_as_saved = true,
-       .forward = Kernel::relu_forward,
-       .backward = Kernel::relu_backward},
-      {.name = "relu6",
-       .doc = "min(max(x, 0), 6)",
-       .in_place = InPlace::copy_of_input,
-       .result_tells = true,
-       .flops = 2},
-      {.name = "leaky_relu",
-       .doc = "x, scaled where it is negative",
-       .in_place = InPlace::result,
-       .flops = 2,
-       .attributes = {function_real("negative_slope", "factor of negative values", 0.01)},
-       .gradient_lies_as_saved = true},
-      {.name = "elu",
-       .doc = "x, or alpha (exp(x) - 1) where it is negative",
-       .in_place = InPlace::result,
-       .flops = 4,
-       .attributes = {function_real("alpha", "limit of negative values", 1.0)}},
-      {.name = "silu",
-       .doc = "x sigmoid(x), also called swish",
-       .in_place = InPlace::copy_of_input,
-       .flops = 5},
-      {.name = "mish",
-       .doc = "x tanh(softplus(x))",
-       .in_place = InPlace::copy_of_input,
-       .flops = 8},
-      {.name = "hardswish",
-       .doc = "x min(max(x + 3, 0), 6) / 6",
-       .in_place = InPlace::copy_of_input,
-       .flops = 5},
-      {.name = "hardsigmoid",
-       .doc = "min(max(x + 3, 0), 6) / 6",
-       .in_place = InPlace::copy_of_input,
-       .flops = 4},
-      {.name = "sigmoid",
-       .doc = "1 / (1 + exp(-x))",
-       .saves = Saves::result,
-       .in_place = InPlace::result,
-       .flops = 4},
-      {.name = "tanh",
-       .doc = "hyperbolic tangent",
-       .saves = Saves::result,
-       .in_place = InPlace::result,
-       .flops = 5},
-      {.name = "softplus",
-       .doc = "log(1 + exp(beta x)) / beta",
-       .flops = 5,
-       .autocast = AutocastClass::float32,
-       .attributes = {function_real("beta", "steepness", 1.0),
-                      function_real("threshold", "where beta x is larger, the result is x", 20.0)}},
-  };
-}
-
-std::vector<UnaryFunction> elementary() {
-  return {
-      {.name = "exp",
-       .doc = "e to the power of x",
-       .saves = Saves::result,
-       .flops = 3,
-       .autocast = AutocastClass::float32},
-      {.name = "log", .doc = "natural logarithm", .flops = 3, .autocast = AutocastClass::float32},
-      {.name = "sqrt",
-       .doc = "square root",
-       .saves = Saves::result,
-       .flops = 2,
-       .backward_tensors = 1},
-      {.name = "pow",
-       .doc = "x to a power",
-       .flops = 4,
-       .autocast = AutocastClass::float32,
-       .attributes = {function_real("exponent", "the power", std::nullopt)},
-       .backward_tensors = 2,
-       .function = "power"},
-      {.name = "clamp",
-       .doc = "x within two bounds",
-       .flops = 2,
-       .attributes = {function_real("minimum", "lower bound", std::nullopt),
-                      function_real("maximum", "upper bound", std::nullopt)},
-       .backward_masks = 2,
-       .backward_scalars = 1,
-       .gradient_lies_as_saved = true},
-  };
-}
+using Saves = UnaryFunction::Saves;
 
 const UnaryFunction* find(std::string_view name) {
   for (const UnaryFunction& function : unary_functions()) {
@@ -188,6 +90,16 @@ std::vector<StorageId> one_kernel(OperatorLowering&, const UnaryFunction&, const
   return {};
 }
 
+/// A bound that is not there is not compared with (clamp_backward in FunctionsManual.cpp).
+std::int64_t masks_of(const OperatorLowering& lowering, const UnaryFunction& function) {
+  std::int64_t masks = function.backward_masks;
+  if (function.name != "clamp") return masks;
+  for (const std::string_view bound : {"minimum", "maximum"}) {
+    if (std::isinf(lowering.attributes().real(bound))) --masks;
+  }
+  return masks;
+}
+
 std::vector<StorageId> several_kernels(OperatorLowering& lowering, const UnaryFunction& function,
                                        const TensorView& dx) {
   std::vector<StorageId> temporaries;
@@ -197,7 +109,7 @@ std::vector<StorageId> several_kernels(OperatorLowering& lowering, const UnaryFu
     }
   };
   temporary("factor", function.backward_tensors, byte_count(dx));
-  temporary("mask", function.backward_masks, element_count(dx.shape));
+  temporary("mask", masks_of(lowering, function), element_count(dx.shape));
   temporary("scalar", function.backward_scalars, element_size(dx.type));
   return temporaries;
 }
@@ -224,15 +136,17 @@ tl::expected<Inference, InferenceError> infer_unary_function(const Attributes&,
 
 tl::expected<Inference, InferenceError> infer_clamp(const Attributes& attributes,
                                                     std::span<const TensorType> inputs) {
-  if (attributes.real("minimum") > attributes.real("maximum")) {
-    return refuse(fmt::format("minimum {} is above maximum {}", attributes.real("minimum"),
-                              attributes.real("maximum")),
-                  "minimum");
+  const double minimum = attributes.real("minimum"), maximum = attributes.real("maximum");
+  if (std::isinf(minimum) && std::isinf(maximum)) {
+    return refuse("has neither a minimum nor a maximum", "minimum");
+  }
+  if (minimum > maximum) {
+    return refuse(fmt::format("minimum {} is above maximum {}", minimum, maximum), "minimum");
   }
   return infer_elementwise(inputs, 2);
 }
 
-constexpr std::size_t most_functions = 24;
+constexpr std::size_t most_functions = 40;
 
 // Shape rules see no name, so that each function has its own.
 template <std::size_t... index>
@@ -242,27 +156,17 @@ constexpr std::array<InferRule, most_functions> infer_rules(std::index_sequence<
 
 }  // namespace
 
-const std::vector<UnaryFunction>& unary_functions() {
-  static const std::vector<UnaryFunction> functions = [] {
-    std::vector<UnaryFunction> all = activations();
-    for (const UnaryFunction& function : elementary()) all.push_back(function);
-    assert(all.size() <= most_functions);
-    return all;
-  }();
-  return functions;
-}
-
 OperatorRow rows::unary(std::string_view name) {
   constexpr auto rules = infer_rules(std::make_index_sequence<most_functions>());
   const UnaryFunction* function = find(name);
-  assert(function != nullptr);
+  assert(function != nullptr && unary_functions().size() <= most_functions);
   const auto number = static_cast<std::size_t>(function - unary_functions().data());
   std::vector<AttributeSpec> attributes = function->attributes;
   if (function->in_place != InPlace::none) attributes.push_back(in_place_attribute());
   return {.name = function->name,
           .doc = function->doc,
           .attributes = std::move(attributes),
-          .infer = name == "clamp" ? infer_clamp : rules[number],
+          .infer = name == "clamp" || name == "hardtanh" ? infer_clamp : rules[number],
           .lowering = {.stowage = {forward_unary_function<overwrites_stowage, keeps_result_stowage>,
                                    backward_unary_function<one_kernel>},
                        .pytorch = {forward_unary_function<overwrites_pytorch, keeps_result_pytorch>,

@@ -1,10 +1,10 @@
 // The functions of one tensor that work element by element, as a table: what each keeps for the
 // backward pass, and what its in-place form does. Rows of the catalogue are made from it.
 //
-// The table says what PyTorch 2.15 does (tools/autograd/derivatives.yaml; measured by
-// tests/reference/activation_saved.py). Our executor saves the same side, input or result, but the
-// result where the gradient follows from that as well; and works in place where it saves the
-// result.
+// The table (unary_table.cpp) says what PyTorch 2.15 does (tools/autograd/derivatives.yaml;
+// measured by tests/reference/activation_saved.py and function_saved.py). Our executor saves the
+// same side, input or result, but the result where the gradient follows from that as well; and
+// works in place where it saves the result.
 #pragma once
 
 #include <cstdint>

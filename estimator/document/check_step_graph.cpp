@@ -307,6 +307,21 @@ Problem check_arguments(const KernelNode& node) {
     case Kernel::embedding_forward:
       fits = has_extent(1, 0);
       break;
+    case Kernel::take_forward:
+    case Kernel::gather_forward:
+    case Kernel::index_add:
+    case Kernel::scatter_add: {
+      const bool named = has<std::int64_t>(node, "axis") && node.attributes.integer("axis") >= 0;
+      for (std::size_t i = 1; named && fits && i < node.reads.size(); ++i) {
+        const std::size_t next = node.kernel == Kernel::take_forward ? i - 1 : 0;
+        fits = has_extent(0, static_cast<std::size_t>(node.attributes.integer("axis")) + next);
+      }
+      fits = fits && named;
+      break;
+    }
+    case Kernel::one_hot:
+      fits = !node.writes[0].shape.empty() && node.writes[0].shape.back().at(1) >= 1;
+      break;
     case Kernel::cross_entropy_forward:
     case Kernel::nll_loss_forward:
       fits = has_extent(0, 1);

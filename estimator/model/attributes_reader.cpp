@@ -30,7 +30,10 @@ AttributeValue default_of(const AttributeSpec& spec) {
 }
 
 ValueRules rules_for(const AttributeSpec& spec, const ExpressionNames& names) {
-  return {.names = names, .words = spec.choices, .only_words = spec.type == AttributeType::choice};
+  return {.names = names,
+          .words = spec.choices,
+          .any_text = spec.type == AttributeType::text,
+          .only_words = spec.type == AttributeType::choice};
 }
 
 bool is_key_of_every_layer(std::string_view key) {

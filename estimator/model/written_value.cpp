@@ -30,6 +30,15 @@ std::optional<std::int64_t> plain_number(std::string_view text) {
   return number;
 }
 
+/// YAML's infinity, as its core schema writes it.
+std::optional<double> infinite_number(std::string_view text) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text != ".inf" && text != ".Inf" && text != ".INF") return std::nullopt;
+  return negative ? -infinity : infinity;
+}
+
 std::optional<Expression> read_scalar(const YamlNode& node, std::string_view what,
                                       const ValueRules& rules, Mistakes& mistakes) {
   if (!node.is_scalar()) {
@@ -39,10 +48,11 @@ std::optional<Expression> read_scalar(const YamlNode& node, std::string_view wha
                                                     describe(node)));
     return std::nullopt;
   }
-  if (node.quoted || contains(rules.words, node.text)) {
+  if (node.quoted || rules.any_text || contains(rules.words, node.text)) {
     return Expression::constant({node.text});
   }
   if (const auto number = plain_number(node.text)) return Expression::constant({Affine(*number)});
+  if (const auto number = infinite_number(node.text)) return Expression::constant({*number});
   auto parsed = parse_expression(node.text, rules.names);
   if (parsed) return std::move(*parsed);
   if (rules.any_word && is_layer_name(node.text)) return Expression::constant({node.text});
@@ -61,8 +71,11 @@ std::optional<Expression> read_scalar(const YamlNode& node, std::string_view wha
 
 std::string bounds(const AttributeSpec& spec) {
   if (spec.minimum && spec.maximum) {
+    if (std::isinf(*spec.minimum) && std::isinf(*spec.maximum)) return ", .inf or -.inf";
     return fmt::format(" between {} and {}", *spec.minimum, *spec.maximum);
   }
+  if (spec.minimum && std::isinf(*spec.minimum)) return " or -.inf";
+  if (spec.maximum && std::isinf(*spec.maximum)) return " or .inf";
   if (spec.minimum) return fmt::format(" of at least {}", *spec.minimum);
   if (spec.maximum) return fmt::format(" of at most {}", *spec.maximum);
   return "";
@@ -88,6 +101,8 @@ std::string expectation(const AttributeSpec& spec) {
       return "true or false";
     case AttributeType::choice:
       return alternatives(spec.choices);
+    case AttributeType::text:
+      return "a text";
   }
   return "";
 }
@@ -111,6 +126,8 @@ class AttributeConversion {
         return value.boolean() ? std::optional<AttributeValue>(*value.boolean()) : std::nullopt;
       case AttributeType::choice:
         return word(value);
+      case AttributeType::text:
+        return value.word() ? std::optional<AttributeValue>(*value.word()) : std::nullopt;
     }
     return std::nullopt;
   }
@@ -143,6 +160,10 @@ class AttributeConversion {
       number = static_cast<double>(value.affine()->constant);
     } else {
       return std::nullopt;
+    }
+    if (std::isinf(number)) {
+      const std::optional<double>& bound = number < 0 ? spec_.minimum : spec_.maximum;
+      return bound == number ? bound : std::nullopt;
     }
     return within_bounds(number) ? std::optional(number) : std::nullopt;
   }

@@ -27,6 +27,7 @@ struct ValueRules {
   ExpressionNames names = {};
   std::span<const std::string_view> words = {};  ///< words that are taken as such
   bool any_word = false;                         ///< an unknown name is a word
+  bool any_text = false;                         ///< whatever is written is a text
   bool only_words = false;  ///< `words` is all there is, besides a name that is bound to one
 };
 

@@ -70,7 +70,22 @@
   KERNEL(scale, floating, "x -> y over x", "factor, offset: y = factor x + offset") \
   KERNEL(sum_to_shape, floating, "x -> y", "sums the broadcast axes") \
   KERNEL(accumulate, floating, "a, b -> a", "a += b") \
+  KERNEL(maximum, floating, "a, b -> y over a or b", "broadcasts; NaN wins") \
+  KERNEL(minimum, floating, "a, b -> y over a or b", "broadcasts; NaN wins") \
+  KERNEL(extremum_backward, floating, "a, b, dy -> da over dy", \
+         "operation: maximum or minimum; the gradient of a before it is summed to a's shape: half " \
+         "of dy where a and b are equal") \
   KERNEL(reduce, floating, "x -> y", "axes, operation: sum or mean") \
+  KERNEL(statistic_forward, floating, "x -> y", \
+         "axes, operation: maximum, minimum, variance or deviation (correction), norm (p)") \
+  KERNEL(statistic_backward, floating, "x, y, dy -> dx", \
+         "as forward; equal extrema share the gradient") \
+  KERNEL(extreme_place, floating, "x -> indices: index, [y]", \
+         "axis (>= 0), operation: maximum or minimum; the first place of it, and its value") \
+  KERNEL(top_places, floating, "x -> y, indices: index", \
+         "axis (>= 0), count, largest; in falling order (rising: not largest), the first of equals " \
+         "first") \
+  KERNEL(cumulate, number, "x -> y", "axis (>= 0): sums up to each place; reverse: from it on") \
   KERNEL(expand, constant, "x -> y", "factor: y = factor x, broadcast to y") \
   KERNEL(concatenate, any, "x... -> y", "axis (>= 0)") \
   KERNEL(slice, any, "x -> y", "axis (>= 0), start") \
@@ -85,6 +100,29 @@
          "before, after (one an axis), mode (constant, reflect, replicate, circular), value") \
   KERNEL(pad_backward, floating, "dy -> dx", "before, after, mode") \
   KERNEL(roll, element, "x -> y", "shifts, axes") \
+  KERNEL(compare, constant, "a, [b] -> y: mask", \
+         "broadcasts; operation: eq, ne, lt, le, gt or ge; without b: to value") \
+  KERNEL(logical, mask, "a, [b] -> y over a or b", \
+         "broadcasts; operation: and, or, xor; not, of a alone") \
+  KERNEL(select, element, "condition: mask, a, b -> y", "broadcasts; a where condition, else b") \
+  KERNEL(triangle, element, "x -> y over x", \
+         "diagonal, upper: zeros below that diagonal of the last two axes, else above it") \
+  KERNEL(one_hot, index, "indices -> y", "1 at the index along a new last axis, else 0") \
+  KERNEL(unfold, floating, "x -> y", \
+         "x: [batch, channels, height, width], y: [batch, channels kh kw, windows]; kernel, stride, " \
+         "padding, dilation") \
+  KERNEL(fold, floating, "x -> y", "the other way round: sums what lies at one place; as unfold") \
+  KERNEL(take_forward, element, "x, indices...: index -> y", \
+         "axis (>= 0): of as many axes of x from there on as there are indices (up to 4), the " \
+         "elements that the indices, broadcast, name") \
+  KERNEL(take_backward, floating, "indices...: index, dy -> dx", "axis; elements named twice add up") \
+  KERNEL(index_add, floating, "x, indices: index, source -> y over x", \
+         "axis; x with parts of source added to the parts that the indices name") \
+  KERNEL(gather_forward, element, "x, indices: index -> y", \
+         "axis (>= 0); y: of the shape of indices, which name places along axis") \
+  KERNEL(gather_backward, floating, "indices: index, dy -> dx", "axis; what is named twice adds up") \
+  KERNEL(scatter_add, floating, "x, indices: index, source -> y over x", \
+         "axis; x with each element of source added where its index says") \
   KERNEL(embedding_forward, floating, "indices: index, w -> y", "") \
   KERNEL(embedding_backward, floating, "indices: index, dy -> dw", \
          "zeroes dw first; the row `padding_index` gets nothing (-1: none)") \
@@ -121,9 +159,10 @@
   KERNEL(unary_forward, floating, "x -> y over x", \
          "function, and what it takes: relu6, leaky_relu (negative_slope), elu (alpha), silu, " \
          "mish, hardswish, hardsigmoid, softplus (beta, threshold), log, power (exponent), " \
-         "clamp (minimum, maximum), sigmoid, tanh, exp, sqrt") \
+         "clamp (minimum, maximum), sigmoid, tanh, exp, sqrt, rsqrt, reciprocal, abs, sin, cos, " \
+         "erf, log1p, expm1, selu, celu (alpha), log_sigmoid") \
   KERNEL(unary_backward, floating, "s, dy -> dx over dy", \
-         "as forward; s is y for relu6, sigmoid, tanh, exp and sqrt, else x") \
+         "as forward; s is y for relu6, sigmoid, tanh, exp, expm1, sqrt, rsqrt and reciprocal, else x") \
   KERNEL(prelu_forward, floating, "x, w -> y over x", "w: one, or one a channel (axis 1)") \
   KERNEL(prelu_backward, floating, "x, w, dy -> dx over dy, dw", "") \
   KERNEL(glu_forward, floating, "x -> y", \

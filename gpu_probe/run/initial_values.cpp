@@ -68,10 +68,18 @@ bool wants_classes(Kernel kernel) {
   return kernel == Kernel::cross_entropy_forward || kernel == Kernel::nll_loss_forward;
 }
 
+/// Its first argument's places along an axis are named by the next ones.
+bool indexes_along_axis(Kernel kernel) {
+  return kernel == Kernel::take_forward || kernel == Kernel::gather_forward ||
+         kernel == Kernel::index_add || kernel == Kernel::scatter_add;
+}
+
 /// Of a unary function.
 Domain domain_of(const Attributes& attributes) {
   const std::string& function = attributes.text("function");
-  if (function == "log" || function == "sqrt") return Domain::positive;
+  for (const std::string_view positive : {"log", "sqrt", "rsqrt", "reciprocal", "log1p"}) {
+    if (function == positive) return Domain::positive;
+  }
   if (function != "power") return Domain::any;
   const double exponent = attributes.real("exponent");
   return exponent >= 0 && exponent == std::floor(exponent) ? Domain::any : Domain::positive;
@@ -125,6 +133,12 @@ class Laws {
     if (node.kernel == Kernel::embedding_forward && position == 0) {
       return node.reads[1].shape[0].at(batch_);
     }
+    if (indexes_along_axis(node.kernel) && position > 0) {
+      const auto axis = static_cast<std::size_t>(node.attributes.integer("axis"));
+      const std::size_t next = node.kernel == Kernel::take_forward ? position - 1 : 0;
+      return node.reads[0].shape[axis + next].at(batch_);
+    }
+    if (node.kernel == Kernel::one_hot) return node.writes[0].shape.back().at(batch_);
     if (wants_classes(node.kernel) && position == 1) {
       return node.reads[0].shape[1].at(batch_);
     }

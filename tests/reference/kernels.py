@@ -22,7 +22,7 @@ def numbers(tensor):
     if tensor.is_floating_point():
         values = [float(f"{x:.{SIGNIFICANT_DIGITS}g}") for x in flat.to(torch.float32).tolist()]
         return {"shape": list(tensor.shape), "values": values}
-    dtype = {torch.bool: "boolean"}.get(tensor.dtype, str(tensor.dtype).removeprefix("torch."))
+    dtype = str(tensor.dtype).removeprefix("torch.")
     values = [int(x) for x in flat.tolist()]
     return {"shape": list(tensor.shape), "dtype": dtype, "values": values}
 

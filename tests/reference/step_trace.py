@@ -4,12 +4,13 @@ Every operator that reaches the dispatcher below autograd is one event. A storag
 the operator that returned it until its last reference is gone (a finalizer on the storage). What a
 kernel allocates and frees inside itself (workspaces, internal copies) is not seen.
 
-Two corrections. Where a tensor has several users, the autograd engine sums their gradients, in place
+Three corrections. Where a tensor has several users, the autograd engine sums their gradients, in place
 if it holds the only reference to the first. While a dispatch mode is active it never does, so the
 mode does it in the engine's stead (`engine_sum`); the profiler, which needs no mode, confirms the
 same choice: in place at residual additions and inside GELU, out of place at concatenations and at
-GPT-2's tied embedding, whose first gradients are views. And a linear layer of an input that does
-not lie contiguously adds its bias in place (`adds_bias_of_linear`).
+GPT-2's tied embedding, whose first gradients are views. A linear layer of an input that does not lie
+contiguously adds its bias in place (`adds_bias_of_linear`). And a gradient's formula writes into the
+zeros that it has made, and masks what it has selected, in place (`written_in_place`).
 """
 
 import contextlib
@@ -65,6 +66,28 @@ def adds_bias_of_linear(func, args, last):
             isinstance(args[1], torch.Tensor) and args[1].dim() == 1 and args[0].dim() > 2)
 
 
+# Formulas in FunctionsManual.cpp and derivatives.yaml that ask areAnyTensorSubclassLike() first: of
+# fake tensors they make a new result. The profiler, which needs no mode, shows the in-place forms.
+IN_PLACE = {
+    ("aten.new_zeros", torch.ops.aten.scatter.src): torch.ops.aten.scatter_.src,
+    ("aten.zeros", torch.ops.aten.scatter.src): torch.ops.aten.scatter_.src,
+    ("aten.new_zeros", torch.ops.aten.scatter_add.default): torch.ops.aten.scatter_add_.default,
+    ("aten.new_zeros", torch.ops.aten.index_add.default): torch.ops.aten.index_add_.default,
+    ("aten.new_zeros", torch.ops.aten.index_put.default): torch.ops.aten.index_put_.default,
+    ("aten.where.self", torch.ops.aten.masked_fill.Scalar): torch.ops.aten.masked_fill_.Scalar,
+}
+
+
+LOOKING_ON = ("aten.lt.Tensor", "aten.gt.Tensor", "aten.detach", "aten.unsqueeze")
+
+
+def written_in_place(func, args, kwargs, last):
+    """The result of a formula's step that is in place though fake tensors' is not; None: it is
+    another."""
+    overwriting = IN_PLACE.get((last, func))
+    return None if overwriting is None else torch.ops.aten.alias(overwriting(*args, **kwargs))
+
+
 class StorageTrace(TorchDispatchMode):
     """Counts storages of one device type. `events` are [step, phase, operator, allocated, freed,
     live]: `live` is right after the allocations, `freed` are the releases until the next event."""
@@ -78,6 +101,7 @@ class StorageTrace(TorchDispatchMode):
         self.step, self.phase = 0, "load"
         self.events = []
         self.freed = []
+        self.last_formula = ""
         self.peaks = {}
 
     def count(self, tensor):
@@ -126,7 +150,12 @@ class StorageTrace(TorchDispatchMode):
             operator = "aten.add_.Tensor"
             result = torch.ops.aten.alias(torch.ops.aten.add_.Tensor(*args))
         else:
-            result, operator = func(*args, **(kwargs or {})), str(func).removesuffix(".default")
+            operator = str(func).removesuffix(".default")
+            result = written_in_place(func, args, kwargs or {}, self.last_formula) if engine else None
+            if result is None:
+                result = func(*args, **(kwargs or {}))
+        if operator not in LOOKING_ON:
+            self.last_formula = operator
         self.observe(operator, [t for t in tree_iter(result) if isinstance(t, torch.Tensor)])
         return result
 

@@ -26,6 +26,19 @@ struct Quotient {
   }
 };
 
+struct Larger {  ///< NaN wins, as in PyTorch
+  template <class T>
+  STOWAGE_BODY T operator()(T a, T b) const {
+    return a != a || a > b ? a : b;
+  }
+};
+struct Smaller {
+  template <class T>
+  STOWAGE_BODY T operator()(T a, T b) const {
+    return a != a || a < b ? a : b;
+  }
+};
+
 /// All of one shape and format; y may be a or b.
 template <class T, class Real, class Operation>
 struct Binary {
@@ -56,6 +69,23 @@ struct BinaryOfIntegers {
   STOWAGE_BODY void operator()(Index i) const {
     y[i] = static_cast<Index>(Operation{}(static_cast<Word64>(a[of_a.offset(i)]),
                                           static_cast<Word64>(b[of_b.offset(i)])));
+  }
+};
+
+/// The gradient of the first of two operands of which the larger, or the smaller, was taken: half
+/// where they are equal. The operands are repeated to dy's shape; da may be dy.
+template <class T, class Real>
+struct ExtremumBackward {
+  Floats a, b;
+  const T* dy;
+  T* da;
+  Strided of_a, of_b;
+  bool smaller;
+  STOWAGE_BODY void operator()(Index i) const {
+    const Real first = a.at<Real>(of_a.offset(i)), second = b.at<Real>(of_b.offset(i));
+    const bool other = smaller ? first > second : first < second;
+    const Real arrives = load<Real>(dy, i);
+    store(da, i, other ? Real(0) : first == second ? arrives / 2 : arrives);
   }
 };
 

@@ -25,10 +25,21 @@ enum class Function : Byte {
   clamp,
   gelu_erf,
   gelu_tanh,
+  rsqrt,
+  reciprocal,
+  abs,
+  sin,
+  cos,
+  erf,
+  log1p,
+  expm1,
+  selu,
+  celu,
+  log_sigmoid,
 };
 
-/// A function with its settings, whose meaning it decides: leaky_relu's slope, elu's alpha,
-/// softplus' beta and threshold, power's exponent, clamp's bounds.
+/// A function with its settings, whose meaning it decides: leaky_relu's slope, elu's and celu's
+/// alpha, softplus' beta and threshold, power's exponent, clamp's bounds.
 struct Unary {
   Function function;
   double first, second;
@@ -74,12 +85,34 @@ struct Unary {
         return Real(0.5) * x * (1 + body::erf(x / sqrt_of_2<Real>()));
       case Function::gelu_tanh:
         return Real(0.5) * x * (1 + gelu_share(x));
+      case Function::rsqrt:
+        return 1 / body::sqrt(x);
+      case Function::reciprocal:
+        return 1 / x;
+      case Function::abs:
+        return body::fabs(x);
+      case Function::sin:
+        return body::sin(x);
+      case Function::cos:
+        return body::cos(x);
+      case Function::erf:
+        return body::erf(x);
+      case Function::log1p:
+        return body::log1p(x);
+      case Function::expm1:
+        return body::expm1(x);
+      case Function::selu:
+        return selu_scale<Real>() * (x > 0 ? x : selu_alpha<Real>() * body::expm1(x));
+      case Function::celu:
+        return x > 0 ? x : a * body::expm1(x / a);
+      case Function::log_sigmoid:
+        return (x < 0 ? x : x - x) - body::log1p(body::exp(-body::fabs(x)));
     }
     return 0;
   }
 
   /// The slope, where `s` is what the forward pass keeps: the result for relu, relu6, sigmoid,
-  /// tanh, exp and sqrt, the argument for the others.
+  /// tanh, exp, expm1, sqrt, rsqrt and reciprocal, the argument for the others.
   template <class Real>
   [[nodiscard]] STOWAGE_BODY Real slope(Real s) const {
     const Real a = static_cast<Real>(first), b = static_cast<Real>(second);
@@ -127,6 +160,28 @@ struct Unary {
         return Real(0.5) * (1 + t) + Real(0.5) * s * (1 - t * t) * tanh_scale<Real>() *
                                          (1 + 3 * tanh_cube<Real>() * s * s);
       }
+      case Function::rsqrt:
+        return Real(-0.5) * s * s * s;
+      case Function::reciprocal:
+        return -s * s;
+      case Function::abs:
+        return s > 0 ? 1 : s < 0 ? -1 : s;
+      case Function::sin:
+        return body::cos(s);
+      case Function::cos:
+        return -body::sin(s);
+      case Function::erf:
+        return static_cast<Real>(1.1283791670955126) * body::exp(-s * s);  // 2 / sqrt(pi)
+      case Function::log1p:
+        return 1 / (s + 1);
+      case Function::expm1:
+        return s + 1;
+      case Function::selu:
+        return selu_scale<Real>() * (s > 0 ? 1 : selu_alpha<Real>() * body::exp(s));
+      case Function::celu:
+        return s > 0 ? 1 : body::exp(s / a);
+      case Function::log_sigmoid:
+        return body::sigmoid(-s);
     }
     return 0;
   }
@@ -147,6 +202,15 @@ struct Unary {
   template <class Real>
   STOWAGE_BODY static Real tanh_cube() {
     return static_cast<Real>(0.044715);
+  }
+  // Klambauer et al., Self-Normalizing Neural Networks, 2017, with PyTorch's digits.
+  template <class Real>
+  STOWAGE_BODY static Real selu_alpha() {
+    return static_cast<Real>(1.6732632423543772848170429916717);
+  }
+  template <class Real>
+  STOWAGE_BODY static Real selu_scale() {
+    return static_cast<Real>(1.0507009873554804934193349852946);
   }
   template <class Real>
   STOWAGE_BODY static Real gelu_share(Real x) {

@@ -52,6 +52,28 @@ Launches divide(const KernelCall& call, Arithmetic arithmetic) {
   return binary_floats<body::Quotient>(call, arithmetic);
 }
 
+Launches maximum(const KernelCall& call, Arithmetic arithmetic) {
+  return binary_floats<body::Larger>(call, arithmetic);
+}
+Launches minimum(const KernelCall& call, Arithmetic arithmetic) {
+  return binary_floats<body::Smaller>(call, arithmetic);
+}
+
+Launches extremum_backward(const KernelCall& call, Arithmetic arithmetic) {
+  const auto &a = call.reads[0], &b = call.reads[1], &dy = call.reads[2], &da = call.writes[0];
+  require_same_shape("da", da, dy);
+  const std::string operation = text(call, "operation", "");
+  require(operation == "maximum" || operation == "minimum", "attribute 'operation' is '{}'",
+          operation);
+  return {in_formats(dy.type, arithmetic, [&]<class T, class Real>() {
+    return each_index(
+        body::ExtremumBackward<T, Real>{any_floats(a), any_floats(b), elements<T>(dy),
+                                        elements<T>(da), repeated(a.shape, dy.shape),
+                                        repeated(b.shape, dy.shape), operation == "minimum"},
+        count(dy.shape));
+  })};
+}
+
 Launches accumulate(const KernelCall& call, Arithmetic arithmetic) {
   require_same_shape("b", call.reads[1], call.reads[0]);
   require_same_shape("the result", call.writes[0], call.reads[0]);

@@ -3,6 +3,7 @@
 
 #include "gpu_probe/kernels/bodies/movement.hpp"
 #include "gpu_probe/kernels/rows/formats.hpp"
+#include "gpu_probe/kernels/rows/reduced_axes.hpp"
 #include "gpu_probe/kernels/rows/strided.hpp"
 #include "gpu_probe/kernels/rows/strides.hpp"
 #include "gpu_probe/kernels/rows/words.hpp"
@@ -53,11 +54,6 @@ Launches sums(const TensorArgument& x, const TensorArgument& y, const std::vecto
   })};
 }
 
-Sizes without_ones(Sizes shape) {
-  std::erase(shape, 1);
-  return shape;
-}
-
 }  // namespace
 
 Launches sum_to_shape(const KernelCall& call, Arithmetic arithmetic) {
@@ -84,22 +80,11 @@ Launches reduce(const KernelCall& call, Arithmetic arithmetic) {
   const auto &x = call.reads[0], &y = call.writes[0];
   const std::string operation = text(call, "operation", "");
   require(operation == "sum" || operation == "mean", "attribute 'operation' is '{}'", operation);
-  Sizes kept = x.shape;
-  const auto rank = static_cast<std::int64_t>(kept.size());
-  std::vector<bool> summed(kept.size(), false);
+  const std::vector<bool> summed = reduced_axes(call, x, y);
   std::int64_t together = 1;
-  for (std::int64_t axis : list(call, "axes")) {
-    if (axis < 0) axis += rank;
-    require(axis >= 0 && axis < rank, "attribute 'axes' names axis {} of {}", axis,
-            shape_text(x.shape));
-    const auto at = static_cast<std::size_t>(axis);
-    together *= kept[at];
-    kept[at] = 1;
-    summed[at] = true;
+  for (std::size_t axis = 0; axis < summed.size(); ++axis) {
+    if (summed[axis]) together *= x.shape[axis];
   }
-  // The reduced axes are ones or are not there.
-  require(without_ones(y.shape) == without_ones(kept), "{} over its axes does not give {}",
-          shape_text(x.shape), shape_text(y.shape));
   const double divisor = operation == "mean" ? static_cast<double>(together) : 1;
   return sums(x, y, summed, divisor, arithmetic);
 }

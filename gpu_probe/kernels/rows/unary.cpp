@@ -14,7 +14,7 @@ namespace {
 using body::Function;
 using body::Unary;
 
-constexpr std::array<std::pair<std::string_view, Function>, 15> functions{
+constexpr std::array<std::pair<std::string_view, Function>, 26> functions{
     {{"relu6", Function::relu6},
      {"leaky_relu", Function::leaky_relu},
      {"elu", Function::elu},
@@ -29,7 +29,18 @@ constexpr std::array<std::pair<std::string_view, Function>, 15> functions{
      {"log", Function::log},
      {"sqrt", Function::sqrt},
      {"power", Function::power},
-     {"clamp", Function::clamp}}};
+     {"clamp", Function::clamp},
+     {"rsqrt", Function::rsqrt},
+     {"reciprocal", Function::reciprocal},
+     {"abs", Function::abs},
+     {"sin", Function::sin},
+     {"cos", Function::cos},
+     {"erf", Function::erf},
+     {"log1p", Function::log1p},
+     {"expm1", Function::expm1},
+     {"selu", Function::selu},
+     {"celu", Function::celu},
+     {"log_sigmoid", Function::log_sigmoid}}};
 
 Unary gelu_of(const KernelCall& call) {
   const std::string form = text(call, "approximate", "none");
@@ -74,6 +85,7 @@ Unary unary_function(const KernelCall& call) {
       f.first = real(call, "negative_slope");
       break;
     case Function::elu:
+    case Function::celu:
       f.first = real(call, "alpha");
       break;
     case Function::softplus:

@@ -29,4 +29,28 @@ TEST_CASE("joining, cutting, moving and reshaping are PyTorch's") {
   CHECK(comparison.compared >= 24);
 }
 
+TEST_CASE("further functions of single elements, of two and of three tensors are PyTorch's") {
+  const Comparison comparison = compare_operators("function");
+  CHECK(comparison.disagreements == "");
+  CHECK(comparison.compared >= 60);
+}
+
+TEST_CASE("extrema, variances, norms and running sums are PyTorch's") {
+  const Comparison comparison = compare_operators("reduction");
+  CHECK(comparison.disagreements == "");
+  CHECK(comparison.compared >= 60);
+}
+
+TEST_CASE("elements by index, masks, repetition and windows as columns are PyTorch's") {
+  const Comparison comparison = compare_operators("indexing");
+  CHECK(comparison.disagreements == "");
+  CHECK(comparison.compared >= 30);
+}
+
+TEST_CASE("computed filters and weights, and einsum, are PyTorch's") {
+  const Comparison comparison = compare_operators("product");
+  CHECK(comparison.disagreements == "");
+  CHECK(comparison.compared >= 20);
+}
+
 }  // namespace stowage::reference

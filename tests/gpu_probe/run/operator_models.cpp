@@ -15,6 +15,25 @@ constexpr OperatorModel operators[] = {
     {"batch_norm without running statistics", "4, 5",
      "  - batch_norm: {track_running_stats: false}\n"},
     {"layer_norm", "4, 5", "  - layer_norm: {axes: 2}\n"},
+    {"convolution with a computed filter", "4, 3, 5",
+     "  - parameter: {name: w, shape: [3, 4, 2, 2]}\n  - tanh: {name: made}\n"
+     "  - conv2d: {from: [stem, made], channels: 3, kernel: 2}\n"},
+    {"convolution with a computed filter and bias", "4, 5",
+     "  - parameter: {name: w, shape: [3, 4, 3]}\n  - tanh: {name: made}\n"
+     "  - parameter: {name: b, shape: [3]}\n  - tanh: {name: shift}\n"
+     "  - conv1d: {from: [stem, made, shift], channels: 3, kernel: 3, bias: false}\n"},
+    {"batch_norm without bias", "4, 5", "  - batch_norm: {bias: false}\n"},
+    {"batch_norm with a computed weight", "4, 5",
+     "  - parameter: {name: gain, shape: [4]}\n  - scale: {name: factor, factor: 0.5, offset: 1}\n"
+     "  - batch_norm: {from: [stem, factor], affine: false, track_running_stats: false}\n"},
+    {"einsum of scores", "4, 5", "  - einsum: {from: [stem, stem], equation: \"bid,bjd->bij\"}\n"},
+    {"einsum of three, turned", "4, 5",
+     "  - parameter: {name: table, shape: [6, 3]}\n"
+     "  - einsum: {from: [stem, stem, table], equation: \"bid,bjd,dk->kbji\"}\n"
+     "  - transpose: {axes: [1, 0, 2, 3]}\n"},
+    {"einsum with a sum", "4, 5",
+     "  - parameter: {name: v, shape: [4]}\n"
+     "  - einsum: {from: [stem, v], equation: \"bid,j->bji\"}\n"},
     {"relu", "4, 5", "  - relu\n"},
     {"gelu", "4, 5", "  - gelu\n"},
     {"softmax", "4, 5", "  - softmax: {axis: 1}\n"},
@@ -48,6 +67,31 @@ constexpr OperatorModel operators[] = {
     {"sqrt", "4, 5", "  - exp\n  - sqrt\n"},
     {"pow", "4, 5", "  - pow: {exponent: 2.0}\n"},
     {"clamp", "4, 5", "  - clamp: {minimum: -0.5, maximum: 0.5}\n"},
+    {"clamp from below", "4, 5", "  - clamp: {minimum: 0.1}\n"},
+    {"selu", "4, 5", "  - selu\n"},
+    {"celu", "4, 5", "  - celu: {alpha: 0.7}\n"},
+    {"hardtanh", "4, 5", "  - hardtanh: {minimum: -0.5, maximum: 0.5, in_place: true}\n"},
+    {"log_sigmoid", "4, 5", "  - log_sigmoid\n"},
+    {"rsqrt", "4, 5", "  - exp\n  - rsqrt\n"},
+    {"reciprocal", "4, 5", "  - exp\n  - reciprocal\n"},
+    {"abs", "4, 5", "  - abs\n"},
+    {"sin", "4, 5", "  - sin\n"},
+    {"cos", "4, 5", "  - cos\n"},
+    {"erf", "4, 5", "  - erf\n"},
+    {"log1p", "4, 5", "  - exp\n  - log1p\n"},
+    {"expm1", "4, 5", "  - expm1\n"},
+    {"maximum", "4, 5",
+     "  - linear: {name: other, from: x, features: 6}\n  - exp: {name: positive}\n"
+     "  - maximum: {from: [stem, positive]}\n"},
+    {"minimum, one side repeated", "4, 5",
+     "  - mean: {name: level, axes: [1], keep: true}\n  - minimum: {from: [level, stem]}\n"},
+    {"addcmul", "4, 5",
+     "  - linear: {name: other, from: x, features: 6}\n"
+     "  - mean: {name: level, axes: [1], keep: true}\n"
+     "  - addcmul: {from: [stem, other, level], value: 0.5}\n"},
+    {"addcdiv", "4, 5",
+     "  - linear: {name: other, from: x, features: 6}\n  - exp: {name: positive}\n"
+     "  - addcdiv: {from: [stem, stem, positive], value: 0.5}\n"},
     {"prelu", "4, 5", "  - prelu: {parameters: 4}\n"},
     {"glu", "4, 5", "  - glu: {axis: 1}\n"},
     {"swiglu of one", "4, 5", "  - swiglu\n"},
@@ -70,12 +114,65 @@ constexpr OperatorModel operators[] = {
     {"learned scale", "4, 5", "  - scale: {learned: true, shape: [4, 1]}\n"},
     {"mean", "4, 5", "  - mean: {axes: [1]}\n"},
     {"sum", "4, 5", "  - sum: {axes: [2], keep: true}\n"},
+    {"amax", "4, 5", "  - amax: {axes: [1]}\n"},
+    {"amin", "4, 5", "  - amin: {axes: [2], keep: true}\n"},
+    {"var", "4, 5", "  - var: {axes: [1], correction: 0}\n"},
+    {"std", "4, 5", "  - std: {axes: [2]}\n"},
+    {"norm", "4, 5",
+     "  - norm: {name: length, axes: [2], keep: true}\n  - div: {from: [stem, length]}\n"},
+    {"norm of p 1", "4, 5", "  - norm: {p: 1, axes: [1]}\n"},
+    {"norm of p 3", "4, 5", "  - norm: {p: 3, axes: [1]}\n"},
+    {"norm of the largest", "4, 5", "  - norm: {p: .inf, axes: [1]}\n"},
+    {"max", "4, 5", "  - max: {name: m, axis: 1}\n  - identity: {from: m.0}\n"},
+    {"min", "4, 5", "  - min: {name: m, axis: -1, keep: true}\n  - sub: {from: [stem, m.0]}\n"},
+    {"argmax", "4, 5",
+     "  - argmax: {axis: 2}\n  - embedding: {name: e, count: 6, features: 6}\n"
+     "  - add: {from: [stem, e]}\n"},
+    {"argmin", "4, 5",
+     "  - argmin: {axis: 2}\n  - embedding: {name: e, count: 6, features: 6}\n"
+     "  - add: {from: [stem, e]}\n"},
+    {"topk", "4, 5", "  - topk: {name: t, count: 2}\n  - identity: {from: t.0}\n"},
+    {"cumsum", "4, 5", "  - cumsum: {axis: 1}\n"},
     {"expand", "4, 5", "  - mean: {axes: [1], keep: true}\n  - expand: {shape: [batch, 3, 6]}\n"},
     {"stack", "4, 5",
      "  - linear: {name: other, from: x, features: 6}\n"
      "  - stack: {from: [stem, other], axis: 1}\n"},
     {"slice", "4, 5", "  - slice: {axis: 2, start: 1, length: 4}\n"},
     {"slice, every second", "4, 5", "  - slice: {axis: 2, start: 1, step: 2}\n"},
+    {"tile", "4, 5", "  - tile: {repeats: [1, 2, 3]}\n"},
+    {"repeat_interleave", "4, 5", "  - repeat_interleave: {repeats: 3, axis: 1}\n"},
+    {"unfold", "4, 3, 5", "  - unfold: {kernel: [2, 3], padding: 1, stride: [1, 2]}\n"},
+    {"fold", "4, 5", "  - fold: {size: [4, 3], kernel: 2}\n"},
+    {"index_select", "4, 5",
+     "  - constant: {name: places, shape: [3], dtype: int64, value: 2}\n"
+     "  - index_select: {from: [stem, places], axis: -1}\n"},
+    {"index", "4, 5",
+     "  - positions: {name: p, length: 3}\n  - index: {from: [stem, p], axis: 1}\n"},
+    {"index of two axes", "4, 5",
+     "  - positions: {name: p, length: 3}\n"
+     "  - constant: {name: two, shape: [2, 1], dtype: int64, value: 1}\n"
+     "  - index: {from: [stem, two, p], axis: 1}\n"},
+    {"gather", "4, 5", "  - topk: {name: t, count: 2}\n  - gather: {from: [stem, t.1], axis: 2}\n"},
+    {"index_add", "4, 5",
+     "  - constant: {name: zeros, shape: [batch, 8, 6]}\n"
+     "  - constant: {name: places, shape: [4], dtype: int64, value: 2}\n"
+     "  - index_add: {from: [zeros, places, stem], axis: 1}\n"},
+    {"scatter_add", "4, 5",
+     "  - topk: {name: t, count: 2}\n  - scatter_add: {from: [stem, t.1, t.0], axis: 2}\n"},
+    {"where", "4, 5",
+     "  - linear: {name: other, from: x, features: 6}\n  - exp: {name: positive}\n"
+     "  - compare: {name: larger, from: [stem, positive], operation: gt}\n"
+     "  - where: {from: [larger, stem, positive]}\n"},
+    {"masked_fill", "4, 5",
+     "  - compare: {name: high, operation: ge, value: 0.5}\n"
+     "  - compare: {name: low, from: stem, operation: lt, value: -0.5}\n"
+     "  - logical: {name: far, from: [high, low], operation: or}\n"
+     "  - masked_fill: {from: [stem, far], value: 0.25}\n"},
+    {"tril", "4, 5", "  - tril\n"},
+    {"triu", "4, 5", "  - triu: {diagonal: 1}\n"},
+    {"one_hot", "4, 5",
+     "  - argmax: {axis: 2}\n  - one_hot: {classes: 6}\n"
+     "  - cast: {name: chosen, dtype: float32}\n  - mul: {from: [stem, chosen]}\n"},
     {"roll", "4, 5", "  - roll: {shifts: [1, -2], axes: [1, 2]}\n"},
     {"identity", "4, 5", "  - identity\n"},
     {"constant", "4, 5",
@@ -86,6 +183,7 @@ constexpr OperatorModel operators[] = {
      "  - split: {name: s, sizes: [2, 4], axis: 2}\n  - concat: {from: [s.1, s.0], axis: 2}\n"},
     {"group_norm", "4, 5", "  - group_norm: {groups: 2}\n"},
     {"group_norm without weight", "4, 5", "  - group_norm: {groups: 2, affine: false}\n"},
+    {"group_norm without bias", "4, 5", "  - group_norm: {groups: 2, bias: false}\n"},
     {"instance_norm", "4, 5", "  - instance_norm: {affine: true, track_running_stats: true}\n"},
     {"rms_norm", "4, 5", "  - rms_norm\n"},
     {"rms_norm_plus_one", "4, 5", "  - rms_norm_plus_one\n"},

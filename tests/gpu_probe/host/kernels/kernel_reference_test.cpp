@@ -91,7 +91,7 @@ void check_family(const char* family, std::size_t cases) {
 
 }  // namespace
 
-TEST_CASE("functions of single elements agree with PyTorch") { check_family("pointwise.json", 39); }
+TEST_CASE("functions of single elements agree with PyTorch") { check_family("pointwise.json", 50); }
 
 TEST_CASE("losses, of elements and of log-probabilities, agree with PyTorch") {
   check_family("losses.json", 18);
@@ -111,6 +111,14 @@ TEST_CASE("convolutions in one to three dimensions agree with PyTorch") {
 
 TEST_CASE("pooling and resampling in one to three dimensions agree with PyTorch") {
   check_family("windows.json", 43);
+}
+
+TEST_CASE("extrema, variances, norms and running sums agree with PyTorch") {
+  check_family("statistics.json", 23);
+}
+
+TEST_CASE("elements by index, comparisons, masks and windows as columns agree with PyTorch") {
+  check_family("indexing.json", 29);
 }
 
 TEST_CASE("recurrent networks agree with PyTorch") { check_family("recurrent.json", 19); }

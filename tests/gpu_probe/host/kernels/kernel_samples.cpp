@@ -54,6 +54,7 @@ std::vector<KernelSample> normalisations() {
 
 std::vector<KernelSample> pointwise() {
   const AttributeList tanh{{"function", std::string("tanh")}}, half{{"p", 0.5}};
+  const AttributeList larger{{"operation", std::string("maximum")}};
   const SampleArgument mask = m({2, 4, 4, 4}), features = m({2, 4, 1, 1}), x = matrix;
   return {{K::relu_forward, plain, {x}, {x}},
           {K::relu_backward, plain, {x, x}, {x}},
@@ -72,6 +73,9 @@ std::vector<KernelSample> pointwise() {
           {K::glu_forward, plain, {x}, {f({2, 2})}},
           {K::glu_backward, plain, {x, f({2, 2})}, {x}},
           {K::subtract, plain, {x, channels}, {x}},
+          {K::maximum, plain, {x, channels}, {x}},
+          {K::minimum, plain, {x, channels}, {x}},
+          {K::extremum_backward, larger, {x, channels, x}, {x}},
           {K::divide, plain, {x, channels}, {x}},
           {K::scale, {{"factor", 2.0}}, {x}, {x}},
           {K::feature_dropout_forward, half, {image}, {image, features}},
@@ -107,6 +111,37 @@ std::vector<KernelSample> layout() {
           {K::pad, wider, {matrix}, {f({2, 7})}},
           {K::pad_backward, wider, {f({2, 7})}, {matrix}},
           {K::roll, {{"axes", I{1}}, {"shifts", I{1}}}, {matrix}, {matrix}}};
+}
+
+std::vector<KernelSample> along_axes() {
+  const AttributeList spread{{"axes", I{1}}, {"operation", std::string("variance")}};
+  const AttributeList last{{"axis", I{1}}};
+  const AttributeList largest{{"axis", I{1}}, {"operation", std::string("maximum")}};
+  const AttributeList two{{"axis", I{1}}, {"count", I{2}}};
+  return {{K::statistic_forward, spread, {matrix}, {f({2})}},
+          {K::statistic_backward, spread, {matrix, f({2}), f({2})}, {matrix}},
+          {K::extreme_place, largest, {matrix}, {i({2}), f({2})}},
+          {K::top_places, two, {matrix}, {f({2, 2}), i({2, 2})}},
+          {K::cumulate, last, {matrix}, {matrix}}};
+}
+
+std::vector<KernelSample> by_index() {
+  const AttributeList first{{"axis", I{0}}}, equal{{"operation", std::string("eq")}},
+      both{{"operation", std::string("and")}};
+  const SampleArgument rows = i({3}), taken = f({3, 4}), each = i({2, 4});
+  return {{K::compare, equal, {matrix, channels}, {m({2, 4})}},
+          {K::logical, both, {m({2, 4}), m({4})}, {m({2, 4})}},
+          {K::select, plain, {m({4}), matrix, channels}, {matrix}},
+          {K::triangle, plain, {matrix}, {matrix}},
+          {K::one_hot, plain, {i({2})}, {i({2, 4})}},
+          {K::unfold, pair, {image}, {f({2, 16, 9})}},
+          {K::fold, pair, {f({2, 16, 9})}, {image}},
+          {K::take_forward, first, {matrix, rows}, {taken}},
+          {K::take_backward, first, {rows, taken}, {matrix}},
+          {K::index_add, first, {matrix, rows, taken}, {matrix}},
+          {K::gather_forward, first, {matrix, each}, {matrix}},
+          {K::gather_backward, first, {each, matrix}, {matrix}},
+          {K::scatter_add, first, {matrix, each, matrix}, {matrix}}};
 }
 
 std::vector<KernelSample> quantised() {
@@ -166,8 +201,9 @@ std::vector<KernelSample> sequences() {
 const std::vector<KernelSample>& kernel_samples() {
   static const std::vector<KernelSample> samples = [] {
     std::vector<KernelSample> all;
-    for (const auto& family : {convolutions(), normalisations(), pointwise(), windows(), layout(),
-                               quantised(), losses_and_updates(), sequences()}) {
+    for (const auto& family :
+         {convolutions(), normalisations(), pointwise(), windows(), layout(), along_axes(),
+          by_index(), quantised(), losses_and_updates(), sequences()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;

@@ -1,0 +1,296 @@
+// Elements by index: index_select, index (x[:, i], x[i, j]) and gather, and what adds to the
+// elements that indices name, index_add and scatter_add.
+//
+// Autograd keeps the indices (and gather its input, though only its sizes are asked for); the
+// gradient goes into zeros of the input's size, in place (tests/reference/indexing_saved.py).
+#include <fmt/format.h>
+
+#include "estimator/catalogue/axis_attribute.hpp"
+#include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/shape_rules.hpp"
+
+namespace stowage {
+
+namespace {
+
+std::optional<InferenceError> want_indices(const TensorType& indices, int input) {
+  if (indices.type == DataType::int64) return std::nullopt;
+  return InferenceError{
+      .message = fmt::format("wants int64 indices, but they are {}", to_string(indices.type)),
+      .input = input,
+      .hint = "give the input `dtype: int64`, or `cast` it"};
+}
+
+// index_select and index.
+
+tl::expected<Inference, InferenceError> infer_taken(const Attributes& attributes,
+                                                    std::span<const TensorType> inputs) {
+  const TensorType& x = inputs[0];
+  const auto axis = axis_attribute(attributes, x.shape);
+  if (!axis) return tl::unexpected(axis.error());
+  const std::size_t named = inputs.size() - 1;
+  if (*axis + named > x.shape.size()) {
+    return refuse(fmt::format("{} indices from axis {} on are more than {} has axes", named, *axis,
+                              to_string(x.shape)),
+                  "axis", 0);
+  }
+  Shape together;
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const int input = static_cast<int>(i);
+    if (auto error = want_indices(inputs[i], input)) return tl::unexpected(*error);
+    const Affine& length = x.shape[*axis + i - 1];
+    if (auto error = want_constant(length, "indexed axis")) return tl::unexpected(*error);
+    const auto shape = broadcast(together, inputs[i].shape);
+    if (!shape) {
+      return refuse(fmt::format("the indices {} and {} do not go together", to_string(together),
+                                to_string(inputs[i].shape)),
+                    {}, input);
+    }
+    together = *shape;
+  }
+  Shape y(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(*axis));
+  y.insert(y.end(), together.begin(), together.end());
+  y.insert(y.end(), x.shape.begin() + static_cast<std::ptrdiff_t>(*axis + named), x.shape.end());
+  Inference result;
+  result.outputs = {{std::move(y), x.type}};
+  return result;
+}
+
+tl::expected<Inference, InferenceError> infer_index_select(const Attributes& attributes,
+                                                           std::span<const TensorType> inputs) {
+  if (inputs[1].shape.size() > 1) {
+    return refuse(fmt::format("wants a list of indices, but it is {}", to_string(inputs[1].shape)),
+                  {}, 1, "`index` takes indices of any shape");
+  }
+  auto result = infer_taken(attributes, inputs);
+  if (!result || !inputs[1].shape.empty()) return result;
+  const auto axis = axis_attribute(attributes, inputs[0].shape);  // one index keeps the axis
+  Shape& y = result->outputs[0].shape;
+  y.insert(y.begin() + static_cast<std::ptrdiff_t>(*axis), 1);
+  return result;
+}
+
+std::string index_role(int i) { return fmt::format("indices{}", i); }
+
+void forward_taken(OperatorLowering& lowering) {
+  std::vector<TensorView> reads{lowering.input()};
+  for (int i = 1; i < lowering.input_count(); ++i) {
+    reads.push_back(lowering.input(i));
+    lowering.save(index_role(i), lowering.input(i));
+  }
+  lowering.emit(Kernel::take_forward, "forward", reads, {lowering.new_output()},
+                {.attributes = axis_from_zero(lowering)});
+}
+
+void emit_taken_backward(OperatorLowering& lowering, std::vector<StorageId> temporaries) {
+  const TensorView dy = lowering.output_gradient(), dx = lowering.new_input_gradient();
+  std::vector<TensorView> reads;
+  for (int i = 1; i < lowering.input_count(); ++i) {
+    reads.push_back(lowering.saved(index_role(i)));
+  }
+  reads.push_back(dy);
+  lowering.emit(Kernel::take_backward, "backward", reads, {dx},
+                {.attributes = axis_from_zero(lowering),
+                 .temporaries = std::move(temporaries),
+                 .flops = element_count(dy.shape)});
+  lowering.give_input_gradient(0, dx);
+}
+
+void backward_taken(OperatorLowering& lowering) { emit_taken_backward(lowering, {}); }
+
+// index_put_ sorts what it adds: the kernel's own int64 arrays, one element a named place: linear
+// index, range, and both sorted (index_put_with_sort_kernel in ATen/native/cuda/Indexing.cu).
+void backward_index_pytorch(OperatorLowering& lowering) {
+  Shape together;
+  for (int i = 1; i < lowering.input_count(); ++i) {
+    together = *broadcast(together, lowering.input(i).shape);
+  }
+  std::vector<StorageId> scratch;
+  for (const std::string_view name : {"linear_indices", "range", "sorted_indices", "order"}) {
+    scratch.push_back(
+        lowering.new_tensor(name, together, DataType::int64, StorageClass::workspace).storage);
+  }
+  emit_taken_backward(lowering, std::move(scratch));
+}
+
+// gather.
+
+std::optional<InferenceError> check_elements(const TensorType& x, const TensorType& indices,
+                                             std::size_t axis) {
+  if (auto error = want_indices(indices, 1)) return error;
+  bool fits = x.shape.size() == indices.shape.size();
+  for (std::size_t i = 0; fits && i < x.shape.size(); ++i) {
+    const Affine &whole = x.shape[i], &named = indices.shape[i];
+    fits = i == axis || (named.constant <= whole.constant && named.slope <= whole.slope);
+  }
+  if (fits) return want_constant(x.shape[axis], "indexed axis");
+  return InferenceError{.message = fmt::format("the indices {} do not go with {} along axis {}",
+                                               to_string(indices.shape), to_string(x.shape), axis),
+                        .input = 1};
+}
+
+tl::expected<Inference, InferenceError> infer_gather(const Attributes& attributes,
+                                                     std::span<const TensorType> inputs) {
+  const auto axis = axis_attribute(attributes, inputs[0].shape);
+  if (!axis) return tl::unexpected(axis.error());
+  if (auto error = check_elements(inputs[0], inputs[1], *axis)) return tl::unexpected(*error);
+  Inference result;
+  result.outputs = {{inputs[1].shape, inputs[0].type}};
+  return result;
+}
+
+void emit_gather(OperatorLowering& lowering) {
+  lowering.emit(Kernel::gather_forward, "forward", {lowering.input(0), lowering.input(1)},
+                {lowering.new_output()}, {.attributes = axis_from_zero(lowering)});
+  lowering.save("indices", lowering.input(1));
+}
+
+void forward_gather_pytorch(OperatorLowering& lowering) {
+  emit_gather(lowering);
+  lowering.save("self", lowering.input(0));
+}
+
+void backward_gather(OperatorLowering& lowering) {
+  const TensorView dy = lowering.output_gradient(), dx = lowering.new_input_gradient();
+  lowering.emit(Kernel::gather_backward, "backward", {lowering.saved("indices"), dy}, {dx},
+                {.attributes = axis_from_zero(lowering), .flops = element_count(dy.shape)});
+  lowering.give_input_gradient(0, dx);
+}
+
+// index_add and scatter_add.
+
+bool adds_rows(const OperatorLowering& lowering) { return lowering.op().row->name == "index_add"; }
+
+tl::expected<Inference, InferenceError> added_to(std::span<const TensorType> inputs) {
+  if (inputs[2].type != inputs[0].type) {
+    return refuse(fmt::format("its inputs are {} and {}", to_string(inputs[0].type),
+                              to_string(inputs[2].type)),
+                  {}, 2);
+  }
+  if (auto error = want_floating(inputs[0])) return tl::unexpected(*error);
+  Inference result;
+  result.outputs = {inputs[0]};
+  result.flops = element_count(inputs[2].shape);
+  return result;
+}
+
+tl::expected<Inference, InferenceError> infer_index_add(const Attributes& attributes,
+                                                        std::span<const TensorType> inputs) {
+  const auto axis = axis_attribute(attributes, inputs[0].shape);
+  if (!axis) return tl::unexpected(axis.error());
+  if (inputs[1].shape.size() != 1) {
+    return refuse(fmt::format("wants a list of indices, but it is {}", to_string(inputs[1].shape)),
+                  {}, 1);
+  }
+  const auto taken = infer_taken(attributes, inputs.first(2));
+  if (!taken) return tl::unexpected(taken.error());
+  if (taken->outputs[0].shape != inputs[2].shape) {
+    return refuse(fmt::format("the source is {} where {} is needed", to_string(inputs[2].shape),
+                              to_string(taken->outputs[0].shape)),
+                  {}, 2);
+  }
+  return added_to(inputs);
+}
+
+tl::expected<Inference, InferenceError> infer_scatter_add(const Attributes& attributes,
+                                                          std::span<const TensorType> inputs) {
+  const auto axis = axis_attribute(attributes, inputs[0].shape);
+  if (!axis) return tl::unexpected(axis.error());
+  if (auto error = check_elements(inputs[0], inputs[1], *axis)) return tl::unexpected(*error);
+  if (inputs[1].shape != inputs[2].shape) {
+    return refuse(fmt::format("the source is {} where {} is needed", to_string(inputs[2].shape),
+                              to_string(inputs[1].shape)),
+                  {}, 2);
+  }
+  return added_to(inputs);
+}
+
+void emit_addition(OperatorLowering& lowering) {
+  lowering.emit(
+      adds_rows(lowering) ? Kernel::index_add : Kernel::scatter_add, "forward",
+      {lowering.input(0), lowering.input(1), lowering.input(2)}, {lowering.new_output()},
+      {.attributes = axis_from_zero(lowering), .flops = element_count(lowering.input(2).shape)});
+  if (lowering.input_needs_gradient(2)) lowering.save("indices", lowering.input(1));
+}
+
+void forward_addition_pytorch(OperatorLowering& lowering) {
+  emit_addition(lowering);
+  if (adds_rows(lowering) && lowering.input_needs_gradient(2)) {
+    lowering.save("source", lowering.input(2));  // for its sizes
+  }
+}
+
+void backward_addition(OperatorLowering& lowering) {
+  const TensorView dy = lowering.output_gradient();
+  if (lowering.input_needs_gradient(2)) {
+    const TensorView source = lowering.new_input_gradient(2);
+    lowering.emit(adds_rows(lowering) ? Kernel::take_forward : Kernel::gather_forward,
+                  "backward.source", {dy, lowering.saved("indices")}, {source},
+                  {.attributes = axis_from_zero(lowering)});
+    if (lowering.input_needs_gradient(0)) lowering.give_input_gradient(0, dy);
+    return lowering.give_input_gradient(2, source);
+  }
+  if (lowering.input_needs_gradient(0)) lowering.give_input_gradient(0, dy);
+}
+
+OperatorRow addition_by_index_row(std::string_view name, std::string_view doc, InferRule rule) {
+  return {
+      .name = name,
+      .doc = doc,
+      .attributes = {axis_spec({}, "the axis that indices name; negative counts from the last")},
+      .min_inputs = 3,
+      .max_inputs = 3,
+      .infer = rule,
+      .lowering = {.stowage = {emit_addition, backward_addition},
+                   .pytorch = {forward_addition_pytorch, backward_addition}}};
+}
+
+}  // namespace
+
+OperatorRow rows::index_select() {
+  return {.name = "index_select",
+          .doc = "parts of a tensor (first input) along an axis, by a list of indices (second)",
+          .attributes = {axis_spec({}, "which; negative counts from the last")},
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .infer = infer_index_select,
+          .lowering = {.stowage = {forward_taken, backward_taken}}};
+}
+
+OperatorRow rows::index() {
+  return {
+      .name = "index",
+      .doc =
+          "elements of a tensor (first input) by indices of any shape, one an axis: x[:, i], "
+          "x[i, j]",
+      .attributes = {axis_spec(0, "the first of the indexed axes; negative counts from the last")},
+      .min_inputs = 2,
+      .max_inputs = 5,
+      .infer = infer_taken,
+      .lowering = {.stowage = {forward_taken, backward_taken},
+                   .pytorch = {forward_taken, backward_index_pytorch}}};
+}
+
+OperatorRow rows::gather() {
+  return {.name = "gather",
+          .doc = "elements of a tensor (first input) along an axis, an index (second) for each",
+          .attributes = {axis_spec({}, "which; negative counts from the last")},
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .infer = infer_gather,
+          .lowering = {.stowage = {emit_gather, backward_gather},
+                       .pytorch = {forward_gather_pytorch, backward_gather}}};
+}
+
+OperatorRow rows::index_add() {
+  return addition_by_index_row("index_add",
+                               "a tensor with parts (third input) added where indices (second) say",
+                               infer_index_add);
+}
+OperatorRow rows::scatter_add() {
+  return addition_by_index_row(
+      "scatter_add", "a tensor with elements (third input) added where their indices (second) say",
+      infer_scatter_add);
+}
+
+}  // namespace stowage

@@ -75,6 +75,8 @@ bool also_otherwise(const std::string& model, const std::string& op) {
          (model == "inception_v3" && op.ends_with("pool2d")) ||
          (model == "googlenet" && op == "adaptive_avg_pool2d") ||
          (model.starts_with("convnext_") && op == "layer_norm") ||
+         // Positions and scaled embeddings are classes of their own.
+         (model.starts_with("small-") && op == "embedding") ||
          // Falcon's linear layers and the routers of experts are classes of their own.
          ((model.starts_with("small-falcon") || model == "small-mixtral" ||
            model.ends_with("-moe")) &&

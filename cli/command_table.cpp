@@ -15,9 +15,7 @@ constexpr PositionalSpec model_or_step_positional{
 
 constexpr PositionalSpec compared_positional{
     .name = "MODEL",
-    .help =
-        "a description or step file, '-' for stdin, a name (stowage models), or a folder; "
-        "several: one table",
+    .help = "a file, '-', a name (stowage models) or a folder; several: one table",
     .repeats = true};
 
 using OptionNames = std::vector<std::string_view>;
@@ -42,6 +40,12 @@ const OptionNames sizing_options{"gpu",
                                  "master-gradients",
                                  "accumulation",
                                  "seq",
+                                 "context-length",
+                                 "users",
+                                 "kv-dtype",
+                                 "cache",
+                                 "kv-block",
+                                 "prefill-chunk",
                                  "gpus",
                                  "zero",
                                  "runtime",
@@ -98,7 +102,7 @@ const std::vector<CommandSpec>& all_commands() {
                   "the micro-batch and the steps of accumulation that reach it. Exit code 1: not "
                   "even one sample fits. Several cards or models: one table, as of check.",
        .positionals = {compared_positional},
-       .options = joined({{"global-batch", "margin"}, sizing_options}),
+       .options = joined({{"global-batch", "of", "at-batch", "margin"}, sizing_options}),
        .examples = {"stowage batch resnet50 --gpu rtx3090", "stowage batch gpt2-medium --gpu all",
                     "stowage batch resnet50 --gpu rtx3090 --reserve 1GiB --format json"},
        .run = answered<read_batch_request, run_batch>},

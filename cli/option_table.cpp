@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cli/option.hpp"
+#include "cli/serving_option_table.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/tensor_layout.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
@@ -12,10 +13,16 @@ namespace {
 
 constexpr double most = 1e9;
 
+std::vector<OptionSpec> with_serving(std::vector<OptionSpec> options) {
+  const std::vector<OptionSpec> serving = serving_options();
+  options.insert(options.end(), serving.begin(), serving.end());
+  return options;
+}
+
 const std::vector<OptionSpec>& all_options() {
   using enum OptionType;
   using enum OptionGroup;
-  static const std::vector<OptionSpec> options{
+  static const std::vector<OptionSpec> options = with_serving({
       {.name = "batch",
        .type = integer,
        .group = model,
@@ -440,7 +447,7 @@ const std::vector<OptionSpec>& all_options() {
        .group = output,
        .help = "list every row instead of folding the small ones into 'others'",
        .short_name = 'v'},
-  };
+  });
   return options;
 }
 

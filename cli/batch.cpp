@@ -8,6 +8,7 @@
 #include "cli/check_report.hpp"
 #include "cli/commands.hpp"
 #include "cli/comparison.hpp"
+#include "cli/largest_of.hpp"
 #include "cli/progress.hpp"
 #include "cli/replicas.hpp"
 #include "cli/requested_step.hpp"
@@ -139,6 +140,7 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
 
 Result<Answer> run_batch(const BatchRequest& request) {
   if (is_comparison(request.step, request.card)) return compare(request);
+  if (request.of) return largest_of(request);
   const Progress progress("searching for the largest batch");
   const auto requested_gpu = requested_card(request.card);
   if (!requested_gpu) return tl::unexpected(requested_gpu.error());

@@ -11,6 +11,7 @@
 #include "cli/progress.hpp"
 #include "cli/replicas.hpp"
 #include "cli/requested_step.hpp"
+#include "cli/serving.hpp"
 #include "cli/step_file.hpp"
 #include "cli/step_report.hpp"
 #include "cli/workspace_report.hpp"
@@ -95,6 +96,7 @@ std::string say_evaluation(const EvaluationReport& evaluation) {
 
 Result<Answer> run_check(const CheckRequest& request) {
   if (is_comparison(request.step, request.card)) return compare(request);
+  if (request.serving) return run_serving(request);
   const Progress progress("sizing the step");
   const auto requested_gpu = requested_card(request.card);
   if (!requested_gpu) return tl::unexpected(requested_gpu.error());

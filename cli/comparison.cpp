@@ -321,6 +321,9 @@ Result<Answer> compare(const CheckRequest& request) {
   if (request.eval_batch) {
     mistakes.push_back(command_line_error("--eval-batch is of one model on one card"));
   }
+  if (request.serving) {
+    mistakes.push_back(command_line_error("--context-length is of one model on one card"));
+  }
   if (request.rule_of_thumb) {
     mistakes.push_back(command_line_error("--rule-of-thumb is of one model on one card"));
   }
@@ -335,6 +338,7 @@ Result<Answer> compare(const BatchRequest& request) {
   if (request.global_batch) {
     return failure(command_line_error("--global-batch is of one model on one card"));
   }
+  if (request.of) return failure(command_line_error("--of is of one model on one card"));
   return compared({.step = request.step,
                    .card = request.card,
                    .batch = std::nullopt,

@@ -2,6 +2,7 @@
 
 #include "cli/fine_tuning_options.hpp"
 #include "cli/option.hpp"
+#include "cli/serving_option_table.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/tensor_layout.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
@@ -13,10 +14,18 @@ namespace {
 
 constexpr double most = 1e9;
 
+// The options of a subject that has a table of its own stand behind the others.
+std::vector<OptionSpec> with_other_tables(std::vector<OptionSpec> options) {
+  for (const std::vector<OptionSpec>& more : {fine_tuning_options(), serving_options()}) {
+    options.insert(options.end(), more.begin(), more.end());
+  }
+  return options;
+}
+
 const std::vector<OptionSpec>& all_options() {
   using enum OptionType;
   using enum OptionGroup;
-  static const std::vector<OptionSpec> options{
+  static const std::vector<OptionSpec> options = with_other_tables({
       {.name = "batch",
        .type = integer,
        .group = model,
@@ -454,13 +463,8 @@ const std::vector<OptionSpec>& all_options() {
        .group = output,
        .help = "list every row instead of folding the small ones into 'others'",
        .short_name = 'v'},
-  };
-  static const std::vector<OptionSpec> with_fine_tuning = [] {
-    std::vector<OptionSpec> all = options;
-    all.insert(all.end(), fine_tuning_options().begin(), fine_tuning_options().end());
-    return all;
-  }();
-  return with_fine_tuning;
+  });
+  return options;
 }
 
 }  // namespace

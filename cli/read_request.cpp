@@ -10,6 +10,7 @@
 
 #include "cli/fine_tuning_options.hpp"
 #include "cli/read_process_options.hpp"
+#include "cli/serving_request.hpp"
 #include "cli/shell_word.hpp"
 
 namespace stowage {
@@ -202,11 +203,14 @@ Diagnostics options_of_a_card(const Arguments& arguments) {
 Result<CheckRequest> read_check_request(const Arguments& arguments) {
   auto step = read_step(arguments, Runtime::pytorch);
   if (!step) return tl::unexpected(std::move(step.error()));
+  auto serving = read_serving(arguments);
+  if (!serving) return tl::unexpected(std::move(serving.error()));
   return read_card(arguments, step->model.configs).map([&](CardRequest card) {
     return CheckRequest{.step = *std::move(step),
                         .card = std::move(card),
                         .batch = given_batch(arguments),
                         .eval_batch = arguments.integer("eval-batch"),
+                        .serving = *serving,
                         .rule_of_thumb = arguments.flag("rule-of-thumb"),
                         .verbose = arguments.flag("verbose")};
   });
@@ -217,8 +221,13 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
   if (!step) return tl::unexpected(std::move(step.error()));
   auto card = read_card(arguments, step->model.configs);
   if (!card) return tl::unexpected(std::move(card.error()));
+  auto of = read_largest_of(arguments);
+  if (!of) return tl::unexpected(std::move(of.error()));
   BatchRequest request{.step = *std::move(step),
                        .card = *std::move(card),
+                       .of = of->what,
+                       .serving = of->serving,
+                       .batch = arguments.integer("at-batch"),
                        .margin = arguments.size("margin"),
                        .global_batch = of_whole_step(arguments.integer("global-batch"))};
   const std::int64_t gpus = request.step.wishes.parallel.gpus;

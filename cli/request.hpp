@@ -21,6 +21,7 @@
 #include "estimator/base/bytes.hpp"
 #include "estimator/card/software_stack.hpp"
 #include "estimator/model/model_options.hpp"
+#include "estimator/serving/serving_settings.hpp"
 #include "estimator/step/choose_step.hpp"
 #include "planner/problem/levers.hpp"
 #include "planner/problem/step_pins.hpp"
@@ -95,14 +96,21 @@ struct CheckRequest {
   CardRequest card;
   std::optional<std::int64_t> batch;  ///< absent: a step file's own, or 1
   std::optional<std::int64_t> eval_batch;
+  std::optional<ServingSettings> serving;  ///< an inference with a cache of keys and values
   bool rule_of_thumb = false;
   bool verbose = false;
 };
 
+/// What `batch` looks for in place of the batch.
+enum class LargestOf { users, context_length, seq };
+
 struct BatchRequest {
   StepRequest step;
   CardRequest card;
-  std::optional<Bytes> margin;  ///< that the recommended batch leaves
+  std::optional<LargestOf> of;             ///< none: the batch
+  std::optional<ServingSettings> serving;  ///< with users and context_length
+  std::optional<std::int64_t> batch;       ///< with seq
+  std::optional<Bytes> margin;             ///< that the recommended batch leaves
   std::optional<WholeBatch> global_batch;
 };
 

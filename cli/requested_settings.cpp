@@ -25,9 +25,12 @@ Diagnostics foreign_options(const StepRequest& request, Runtime runtime) {
     }
   }
   if (runtime == Runtime::tensorflow) {
-    if (request.given.gpus) {
-      refuse("--gpus does not apply to --runtime tensorflow",
-             "--virtual-gpus are logical devices of one card");
+    if (request.wishes.parallel.gpus > 1 && options.pools.virtual_gpus.value_or(1) > 1) {
+      refuse("--gpus and --virtual-gpus cannot be combined",
+             "--gpus are cards, --virtual-gpus are logical devices of one card");
+    }
+    if (request.wishes.parallel.zero > 0) {
+      refuse("--zero is DeepSpeed's, and not of --runtime tensorflow");
     }
     return mistakes;
   }

@@ -338,6 +338,12 @@ std::vector<AttributeSpec> attribute_list() {
            .doc = "fewer key and value heads: as they are (enable_gqa), or repeated (repeat_kv)",
            .default_value = std::string("native"),
            .choices = {"native", "repeat"}},
+          {.name = "window",
+           .type = AttributeType::integer,
+           .doc = "the last so many keys that a query sees, itself among them, where the mask says "
+                  "so; 0: all. What a cache keeps follows from it (docs/serving.md)",
+           .default_value = std::int64_t{0},
+           .minimum = 0},
           {.name = "copy_bias",
            .type = AttributeType::boolean,
            .doc = "copy a transposed mask first, as transformers does with position biases",

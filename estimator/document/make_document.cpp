@@ -6,6 +6,7 @@
 
 #include "estimator/model/operator_row.hpp"
 #include "estimator/rewrite/lower_step.hpp"
+#include "estimator/rewrite/packed_gradients.hpp"
 
 namespace stowage {
 
@@ -110,6 +111,10 @@ Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& ch
   if (runtime == Runtime::tensorflow) keras = as_keras_has_it(model);
   const ModelGraph& lowered = keras ? *keras : model;
   auto graph = lower_step(lowered, chosen.lowering);
+  const LoweringSettings& lowering = chosen.lowering;
+  if (graph && keras && lowering.parallel.is_parallel() && lowering.mode == Mode::train) {
+    graph = with_packed_gradients(*std::move(graph));
+  }
   if (!graph) return tl::unexpected(std::move(graph.error()));
   StepDocument document;
   document.source = model.source;

@@ -208,7 +208,8 @@ std::vector<RuntimeRow> library_rows(const StepGraph& graph, const Card& card,
   for (const LibraryUse& use : library_uses(graph, card, settings)) {
     rows.push_back({use.row.name + " kernels", use.row.bytes, use.row.source});
   }
-  if (graph.settings.parallel.is_parallel()) {
+  // TensorFlow's NCCL takes what the pools leave: how much is not known (docs/tensorflow.md).
+  if (graph.settings.parallel.is_parallel() && settings.runtime != Runtime::tensorflow) {
     rows.push_back({"NCCL", nccl_bytes, "1.28 GiB on each of two A100s in a public report"});
   }
   return rows;
@@ -231,7 +232,9 @@ Bytes uncertainty_outside_allocator(const StepGraph& graph, const Card& card,
   if (std::ranges::any_of(graph.nodes, calls_cudnn)) {
     bytes += library_uncertainty(Library::cudnn, training, card, settings);
   }
-  if (graph.settings.parallel.is_parallel()) bytes += uncertain_nccl;
+  if (graph.settings.parallel.is_parallel() && settings.runtime != Runtime::tensorflow) {
+    bytes += uncertain_nccl;
+  }
   if (is_by_rule(card, "cuda_total")) bytes += uncertain_total;
   return bytes;
 }

@@ -54,7 +54,10 @@ CublasCalls first_cublas_calls(const StepGraph& graph) {
 std::vector<RuntimeBuffer> runtime_buffers(const StepGraph& graph, const Card& card,
                                            const CheckSettings& settings) {
   std::vector<RuntimeBuffer> buffers = settings.resident;
-  const std::vector<RuntimeBuffer> parallel = parallel_buffers(graph);
+  // TensorFlow's sums of gradients are nodes of the step (rewrite/packed_gradients.hpp).
+  const std::vector<RuntimeBuffer> parallel = settings.runtime == Runtime::tensorflow
+                                                  ? std::vector<RuntimeBuffer>()
+                                                  : parallel_buffers(graph);
   buffers.insert(buffers.end(), parallel.begin(), parallel.end());
   if (settings.runtime != Runtime::pytorch) return buffers;
   const ReleaseVersion& pytorch = settings.stack.pytorch;

@@ -16,7 +16,7 @@ std::string_view to_string(StorageClass storage_class) {
   constexpr std::array<std::string_view, storage_class_count> names{
       "input",     "augmented_input", "parameter",  "parameter_copy",      "buffer",
       "gradient",  "optimizer_state", "activation", "activation_gradient", "saved_auxiliary",
-      "workspace", "temporary"};
+      "workspace", "temporary",       "kv_cache"};
   return names[static_cast<std::size_t>(storage_class)];
 }
 

@@ -98,6 +98,26 @@ TensorView OperatorLowering::new_tensor(std::string_view suffix, const Shape& sh
   return view;
 }
 
+TensorView OperatorLowering::new_lasting_tensor(std::string_view suffix, const Shape& shape,
+                                                DataType type, StorageClass storage_class) {
+  const TensorView view = new_tensor(suffix, shape, type, storage_class);
+  Storage& storage = builder_.graph_.storages[view.storage.index()];
+  storage.persistence = Persistence::persistent;
+  storage.carries_over = true;
+  return view;
+}
+
+TensorView OperatorLowering::new_inherited_tensor(std::string_view suffix, const Shape& shape,
+                                                  DataType type, StorageClass storage_class) {
+  const TensorView view = new_tensor(suffix, shape, type, storage_class);
+  builder_.graph_.storages[view.storage.index()].persistence = Persistence::from_host;
+  return view;
+}
+
+void OperatorLowering::keep_to_end(const TensorView& view) {
+  builder_.graph_.storages[view.storage.index()].held_to_end = true;
+}
+
 StorageId OperatorLowering::new_temporary(std::string_view suffix, Affine bytes) {
   return builder_.add_storage({.name = dotted(op().name, suffix),
                                .storage_class = StorageClass::temporary,

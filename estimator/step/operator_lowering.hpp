@@ -85,6 +85,14 @@ class OperatorLowering {
   /// A new contiguous storage named "<operator>.<suffix>".
   TensorView new_tensor(std::string_view suffix, const Shape& shape, DataType type,
                         StorageClass storage_class);
+  /// The same, there before the step and after it (carries_over): a cache that a step writes into.
+  TensorView new_lasting_tensor(std::string_view suffix, const Shape& shape, DataType type,
+                                StorageClass storage_class);
+  /// The same, made by an earlier step, and let go of after its last use in this one.
+  TensorView new_inherited_tensor(std::string_view suffix, const Shape& shape, DataType type,
+                                  StorageClass storage_class);
+  /// The storage of the view is kept to the step's end: the next step inherits it.
+  void keep_to_end(const TensorView& view);
   /// A storage that lives within one node.
   StorageId new_temporary(std::string_view suffix, Affine bytes);
   void set_output(int i, TensorView view);

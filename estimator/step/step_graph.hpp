@@ -43,8 +43,9 @@ enum class StorageClass {
   saved_auxiliary,  ///< saved for backward and nothing else: masks, statistics, indices
   workspace,        ///< a kernel's scratch: asked of a WorkspaceSource, or known by formula
   temporary,        ///< lives within one node
+  kv_cache,         ///< keys and values of earlier tokens, and what belongs to them (serving/)
 };
-inline constexpr int storage_class_count = static_cast<int>(StorageClass::temporary) + 1;
+inline constexpr int storage_class_count = static_cast<int>(StorageClass::kv_cache) + 1;
 
 /// What a storage does at the step's two ends. All lifetimes are half-open intervals of nodes.
 enum class Persistence {

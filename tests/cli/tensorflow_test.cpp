@@ -36,9 +36,31 @@ TEST_CASE("the options of TensorFlow's pool are for its runtime, and for each ot
         "is; give one\n");
   CHECK(complaint({"--runtime", "tensorflow", "--virtual-gpus", "2"}) ==
         "<command line>: error: --virtual-gpus needs --memory-limit, the size of each of them\n");
-  CHECK(complaint({"--runtime", "tensorflow", "--gpus", "2"}) ==
-        "<command line>: error: --gpus does not apply to --runtime tensorflow\n"
-        "  --virtual-gpus are logical devices of one card\n");
+  CHECK(complaint({"--runtime", "tensorflow", "--gpus", "2", "--virtual-gpus", "2",
+                   "--memory-limit", "256MiB"}) ==
+        "<command line>: error: --gpus and --virtual-gpus cannot be combined\n"
+        "  --gpus are cards, --virtual-gpus are logical devices of one card\n");
+  CHECK(complaint({"--runtime", "tensorflow", "--gpus", "2", "--zero", "1"}) ==
+        "<command line>: error: --zero is DeepSpeed's, and not of --runtime tensorflow\n");
+}
+
+TEST_CASE("on several cards gradients are packed and unpacked before the update") {
+  const auto peak = [](std::vector<std::string> more) {
+    std::vector<std::string> words{"check",      "mlp",     "--gpu", "gtx1080ti", "--runtime",
+                                   "tensorflow", "--batch", "1",     "--format",  "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = stowage_program(words);
+    INFO(outcome.err);
+    return json::parse(outcome.out);
+  };
+  const json one = peak({}), two = peak({"--gpus", "2"});
+  // At batch 1 the update is the peak: parameters, state and gradients, and these once more.
+  const std::int64_t gradients = one["footprint"]["gradient"];
+  const std::int64_t pack = two["footprint"]["gradient"].get<std::int64_t>() - gradients;
+  CHECK(pack >= gradients / 100 * 99);
+  CHECK(pack <= gradients);
+  CHECK(two["peak"]["tensor_bytes"].get<std::int64_t>() >
+        one["peak"]["tensor_bytes"].get<std::int64_t>());
 }
 
 TEST_CASE("two virtual GPUs share the batch, and their pools add up") {

@@ -1,0 +1,52 @@
+// check and batch of a model that serves: prefill and decode with a cache of keys and values.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/requested_step.hpp"
+#include "estimator/check/check.hpp"
+#include "estimator/serving/serving_passes.hpp"
+#include "estimator/workspace/workspace_source.hpp"
+
+namespace stowage {
+
+/// A pass on a card.
+struct CheckedPass {
+  std::int64_t batch = 1, tokens = 1, past = 0;  ///< as ServingPass
+  CheckReport report;
+};
+
+struct ServingReport {
+  ServingSettings settings;
+  CheckedPass prefill, decode;
+  LoweringSettings lowering;
+  Precision precision = Precision::fp32;
+  std::string model;
+
+  [[nodiscard]] bool fits() const { return prefill.report.fits && decode.report.fits; }
+  /// The pass that takes more.
+  [[nodiscard]] const CheckedPass& larger() const;
+};
+
+/// What of a serving request stays the same, whatever its settings: the model's text and the card.
+struct ServedModel {
+  FoundModel found;
+  const StepRequest& request;
+  RequestedCard card;
+  CheckSettings settings;
+};
+/// Errors: a step file, a runtime whose kernels serve no cache, and requested_settings's.
+[[nodiscard]] Result<ServedModel> served_model(const StepRequest& request,
+                                               const RequestedCard& card);
+
+/// Errors: the model's, serving_passes's and size_step's.
+[[nodiscard]] Result<ServingReport> check_serving(const ServedModel& served,
+                                                  const ServingSettings& settings,
+                                                  WorkspaceSource& workspaces);
+
+/// check with --context-length.
+[[nodiscard]] Result<Answer> run_serving(const CheckRequest& request);
+
+}  // namespace stowage

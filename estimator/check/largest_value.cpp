@@ -1,0 +1,38 @@
+#include "estimator/check/largest_value.hpp"
+
+#include <algorithm>
+
+namespace stowage {
+
+Result<LargestValue> find_largest_value(std::int64_t most,
+                                        const std::function<Result<bool>(std::int64_t)>& fits) {
+  LargestValue found;
+  std::int64_t fails = most + 1;
+  const auto ask = [&](std::int64_t value) {
+    const Result<bool> answer = fits(value);
+    if (answer && *answer) {
+      found.value = value;
+      return;
+    }
+    fails = value;
+    found.refused = answer ? Diagnostics() : answer.error();
+  };
+  ask(1);
+  if (found.value == 0) {
+    if (!found.refused.empty()) return tl::unexpected(std::move(found.refused));
+    return found;
+  }
+  for (std::int64_t value = 2; value < fails; value = std::min(value * 2, fails)) {
+    ask(value);
+    if (value == most) break;
+    if (value * 2 > most && fails > most && value < most) {
+      ask(most);
+      break;
+    }
+  }
+  while (fails - found.value > 1) ask(found.value + (fails - found.value) / 2);
+  found.reached_most = fails > most;
+  return found;
+}
+
+}  // namespace stowage

@@ -1,0 +1,38 @@
+// The two passes of serving: which tokens they take of which users, and the model over them.
+//
+//   prefill   the last tokens of prompts that fill the context; with a chunk the last chunk, whose
+//             keys are the most. A paged cache is filled `prefill_chunk` tokens a step, of as many
+//             users as that takes (vLLM's chunked prefill); the others by all users at once
+//             (generate() of transformers, its `prefill_chunk_size` where there is a chunk)
+//   decode    one token of every user, which is the last that the context has room for
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/model/model_graph.hpp"
+#include "estimator/serving/serving_settings.hpp"
+
+namespace stowage {
+
+/// Reads the model for sequences of so many positions.
+using ModelAtLength = std::function<Result<ModelGraph>(std::int64_t positions)>;
+
+struct ServingPass {
+  ModelGraph model;
+  std::int64_t batch = 1;   ///< sequences that the pass takes tokens of
+  std::int64_t tokens = 1;  ///< of each of them
+  std::int64_t past = 0;    ///< of each of them, cached before
+};
+
+struct ServingPasses {
+  ServingPass prefill, decode;
+};
+
+/// Errors: `read`'s, also of the whole context, which may be longer than the model's positions;
+/// with_cache's; a model without the symbol `seq`.
+[[nodiscard]] Result<ServingPasses> serving_passes(const ModelAtLength& read,
+                                                   const ServingSettings& settings);
+
+}  // namespace stowage

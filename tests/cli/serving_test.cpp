@@ -1,0 +1,164 @@
+// Serving as a user runs it: check --context-length, batch --of.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace stowage {
+
+using nlohmann::json;
+using testing::Outcome;
+using testing::stowage_program;
+using testing::TemporaryFolder;
+
+namespace {
+
+json served(std::vector<std::string> words) {
+  words.insert(words.begin(), {"check"});
+  words.insert(words.end(), {"--format", "json", "--no-cache"});
+  const Outcome outcome = stowage_program(words);
+  INFO(outcome.err);
+  REQUIRE_FALSE(outcome.out.empty());
+  return json::parse(outcome.out);
+}
+
+std::string refusal(std::vector<std::string> words) {
+  const Outcome outcome = stowage_program(words);
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.out.empty());
+  return outcome.err;
+}
+
+constexpr std::int64_t gib = std::int64_t{1} << 30;
+
+}  // namespace
+
+TEST_SUITE_BEGIN("serving");
+
+TEST_CASE("32 users of 8192 tokens of llama-3-8b in bf16 are 32 GiB of cache, exactly") {
+  // 2 (keys, values) x 32 layers x 8 heads x 128 features x 2 bytes: 128 KiB a token.
+  const json report =
+      served({"llama-3-8b", "--mode", "inference", "--precision", "bf16", "--context-length",
+              "8192", "--users", "32", "--gpu", "h100-pcie-80gb"});
+  CHECK(report["fits"] == true);
+  CHECK(report["serving"]["kv_cache_bytes"] == 32 * gib);
+  CHECK(report["decode"]["footprint"]["kv_cache"] == 32 * gib);
+  CHECK(report["prefill"]["footprint"]["kv_cache"] == 32 * gib);
+  CHECK(report["prefill"]["sequences"] == 1);
+  CHECK(report["prefill"]["tokens_of_each"] == 8192);
+}
+
+TEST_CASE("fp8 halves a paged cache, but for its scales; blocks round each user up") {
+  const std::vector<std::string> command{"llama-3.2-1b", "--precision", "bf16", "--gpu",
+                                         "rtx3090",      "--users",     "4",    "--context-length",
+                                         "1000"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), command.begin(), command.end());
+    return served(more)["serving"]["kv_cache_bytes"].get<std::int64_t>();
+  };
+  // 16 layers, 8 key heads of 64 features; 1000 tokens are 63 blocks of 16.
+  const std::int64_t of_a_token = std::int64_t{2} * 16 * 8 * 64 * 2;
+  CHECK(with({}) == 4 * 1008 * of_a_token);
+  CHECK(with({"--kv-block", "256"}) == 4 * 1024 * of_a_token);
+  const std::int64_t scales = std::int64_t{16} * 2 * 512;  // as PyTorch's allocator rounds them
+  CHECK(with({"--kv-dtype", "fp8"}) == 4 * 1008 * of_a_token / 2 + scales);
+  CHECK(with({"--kv-dtype", "fp32"}) == 4 * 1008 * of_a_token * 2);
+}
+
+TEST_CASE("a sliding window caches no more tokens than it sees") {
+  const auto bytes = [](const char* context) {
+    return served({"mistral-7b", "--precision", "bf16", "--gpu", "a100-80gb", "--context-length",
+                   context})["serving"]["kv_cache_bytes"]
+        .get<std::int64_t>();
+  };
+  CHECK(bytes("4096") == bytes("32768"));
+  CHECK(bytes("2048") == bytes("4096") / 2);
+}
+
+TEST_CASE("what has no cache is refused with its place") {
+  CHECK(refusal({"check", "resnet50", "--gpu", "rtx3090", "--context-length", "128"}) ==
+        "error: model 'resnet50' has no symbol 'seq', so that its context has no length\n");
+  const std::string bert =
+      refusal({"check", "bert-base", "--gpu", "rtx3090", "--context-length", "128"});
+  CHECK(bert.find("error: the attention '") != std::string::npos);
+  CHECK(bert.find("is not causal: it sees later tokens too, so that keys and values cannot be kept "
+                  "from token to token\n") != std::string::npos);
+  const std::string lstm =
+      refusal({"check", "lstm-lm", "--gpu", "rtx3090", "--context-length", "128"});
+  CHECK(lstm.find("may carry a state from token to token") != std::string::npos);
+  const std::string long_context =
+      refusal({"check", "gpt2", "--gpu", "rtx3090", "--context-length", "2000"});
+  CHECK(long_context.find("gpt2.yaml:") != std::string::npos);
+}
+
+TEST_CASE("options of serving that contradict each other are refused") {
+  CHECK(refusal({"check", "gpt2", "--gpu", "rtx3090", "--users", "8"}) ==
+        "<command line>: error: --users is of serving, which needs --context-length\n");
+  CHECK(refusal({"check", "gpt2", "--gpu", "rtx3090", "--context-length", "64", "--seq", "64"}) ==
+        "<command line>: error: --seq and --context-length cannot be combined\n"
+        "  the context's length takes the place of the sequence's\n");
+  CHECK(refusal({"check", "gpt2", "--gpu", "rtx3090", "--context-length", "64", "--cache", "static",
+                 "--kv-dtype", "fp8"}) ==
+        "<command line>: error: transformers' static cache keeps keys and values as the model "
+        "computes them, and --kv-dtype is fp8\n"
+        "  --cache paged stores other formats\n");
+  CHECK(refusal({"check", "gpt2", "--gpu", "rtx3090", "--context-length", "64", "--runtime",
+                 "stowage"}) ==
+        "<command line>: error: --runtime stowage serves no cache of keys and values\n"
+        "  --runtime pytorch does\n");
+  CHECK(
+      refusal({"check", "gpt2", "--gpu", "rtx3090", "--context-length", "64", "--mode", "train"}) ==
+      "<command line>: error: --context-length is of inference, and --mode asks for training\n");
+  CHECK(refusal({"batch", "gpt2", "--gpu", "rtx3090", "--of", "users"}) ==
+        "<command line>: error: --of users is of serving, which needs --context-length\n");
+  CHECK(refusal({"batch", "gpt2", "--gpu", "rtx3090", "--of", "seq", "--seq", "8"}) ==
+        "<command line>: error: --seq is what stowage batch looks for\n  stowage check takes it\n");
+}
+
+TEST_CASE("the largest number of users fits, and one more does not") {
+  const std::vector<std::string> model{"llama-3.2-1b", "--precision",      "bf16", "--gpu",
+                                       "rtx3060",      "--context-length", "4096"};
+  std::vector<std::string> search = model;
+  search.insert(search.begin(), {"batch", "--of", "users", "--format", "json"});
+  const json found = json::parse(stowage_program(search).out);
+  const std::int64_t largest = found["largest"];
+  REQUIRE(largest > 1);
+  const auto fits = [&](std::int64_t users) {
+    std::vector<std::string> words = model;
+    words.insert(words.end(), {"--users", std::to_string(users)});
+    return served(words)["fits"].get<bool>();
+  };
+  CHECK(fits(largest));
+  CHECK_FALSE(fits(largest + 1));
+  CHECK(fits(found["recommended"].get<std::int64_t>()));
+}
+
+TEST_CASE("the longest context ends where the model's positions do") {
+  const Outcome outcome = stowage_program(
+      {"batch", "gpt2", "--of", "context-length", "--users", "2", "--gpu", "rtx3060"});
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out.find("the largest context length that fits is 1,024, ") != std::string::npos);
+  CHECK(outcome.out.find("\n  the model takes no 1,025: ") != std::string::npos);
+  CHECK(outcome.out.find("\nuse --context-length 1024: ") != std::string::npos);
+}
+
+TEST_CASE("the longest sequence of a training step is found as the largest batch is") {
+  const auto fits = [](std::int64_t seq) {
+    return stowage_program({"check", "llama-3.2-1b", "--precision", "bf16", "--optimizer", "sgd",
+                            "--gpu", "rtx3090", "--seq", std::to_string(seq)})
+               .exit_code == 0;
+  };
+  const json found =
+      json::parse(stowage_program({"batch", "llama-3.2-1b", "--precision", "bf16", "--optimizer",
+                                   "sgd", "--of", "seq", "--gpu", "rtx3090", "--format", "json"})
+                      .out);
+  const std::int64_t largest = found["largest"];
+  REQUIRE(largest > 1);
+  CHECK(fits(largest));
+  CHECK_FALSE(fits(largest + 1));
+}
+
+TEST_SUITE_END();
+
+}  // namespace stowage

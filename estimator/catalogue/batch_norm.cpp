@@ -112,7 +112,7 @@ BatchNormParameters batch_norm_parameters(const OperatorLowering& lowering) {
 /// Our executor's kernels want a bias beside a weight.
 TensorView passing_bias(OperatorLowering& lowering, const TensorView& weight) {
   const TensorView bias =
-      lowering.new_tensor("passing_bias", weight.shape, weight.type, StorageClass::temporary);
+      lowering.new_tensor("passing_bias", weight.shape, weight.type, StorageClass::activation);
   Attributes attributes;
   attributes.set("value", 0.0);
   lowering.emit(Kernel::fill, "passing_bias", {}, {bias}, {.attributes = attributes});
@@ -124,7 +124,7 @@ std::vector<TensorView> passing_statistics(OperatorLowering& lowering, const Sha
   std::vector<TensorView> running;
   for (const std::string_view name : {"passing_mean", "passing_var"}) {
     running.push_back(
-        lowering.new_tensor(name, channels, DataType::float32, StorageClass::temporary));
+        lowering.new_tensor(name, channels, DataType::float32, StorageClass::activation));
     Attributes attributes;
     attributes.set("value", 0.0);
     lowering.emit(Kernel::fill, name, {}, {running.back()}, {.attributes = attributes});

@@ -80,7 +80,7 @@ void average_running_statistics(OperatorLowering& lowering, const std::vector<Te
     const TensorView kept = running(lowering, i);
     const TensorView& of = statistics[static_cast<std::size_t>(i)];
     const TensorView mean =
-        lowering.new_tensor("running.mean", kept.shape, of.type, StorageClass::temporary);
+        lowering.new_tensor("running.mean", kept.shape, of.type, StorageClass::activation);
     lowering.emit(Kernel::reduce, "running.mean", {of}, {mean});
     const TensorView converted = lowering.cast(mean, kept.type, "running.mean.cast");
     holds.push_back(mean.storage);
@@ -190,7 +190,7 @@ void backward_instance_norm_pytorch(OperatorLowering& lowering) {
 
 TensorView scaled(OperatorLowering& lowering, const TensorView& x, double factor, double offset,
                   std::string_view suffix) {
-  const TensorView y = lowering.new_tensor(suffix, x.shape, x.type, StorageClass::temporary);
+  const TensorView y = lowering.new_tensor(suffix, x.shape, x.type, StorageClass::activation);
   Attributes attributes;
   attributes.set("factor", factor);
   attributes.set("offset", offset);
@@ -200,7 +200,7 @@ TensorView scaled(OperatorLowering& lowering, const TensorView& x, double factor
 
 /// The mean over the batch of [batch, channels], as [channels].
 TensorView over_batch(OperatorLowering& lowering, const TensorView& x, std::string_view suffix) {
-  const TensorView y = lowering.new_tensor(suffix, {x.shape[1]}, x.type, StorageClass::temporary);
+  const TensorView y = lowering.new_tensor(suffix, {x.shape[1]}, x.type, StorageClass::activation);
   Attributes attributes;
   attributes.set("axes", std::vector<std::int64_t>{0});
   attributes.set("operation", std::string("mean"));
@@ -212,7 +212,7 @@ TensorView over_batch(OperatorLowering& lowering, const TensorView& x, std::stri
 void update_running(OperatorLowering& lowering, const TensorView& kept, const TensorView& now,
                     const std::string& name) {
   const TensorView change =
-      lowering.new_tensor(name + ".change", now.shape, now.type, StorageClass::temporary);
+      lowering.new_tensor(name + ".change", now.shape, now.type, StorageClass::activation);
   lowering.emit(Kernel::subtract, name + ".change", {now, kept}, {change});
   const TensorView part =
       scaled(lowering, change, lowering.attributes().real("momentum"), 0, name + ".part");
@@ -225,7 +225,7 @@ void update_running_statistics(OperatorLowering& lowering, const TensorView& mea
                  "running_mean");
   // The variance is 1 / rstd^2 - eps; what runs is the unbiased one, n / (n - 1) of it.
   const TensorView inverse =
-      lowering.new_tensor("inverse", rstd.shape, rstd.type, StorageClass::temporary);
+      lowering.new_tensor("inverse", rstd.shape, rstd.type, StorageClass::activation);
   Attributes power;
   power.set("function", std::string("power"));
   power.set("exponent", -2.0);

@@ -100,7 +100,7 @@ tl::expected<Inference, InferenceError> infer_layer_norm(const Attributes& attri
 TensorView zero_bias(OperatorLowering& lowering) {
   const TensorView weight = lowering.parameter(0);
   const TensorView bias =
-      lowering.new_tensor("zero_bias", weight.shape, weight.type, StorageClass::temporary);
+      lowering.new_tensor("zero_bias", weight.shape, weight.type, StorageClass::activation);
   Attributes attributes;
   attributes.set("value", 0.0);
   lowering.emit(Kernel::fill, "zero_bias", {}, {bias}, {.attributes = attributes});

@@ -120,7 +120,7 @@ tl::expected<Inference, InferenceError> infer_where(const Attributes&,
 /// One number, for kernels that take tensors.
 TensorView number(OperatorLowering& lowering, std::string_view suffix, DataType type,
                   double value) {
-  const TensorView made = lowering.new_tensor(suffix, {}, type, StorageClass::temporary);
+  const TensorView made = lowering.new_tensor(suffix, {}, type, StorageClass::activation);
   Attributes attributes;
   attributes.set("value", value);
   lowering.emit(Kernel::fill, suffix, {}, {made}, {.attributes = attributes});

@@ -39,7 +39,7 @@ format, but for weights and statistics beside activations of 16 bits.
 |---|---|---|
 )";
 
-constexpr std::string_view heading = R"(
+constexpr std::string_view kernel_page_heading = R"(
 The last column names the attributes beside those of the operator that calls the kernel (`stowage ops`),
 and what the kernel computes where its name does not say it.
 
@@ -65,7 +65,7 @@ std::string kernel_reference() {
                         types_text(argument_types(type, std::nullopt)),
                         types_text(argument_types(type, KernelDevice::host)));
   }
-  text += heading;
+  text += kernel_page_heading;
   for (const KernelRow& row : kernel_table()) {
     text += fmt::format("| `{}` | `{}` | {} | {} |\n", row.name, row.signature.text,
                         to_string(row.type), notes_text(row));

@@ -29,8 +29,8 @@ void write_norms_of_heads(Network& network, const DecoderShape& shape, std::stri
   layers.add(fmt::format("split: {{name: heads, from: input, parts: {}, axis: 1}}", heads));
   std::string normed;
   for (std::int64_t i = 0; i < heads; ++i) {
-    layers.add(fmt::format("layer_norm: {{name: norms_{}, from: heads.{}, eps: {}, bias: false}}", i,
-                           i, shape.eps));
+    layers.add(fmt::format("layer_norm: {{name: norms_{}, from: heads.{}, eps: {}, bias: false}}",
+                           i, i, shape.eps));
     normed += fmt::format("{}norms_{}", i == 0 ? "" : ", ", i);
   }
   layers.add(fmt::format("concat: {{name: whole, from: [{}], axis: 1}}", normed));

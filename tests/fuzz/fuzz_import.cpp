@@ -1,4 +1,5 @@
-// A model's file of another format (ONNX, Keras): recognised, described, and the description loaded.
+// A model's file of another format (ONNX, Keras): recognised, described, and the description
+// loaded.
 #include "estimator/formats/import_model.hpp"
 #include "estimator/model/load_model.hpp"
 #include "tests/fuzz/fuzz.hpp"

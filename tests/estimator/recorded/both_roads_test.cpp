@@ -24,16 +24,16 @@ StepDocument recorded_document(const std::string& name) {
   return *std::move(document);
 }
 
-constexpr std::int64_t tokens = 128, features = 768, index_bytes = 8, float_bytes = 4;
+constexpr std::int64_t fixture_tokens = 128, fixture_features = 768, index_size = 8, float_size = 4;
 
 // transformers shifts the labels: it pads them, and keeps a copy of what is left of them.
-constexpr Affine padded_labels{0, (tokens + 1) * index_bytes},
-    shifted_labels{0, tokens*index_bytes};
+constexpr Affine padded_labels{0, (fixture_tokens + 1) * index_size},
+    shifted_labels{0, fixture_tokens*index_size};
 // transformers' variable holds the encoder's result while logits and loss are computed.
-constexpr Affine held_state{0, tokens* features* float_bytes};
+constexpr Affine held_state{0, fixture_tokens* fixture_features* float_size};
 
 // word_language_model's variable holds the LSTM's last states, two of two layers.
-constexpr Affine last_states{0, 2 * 2 * 650 * float_bytes};
+constexpr Affine last_states{0, 2 * 2 * 650 * float_size};
 
 /// A recorded step, what the description says to be the same, and what the recorded one has beyond
 /// it.
@@ -45,9 +45,9 @@ struct Fixture {
   std::int64_t from_batch = 1;  ///< at smaller ones forward's peak lies elsewhere
 };
 
-const ModelOptions one_layer{.seq = tokens, .arguments = {{"layers", "1"}}};
+const ModelOptions one_layer{.seq = fixture_tokens, .arguments = {{"layers", "1"}}};
 const ModelOptions one_layer_autocast{
-    .seq = tokens, .arguments = {{"layers", "1"}}, .precision = Precision::amp_bf16};
+    .seq = fixture_tokens, .arguments = {{"layers", "1"}}, .precision = Precision::amp_bf16};
 
 const Fixture fixtures[] = {
     {"mlp", "mlp"},

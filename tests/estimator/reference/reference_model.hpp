@@ -47,7 +47,7 @@ struct ReferenceModel {
   ModelOptions options;   ///< under which ours is that one
   std::string precision;  ///< "fp32"
   TensorLayout layout = TensorLayout::contiguous;
-  std::string variant;  ///< empty, or what the training loop does otherwise
+  std::string variant;                  ///< empty, or what the training loop does otherwise
   bool is_fine_tuned = false;           ///< adapters, a quantised base, checkpointed blocks
   std::int64_t trained_parameters = 0;  ///< of a fine-tuned one
   std::int64_t batch = 0;

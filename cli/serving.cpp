@@ -12,6 +12,7 @@
 #include "cli/serving_report.hpp"
 #include "cli/serving_request.hpp"
 #include "cli/workspace_report.hpp"
+#include "estimator/formats/import_model.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
@@ -49,13 +50,23 @@ Result<CheckedPass> check_pass(const ServingPass& pass, const ServedModel& serve
                      .report = check(*step, served.card.card, served.settings)};
 }
 
+// Serving trains nothing, and the loss of a causal model wants several positions where a decoding
+// step has one: whoever reads a foreign format leaves it out.
+StepRequest without_loss(StepRequest request) {
+  const Opening opening = open_model(request.model.source);
+  const auto takes = [&](const FormatRow& format) { return format.recognises(opening); };
+  if (std::ranges::any_of(format_table(), takes)) request.model.loss = "none";
+  return request;
+}
+
 }  // namespace
 
 const CheckedPass& ServingReport::larger() const {
   return prefill.report.device_bytes > decode.report.device_bytes ? prefill : decode;
 }
 
-Result<ServedModel> served_model(const StepRequest& request, const RequestedCard& card) {
+Result<ServedModel> served_model(const StepRequest& asked, const RequestedCard& card) {
+  const StepRequest request = without_loss(asked);
   auto found = found_model(request.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (is_step_file(found->source->text)) {

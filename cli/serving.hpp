@@ -33,7 +33,7 @@ struct ServingReport {
 /// What of a serving request stays the same, whatever its settings: the model's text and the card.
 struct ServedModel {
   FoundModel found;
-  const StepRequest& request;
+  StepRequest request;
   RequestedCard card;
   CheckSettings settings;
 };

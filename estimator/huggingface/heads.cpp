@@ -62,8 +62,9 @@ void causal_lm_head(Network& network, std::string_view hidden, std::string_view 
   } else {
     layers.add("identity: {name: logits}");
   }
-  network.text.input("labels", "{shape: [batch, seq], dtype: int64}");
   network.text.output("logits");
+  if (!network.has_loss) return;
+  network.text.input("labels", "{shape: [batch, seq], dtype: int64}");
   if (pads_labels(network.version)) {
     padded_labels_loss(network, vocabulary);
   } else {

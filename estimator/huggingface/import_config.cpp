@@ -158,7 +158,8 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
                                                 stated->attention == AttentionFunction::eager
                                                     ? "eager attention"
                                                     : "scaled_dot_product_attention"));
-  Network network{config, text, stated->head, stated->attention, stated->version, stated->labels};
+  Network network{config,          text,           stated->head,          stated->attention,
+                  stated->version, stated->labels, options.loss != "none"};
   declare_settings(text, *stated, family);
   if (!mistakes.any_errors()) family.write(network);
   config.finish();

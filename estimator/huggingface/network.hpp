@@ -38,6 +38,7 @@ struct Network {
   AttentionFunction attention = AttentionFunction::sdpa;
   LibraryVersion version = newest_known_version;
   std::int64_t labels = 2;
+  bool has_loss = true;  ///< false: the user wants none; a causal head takes no labels then
 };
 
 }  // namespace stowage

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -47,6 +48,14 @@ TEST_CASE("32 users of 8192 tokens of llama-3-8b in bf16 are 32 GiB of cache, ex
   CHECK(report["prefill"]["footprint"]["kv_cache"] == 32 * gib);
   CHECK(report["prefill"]["sequences"] == 1);
   CHECK(report["prefill"]["tokens_of_each"] == 8192);
+}
+
+TEST_CASE("a config.json is served as the description of the same model, whose loss stays out") {
+  const auto bytes = [](const std::string& model) {
+    return served({model, "--precision", "bf16", "--context-length", "512", "--users", "2", "--gpu",
+                   "h100-pcie-80gb"})["serving"]["kv_cache_bytes"];
+  };
+  CHECK(bytes(testing::source_path("/tests/hf/llama-3-8b/config.json")) == bytes("llama-3-8b"));
 }
 
 TEST_CASE("fp8 halves a paged cache, but for its scales; blocks round each user up") {

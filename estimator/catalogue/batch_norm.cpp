@@ -111,7 +111,7 @@ BatchNormParameters batch_norm_parameters(const OperatorLowering& lowering) {
 
 /// Our executor's kernels want a bias beside a weight.
 TensorView passing_bias(OperatorLowering& lowering, const TensorView& weight) {
-  const TensorView bias =
+  TensorView bias =
       lowering.new_tensor("passing_bias", weight.shape, weight.type, StorageClass::activation);
   Attributes attributes;
   attributes.set("value", 0.0);

@@ -103,7 +103,7 @@ struct CopiedTurn {
     for (const std::int64_t axis : attributes.integers("axes")) {
       shape.push_back(view.shape[static_cast<std::size_t>(axis)]);
     }
-    const TensorView copy = lowering.new_tensor(suffix, shape, view.type, StorageClass::activation);
+    TensorView copy = lowering.new_tensor(suffix, shape, view.type, StorageClass::activation);
     lowering.emit(Kernel::permute, suffix, {view}, {copy}, {.attributes = std::move(attributes)});
     return copy;
   }
@@ -221,7 +221,7 @@ class Einsum {
       view.is_view = true;
       return view;
     }
-    const TensorView copy =
+    TensorView copy =
         lowering_.new_tensor(suffix, shape, view.type, StorageClass::activation_gradient);
     view = contiguous_view(view.storage, view.shape, view.type);
     lowering_.emit(Kernel::expand, suffix, {view}, {copy});
@@ -315,8 +315,8 @@ class Einsum {
     const std::vector<StorageId> held{x.storage, w.storage, dy.storage};
     const auto emit = [&](const std::string& name, const TensorView& a, const TensorView& b,
                           const Shape& shape, const Attributes& form) {
-      const TensorView made = lowering_.new_tensor(fmt::format("grad_{}", name), shape, dy.type,
-                                                   StorageClass::activation_gradient);
+      TensorView made = lowering_.new_tensor(fmt::format("grad_{}", name), shape, dy.type,
+                                             StorageClass::activation_gradient);
       lowering_.emit(Kernel::matmul, fmt::format("backward.{}", name), {a, b}, {made},
                      {.attributes = form,
                       .holds = held,

@@ -99,7 +99,7 @@ tl::expected<Inference, InferenceError> infer_layer_norm(const Attributes& attri
 /// Our executor's kernels want a bias beside a weight.
 TensorView zero_bias(OperatorLowering& lowering) {
   const TensorView weight = lowering.parameter(0);
-  const TensorView bias =
+  TensorView bias =
       lowering.new_tensor("zero_bias", weight.shape, weight.type, StorageClass::activation);
   Attributes attributes;
   attributes.set("value", 0.0);

@@ -83,6 +83,7 @@ tl::expected<Inference, InferenceError> infer_logical(const Attributes& attribut
 template <Kernel kernel>
 void forward_made_mask(OperatorLowering& lowering) {
   std::vector<TensorView> reads;
+  reads.reserve(static_cast<std::size_t>(lowering.input_count()));
   for (int i = 0; i < lowering.input_count(); ++i) reads.push_back(lowering.input(i));
   const TensorView y = lowering.new_output();
   lowering.emit(kernel, "forward", reads, {y}, {.flops = element_count(y.shape)});
@@ -120,7 +121,7 @@ tl::expected<Inference, InferenceError> infer_where(const Attributes&,
 /// One number, for kernels that take tensors.
 TensorView number(OperatorLowering& lowering, std::string_view suffix, DataType type,
                   double value) {
-  const TensorView made = lowering.new_tensor(suffix, {}, type, StorageClass::activation);
+  TensorView made = lowering.new_tensor(suffix, {}, type, StorageClass::activation);
   Attributes attributes;
   attributes.set("value", value);
   lowering.emit(Kernel::fill, suffix, {}, {made}, {.attributes = attributes});

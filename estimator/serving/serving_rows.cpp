@@ -81,7 +81,7 @@ TensorView places_in_cache(OperatorLowering& lowering, std::int64_t tokens) {
   const TensorView numbers =
       lowering.new_tensor("numbers", {tokens}, DataType::int64, StorageClass::activation);
   lowering.emit(Kernel::iota, "numbers", {}, {numbers});
-  const TensorView places =
+  TensorView places =
       lowering.new_tensor("places", {tokens}, DataType::int64, StorageClass::activation);
   lowering.emit(Kernel::add, "places", {numbers, counter}, {places});
   return places;
@@ -174,8 +174,7 @@ void forward_mask(OperatorLowering& lowering) {
   const std::int64_t queries = attribute_of(lowering, "queries");
   const std::int64_t keys = attribute_of(lowering, "keys");
   const auto numbers = [&](std::string_view name, std::int64_t count) {
-    const TensorView made =
-        lowering.new_tensor(name, {count}, DataType::int64, StorageClass::activation);
+    TensorView made = lowering.new_tensor(name, {count}, DataType::int64, StorageClass::activation);
     lowering.emit(Kernel::iota, name, {}, {made});
     return made;
   };

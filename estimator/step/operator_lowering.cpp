@@ -100,7 +100,7 @@ TensorView OperatorLowering::new_tensor(std::string_view suffix, const Shape& sh
 
 TensorView OperatorLowering::new_lasting_tensor(std::string_view suffix, const Shape& shape,
                                                 DataType type, StorageClass storage_class) {
-  const TensorView view = new_tensor(suffix, shape, type, storage_class);
+  TensorView view = new_tensor(suffix, shape, type, storage_class);
   Storage& storage = builder_.graph_.storages[view.storage.index()];
   storage.persistence = Persistence::persistent;
   storage.carries_over = true;
@@ -109,7 +109,7 @@ TensorView OperatorLowering::new_lasting_tensor(std::string_view suffix, const S
 
 TensorView OperatorLowering::new_inherited_tensor(std::string_view suffix, const Shape& shape,
                                                   DataType type, StorageClass storage_class) {
-  const TensorView view = new_tensor(suffix, shape, type, storage_class);
+  TensorView view = new_tensor(suffix, shape, type, storage_class);
   builder_.graph_.storages[view.storage.index()].persistence = Persistence::from_host;
   return view;
 }

@@ -24,7 +24,7 @@ json served(std::vector<std::string> words) {
   return json::parse(outcome.out);
 }
 
-std::string refusal(std::vector<std::string> words) {
+std::string refusal(const std::vector<std::string>& words) {
   const Outcome outcome = stowage_program(words);
   CHECK(outcome.exit_code == 2);
   CHECK(outcome.out.empty());
@@ -68,11 +68,11 @@ TEST_CASE("fp8 halves a paged cache, but for its scales; blocks round each user 
   };
   // 16 layers, 8 key heads of 64 features; 1000 tokens are 63 blocks of 16.
   const std::int64_t of_a_token = std::int64_t{2} * 16 * 8 * 64 * 2;
-  CHECK(with({}) == 4 * 1008 * of_a_token);
-  CHECK(with({"--kv-block", "256"}) == 4 * 1024 * of_a_token);
+  CHECK(with({}) == of_a_token * 4 * 1008);
+  CHECK(with({"--kv-block", "256"}) == of_a_token * 4 * 1024);
   const std::int64_t scales = std::int64_t{16} * 2 * 512;  // as PyTorch's allocator rounds them
-  CHECK(with({"--kv-dtype", "fp8"}) == 4 * 1008 * of_a_token / 2 + scales);
-  CHECK(with({"--kv-dtype", "fp32"}) == 4 * 1008 * of_a_token * 2);
+  CHECK(with({"--kv-dtype", "fp8"}) == of_a_token * 4 * 1008 / 2 + scales);
+  CHECK(with({"--kv-dtype", "fp32"}) == of_a_token * 4 * 1008 * 2);
 }
 
 TEST_CASE("a sliding window caches no more tokens than it sees") {

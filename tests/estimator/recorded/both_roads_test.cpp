@@ -33,7 +33,7 @@ constexpr Affine padded_labels{0, (fixture_tokens + 1) * index_size},
 constexpr Affine held_state{0, fixture_tokens* fixture_features* float_size};
 
 // word_language_model's variable holds the LSTM's last states, two of two layers.
-constexpr Affine last_states{0, 2 * 2 * 650 * float_size};
+constexpr Affine last_states{0, float_size * 2 * 2 * 650};
 
 /// A recorded step, what the description says to be the same, and what the recorded one has beyond
 /// it.

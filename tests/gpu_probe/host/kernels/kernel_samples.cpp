@@ -130,10 +130,10 @@ std::vector<KernelSample> by_index() {
       both{{"operation", std::string("and")}};
   const SampleArgument rows = i({3}), taken = f({3, 4}), each = i({2, 4});
   return {{K::compare, equal, {matrix, channels}, {m({2, 4})}},
-          {K::logical, both, {m({2, 4}), m({4})}, {m({2, 4})}},
+          {K::logical, both, {matrix, channels}, {matrix}},
           {K::select, plain, {m({4}), matrix, channels}, {matrix}},
           {K::triangle, plain, {matrix}, {matrix}},
-          {K::one_hot, plain, {i({2})}, {i({2, 4})}},
+          {K::one_hot, plain, {f({2})}, {f({2, 4})}},
           {K::unfold, pair, {image}, {f({2, 16, 9})}},
           {K::fold, pair, {f({2, 16, 9})}, {image}},
           {K::take_forward, first, {matrix, rows}, {taken}},

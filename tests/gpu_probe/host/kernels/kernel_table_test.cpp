@@ -45,9 +45,11 @@ TEST_CASE("kernels that are nowhere say why") {
     if (!kernel_types(kernel, KernelDevice::host).empty()) continue;
     nowhere.push_back(std::string(to_string(kernel)) + ": " + std::string(why_nowhere(kernel)));
   }
-  CHECK(nowhere == std::vector<std::string>{"foreach_update: PyTorch's own",
-                                            "custom_forward: what it computes is not stated",
-                                            "custom_backward: what it computes is not stated"});
+  CHECK(nowhere == std::vector<std::string>{
+                       "foreach_update: PyTorch's own", "quantize_rows: bitsandbytes' own",
+                       "int8_product: bitsandbytes' own", "scale_int8_product: bitsandbytes' own",
+                       "custom_forward: what it computes is not stated",
+                       "custom_backward: what it computes is not stated"});
 }
 
 TEST_CASE("a call in a listed type runs, one in another type is refused") {
@@ -58,7 +60,10 @@ TEST_CASE("a call in a listed type runs, one in another type is refused") {
       INFO(std::string(to_string(sample.kernel)), " in ", std::string(to_string(type)), ": ",
            refusal);
       CHECK(done.has_value() == listed(sample.kernel, type));
-      if (!done) CHECK(refusal.find(to_string(type)) != std::string::npos);
+      if (done) continue;
+      // An integer behind indices is one more of them, so that the argument behind is missing.
+      const bool is_missing = refusal.find("tensors where it takes") != std::string::npos;
+      CHECK((is_missing || refusal.find(to_string(type)) != std::string::npos));
     }
   }
 }

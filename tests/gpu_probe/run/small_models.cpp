@@ -163,7 +163,7 @@ loss:
 StepGraph step_of(const char* text, const LoweringSettings& settings, Precision precision) {
   const auto model = load_model(std::make_shared<SourceText>(SourceText{"<test>", text}),
                                 ModelOptions{.precision = precision});
-  INFO(text);
+  INFO(std::string(text));
   const std::string mistakes = model ? "" : render(model.error());
   REQUIRE(mistakes == "");
   auto graph = lower_step(*model, settings);

@@ -69,9 +69,8 @@ TEST_CASE("a plan, a card or a foreign file where a model is wanted is named as 
   CHECK(refused("net.onnx",
                 "\x08\x08\x12\x07pytorch\x1a\x05"s
                 "2.1.0") ==
-        "error: 'net.onnx' is an ONNX model, not a model's description\n"
-        "  docs/model-description.md says how a model is described; stowage models lists those "
-        "that came with the program\n");
+        "net.onnx: error: byte 18: the file ends before its graph\n"
+        "  is the file whole? onnx.checker.check_model says what else may be wrong with it\n");
 }
 
 TEST_CASE("a model where a plan is wanted is named as what it is") {

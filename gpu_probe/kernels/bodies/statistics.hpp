@@ -119,30 +119,33 @@ struct StatisticBackward {
   Floats y, dy;
   T* dx;
 
+  /// A function of its own: a device takes no generic lambda.
+  template <class Threads, class Slope>
+  STOWAGE_BODY void write(Index first, const Threads& threads, const Slope& slope) const {
+    for (Index j = threads.rank(); j < over.together; j += threads.size()) {
+      store(dx, first + over.gone.offset(j), slope(over.at(first, j)));
+    }
+  }
+
   template <class Threads>
   STOWAGE_BODY void run(Index i, const Threads& threads) const {
     const Index first = over.kept.offset(i);
     const Real result = y.at<Real>(i), arrives = dy.at<Real>(i);
-    const auto write = [&](auto slope) {
-      for (Index j = threads.rank(); j < over.together; j += threads.size()) {
-        store(dx, first + over.gone.offset(j), slope(over.at(first, j)));
-      }
-    };
     const bool extreme_norm = over.is_extreme_norm();
     if (over.statistic == Statistic::norm && !extreme_norm) {
-      write([&](Real x) { return norm_slope(x, result) * arrives; });
+      write(first, threads, [&](Real x) { return norm_slope(x, result) * arrives; });
     } else if (over.statistic == Statistic::variance || over.statistic == Statistic::deviation) {
       const Real middle = over.mean(first, threads);
       const Real spread = over.statistic == Statistic::variance ? Real(0.5) : result;
       const Real factor = result == 0 && over.statistic == Statistic::deviation
                               ? Real(0)
                               : arrives / (spread * over.freedom());
-      write([&](Real x) { return factor * (x - middle); });
+      write(first, threads, [&](Real x) { return factor * (x - middle); });
     } else {
       const auto is_extreme = [&](Real x) { return (extreme_norm ? fabs(x) : x) == result; };
       const Real count = over.sum(
           threads, [&](Index j) { return is_extreme(over.at(first, j)) ? Real(1) : Real(0); });
-      write([&](Real x) {
+      write(first, threads, [&](Real x) {
         return !is_extreme(x) ? Real(0)
                : extreme_norm ? sign(x) * arrives / count
                               : arrives / count;

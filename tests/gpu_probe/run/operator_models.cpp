@@ -154,7 +154,7 @@ constexpr OperatorModel operators[] = {
      "  - index: {from: [stem, two, p], axis: 1}\n"},
     {"gather", "4, 5", "  - topk: {name: t, count: 2}\n  - gather: {from: [stem, t.1], axis: 2}\n"},
     {"index_add", "4, 5",
-     "  - constant: {name: zeros, shape: [batch, 8, 6]}\n"
+     "  - constant: {name: zeros, shape: [batch, 8, 6], dtype: lower}\n"
      "  - constant: {name: places, shape: [4], dtype: int64, value: 2}\n"
      "  - index_add: {from: [zeros, places, stem], axis: 1}\n"},
     {"scatter_add", "4, 5",
@@ -172,7 +172,8 @@ constexpr OperatorModel operators[] = {
     {"triu", "4, 5", "  - triu: {diagonal: 1}\n"},
     {"one_hot", "4, 5",
      "  - argmax: {axis: 2}\n  - one_hot: {classes: 6}\n"
-     "  - cast: {name: chosen, dtype: float32}\n  - mul: {from: [stem, chosen]}\n"},
+     "  - compare: {name: chosen, operation: eq, value: 1}\n"
+     "  - masked_fill: {from: [stem, chosen]}\n"},
     {"roll", "4, 5", "  - roll: {shifts: [1, -2], axes: [1, 2]}\n"},
     {"identity", "4, 5", "  - identity\n"},
     {"constant", "4, 5",

@@ -28,12 +28,14 @@ constexpr OperatorModel operators[] = {
      "  - batch_norm: {from: [stem, factor], affine: false, track_running_stats: false}\n"},
     {"einsum of scores", "4, 5", "  - einsum: {from: [stem, stem], equation: \"bid,bjd->bij\"}\n"},
     {"einsum of three, turned", "4, 5",
-     "  - parameter: {name: table, shape: [6, 3]}\n"
-     "  - einsum: {from: [stem, stem, table], equation: \"bid,bjd,dk->kbji\"}\n"
+     "  - parameter: {name: table, shape: [6, 3]}\n  - scale: {name: halved, factor: 0.5}\n"
+     "  - einsum: {from: [stem, stem, halved], equation: \"bid,bjd,dk->kbji\"}\n"
      "  - transpose: {axes: [1, 0, 2, 3]}\n"},
     {"einsum with a sum", "4, 5",
-     "  - parameter: {name: v, shape: [4]}\n"
-     "  - einsum: {from: [stem, v], equation: \"bid,j->bji\"}\n"},
+     // A weight's first numbers follow the shape under which it is first read, in all formats
+     // alike.
+     "  - parameter: {name: v, shape: [4]}\n  - scale: {name: halved, factor: 0.5}\n"
+     "  - einsum: {from: [stem, halved], equation: \"bid,j->bji\"}\n"},
     {"relu", "4, 5", "  - relu\n"},
     {"gelu", "4, 5", "  - gelu\n"},
     {"softmax", "4, 5", "  - softmax: {axis: 1}\n"},

@@ -130,7 +130,7 @@ std::vector<KernelSample> by_index() {
       both{{"operation", std::string("and")}};
   const SampleArgument rows = i({3}), taken = f({3, 4}), each = i({2, 4});
   return {{K::compare, equal, {matrix, channels}, {m({2, 4})}},
-          {K::logical, both, {matrix, channels}, {matrix}},
+          {K::logical, both, {m({2, 4}), m({4})}, {m({2, 4})}},
           {K::select, plain, {m({4}), matrix, channels}, {matrix}},
           {K::triangle, plain, {matrix}, {matrix}},
           {K::one_hot, plain, {f({2})}, {f({2, 4})}},

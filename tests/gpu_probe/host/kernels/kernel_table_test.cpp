@@ -17,6 +17,13 @@ bool listed(Kernel kernel, DataType type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
+/// The sample's arguments all have types of their own: masks of masks.
+bool has_one_type(const KernelSample& sample) {
+  const auto follows = [](const SampleArgument& argument) { return argument.floating; };
+  return std::none_of(sample.reads.begin(), sample.reads.end(), follows) &&
+         std::none_of(sample.writes.begin(), sample.writes.end(), follows);
+}
+
 }  // namespace
 
 TEST_CASE("a kernel that is listed exists, and one that is not does not") {
@@ -54,6 +61,11 @@ TEST_CASE("kernels that are nowhere say why") {
 
 TEST_CASE("a call in a listed type runs, one in another type is refused") {
   for (const KernelSample& sample : kernel_samples()) {
+    if (has_one_type(sample)) {
+      INFO(to_string(sample.kernel));
+      CHECK(try_sample(sample, DataType::float32));
+      continue;
+    }
     for (const DataType type : all_data_types) {
       const auto done = try_sample(sample, type);
       const std::string refusal = done ? "" : done.error().front().message;

@@ -128,7 +128,8 @@ std::vector<KernelSample> along_axes() {
 std::vector<KernelSample> by_index() {
   const AttributeList first{{"axis", I{0}}}, equal{{"operation", std::string("eq")}},
       both{{"operation", std::string("and")}};
-  const SampleArgument rows = i({3}), taken = f({3, 4}), each = i({2, 4});
+  // Of as many rows that the indices which a trial draws, 1 and 2, name some of them.
+  const SampleArgument table = f({4, 4}), rows = i({3}), taken = f({3, 4}), each = i({2, 4});
   return {{K::compare, equal, {matrix, channels}, {m({2, 4})}},
           {K::logical, both, {m({2, 4}), m({4})}, {m({2, 4})}},
           {K::select, plain, {m({4}), matrix, channels}, {matrix}},
@@ -136,12 +137,12 @@ std::vector<KernelSample> by_index() {
           {K::one_hot, plain, {f({2})}, {f({2, 4})}},
           {K::unfold, pair, {image}, {f({2, 16, 9})}},
           {K::fold, pair, {f({2, 16, 9})}, {image}},
-          {K::take_forward, first, {matrix, rows}, {taken}},
-          {K::take_backward, first, {rows, taken}, {matrix}},
-          {K::index_add, first, {matrix, rows, taken}, {matrix}},
-          {K::gather_forward, first, {matrix, each}, {matrix}},
-          {K::gather_backward, first, {each, matrix}, {matrix}},
-          {K::scatter_add, first, {matrix, each, matrix}, {matrix}}};
+          {K::take_forward, first, {table, rows}, {taken}},
+          {K::take_backward, first, {rows, taken}, {table}},
+          {K::index_add, first, {table, rows, taken}, {table}},
+          {K::gather_forward, first, {table, each}, {matrix}},
+          {K::gather_backward, first, {each, matrix}, {table}},
+          {K::scatter_add, first, {table, each, matrix}, {table}}};
 }
 
 std::vector<KernelSample> quantised() {

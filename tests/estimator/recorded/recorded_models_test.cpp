@@ -30,14 +30,14 @@ struct NamedDifference {
 };
 
 constexpr std::int64_t labels = token_batch * tokens * index_bytes;
-constexpr std::int64_t picture = 3 * 64 * 64 * float_bytes;
+constexpr std::int64_t picture = float_bytes * 3 * 64 * 64;
 constexpr std::int64_t t5_state = tokens * 512 * float_bytes;
 
 constexpr std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 511) / 512 * 512; }
 
 /// What two layers of four gates of 650 lose to PyTorch's rounding as 8 storages instead of one.
 constexpr std::int64_t lstm_rounding() {
-  const std::int64_t weight = 4 * 650 * 650 * float_bytes, offset = 4 * 650 * float_bytes;
+  const std::int64_t weight = float_bytes * 4 * 650 * 650, offset = float_bytes * 4 * 650;
   return 4 * (rounded_up(weight) + rounded_up(offset)) - rounded_up(4 * (weight + offset));
 }
 
@@ -84,7 +84,9 @@ std::int64_t figure_at(const Json& figure, std::size_t i) {
 
 TEST_CASE("every shipped model weighs the same recorded and lowered, but for what is named") {
   const Json rows = measured().at("models");
-  for (const auto& [model, row] : rows.items()) {
+  for (const auto& item : rows.items()) {
+    const std::string& model = item.key();
+    const Json& row = item.value();
     CAPTURE(model);
     CHECK(row.at("recorded").at("parameters") == row.at("lowered").at("parameters"));
     for (const std::string figure : {"saved_bytes", "ideal", "ideal_batch_1", "pytorch"}) {

@@ -240,8 +240,7 @@ TensorView one_plus_weight_backward(OperatorLowering& lowering, const TensorView
   const auto emit = [&](Step step, const Shape& shape, DataType type) {
     return run(lowering, std::move(step), shape, type, StorageClass::activation_gradient);
   };
-  const TensorView scaled =
-      emit({Kernel::multiply, "backward.scaled", {dy, factor}}, dy.shape, dy.type);
+  TensorView scaled = emit({Kernel::multiply, "backward.scaled", {dy, factor}}, dy.shape, dy.type);
   if (!lowering.parameter_needs_gradient(0)) return scaled;
   const TensorView normalized = lowering.saved("normalized");
   const TensorView product = emit(
@@ -346,7 +345,7 @@ void backward_rms_norm_pytorch(OperatorLowering& lowering) {
 
 TensorView one_plus(OperatorLowering& lowering, std::string_view name) {
   const TensorView weight = lowering.parameter(0);
-  const TensorView factor =
+  TensorView factor =
       lowering.new_tensor(name, weight.shape, weight.type, StorageClass::activation);
   Attributes attributes;
   attributes.set("factor", 1.0);

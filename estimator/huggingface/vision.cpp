@@ -66,7 +66,7 @@ TowerKeys read_tower(ConfigReader& config) {
   return keys;
 }
 
-AttentionCall tower_call(const TowerKeys& keys, std::string length, bool causal) {
+AttentionCall tower_call(const TowerKeys& keys, const std::string& length, bool causal) {
   return {.query = "query",
           .key = "key",
           .value = "value",

@@ -92,13 +92,14 @@ void forward_repetition(OperatorLowering& lowering) {
                 {.attributes = std::move(attributes)});
 }
 
-template <ShapesOf shapes_of>
+template <ShapesOf shapes_of, bool gives_view = false>
 void backward_repetition(OperatorLowering& lowering) {
   const RepeatedShapes shapes = shapes_of(lowering);
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
-  const TensorView dx = lowering.new_input_gradient();
+  TensorView dx = lowering.new_input_gradient();
   lowering.emit(Kernel::sum_to_shape, "backward", {seen_as(dy, shapes.copies)},
                 {seen_as(dx, shapes.once)}, {.flops = element_count(dy.shape)});
+  dx.is_view = gives_view;
   lowering.give_input_gradient(0, dx);
 }
 
@@ -120,6 +121,15 @@ void backward_tile_pytorch(OperatorLowering& lowering) {
   lowering.emit(Kernel::sum_to_shape, "backward", {sum}, {dx},
                 {.holds = {arrived}, .flops = element_count(sum.shape)});
   lowering.give_input_gradient(0, dx);
+}
+
+// In PyTorch repeat_interleave flattens a copy of the expanded tensor, so that its result is a
+// view; so is the gradient that comes out, of a sum along an axis that is then taken away.
+void forward_interleave_pytorch(OperatorLowering& lowering) {
+  forward_repetition<interleave_shapes>(lowering);
+  TensorView y = lowering.output();
+  y.is_view = true;
+  lowering.set_output(0, y);
 }
 
 AttributeSpec repeats_attribute(AttributeType type, std::string_view doc) {
@@ -146,7 +156,9 @@ OperatorRow rows::repeat_interleave() {
                          axis_spec({}, "which; negative counts from the last")},
           .infer = infer_interleave,
           .lowering = {.stowage = {forward_repetition<interleave_shapes>,
-                                   backward_repetition<interleave_shapes>}}};
+                                   backward_repetition<interleave_shapes>},
+                       .pytorch = {forward_interleave_pytorch,
+                                   backward_repetition<interleave_shapes, true>}}};
 }
 
 }  // namespace stowage

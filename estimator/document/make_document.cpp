@@ -108,10 +108,13 @@ Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& ch
                                    Runtime runtime, std::optional<std::int64_t> seq,
                                    const DocumentParts& parts) {
   std::optional<ModelGraph> keras;
-  if (runtime == Runtime::tensorflow) keras = as_keras_has_it(model);
+  if (is_keras(runtime)) keras = as_keras_has_it(model);
   const ModelGraph& lowered = keras ? *keras : model;
   auto graph = lower_step(lowered, chosen.lowering);
   const LoweringSettings& lowering = chosen.lowering;
+  if (graph && runtime == Runtime::theano) {
+    graph = with_theano_buffers(*std::move(graph), parts.theano);
+  }
   if (graph && keras && lowering.parallel.is_parallel() && lowering.mode == Mode::train) {
     graph = with_packed_gradients(*std::move(graph));
   }

@@ -179,7 +179,8 @@ OptionalType type_by_rule(const OnnxNode& node, const Inputs& inputs) {
   const std::string& op = node.op;
   if (inputs.empty() || inputs[0]->is_absent()) return std::nullopt;
   if (is_one_of(op, truth_operators)) return broadcast_type(inputs, 0, DataType::boolean);
-  if (op == "Trilu" || op == "CumSum" || op == "Clip" || op.starts_with("Random")) {
+  if (op == "Trilu" || op == "CumSum" || op == "Clip" || op.starts_with("Random") ||
+      op.starts_with("Scatter")) {
     return inputs[0]->type;
   }
   if (is_one_of(op, elementwise_operators)) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "estimator/onnx/translation_rules.hpp"
 
@@ -23,6 +25,13 @@ std::string layer_name_of(const OnnxNode& node) {
     return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   });
   return op;
+}
+
+// Masks hold -inf, which descriptions cannot write; what softmax makes of the lowest number is 0
+// too.
+double finite(double number) {
+  constexpr double largest = std::numeric_limits<float>::max();
+  return std::isnan(number) ? 0 : std::clamp(number, -largest, largest);
 }
 
 }  // namespace
@@ -95,7 +104,7 @@ LayerOutput Translation::activation(const OnnxValue& value) {
   if (value.type.type != DataType::float32) {
     given.emplace_back("dtype", std::string(to_string(value.type.type)));
   }
-  if (const auto number = value.scalar()) given.emplace_back("value", *number);
+  if (const auto number = value.scalar()) given.emplace_back("value", finite(*number));
   const auto made = layers_.add("constant", "constant", {}, std::move(given));
   if (!made) return {};
   constants_[&value] = *made;

@@ -8,6 +8,7 @@
 #include "estimator/import/choose_loss.hpp"
 #include "estimator/import/unknown_operators.hpp"
 #include "estimator/onnx/graph_inputs.hpp"
+#include "estimator/onnx/in_place.hpp"
 #include "estimator/onnx/inline_functions.hpp"
 #include "estimator/onnx/patterns.hpp"
 
@@ -59,7 +60,11 @@ class ModelMaker {
       : opening_(opening), options_(options), file_(std::move(file)) {}
 
   Result<ImportedModel> make() {
-    auto inputs = read_graph_inputs(file_.graph, options_);
+    const auto in_place = asked_in_place();
+    if (!in_place) return refused(in_place.error());
+    ImportOptions of_dimensions = options_;
+    of_dimensions.values.erase("in_place");
+    auto inputs = read_graph_inputs(file_.graph, of_dimensions);
     if (!inputs) return refused(std::move(inputs.error()));
     notes_ = std::move(inputs->notes);
     Translation translation(file_.graph, inputs->symbols, opening_.argument);
@@ -81,6 +86,9 @@ class ModelMaker {
     }
     if (outputs.empty())
       return refused({{.message = "no output of the graph depends on its inputs"}});
+    if (in_place->value_or(is_of_pytorch())) {
+      note_overwriting(overwrite_inputs(layers, outputs), !in_place->has_value());
+    }
     DescriptionFrame frame{.model = std::filesystem::path(opening_.argument).stem().string(),
                            .source = source_text(),
                            .output = outputs[0]};
@@ -106,6 +114,25 @@ class ModelMaker {
   void take(Diagnostics more) {
     notes_.insert(notes_.end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
+  }
+
+  // The argument `in_place`; absent: it is not given.
+  [[nodiscard]] Result<std::optional<bool>> asked_in_place() const {
+    const auto given = options_.values.find("in_place");
+    if (given == options_.values.end()) return std::nullopt;
+    if (given->second == "true" || given->second == "false") return given->second == "true";
+    return failure(fmt::format("'in_place' takes true or false, not '{}'", given->second));
+  }
+  [[nodiscard]] bool is_of_pytorch() const { return file_.producer == "pytorch"; }
+
+  void note_overwriting(const OverwritingLayers& found, bool is_assumed) {
+    if (!is_assumed || found.activations == 0) return;
+    notes_.push_back(onnx_note(fmt::format(
+        "{} {} taken to overwrite {} input, as in PyTorch's image networks; the file does not say "
+        "it, and in_place=false has {} make {} of their own",
+        found.sums == 0 ? fmt::format("{} activations", found.activations)
+                        : fmt::format("{} activations and {} sums", found.activations, found.sums),
+        "are", "their", "them", "results")));
   }
 
   [[nodiscard]] std::string source_text() const {

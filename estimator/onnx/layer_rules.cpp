@@ -177,9 +177,10 @@ std::span<const OnnxRule> onnx_layer_rules() {
 }
 
 const OnnxRule* find_onnx_rule(std::string_view op) {
-  for (const auto& rules : {onnx_layer_rules(), onnx_normalization_rules(), onnx_pooling_rules(),
-                            onnx_elementwise_rules(), onnx_layout_rules(), onnx_reduction_rules(),
-                            onnx_recurrent_rules()}) {
+  for (const auto& rules :
+       {onnx_layer_rules(), onnx_normalization_rules(), onnx_pooling_rules(),
+        onnx_elementwise_rules(), onnx_layout_rules(), onnx_gather_rules(), onnx_sequence_rules(),
+        onnx_reduction_rules(), onnx_recurrent_rules()}) {
     for (const OnnxRule& rule : rules) {
       if (rule.op == op) return &rule;
     }

@@ -77,7 +77,7 @@ class ModelMaker {
     set_initialisers(translation);
     translation.run();
     if (!translation.mistakes().empty()) return refused(std::move(translation.mistakes()));
-    note_patterns(find_patterns(layers, translation.triangles));
+    note_patterns(find_patterns(layers, translation.triangles, is_of_pytorch()));
 
     std::vector<LayerOutput> outputs;
     for (const OnnxValueInfo& output : file_.graph.outputs) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "estimator/onnx/translation_rules.hpp"
 
@@ -200,8 +201,10 @@ std::optional<TensorType> Translation::stated_type(const std::string& name) cons
 // is still the layer's own.
 bool Translation::folded(const OnnxNode& node) {
   const auto all = inputs(node);
+  // CastLike takes the format alone of its second input.
+  const auto read = std::span(all).first(node.op == "CastLike" && !all.empty() ? 1 : all.size());
   const bool has_activation =
-      std::ranges::any_of(all, [](const OnnxValue* one) { return one->is_activation(); });
+      std::ranges::any_of(read, [](const OnnxValue* one) { return one->is_activation(); });
   if (node.op == "Shape" && !all.empty() && !all[0]->is_absent()) {
     const Shape& shape = all[0]->type.shape;
     const auto rank = static_cast<std::int64_t>(shape.size());
@@ -226,7 +229,9 @@ bool Translation::folded(const OnnxNode& node) {
     OnnxValue view = *all[0];
     const bool is_view = node.op == "Identity" || node.op == "Cast" || node.op == "CastLike" ||
                          node.op == "Reshape" || node.op == "Unsqueeze" || node.op == "Squeeze" ||
-                         (node.op == "Expand" && type->shape == view.type.shape);
+                         (node.op == "Expand" && type->shape == view.type.shape) ||
+                         (node.op == "Transpose" && std::ranges::is_sorted(node.integers("perm")) &&
+                          node.find("perm") != nullptr);
     const bool keeps_type = type->type == view.type.type;
     const std::size_t rank = view.rank();
     const bool turns = node.op == "Transpose" && rank == 2 && type->shape[0] == view.type.shape[1];

@@ -279,10 +279,22 @@ bool counts_along(const OnnxValue& value, std::size_t from_last) {
   return value.integers.size() > 1;
 }
 
+bool is_square(const Shape& shape) {
+  const std::size_t rank = shape.size();
+  return rank >= 2 && shape[rank - 1] == shape[rank - 2] && shape[rank - 1] != Affine(1);
+}
+
 // A causal mask is made by trilu, or by comparing places with places; what casts, chooses by and
 // reshapes it leaves it one.
-bool makes_triangle(const OnnxNode& node, const Inputs& inputs) {
+bool makes_triangle(const OnnxNode& node, const Inputs& inputs, const OnnxValue& result) {
   if (node.op == "Trilu") return node.integer("upper", 1) == 0 || inputs[0]->is_triangle;
+  const bool orders = node.op == "LessOrEqual" || node.op == "GreaterOrEqual" ||
+                      node.op == "Less" || node.op == "Greater";
+  // Of places that were gathered for each sample, whose numbers are not kept.
+  if (orders && inputs.size() == 2 && inputs[0]->integers.empty() && inputs[1]->integers.empty() &&
+      inputs[0]->type.type == DataType::int64 && is_square(result.type.shape)) {
+    return true;
+  }
   if (inputs.size() == 2) {
     const bool keys_first = counts_along(*inputs[0], 1) && counts_along(*inputs[1], 2);
     const bool queries_first = counts_along(*inputs[0], 2) && counts_along(*inputs[1], 1);
@@ -303,7 +315,7 @@ std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inpu
 
 std::optional<OnnxValue> fold(const OnnxNode& node, const Inputs& inputs, std::size_t output) {
   auto result = folded_numbers(node, inputs, output);
-  if (result && result->rank() > 1) result->is_triangle = makes_triangle(node, inputs);
+  if (result && result->rank() > 1) result->is_triangle = makes_triangle(node, inputs, *result);
   return result;
 }
 

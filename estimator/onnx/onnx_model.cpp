@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -140,6 +141,14 @@ class ModelMaker {
                        file_.producer);
   }
 
+  // Buffers and constants of a module, as torch.export and transformers call them: no parameters.
+  static bool is_buffer(std::string_view name) {
+    constexpr std::array<std::string_view, 4> parts{"inv_freq", "lifted_tensor", "_tensor_constant",
+                                                    "position_ids"};
+    return std::ranges::any_of(
+        parts, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+  }
+
   // Real numbers are parameters, whole ones constants.
   void set_initialisers(Translation& translation) const {
     for (std::size_t i = 0; i < file_.graph.initializers.size(); ++i) {
@@ -153,7 +162,7 @@ class ModelMaker {
         value.integers.clear();
         value.reals.clear();
       }
-      if (is_floating_point(*type)) {
+      if (is_floating_point(*type) && !(is_of_pytorch() && is_buffer(tensor.name))) {
         value.kind = OnnxValue::Kind::parameter;
         value.tensor = static_cast<int>(i);
       }

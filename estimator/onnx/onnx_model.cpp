@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 
 #include "estimator/import/choose_loss.hpp"
 #include "estimator/import/unknown_operators.hpp"
+#include "estimator/onnx/exporter_rewrites.hpp"
 #include "estimator/onnx/graph_inputs.hpp"
 #include "estimator/onnx/in_place.hpp"
 #include "estimator/onnx/inline_functions.hpp"
@@ -78,6 +80,7 @@ class ModelMaker {
     set_initialisers(translation);
     translation.run();
     if (!translation.mistakes().empty()) return refused(std::move(translation.mistakes()));
+    note_restored(translation.restored_norms);
     note_patterns(find_patterns(layers, translation.triangles, is_of_pytorch()));
 
     std::vector<LayerOutput> outputs;
@@ -101,6 +104,7 @@ class ModelMaker {
         count_unknown_operators(layers, frame, options_.allow_unknown, translation.reasons);
     if (!counted) return refused(std::move(counted.error()));
     take(*std::move(counted));
+    if (is_of_pytorch()) note_separated(separate_merged_vectors(layers));
     tie_shared_parameters(layers, frame);
     if (const auto precision = usual_precision()) frame.train.emplace_back("precision", *precision);
     return ImportedModel{.description = std::make_shared<const SourceText>(
@@ -148,9 +152,18 @@ class ModelMaker {
     return std::ranges::any_of(
         parts, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
   }
+  // Masks are written by scattering into zeros.
+  [[nodiscard]] std::set<std::string_view> scattered() const {
+    std::set<std::string_view> names;
+    for (const OnnxNode& node : file_.graph.nodes) {
+      if (node.op.starts_with("Scatter")) names.insert(node.inputs.begin(), node.inputs.end());
+    }
+    return names;
+  }
 
   // Real numbers are parameters, whole ones constants.
   void set_initialisers(Translation& translation) const {
+    const std::set<std::string_view> masks = scattered();
     for (std::size_t i = 0; i < file_.graph.initializers.size(); ++i) {
       const OnnxTensor& tensor = file_.graph.initializers[i];
       const auto type = data_type_of(tensor.type);
@@ -162,12 +175,28 @@ class ModelMaker {
         value.integers.clear();
         value.reals.clear();
       }
-      if (is_floating_point(*type) && !(is_of_pytorch() && is_buffer(tensor.name))) {
+      if (is_floating_point(*type) && !masks.contains(tensor.name) &&
+          !(is_of_pytorch() && is_buffer(tensor.name))) {
         value.kind = OnnxValue::Kind::parameter;
         value.tensor = static_cast<int>(i);
       }
       translation.set(tensor.name, std::move(value));
     }
+  }
+
+  void note_restored(int norms) {
+    if (norms == 0) return;
+    notes_.push_back(onnx_note(fmt::format(
+        "{} that the exporter folded into {} put back",
+        norms == 1 ? std::string("a batch norm") : fmt::format("{} batch norms", norms),
+        norms == 1 ? "the convolution before it is" : "the convolutions before them are")));
+  }
+  void note_separated(int layers) {
+    if (layers == 0) return;
+    notes_.push_back(onnx_note(fmt::format(
+        "{} parameters that are equal, which the exporter made one, and {} their own here",
+        layers == 1 ? std::string("a layer has") : fmt::format("{} layers have", layers),
+        layers == 1 ? "it has" : "they have")));
   }
 
   void note_patterns(const FoundPatterns& found) {

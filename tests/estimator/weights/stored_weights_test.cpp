@@ -22,7 +22,7 @@ using testing::two_stored_tensors;
 class WeightFiles {
  public:
   std::string write(const std::string& name, const std::string& content) const {
-    const std::string path = (std::filesystem::path(folder_.path()) / name).string();
+    std::string path = (std::filesystem::path(folder_.path()) / name).string();
     std::ofstream(path, std::ios::binary) << content;
     return path;
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <vector>
 
 namespace stowage {
 
@@ -14,9 +13,10 @@ const ParameterSpec* spec_of(const ImportedLayer& layer, std::string_view parame
 }
 
 // Whether two layers of one row have a matrix in common.
-bool shares_blocks(const LayerList& layers) {
+bool shares_blocks(const LayerList& layers, const std::vector<bool>& needed) {
   std::set<std::pair<std::string_view, std::string>> seen;  // row and initialiser
   for (int i = 0; i < layers.count(); ++i) {
+    if (!needed[static_cast<std::size_t>(i)]) continue;
     const ImportedLayer& layer = layers.at(i);
     for (const auto& [parameter, name] : layer.parameter_names) {
       const ParameterSpec* spec = spec_of(layer, parameter);
@@ -55,11 +55,12 @@ std::string folded_norm_name(const OnnxNode& node) {
   return scopes.size() < 2 ? "" : scopes[scopes.size() - 2];
 }
 
-int separate_merged_vectors(LayerList& layers) {
-  if (shares_blocks(layers)) return 0;
+int separate_merged_vectors(LayerList& layers, const std::vector<bool>& needed) {
+  if (shares_blocks(layers, needed)) return 0;
   std::set<std::string> owned;
   int separated = 0;
   for (int i = 0; i < layers.count(); ++i) {
+    if (!needed[static_cast<std::size_t>(i)]) continue;
     ImportedLayer& layer = layers.at(i);
     std::vector<NamedText> names;
     for (NamedText& one : layer.parameter_names) {

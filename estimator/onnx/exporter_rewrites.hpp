@@ -11,6 +11,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "estimator/import/layer_list.hpp"
 #include "estimator/onnx/onnx_file.hpp"
@@ -24,8 +25,9 @@ namespace stowage {
 /// "layer1.0.bn1", of the module whose norm was folded; empty: the file does not say.
 [[nodiscard]] std::string folded_norm_name(const OnnxNode& node);
 
-/// Vectors that several layers read become each layer's own: how many layers got one. A model that
-/// also shares matrices between layers of one kind shares whole blocks, and is left as it is.
-int separate_merged_vectors(LayerList& layers);
+/// Vectors that several of the `needed` layers read become each layer's own: how many layers got
+/// one. A model that also shares matrices between layers of one kind shares whole blocks, and is
+/// left as it is.
+[[nodiscard]] int separate_merged_vectors(LayerList& layers, const std::vector<bool>& needed);
 
 }  // namespace stowage

@@ -104,7 +104,9 @@ class ModelMaker {
         count_unknown_operators(layers, frame, options_.allow_unknown, translation.reasons);
     if (!counted) return refused(std::move(counted.error()));
     take(*std::move(counted));
-    if (is_of_pytorch()) note_separated(separate_merged_vectors(layers));
+    if (is_of_pytorch()) {
+      note_separated(separate_merged_vectors(layers, needed_layers(layers, frame)));
+    }
     tie_shared_parameters(layers, frame);
     if (const auto precision = usual_precision()) frame.train.emplace_back("precision", *precision);
     return ImportedModel{.description = std::make_shared<const SourceText>(

@@ -26,7 +26,7 @@ import torch
 TORCHVISION = """alexnet vgg11 vgg16 vgg16_bn squeezenet1_0 densenet121 resnet18 resnet50 wide_resnet50_2
 resnext50_32x4d mobilenet_v2 mobilenet_v3_small mobilenet_v3_large efficientnet_b0 convnext_tiny googlenet
 inception_v3 vit_b_16 swin_t mnasnet1_0 regnet_x_400mf regnet_y_400mf shufflenet_v2_x1_0""".split()
-TRANSFORMERS = ["gpt2", "bert-base", "distilbert-base", "t5-small", "small-llama"]
+TRANSFORMERS = ["gpt2", "bert-base", "distilbert-base", "t5-small", "small-llama", "small-gpt2"]
 HOWS = ["traced", "exported", "default", "opset11"]
 SMALLEST_EXTERNAL_BYTES = 256
 HERE = pathlib.Path(__file__).parent
@@ -58,7 +58,7 @@ def torchvision_model(name, how):
 def transformers_model(name):
     import transformers
 
-    config = HERE.parent / "hf" / name / "config.json"
+    config = HERE.parent / "hf" / name / "config.json"  # of those that are the project's own
     if name == "gpt2":
         model = transformers.GPT2LMHeadModel(transformers.GPT2Config())
     elif name == "bert-base":
@@ -69,7 +69,8 @@ def transformers_model(name):
         model = transformers.T5ForConditionalGeneration(transformers.T5Config(
             d_model=512, d_kv=64, d_ff=2048, num_layers=6, num_heads=8, vocab_size=32128))
     else:
-        model = transformers.LlamaForCausalLM(transformers.LlamaConfig.from_pretrained(config.parent))
+        model = transformers.AutoModelForCausalLM.from_config(
+            transformers.AutoConfig.from_pretrained(config.parent))
     model.config.use_cache = False
     for parameter in model.parameters():  # the exporter makes one of equal weights, such as zeros
         torch.nn.init.normal_(parameter)
@@ -128,8 +129,22 @@ def export(name, how, path):
     program.save(path)
 
 
+# Of what torch.export writes beside each node these are read; stack traces are most of a file.
+METADATA = ("pkg.onnxscript.rewriter.rule_name", "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.fx_node")
+
+
+def strip_metadata(model):
+    for node in model.graph.node:
+        kept = [entry for entry in node.metadata_props if entry.key in METADATA]
+        del node.metadata_props[:]
+        node.metadata_props.extend(kept)
+    for value in [*model.graph.value_info, *model.graph.input, *model.graph.output, *model.graph.initializer]:
+        del value.metadata_props[:]
+
+
 def strip_weights(path):
     model = onnx.load(path)
+    strip_metadata(model)
     data = path.with_suffix(".weights")
     onnx.save_model(model, path, save_as_external_data=True, location=data.name,
                     size_threshold=SMALLEST_EXTERNAL_BYTES)

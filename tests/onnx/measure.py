@@ -21,8 +21,8 @@ import sys
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 # Descriptions that lie elsewhere than under the model's own name.
-DESCRIPTIONS = {name: f"tests/hf/{name}" for name in ("distilbert-base", "small-llama")}
-SEQUENCES = ("gpt2", "bert-base", "distilbert-base", "t5-small", "small-llama")
+DESCRIPTIONS = {name: f"tests/hf/{name}" for name in ("distilbert-base", "small-llama", "small-gpt2")}
+SEQUENCES = ("gpt2", "bert-base", "distilbert-base", "t5-small", "small-llama", "small-gpt2")
 
 
 def ask(program, command, model, options):

@@ -12,6 +12,10 @@ const ParameterSpec* spec_of(const ImportedLayer& layer, std::string_view parame
   return spec == layer.parameters.end() ? nullptr : &*spec;
 }
 
+bool is_vector(const Shape& shape) {  // [96, 1, 1] too
+  return std::ranges::count_if(shape, [](const Affine& one) { return one != Affine(1); }) <= 1;
+}
+
 // Whether two layers of one row have a matrix in common.
 bool shares_blocks(const LayerList& layers, const std::vector<bool>& needed) {
   std::set<std::pair<std::string_view, std::string>> seen;  // row and initialiser
@@ -20,7 +24,7 @@ bool shares_blocks(const LayerList& layers, const std::vector<bool>& needed) {
     const ImportedLayer& layer = layers.at(i);
     for (const auto& [parameter, name] : layer.parameter_names) {
       const ParameterSpec* spec = spec_of(layer, parameter);
-      if (spec == nullptr || spec->shape.size() < 2) continue;
+      if (spec == nullptr || is_vector(spec->shape)) continue;
       if (!seen.emplace(layer.row->name, name).second) return true;
     }
   }
@@ -66,7 +70,7 @@ int separate_merged_vectors(LayerList& layers, const std::vector<bool>& needed) 
     for (NamedText& one : layer.parameter_names) {
       const ParameterSpec* spec = spec_of(layer, one.first);
       const bool is_merged =
-          spec != nullptr && spec->shape.size() == 1 && owned.contains(one.second);
+          spec != nullptr && is_vector(spec->shape) && owned.contains(one.second);
       owned.insert(one.second);
       if (!is_merged) names.push_back(std::move(one));
     }

@@ -7,7 +7,7 @@
 For each file that export.py wrote: parameters, and the peak of tensors and of the device in bytes, of a training step
 with Adam and, of files of HOW `default`, of an inference; of the file and of the description. torchvision's models at
 batch 64, transformers' at batch 8 and sequence 128, on a GeForce RTX 3090, with the workspaces that cuDNN answers where
-it is at hand. --markdown prints the table of docs/onnx.md.
+it is at hand. A file that is not sized has "why" in its row, as one has that was not exported. --markdown prints the table of docs/onnx.md.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import importlib.metadata
 import json
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 
@@ -45,6 +46,8 @@ def description_options(name, how):
     """What the exported graph leaves out is left out of the description."""
     if name == "googlenet" and how != "exported":
         return ["--set", "aux=false"]
+    if name == "inception_v3" and how == "default":
+        return ["--set", "aux=false"]
     if name == "distilbert-base":  # whose configuration asks for eager attention, being of an old transformers
         return ["--set", "transformers=5.24"]
     return []
@@ -65,21 +68,32 @@ def measured(program, name, how, path):
 
 def percent(row, what):
     ours, own = row["file"][what], row["description"][what]
-    return f"{100 * (ours - own) / own:+.2f}" if ours != own else "0"
+    return "0" if ours == own else f"{100 * (ours - own) / own:+.2f}"
+
+
+def cell(row):
+    if row is None or "why" in row:
+        return "-"
+    star = "" if row["file"]["parameters"] == row["description"]["parameters"] else " *"
+    return f"{percent(row, 'tensor_bytes')} / {percent(row, 'device_bytes')}{star}"
 
 
 def markdown(rows):
-    print("| model | exported | parameters | tensors, MiB | differs, % | device, MiB | differs, % |")
-    print("|---|---|---:|---:|---:|---:|---:|")
-    for row in rows:
-        if "why" in row:
-            print(f"| {row['model']} | {row['how']} | {row['why']} | | | | |")
-            continue
-        file = row["file"]
-        same = file["parameters"] == row["description"]["parameters"]
-        print(f"| {row['model']} | {row['how']} | {file['parameters']:,}{'' if same else ' (differs)'} | "
-              f"{file['tensor_bytes'] / 2**20:,.1f} | {percent(row, 'tensor_bytes')} | "
-              f"{file['device_bytes'] / 2**20:,.0f} | {percent(row, 'device_bytes')} |")
+    """A line a model: what the description says in MiB, and by how many percent each file differs."""
+    print("| model | training, MiB | traced | opset 11 | exported | inference, MiB | default |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    of = {(row["model"], row["how"]): row for row in rows}
+    for name in dict.fromkeys(row["model"] for row in rows):
+        def own(how):
+            row = of.get((name, how), {})
+            if "description" not in row:
+                return "-"
+            peak = row["description"]
+            return f"{peak['tensor_bytes'] / 2**20:,.1f} / {peak['device_bytes'] / 2**20:,.0f}"
+
+        trained = next((how for how in ("traced", "exported") if own(how) != "-"), "traced")
+        print(f"| {name} | {own(trained)} | {cell(of.get((name, 'traced')))} | {cell(of.get((name, 'opset11')))} | "
+              f"{cell(of.get((name, 'exported')))} | {own('default')} | {cell(of.get((name, 'default')))} |")
 
 
 def main():
@@ -99,7 +113,8 @@ def main():
     for path in sorted(arguments.folder.glob("*.why")):
         name, how = path.stem.rsplit(".", 1)
         if not arguments.names or name in arguments.names:
-            rows.append({"model": name, "how": how, "why": "not exported: " + path.read_text().split("\n")[0]})
+            why = re.sub("\x1b\\[[0-9;]*m", "", path.read_text().split("\n")[0])
+            rows.append({"model": name, "how": how, "why": f"not exported: {why}"})
     if arguments.markdown:
         markdown(rows)
     if arguments.names:

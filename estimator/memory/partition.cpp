@@ -77,7 +77,7 @@ Bytes share_of(Bytes whole, const StepGraph& graph) {
 
 std::vector<RuntimeBuffer> parallel_buffers(const StepGraph& graph) {
   const DataParallel& parallel = graph.settings.parallel;
-  if (!parallel.is_parallel() || graph.settings.mode != Mode::train) return {};
+  if (!parallel.is_parallel() || parallel.fsdp.on || graph.settings.mode != Mode::train) return {};
   const Trained sum = trained(graph);
   if (!parallel.shares_state()) {
     return {{.name = "DDP's gradient buckets",

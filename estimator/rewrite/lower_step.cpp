@@ -2,6 +2,7 @@
 
 #include "estimator/rewrite/checkpoints.hpp"
 #include "estimator/rewrite/early_updates.hpp"
+#include "estimator/rewrite/fully_sharded.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/node_order.hpp"
 #include "estimator/rewrite/recompute.hpp"
@@ -42,6 +43,7 @@ Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& se
         if (!settings.in_place) return std::move(step);
         return with_results_in_place(std::move(step));
       })
+      .and_then([&](StepGraph&& step) { return with_full_sharding(std::move(step), model); })
       .and_then([&](StepGraph&& step) {
         return with_micro_batches(std::move(step), settings.micro_batches);
       })

@@ -39,7 +39,7 @@ std::string gguf(std::size_t data) {
 class WeightFiles {
  public:
   std::string write(const std::string& name, const std::string& content) const {
-    const std::string path = (std::filesystem::path(folder_.path()) / name).string();
+    std::string path = (std::filesystem::path(folder_.path()) / name).string();
     std::ofstream(path, std::ios::binary) << content;
     return path;
   }

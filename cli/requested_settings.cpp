@@ -24,13 +24,16 @@ Diagnostics foreign_options(const StepRequest& request, Runtime runtime) {
       refuse(fmt::format("--alloc-conf is for PyTorch's allocator, not for --runtime {}", name));
     }
   }
+  const DataParallel& parallel = request.wishes.parallel;
+  if (runtime == Runtime::stowage || runtime == Runtime::tensorflow) {
+    if (parallel.zero > 0)
+      refuse(fmt::format("--zero is DeepSpeed's, and not of --runtime {}", name));
+    if (parallel.fsdp.on) refuse(fmt::format("--fsdp is PyTorch's, and not of --runtime {}", name));
+  }
   if (runtime == Runtime::tensorflow) {
     if (request.wishes.parallel.gpus > 1 && options.pools.virtual_gpus.value_or(1) > 1) {
       refuse("--gpus and --virtual-gpus cannot be combined",
              "--gpus are cards, --virtual-gpus are logical devices of one card");
-    }
-    if (request.wishes.parallel.zero > 0) {
-      refuse("--zero is DeepSpeed's, and not of --runtime tensorflow");
     }
     return mistakes;
   }

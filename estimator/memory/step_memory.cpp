@@ -35,6 +35,16 @@ void for_each_workspace(const SizedStep& step, const MemoryRules& rules, Take ta
   }
 }
 
+/// The first and the last node of these phases; none where the step has none of them.
+Touches touches_of(const StepGraph& graph, PhaseRange range) {
+  Touches ends;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Phase phase = graph.nodes[i].phase;
+    if (range.first <= phase && phase <= range.last) ends.push_back(static_cast<std::int32_t>(i));
+  }
+  return ends;
+}
+
 // A gradient of which each GPU keeps a share is whole while it is made.
 template <typename Take>
 void for_each_whole_gradient(const SizedStep& step, const MemoryRules& rules,
@@ -64,6 +74,11 @@ void take_entries(const SizedStep& step, const MemoryRules& rules,
     if (touches[i].empty() && !loaded) continue;
     use.bytes = round_up(step.storage_bytes[i], rules.granularity);
     use.touches = touches[i];
+    // ZeRO 3 has its share of the gradients in one buffer, which is made once.
+    if (storage.storage_class == StorageClass::gradient &&
+        graph.settings.parallel.shares_parameters()) {
+      use.whole_step = true;
+    }
     if (storage.loaded_before.valid()) {
       use.touches = {storage.loaded_before.value, use.touches.back()};
     }
@@ -82,10 +97,15 @@ void take_entries(const SizedStep& step, const MemoryRules& rules,
   if (rules.with_workspaces) for_each_workspace(step, rules, take);
   for (std::size_t i = 0; i < rules.buffers.size(); ++i) {
     const RuntimeBuffer& buffer = rules.buffers[i];
+    StorageUse use{.bytes = round_up(buffer.bytes, rules.granularity), .whole_step = true};
+    if (buffer.during) {
+      use.whole_step = false;
+      use.touches = touches_of(graph, *buffer.during);
+    }
     take({.storage_class = buffer.storage_class,
           .buffer = static_cast<std::int32_t>(i),
           .exact = buffer.bytes},
-         {.bytes = round_up(buffer.bytes, rules.granularity), .whole_step = true});
+         use);
   }
 }
 

@@ -212,8 +212,16 @@ void FullSharding::shard_parameters() {
 }
 
 // MixedPrecisionPolicy.cast_forward_inputs: the model gets casts of what the script has in fp32.
+// Buffers stay in fp32 too.
 void FullSharding::keep_inputs_whole() {
   if (!has_master_weights(model_.precision)) return;
+  for (Storage& storage : step_.storages) {
+    if (storage.storage_class != StorageClass::buffer) continue;
+    const DataType type = model_.parameter(storage.parameter).type.type;
+    if (is_floating_point(type) && element_size(type) == 2) {
+      storage.bytes = storage.bytes + storage.bytes;
+    }
+  }
   for (TensorView& input : step_.inputs) {
     if (!is_floating_point(input.type) || element_size(input.type) != 2) continue;
     const bool is_read = std::ranges::any_of(step_.nodes, [&](const KernelNode& node) {

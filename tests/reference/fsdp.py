@@ -14,7 +14,6 @@ are resized. A trace is as step_trace.py says.
 import argparse
 import contextlib
 import dataclasses
-import functools
 import importlib
 import pathlib
 import time
@@ -169,10 +168,27 @@ def without_driver():
                                                   lambda *_: NoDriver))
         stack.enter_context(mock.patch.object(device_mesh, "_get_device_handle",
                                               lambda *_: NoDriver))
+        stack.enter_context(real_meshes())
         yield
 
 
-@functools.cache
+@contextlib.contextmanager
+def real_meshes():
+    """Meshes are made of tensors that hold their ranks."""
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+    from torch.distributed.fsdp._fully_shard import _fsdp_init, _fully_shard
+
+    made = _fsdp_init._get_post_forward_mesh_info
+
+    def outside(*arguments):
+        with unset_fake_temporarily():
+            return made(*arguments)
+
+    with mock.patch.object(_fsdp_init, "_get_post_forward_mesh_info", outside), \
+            mock.patch.object(_fully_shard, "_get_post_forward_mesh_info", outside):
+        yield
+
+
 def process_group(gpus):
     """A mesh of so many GPUs, of which this is the first."""
     import torch.distributed as dist
@@ -234,11 +250,10 @@ def resizing_seen(traces):
 # ---- the steps
 
 
-def sharded(model, case):
+def sharded(model, case, mesh):
     from torch.distributed.fsdp import CPUOffloadPolicy, fully_shard, MixedPrecisionPolicy
     import torch
 
-    mesh = process_group(case.gpus)
     options = {"mesh": mesh}
     if case.policy:
         dtypes = {None: None, "bf16": torch.bfloat16, "fp32": torch.float32}
@@ -260,7 +275,7 @@ def sharded(model, case):
     return model
 
 
-def made_for_cuda(case, reference):
+def made_for_cuda(case, reference, mesh):
     """(model, input, target), fake; to be called in fake_cuda()."""
     import compact
     import fine_tuning
@@ -277,13 +292,11 @@ def made_for_cuda(case, reference):
     model = fake_cuda.moved_to_fake(model)
     if case.checkpoint:
         fine_tuning.checkpointed(model, case)
-    if case.offload:
-        model = model.to("cpu")
     with torch.device("cuda"):
         inputs, target = reference.inputs(reference, case.batch, reference.seq)
     if case.precision == "bf16" and inputs.is_floating_point():
         inputs = inputs.to(torch.bfloat16)
-    return sharded(model, case), inputs, target
+    return sharded(model, case, mesh), inputs, target
 
 
 def measured(case, entry):
@@ -298,8 +311,11 @@ def measured(case, entry):
             traces.append(self)
 
     object.__setattr__(case, "kept", ())
-    with without_driver(), fake_cuda.fake_cuda(), resizing_seen(traces):
-        made = made_for_cuda(case, reference)
+    with without_driver(), contextlib.ExitStack() as stack:
+        mesh = process_group(case.gpus)
+        stack.enter_context(fake_cuda.fake_cuda())
+        stack.enter_context(resizing_seen(traces))
+        made = made_for_cuda(case, reference, mesh)
         if case.precision.startswith("amp-"):
             reference = compact.under_autocast(reference, compact.dtype_of(case.precision),
                                                fake_cuda.autocast)
@@ -345,11 +361,10 @@ def main():
             for event in trace.events:
                 if event[0] == 2 and (event[3] or event[4]):
                     print(event)
-    if not arguments.cases:
-        json_format.write(HERE / "fsdp.json", {"versions": counts.versions(), "cases": rows})
-    else:
-        for row in rows:
+        if arguments.cases:
             print(row)
+        else:
+            json_format.write(HERE / "fsdp.json", {"versions": counts.versions(), "cases": rows})
 
 
 if __name__ == "__main__":

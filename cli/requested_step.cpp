@@ -198,10 +198,20 @@ Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& requ
   });
 }
 
+// Without a reduce_dtype, PyTorch before 2.15 reduced in param_dtype (_fsdp_api.py says so).
+void reduce_as_released(FullyShard& fsdp, const ReleaseVersion& pytorch, Precision precision) {
+  constexpr ReleaseVersion reduces_in_kept_format{2, 15};
+  if (!fsdp.on || fsdp.reduce_type || !has_master_weights(precision)) return;
+  if (pytorch < reduces_in_kept_format) fsdp.reduce_type = float_type(precision);
+}
+
 Result<RequestedStep> step_of_loaded_model(std::shared_ptr<const RequestedModel> model,
                                            CheckSettings settings, const StepRequest& request,
                                            const DocumentParts& parts, const RequestedCard& card) {
-  const auto chosen = requested_choice(request.wishes, model->graph, settings.runtime, card.card);
+  StepWishes wishes = request.wishes;
+  reduce_as_released(wishes.parallel.fsdp, settings.stack.pytorch, model->graph.precision);
+  const auto chosen =
+      requested_choice(std::move(wishes), model->graph, settings.runtime, card.card);
   if (!chosen) return tl::unexpected(chosen.error());
   auto document = make_document(model->graph, *chosen, settings.runtime, model->options.seq, parts);
   if (!document) return tl::unexpected(std::move(document.error()));

@@ -50,8 +50,6 @@ bool shared_class(const Storage& storage, const DataParallel& parallel) {
   switch (storage.storage_class) {
     case StorageClass::optimizer_state:
       return parallel.shares_state();
-    case StorageClass::gradient:
-      return parallel.shares_gradients();
     case StorageClass::parameter:
       // The smallest formats have two bytes an element.
       return parallel.shares_parameters() && storage.bytes.at(1) >= 2 * zero_persistence_threshold;
@@ -95,12 +93,24 @@ std::int64_t pinned_in(std::int64_t bytes, std::int64_t most) {
 
 }  // namespace
 
+std::vector<bool> parameter_gradients(const StepGraph& graph) {
+  std::vector<bool> of_parameter;
+  of_parameter.reserve(graph.storages.size());
+  for (const Storage& storage : graph.storages) {
+    of_parameter.push_back(storage.storage_class == StorageClass::gradient);
+  }
+  for (const TensorView& gradient : graph.gradients) {
+    if (gradient.storage.valid()) of_parameter[gradient.storage.index()] = true;
+  }
+  return of_parameter;
+}
+
 std::vector<bool> shared_out(const StepGraph& graph) {
   const DataParallel& parallel = graph.settings.parallel;
-  std::vector<bool> shared(graph.storages.size(), false);
-  if (!parallel.shares_state()) return shared;
+  if (!parallel.shares_state()) return std::vector<bool>(graph.storages.size(), false);
+  std::vector<bool> shared = parameter_gradients(graph);
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
-    shared[i] = shared_class(graph.storages[i], parallel);
+    shared[i] = shared[i] ? parallel.shares_gradients() : shared_class(graph.storages[i], parallel);
   }
   for (const KernelNode& node : graph.nodes) {
     if (node.phase != Phase::update) continue;
@@ -120,11 +130,10 @@ Bytes kept_of(const Storage& storage, Bytes whole, const StepGraph& graph) {
   switch (storage.storage_class) {
     case StorageClass::parameter:
       return parallel.offloads_parameters() ? 0_B : Bytes(own);
-    case StorageClass::gradient:
-    case StorageClass::optimizer_state:
-      return parallel.offloads_optimizer() ? 0_B : Bytes(own);
-    default:
+    case StorageClass::temporary:
       break;
+    default:  // gradients and state
+      return parallel.offloads_optimizer() ? 0_B : Bytes(own);
   }
   if (parallel.offloads_optimizer()) return 0_B;
   // A temporary of the update has at most 8 bytes an element: of one sub-group, where there are

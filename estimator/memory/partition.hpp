@@ -33,6 +33,10 @@ inline constexpr std::int64_t zero_max_live_parameters = 1'000'000'000;
 inline constexpr std::int64_t zero_persistence_threshold = 100'000;
 inline constexpr std::int64_t zero_sub_group_elements = 1'000'000'000;
 
+/// By StorageId: gradients of parameters, whatever class they have (a sum of several is one that
+/// flows back).
+[[nodiscard]] std::vector<bool> parameter_gradients(const StepGraph& graph);
+
 /// Whether each GPU keeps but a share of the storage, by its StorageId. All false without
 /// partition. O(storages + touches).
 [[nodiscard]] std::vector<bool> shared_out(const StepGraph& graph);

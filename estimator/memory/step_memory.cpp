@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "estimator/memory/partition.hpp"
+
 namespace stowage {
 
 namespace {
@@ -50,9 +52,10 @@ template <typename Take>
 void for_each_whole_gradient(const SizedStep& step, const MemoryRules& rules,
                              const std::vector<Touches>& touches, Take take) {
   if (!step.graph->settings.parallel.shares_gradients()) return;
+  const std::vector<bool> is_gradient = parameter_gradients(*step.graph);
   for (std::size_t i = 0; i < step.graph->storages.size(); ++i) {
     const Storage& storage = step.graph->storages[i];
-    if (storage.storage_class != StorageClass::gradient || touches[i].empty()) continue;
+    if (!is_gradient[i] || touches[i].empty()) continue;
     const Bytes rest = Bytes(storage.bytes.at(step.batch)) - step.storage_bytes[i];
     take({.storage_class = StorageClass::gradient,
           .storage = StorageId::of(i),
@@ -66,6 +69,9 @@ template <typename Take>
 void take_entries(const SizedStep& step, const MemoryRules& rules,
                   const std::vector<Touches>& touches, Take take) {
   const StepGraph& graph = *step.graph;
+  const bool keeps_gradients = graph.settings.parallel.shares_parameters();
+  const std::vector<bool> is_gradient =
+      keeps_gradients ? parameter_gradients(graph) : std::vector<bool>();
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
     const Storage& storage = graph.storages[i];
     StorageUse use = use_of(storage, rules);
@@ -75,10 +81,7 @@ void take_entries(const SizedStep& step, const MemoryRules& rules,
     use.bytes = round_up(step.storage_bytes[i], rules.granularity);
     use.touches = touches[i];
     // ZeRO 3 has its share of the gradients in one buffer, which is made once.
-    if (storage.storage_class == StorageClass::gradient &&
-        graph.settings.parallel.shares_parameters()) {
-      use.whole_step = true;
-    }
+    if (keeps_gradients && is_gradient[i]) use.whole_step = true;
     if (storage.loaded_before.valid()) {
       use.touches = {storage.loaded_before.value, use.touches.back()};
     }

@@ -72,6 +72,8 @@ class FullSharding {
   void begin_backward(std::size_t group);
   void end_backward(std::size_t group);
   void finish_backward();
+  TensorView bring(std::size_t group, const ShardedParameter& parameter, Phase phase,
+                   std::int64_t stream);
   void gather(std::size_t group, Phase phase);
   void copy_apart(std::size_t group, Phase phase);
   void copy_on_one_gpu(std::size_t group, Phase phase);
@@ -248,13 +250,33 @@ void FullSharding::keep_inputs_whole() {
   }
 }
 
+// A shard in the format that kernels read, on the GPU, where it is not so.
+TensorView FullSharding::bring(std::size_t group, const ShardedParameter& parameter, Phase phase,
+                               std::int64_t stream) {
+  const bool from_host = parallel_.offload != Offload::none;
+  const bool casts = parameter.kept != parameter.gathered;
+  const std::string& name = model_.parameter(parameter.id).name;
+  const OperatorId op = groups_[group].first;
+  KernelNode& node = emit(group, from_host ? "upload" : "cast",
+                          from_host ? "fsdp.upload" : "fsdp.cast", phase, stream);
+  if (!from_host) node.reads = {shard(parameter)};
+  if (from_host && casts) {
+    node.temporaries.push_back(add_storage(name + ".uploaded", StorageClass::temporary,
+                                           parameter.shard * element_size(parameter.kept), op,
+                                           parameter.id));
+  }
+  const StorageId brought =
+      add_storage(name + (casts ? ".cast" : ".uploaded"), StorageClass::parameter_copy,
+                  parameter.shard * element_size(parameter.gathered), op, parameter.id);
+  node.writes = {flat(brought, parameter.shard, parameter.gathered)};
+  return node.writes.front();
+}
+
 // A gather on the streams of its own; nothing to do where it has begun or is not needed.
 void FullSharding::gather(std::size_t group, Phase phase) {
   GroupState& state = states_[group];
   const std::vector<ShardedParameter>& parameters = groups_[group].parameters;
   if (parameters.empty() || state.buffer.valid() || !state.unsharded.empty() || gpus() == 1) return;
-  const bool from_host = parallel_.offload != Offload::none;
-  const std::int64_t among = state.post_forward.empty() ? gpus() : parallel_.fsdp.reshards_among;
   std::int64_t bytes = 0, cast_bytes = 0;
   std::vector<TensorView> inputs;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -262,41 +284,25 @@ void FullSharding::gather(std::size_t group, Phase phase) {
     const std::int64_t gathered = parameter.shard * element_size(parameter.gathered);
     bytes += gathered * gpus();
     if (!state.post_forward.empty()) {
-      inputs.push_back(
-          flat(state.post_forward[i], parameter.shard * gpus() / among, parameter.gathered));
-      continue;
-    }
-    const bool casts = parameter.kept != parameter.gathered;
-    if (!from_host) {
+      const std::int64_t elements = parameter.shard * gpus() / parallel_.fsdp.reshards_among;
+      inputs.push_back(flat(state.post_forward[i], elements, parameter.gathered));
+    } else if (parallel_.offload != Offload::none) {
+      inputs.push_back(bring(group, parameter, phase, gather_stream));
+    } else {
       inputs.push_back(shard(parameter));
-      if (casts) cast_bytes += gathered;
-      continue;
+      if (parameter.kept != parameter.gathered) cast_bytes += gathered;
     }
-    const std::string& name = model_.parameter(parameter.id).name;
-    const std::int64_t kept = parameter.shard * element_size(parameter.kept);
-    const StorageId came = add_storage(name + ".uploaded", StorageClass::temporary, kept,
-                                       groups_[group].first, parameter.id);
-    StorageId input = came;
-    if (casts) {
-      input = add_storage(name + ".cast", StorageClass::temporary, gathered, groups_[group].first,
-                          parameter.id);
-    }
-    KernelNode& node = emit(group, "upload", "fsdp.upload", phase, gather_stream);
-    if (casts) node.temporaries.push_back(came);
-    inputs.push_back(flat(input, parameter.shard, casts ? parameter.gathered : parameter.kept));
-    node.writes.push_back(inputs.back());
   }
+  const OperatorId op = groups_[group].first;
   state.buffer = add_storage(dotted(groups_[group].name, "all_gather"),
-                             StorageClass::parameter_copy, bytes, groups_[group].first);
-  StorageId cast;
-  if (cast_bytes > 0) {
-    cast = add_storage(dotted(groups_[group].name, "cast"), StorageClass::temporary, cast_bytes,
-                       groups_[group].first);
-  }
+                             StorageClass::parameter_copy, bytes, op);
   KernelNode& node = emit(group, "all_gather", "fsdp.all_gather", phase, gather_stream);
   node.reads = std::move(inputs);
   node.writes = {flat(state.buffer, bytes, DataType::uint8)};
-  if (cast.valid()) node.temporaries.push_back(cast);
+  if (cast_bytes > 0) {
+    node.temporaries.push_back(
+        add_storage(dotted(groups_[group].name, "cast"), StorageClass::temporary, cast_bytes, op));
+  }
 }
 
 void FullSharding::copy_apart(std::size_t group, Phase phase) {
@@ -329,24 +335,10 @@ void FullSharding::copy_on_one_gpu(std::size_t group, Phase phase) {
   StorageId previous;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const ShardedParameter& parameter = parameters[i];
-    const bool from_host = parallel_.offload != Offload::none;
     TensorView source = shard(parameter);
-    if (from_host || parameter.kept != parameter.gathered) {
-      KernelNode& node = emit(group, "cast", "fsdp.cast", phase);
-      if (!from_host) node.reads = {source};
-      source =
-          flat(add_storage(model_.parameter(parameter.id).name + ".cast", StorageClass::temporary,
-                           parameter.shard * element_size(parameter.gathered), groups_[group].first,
-                           parameter.id),
-               parameter.shard, parameter.gathered);
-      node.writes = {source};
-      if (from_host && parameter.kept != parameter.gathered) {
-        node.temporaries.push_back(add_storage(
-            model_.parameter(parameter.id).name + ".uploaded", StorageClass::temporary,
-            parameter.shard * element_size(parameter.kept), groups_[group].first, parameter.id));
-      }
-      if (previous.valid()) node.holds.push_back(previous);
-      previous = source.storage;
+    if (parallel_.offload != Offload::none || parameter.kept != parameter.gathered) {
+      source = bring(group, parameter, phase, 0);
+      hold(std::exchange(previous, source.storage));
     }
     KernelNode& copy = emit(group, "copy", "fsdp.copy", phase);
     copy.reads = {source};

@@ -3,6 +3,7 @@
 #include "cli/fine_tuning_options.hpp"
 #include "cli/option.hpp"
 #include "cli/serving_option_table.hpp"
+#include "cli/sharding_options.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/tensor_layout.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
@@ -16,7 +17,8 @@ constexpr double most = 1e9;
 
 // The options of a subject that has a table of its own stand behind the others.
 std::vector<OptionSpec> with_other_tables(std::vector<OptionSpec> options) {
-  for (const std::vector<OptionSpec>& more : {fine_tuning_options(), serving_options()}) {
+  for (const std::vector<OptionSpec>& more :
+       {fine_tuning_options(), serving_options(), sharding_options()}) {
     options.insert(options.end(), more.begin(), more.end());
   }
   return options;

@@ -80,7 +80,7 @@ struct ProcessOptions {
 /// Which options that have a usual value were given all the same: a step file may not contradict
 /// them.
 struct GivenUsuals {
-  bool gpus = false, zero = false, tf32 = false;
+  bool gpus = false, zero = false, fsdp = false, offload = false, tf32 = false;
 };
 
 /// A step of a model and the process that runs it; the card stands beside it.

@@ -27,20 +27,25 @@ Diagnostics foreign_options(const StepRequest& request, Runtime runtime) {
   if (options.theano && runtime != Runtime::theano) {
     refuse(fmt::format("--theano-flags is for --runtime theano, not for {}", name));
   }
+  const DataParallel& parallel = request.wishes.parallel;
+  if (runtime == Runtime::stowage || runtime == Runtime::tensorflow) {
+    if (parallel.zero > 0) {
+      refuse(fmt::format("--zero is DeepSpeed's, and not of --runtime {}", name));
+    }
+    if (parallel.fsdp.on) refuse(fmt::format("--fsdp is PyTorch's, and not of --runtime {}", name));
+  }
   if (runtime == Runtime::tensorflow) {
     if (request.wishes.parallel.gpus > 1 && options.pools.virtual_gpus.value_or(1) > 1) {
       refuse("--gpus and --virtual-gpus cannot be combined",
              "--gpus are cards, --virtual-gpus are logical devices of one card");
     }
-    if (request.wishes.parallel.zero > 0) {
-      refuse("--zero is DeepSpeed's, and not of --runtime tensorflow");
-    }
     return mistakes;
   }
   if (runtime == Runtime::theano) {
     const std::pair<bool, std::string_view> not_of_theano[] = {
-        {request.wishes.parallel.gpus > 1, "--gpus"},
-        {request.wishes.parallel.zero > 0, "--zero"},
+        {parallel.gpus > 1, "--gpus"},
+        {parallel.zero > 0, "--zero"},
+        {parallel.fsdp.on, "--fsdp"},
         {request.wishes.accumulation.value_or(1) > 1, "--accumulation"},
         {request.wishes.implementation.has_value(), "--optimizer-implementation"},
         {request.wishes.master_gradients, "--master-gradients"},

@@ -220,6 +220,13 @@ Diagnostics not_of_theano(const ModelGraph& model, const FineTuningTexts& tuning
   return mistakes;
 }
 
+// Without a reduce_dtype, PyTorch before 2.15 reduced in param_dtype (_fsdp_api.py says so).
+void reduce_as_released(FullyShard& fsdp, const ReleaseVersion& pytorch, Precision precision) {
+  constexpr ReleaseVersion reduces_in_kept_format{2, 15};
+  if (!fsdp.on || fsdp.reduce_type || !has_master_weights(precision)) return;
+  if (pytorch < reduces_in_kept_format) fsdp.reduce_type = float_type(precision);
+}
+
 Result<RequestedStep> step_of_loaded_model(std::shared_ptr<const RequestedModel> model,
                                            CheckSettings settings, const StepRequest& request,
                                            const DocumentParts& parts, const RequestedCard& card) {
@@ -234,7 +241,9 @@ Result<RequestedStep> step_of_loaded_model(std::shared_ptr<const RequestedModel>
                    .keeps_intermediates = settings.theano.keeps_intermediates};
     wishes.layout.reset();  // Keras's, which is no memory format
   }
-  const auto chosen = requested_choice(wishes, model->graph, settings.runtime, card.card);
+  reduce_as_released(wishes.parallel.fsdp, settings.stack.pytorch, model->graph.precision);
+  const auto chosen =
+      requested_choice(std::move(wishes), model->graph, settings.runtime, card.card);
   if (!chosen) return tl::unexpected(chosen.error());
   auto document = make_document(model->graph, *chosen, settings.runtime, model->options.seq, with);
   if (!document) return tl::unexpected(std::move(document.error()));

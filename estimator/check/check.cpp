@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "estimator/memory/partition.hpp"
+
 namespace stowage {
 
 namespace {
@@ -139,6 +141,8 @@ CheckReport report_of(RuntimeRun run, const StepOnCard& on_card) {
   report.phases = phases(on_card, run, report.tensor_bytes());
   report.host_bytes = std::ssize(run.replicas) * class_bytes(step, StorageClass::input) +
                       Bytes(step.graph->host_state_bytes);
+  report.host_buffers = host_buffers(*step.graph);
+  for (const HostBuffer& buffer : report.host_buffers) report.host_bytes += Bytes(buffer.bytes);
   report.total_bytes = on_card.card.cuda_total;
   report.available_bytes = on_card.card.cuda_total - settings.in_use - settings.reserve;
   report.headroom = report.available_bytes - report.device_bytes;

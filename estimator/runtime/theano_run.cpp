@@ -23,7 +23,7 @@ class TheanoPool {
   TheanoPool(const SizedStep& step, BestFitAllocator& allocator)
       : step_(step), allocator_(allocator) {}
 
-  [[nodiscard]] auto allocate(Bytes bytes) { return allocator_.allocate(bytes); }
+  [[nodiscard]] auto allocate(Bytes bytes, NodeId) { return allocator_.allocate(bytes); }
   void free(BlockId id) { allocator_.free(id); }
   [[nodiscard]] const AllocatorStatistics& statistics() const { return allocator_.statistics(); }
   void reset_peaks() { allocator_.reset_peaks(); }

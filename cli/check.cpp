@@ -138,6 +138,7 @@ Result<Answer> run_check(const CheckRequest& request) {
   out.json.emplace_back("settings", settings_json(told, batch, to_string(settings.runtime)));
   out.json.emplace_back("software", stack_json(settings.stack));
   out.json.emplace_back("tensorflow", tensorflow_json(settings));
+  out.json.emplace_back("theano", theano_json(settings));
   const Table tensors = largest_tensors(report);
   out.listing = verdict_listing(report, tensors);
 

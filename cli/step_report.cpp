@@ -119,6 +119,16 @@ Json stack_json(const SoftwareStack& stack) {
                       {"module_loading", std::string(to_string(stack.loading))}};
 }
 
+Json theano_json(const CheckSettings& settings) {
+  if (settings.runtime != Runtime::theano) return {};
+  const TheanoMemory& memory = settings.theano;
+  const bool old = memory.backend == TheanoBackend::cuda;
+  return Json::Object{{"backend", old ? "cuda" : "gpuarray"},
+                      {"pool", std::string(theano_pool_name(memory))},
+                      {"preallocate", memory.preallocate},
+                      {"allow_gc", !memory.keeps_intermediates}};
+}
+
 Json tensorflow_json(const CheckSettings& settings) {
   if (settings.runtime != Runtime::tensorflow) return {};
   const TensorFlowMemory& memory = settings.tensorflow;

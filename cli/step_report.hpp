@@ -33,5 +33,7 @@ struct ToldStep {
 [[nodiscard]] Json stack_json(const SoftwareStack& stack);
 /// The JSON member `tensorflow`; null with other runtimes.
 [[nodiscard]] Json tensorflow_json(const CheckSettings& settings);
+/// The JSON member `theano`; null with other runtimes.
+[[nodiscard]] Json theano_json(const CheckSettings& settings);
 
 }  // namespace stowage

@@ -46,6 +46,10 @@ class FsdpReader {
     const std::string_view name = part.substr(0, equals);
     const std::string_view value =
         equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
+    if (std::ranges::find(seen_, name) != seen_.end()) {
+      return fmt::format("--fsdp says '{}' twice", shown(name));
+    }
+    seen_.push_back(name);
     if (name == "wrap") return take_wrap(value);
     if (name == "reshard") return take_reshard(value);
     if (name == "reduce") return take_type(name, value, fsdp_.reduce_type);
@@ -95,6 +99,7 @@ class FsdpReader {
   }
 
   FullyShard& fsdp_;
+  std::vector<std::string_view> seen_;
 };
 
 std::string take_offload(std::string_view part, DataParallel& parallel) {
@@ -122,7 +127,7 @@ const std::vector<OptionSpec>& sharding_options() {
        .group = training,
        .value = "SETTINGS",
        .help = "PyTorch's fully_shard, a group for each repeated block: "
-               "reshard=true|false|N, wrap=root, reduce=fp32, forward-prefetch=N",
+               "reshard=false, wrap=root, reduce=fp32, output=fp32, forward-prefetch=N",
        .default_note = "not sharded; alone: fully_shard's defaults",
        .alone = "default",
        .words = {"default", "wrap=", "reshard=", "reduce=", "output=", "forward-prefetch=",

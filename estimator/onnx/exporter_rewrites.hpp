@@ -6,7 +6,7 @@
 //   equal vectors made one initialiser (all biases of zeros, all scales of ones of a fresh model)
 //
 // onnxscript names its rules in each node's metadata (pkg.onnxscript.rewriter.rule_name, onnxscript
-// 0.5), and the module that a node came from (pkg.torch.onnx.name_scopes). The tracing exporter
+// 0.7), and the module that a node came from (pkg.torch.onnx.name_scopes). The tracing exporter
 // folds without a word.
 #pragma once
 

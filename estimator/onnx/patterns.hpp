@@ -9,6 +9,7 @@
 //   x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2   gelu, tanh
 //   (x - mean) / sqrt(var + eps) [w + b]           layer_norm
 //   x / sqrt(mean(x^2) + eps) [w]                  rms_norm
+//   instance_norm of groups, w + b                 group_norm
 //   x W + b                                        linear
 //   softmax(q k^T scale + mask) v                  scaled_dot_product_attention
 //

@@ -12,8 +12,8 @@ Without names all of them. HOW is one of
 and "all" is what measure.py takes. Batch is open in all of them, the sequence too. GoogLeNet is traced without its
 auxiliary heads, whose pooling of 14 by 14 to 4 by 4 that exporter refuses. transformers' models are traced with an
 attention mask: without one they look for packed sequences by aten::diff, which that exporter refuses too. Weights of
-more than 256 bytes go to an external file, which is deleted: a reader of sizes never opens it. tests/onnx keeps those
-files that the tests read (kept in KEPT).
+more than 256 bytes go to an external file, which is deleted: a reader of sizes never opens it. tests/onnx keeps
+those that the tests read: resnet18.onnx is traced.
 """
 
 import argparse

@@ -223,6 +223,25 @@ TEST_CASE("padding that is turned and read backwards is folded") {
         "0}\n");
 }
 
+TEST_CASE("an instance norm of groups is a group norm") {
+  const std::string graph =
+      node("Reshape", {"x", "groups"}, {"g"}) +
+      node("InstanceNormalization", {"g", "ones", "zeros"}, {"n"}) + node("Shape", {"x"}, {"s"}) +
+      node("Reshape", {"n", "s"}, {"m"}) + node("Unsqueeze", {"gn.weight", "axes"}, {"w"}) +
+      node("Unsqueeze", {"gn.bias", "axes"}, {"b"}) + node("Mul", {"m", "w"}, {"p"}) +
+      node("Add", {"p", "b"}, {"y"}) + node("Expand", {"one", "three"}, {"ones"}) +
+      node("Expand", {"zero", "three"}, {"zeros"});
+  const std::string first =
+      node("Expand", {"one", "three"}, {"ones"}) + node("Expand", {"zero", "three"}, {"zeros"});
+  const std::string rest =
+      real("one", 1) + real("zero", 0) + integers("three", {3}) + integers("groups", {0, 3, -1}) +
+      integers("axes", {1, 2}) + weights("gn.weight", {6}) + weights("gn.bias", {6}) +
+      value(11, "x", {"N", "6", "4", "4"}) + value(12, "y", {"N", "6", "4", "4"});
+  CHECK(read_export(first + graph + rest).layers ==
+        "  - group_norm: {name: Add_y, from: x, groups: 3, eps: 1e-05, parameter_names: {weight: "
+        "gn.weight, bias: gn.bias}}\n");
+}
+
 TEST_CASE("numbered dimensions are the batch and the sequence") {
   const std::string graph = node("Gather", {"wte.weight", "ids"}, {"y"}) +
                             weights("wte.weight", {10, 4}) + value(11, "ids", {"s72", "s70"}, 7) +

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "estimator/base/cure.hpp"
 
@@ -97,6 +98,7 @@ void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame) {
     Shape shape;
   };
   std::map<std::string, Owner> owners;
+  std::set<std::string> buffers;  // an exporter may make one of equal parameters and buffers
   const std::vector<bool> needed = needed_layers(layers, frame);
   for (int i = 0; i < layers.count(); ++i) {
     ImportedLayer& layer = layers.at(i);
@@ -105,6 +107,11 @@ void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame) {
     for (auto& [parameter, file_name] : layer.parameter_names) {
       const auto spec = std::ranges::find(layer.parameters, parameter, &ParameterSpec::name);
       if (spec == layer.parameters.end()) continue;
+      if (spec->is_buffer ? owners.contains(file_name) : buffers.contains(file_name)) continue;
+      if (spec->is_buffer) {
+        if (buffers.insert(file_name).second) names.emplace_back(parameter, file_name);
+        continue;
+      }
       const auto [owner, fresh] = owners.emplace(
           file_name, Owner{fmt::format("{}.{}", layer.name, parameter), spec->shape});
       if (fresh) {

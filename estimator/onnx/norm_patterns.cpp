@@ -32,6 +32,7 @@ struct RootMeanSquare {
   LayerOutput x;
   double eps = 0;
   std::int64_t axes = 1;
+  bool by_inverse = false;  ///< x * (1 / root), as transformers' models write it
 };
 
 // sqrt(mean(x^2) + eps).
@@ -65,7 +66,10 @@ std::optional<RootMeanSquare> normalized_value(const LayerList& layers,
     const bool is_inverse =
         (inverse.is("pow") && given_real(inverse, "exponent", 0) == -1) || inverse.is("reciprocal");
     if (!is_inverse) continue;
-    if (const auto found = of(layer.from[i], inverse.from[0])) return found;
+    if (auto found = of(layer.from[i], inverse.from[0])) {
+      found->by_inverse = true;
+      return found;
+    }
   }
   return std::nullopt;
 }
@@ -92,6 +96,8 @@ bool find_plain_norm(LayerList& layers, int layer) {
   if (const auto x = centered(layers, found->x)) {
     return layers.change(layer, "layer_norm", {*x}, std::move(given));
   }
+  // torch.nn.RMSNorm's kernel, which the tracing exporter writes as a division, or operators.
+  if (found->by_inverse) given.emplace_back("implementation", std::string("composite"));
   return layers.change(layer, "rms_norm", {found->x}, std::move(given));
 }
 
@@ -113,6 +119,8 @@ bool find_weight(LayerList& layers, int layer) {
   Attributes::Entries given{{"axes", axes}, {"eps", given_real(norm, "eps", 0)}};
   const std::string row(norm.row->name);
   if (row == "layer_norm") given.emplace_back("bias", false);
+  const std::string implementation = given_text(norm, "implementation");
+  if (!implementation.empty()) given.emplace_back("implementation", implementation);
   const ImportedLayer before = scale;
   if (!layers.change(layer, row, norm.from, std::move(given))) return false;
   ImportedLayer& changed = layers.at(layer);

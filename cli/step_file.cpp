@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/arguments.hpp"
+#include "cli/step_report.hpp"
 #include "cli/table.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 

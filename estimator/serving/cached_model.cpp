@@ -72,7 +72,10 @@ std::optional<Diagnostic> why_not_served(const ModelGraph& model) {
       .message = fmt::format("model '{}' has no causal attention, and so no keys and values to "
                              "keep from token to token",
                              model.name),
-      .hint = "a cache serves models with scaled_dot_product_attention, `causal: true`"};
+      .hint =
+          "a cache serves models with scaled_dot_product_attention, `causal: true`; attention "
+          "that is written out, as transformers' eager one, has no place for it, and of a "
+          "config.json a paged cache is served all the same"};
 }
 
 /// One attention's sizes in a pass.

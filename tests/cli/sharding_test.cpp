@@ -113,9 +113,10 @@ TEST_CASE("a sharded step is lowered, checked and not planned") {
   REQUIRE(stowage_program({"lower", "mlp", "--runtime", "pytorch", "--gpu", "a100-sxm4-40gb",
                            "--gpus", "2", "--fsdp", "--output", step})
               .exit_code == 0);
-  CHECK(stowage_program({"check", step, "--gpu", "rtx3090", "--batch", "32"}).exit_code == 0);
-  const Outcome other = stowage_program(
-      {"check", step, "--gpu", "rtx3090", "--batch", "32", "--gpus", "2", "--fsdp=wrap=root"});
+  CHECK(stowage_program({"check", step, "--gpu", "a100-sxm4-40gb", "--batch", "32"}).exit_code ==
+        0);
+  const Outcome other = stowage_program({"check", step, "--gpu", "a100-sxm4-40gb", "--batch", "32",
+                                         "--gpus", "2", "--fsdp=wrap=root"});
   CHECK(other.exit_code == 2);
   const Outcome plan = stowage_program({"plan", step, "--runtime", "pytorch", "--batch", "32",
                                         "--budget", "1GiB", "--output", folder.path() + "/p.yaml"});

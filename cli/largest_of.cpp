@@ -221,7 +221,7 @@ Result<RunAt> runs_of(const BatchRequest& request, const RequestedCard& card,
   if (*request.of == LargestOf::seq) {
     return RunAt([&](std::int64_t seq) { return run_with_seq(request, seq, card, workspaces); });
   }
-  auto served = served_model(request.step, card);
+  auto served = served_model(request.step, request.serving->cache, card);
   if (!served) return tl::unexpected(std::move(served.error()));
   const ServingSettings settings = with_usual_chunk(*request.serving, card.card);
   const bool of_users = *request.of == LargestOf::users;

@@ -51,11 +51,18 @@ Result<CheckedPass> check_pass(const ServingPass& pass, const ServedModel& serve
 }
 
 // Serving trains nothing, and the loss of a causal model wants several positions where a decoding
-// step has one: whoever reads a foreign format leaves it out.
-StepRequest without_loss(StepRequest request) {
+// step has one: whoever reads a foreign format leaves it out. A server of a paged cache brings its
+// own attention, whatever the configuration says of transformers'.
+StepRequest request_as_served(StepRequest request, CacheKind cache) {
   const Opening opening = open_model(request.model.source);
-  const auto takes = [&](const FormatRow& format) { return format.recognises(opening); };
-  if (std::ranges::any_of(format_table(), takes)) request.model.loss = "none";
+  for (const FormatRow& format : format_table()) {
+    if (!format.recognises(opening)) continue;
+    request.model.loss = "none";
+    if (format.name == "Hugging Face" && cache == CacheKind::paged) {
+      request.model.options.arguments.emplace("attention", "paged");
+    }
+    break;
+  }
   return request;
 }
 
@@ -65,8 +72,9 @@ const CheckedPass& ServingReport::larger() const {
   return prefill.report.device_bytes > decode.report.device_bytes ? prefill : decode;
 }
 
-Result<ServedModel> served_model(const StepRequest& asked, const RequestedCard& card) {
-  const StepRequest request = without_loss(asked);
+Result<ServedModel> served_model(const StepRequest& asked, CacheKind cache,
+                                 const RequestedCard& card) {
+  const StepRequest request = request_as_served(asked, cache);
   auto found = found_model(request.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (is_step_file(found->source->text)) {
@@ -121,7 +129,7 @@ Result<Answer> run_serving(const CheckRequest& request) {
   const Progress progress("sizing prefill and decode");
   const auto card = requested_card(request.card);
   if (!card) return tl::unexpected(card.error());
-  const auto served = served_model(request.step, *card);
+  const auto served = served_model(request.step, request.serving->cache, *card);
   if (!served) return tl::unexpected(served.error());
   CudnnWorkspaceSource cudnn(card->card, answer_folder(request.step.keep_answers));
   RuntimeWorkspaceSource workspaces(cudnn, served->settings.runtime);

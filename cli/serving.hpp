@@ -38,7 +38,7 @@ struct ServedModel {
   CheckSettings settings;
 };
 /// Errors: a step file, a runtime whose kernels serve no cache, and requested_settings's.
-[[nodiscard]] Result<ServedModel> served_model(const StepRequest& request,
+[[nodiscard]] Result<ServedModel> served_model(const StepRequest& request, CacheKind cache,
                                                const RequestedCard& card);
 
 /// Errors: the model's, serving_passes's and size_step's.

@@ -143,8 +143,11 @@ void write_attention(Network& network, const DecoderShape& shape) {
   } else if (shape.window > 0) {
     call.mask = "input.3";
     call.masked = fmt::format("seq >= {}", shape.window);
+    call.window = fmt::format("{}", shape.window);
     if (mixes_windows(shape)) {
-      call.masked += fmt::format(" and ({})", chosen_layers(shape.sliding));
+      const std::string slides = chosen_layers(shape.sliding);
+      call.masked += fmt::format(" and ({})", slides);
+      call.window += fmt::format(" if {} else 0", slides);
     }
   }
   layers.add(attention_lines(network, call));

@@ -130,6 +130,7 @@ Lines fused_lines(const AttentionCall& call) {
   std::string rest;
   if (call.dropout > 0) rest += fmt::format(", dropout: {}", call.dropout);
   if (call.scale > 0) rest += fmt::format(", scale: {}", number(call.scale));
+  if (!call.window.empty()) rest += fmt::format(", window: {}", call.window);
   const bool grouped = call.heads != call.key_heads;
   const std::string inputs = fmt::format("{}, {}, {}", call.query, call.key, call.value);
   // transformers leaves grouped heads to PyTorch where there is no mask and heads are not wide.

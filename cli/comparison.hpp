@@ -10,9 +10,6 @@
 
 namespace stowage {
 
-/// `--gpu all`: every card of the catalogue.
-inline constexpr std::string_view all_cards_name = "all";
-
 /// cuDNN is asked for the workspaces of so many pairs of a model and a card at most, each as in an
 /// answer for it alone (up to 2,000 questions, about 2 s the first time). Of more pairs than these
 /// every one is answered by the documented rule.

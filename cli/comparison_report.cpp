@@ -23,14 +23,21 @@ Cell or_empty(const ComparedRow& row, std::int64_t CardAnswer::*batch) {
   return (*row.answer).*batch;
 }
 
+/// The key of the column and of the JSON member: "needed_at_batch".
+std::string needed_at(const Comparison& comparison) {
+  std::string key(comparison.quantity.key);
+  std::ranges::replace(key, '-', '_');
+  return "needed_at_" + key;
+}
+
 Table comparison_table(const Comparison& comparison) {
   Table table{.one_size_scale = true,
               .columns = {{"Card has", "total_bytes"},
                           {"Available", "available_bytes"},
                           {"Needed", "needed_bytes"},
-                          {"At batch", "needed_at_batch"},
+                          {fmt::format("At {}", comparison.quantity.noun), needed_at(comparison)},
                           {"Verdict", "verdict"},
-                          {"Largest batch", "largest"},
+                          {fmt::format("Largest {}", comparison.quantity.noun), "largest"},
                           {"Recommended", "recommended"},
                           {"Card", "card"},
                           {"Model", "model"}}};
@@ -55,11 +62,14 @@ Table shown_table(const Comparison& comparison, Table table) {
     for (Row& row : table.rows) row.cells.erase(row.cells.begin() + index);
   };
   drop("available_bytes");
+  if (!comparison.quantity.is_searched) {
+    for (const std::string_view searched : {"largest", "recommended"}) drop(searched);
+  }
   if (comparison.models == 1) drop("model");
   return table;
 }
 
-Json row_json(const ComparedRow& row) {
+Json row_json(const ComparedRow& row, const Comparison& comparison) {
   Json::Object object{{"model", row.model}, {"verdict", verdict_of(row)}, {"device", Json()}};
   if (row.card) {
     object.back().second =
@@ -73,8 +83,9 @@ Json row_json(const ComparedRow& row) {
   object.emplace_back("fits", answer.fits);
   object.emplace_back("available_bytes", answer.available);
   object.emplace_back("needed_bytes", answer.needed);
-  object.emplace_back("needed_at_batch", answer.needed_at);
+  object.emplace_back(needed_at(comparison), answer.needed_at);
   object.emplace_back("headroom_bytes", answer.headroom);
+  if (!comparison.quantity.is_searched) return object;
   object.emplace_back("largest", answer.largest);
   object.emplace_back("largest_safe", answer.largest_safe);
   object.emplace_back("recommended", answer.recommended);
@@ -150,7 +161,7 @@ Answer comparison_answer(const Comparison& comparison) {
   const Diagnostics mistakes = mistakes_once(comparison);
   out.notes.insert(out.notes.end(), mistakes.begin(), mistakes.end());
   Json::Array rows;
-  for (const ComparedRow& row : comparison.rows) rows.push_back(row_json(row));
+  for (const ComparedRow& row : comparison.rows) rows.push_back(row_json(row, comparison));
   out.json.emplace_back("rows", std::move(rows));
 
   const std::string runtime =
@@ -160,10 +171,15 @@ Answer comparison_answer(const Comparison& comparison) {
       out.say(describe_step(step.told, std::nullopt) + runtime, Tone::heading);
     }
   }
+  if (!comparison.heading.empty()) out.say(comparison.heading + runtime, Tone::heading);
   out.listing = comparison_table(comparison);
   out.show(shown_table(comparison, out.listing));
   if (!comparison.asks_about_batch) {
-    out.say("(needed at the recommended batch; at 1 where not even one sample fits)");
+    out.say(comparison.quantity.key == "batch"
+                ? std::string("(needed at the recommended batch; at 1 where not even one sample "
+                              "fits)")
+                : fmt::format("(needed at the recommended {}; at 1 where not even that fits)",
+                              comparison.quantity.noun));
   }
   std::size_t with_a_card = 0;
   const std::vector<std::string> models = models_in_order(comparison);

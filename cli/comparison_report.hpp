@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -26,13 +27,21 @@ struct ComparedStep {
   ToldStep told;
 };
 
+/// What the rows' numbers are of.
+struct ComparedQuantity {
+  std::string_view noun = "batch", key = "batch";
+  bool is_searched = true;  ///< else there is no largest and no recommended one
+};
+
 struct Comparison {
   bool asks_about_batch = false;  ///< rows say what is needed at a batch that was asked about
   std::size_t models = 0, cards = 0;
-  std::vector<ComparedRow> rows;  ///< model by model, card by card
-  std::vector<ComparedStep> steps;
+  std::vector<ComparedRow> rows = {};  ///< model by model, card by card
+  std::vector<ComparedStep> steps = {};
   std::optional<Runtime> runtime = {};
-  Diagnostics notes;
+  Diagnostics notes = {};
+  ComparedQuantity quantity = {};
+  std::string heading = {};  ///< above the table, where no step is told
 };
 
 [[nodiscard]] Answer comparison_answer(const Comparison& comparison);

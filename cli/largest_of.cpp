@@ -3,21 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
-#include <map>
 
-#include "cli/arguments.hpp"
 #include "cli/progress.hpp"
-#include "cli/replicas.hpp"
-#include "cli/requested_step.hpp"
-#include "cli/serving.hpp"
-#include "cli/serving_report.hpp"
-#include "cli/serving_request.hpp"
-#include "cli/step_report.hpp"
+#include "cli/requested_settings.hpp"
+#include "cli/sized_values.hpp"
+#include "cli/value_search.hpp"
 #include "cli/workspace_report.hpp"
-#include "estimator/check/batch_search.hpp"
-#include "estimator/check/largest_value.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 
@@ -25,107 +17,7 @@ namespace stowage {
 
 namespace {
 
-constexpr std::int64_t most_searched = std::int64_t{1} << 24;
-
-/// What a value's run comes to; of serving, the pass that takes more.
-struct ValueRun {
-  bool fits = false, calm = false;  ///< calm: the cache is never given back, and steps settle
-  Bytes device_bytes, headroom, available;
-  Bytes usual_margin;
-};
-
-ValueRun run_of(const CheckReport& report, const Card& card, const CheckSettings& settings) {
-  return {.fits = report.fits,
-          .calm = report.fits && report.run.process().releases == 0 && report.run.settles(),
-          .device_bytes = report.device_bytes,
-          .headroom = report.headroom,
-          .available = report.available_bytes,
-          .usual_margin = usual_margin(*report.footprint.graph, card, settings)};
-}
-
-ValueRun larger_of(const ValueRun& a, const ValueRun& b) {
-  ValueRun larger = a.device_bytes > b.device_bytes ? a : b;
-  larger.fits = a.fits && b.fits;
-  larger.calm = a.calm && b.calm;
-  larger.usual_margin = std::max(a.usual_margin, b.usual_margin);
-  return larger;
-}
-
-using RunAt = std::function<Result<ValueRun>(std::int64_t)>;
-
-/// The runs of a search, each value once.
-class ValueTrials {
- public:
-  ValueTrials(RunAt run, std::optional<Bytes> margin) : run_(std::move(run)), margin_(margin) {}
-
-  Result<ValueRun> at(std::int64_t value) {
-    const auto known = runs_.find(value);
-    if (known != runs_.end()) return known->second;
-    Result<ValueRun> run = run_(value);
-    if (run) runs_.emplace(value, *run);
-    return run;
-  }
-  Result<bool> fits(std::int64_t value) {
-    return at(value).map([](const ValueRun& run) { return run.fits; });
-  }
-  Result<bool> keeps_margin(std::int64_t value) {
-    return at(value).map([&](const ValueRun& run) {
-      return run.calm && run.headroom >= margin_.value_or(run.usual_margin);
-    });
-  }
-
- private:
-  RunAt run_;
-  std::optional<Bytes> margin_;
-  std::map<std::int64_t, ValueRun> runs_;
-};
-
-struct Found {
-  LargestValue largest, recommended;
-  std::optional<ValueRun> at_one, at_largest, at_recommended;
-};
-
-Result<Found> search(ValueTrials& trials) {
-  Found found;
-  auto largest =
-      find_largest_value(most_searched, [&](std::int64_t value) { return trials.fits(value); });
-  if (!largest) return tl::unexpected(std::move(largest.error()));
-  found.largest = *std::move(largest);
-  const auto keep = [&](std::int64_t value, std::optional<ValueRun>& into) {
-    if (auto run = trials.at(value)) into = *run;
-  };
-  if (found.largest.value == 0) {
-    keep(1, found.at_one);
-    return found;
-  }
-  keep(found.largest.value, found.at_largest);
-  auto recommended = find_largest_value(
-      found.largest.value, [&](std::int64_t value) { return trials.keeps_margin(value); });
-  if (!recommended) return tl::unexpected(std::move(recommended.error()));
-  found.recommended = *std::move(recommended);
-  if (found.recommended.value > 0) keep(found.recommended.value, found.at_recommended);
-  return found;
-}
-
-/// What is looked for, in words.
-struct Sought {
-  std::string_view option;  ///< "context-length"
-  std::string_view noun;    ///< "context length"
-};
-
-Sought sought(LargestOf of) {
-  switch (of) {
-    case LargestOf::users:
-      return {"users", "number of users"};
-    case LargestOf::context_length:
-      return {"context-length", "context length"};
-    case LargestOf::seq:
-      return {"seq", "sequence length"};
-  }
-  return {};
-}
-
-void say_found(const Found& found, const Sought& what, const Card& card, Report& out) {
+void say_found(const FoundValues& found, const Sought& what, const Card& card, Report& out) {
   if (found.largest.value == 0) {
     out.say(fmt::format("not even a {} of 1 fits {}", what.noun, card.name), Tone::bad);
     if (found.at_one) {
@@ -156,7 +48,7 @@ void say_found(const Found& found, const Sought& what, const Card& card, Report&
           Tone::good);
 }
 
-Answer answer_of(const Found& found, const Sought& what, const Card& card) {
+Answer answer_of(const FoundValues& found, const Sought& what, const Card& card) {
   Answer answer;
   answer.exit_code = found.largest.value > 0 ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
@@ -187,52 +79,6 @@ Answer answer_of(const Found& found, const Sought& what, const Card& card) {
   return answer;
 }
 
-Result<ValueRun> run_with_seq(const BatchRequest& request, std::int64_t seq,
-                              const RequestedCard& card, WorkspaceSource& workspaces) {
-  StepRequest with_seq = request.step;
-  with_seq.model.options.seq = seq;
-  const auto requested = requested_step(with_seq, card, step_alone);
-  if (!requested) return tl::unexpected(requested.error());
-  if (!requested->model || requested->model->graph.default_seq == 0) {
-    return failure(fmt::format("'{}' has no symbol 'seq', so that its sequences have no length",
-                               request.step.model.source));
-  }
-  const auto graph = sizing_step(requested->document);
-  if (!graph) return tl::unexpected(graph.error());
-  const CheckSettings& settings = requested->settings;
-  const auto step =
-      size_step(*graph, replica_batch(request.batch.value_or(1), settings), workspaces);
-  if (!step) return tl::unexpected(step.error());
-  return run_of(check(*step, card.card, settings), card.card, settings);
-}
-
-Result<ValueRun> run_served(const ServedModel& served, const ServingSettings& settings,
-                            WorkspaceSource& workspaces) {
-  const auto report = check_serving(served, settings, workspaces);
-  if (!report) return tl::unexpected(report.error());
-  const auto run = [&](const CheckedPass& pass) {
-    return run_of(pass.report, served.card.card, served.settings);
-  };
-  return larger_of(run(report->prefill), run(report->decode));
-}
-
-Result<RunAt> runs_of(const BatchRequest& request, const RequestedCard& card,
-                      WorkspaceSource& workspaces) {
-  if (*request.of == LargestOf::seq) {
-    return RunAt([&](std::int64_t seq) { return run_with_seq(request, seq, card, workspaces); });
-  }
-  auto served = served_model(request.step, request.serving->cache, card);
-  if (!served) return tl::unexpected(std::move(served.error()));
-  const ServingSettings settings = with_usual_chunk(*request.serving, card.card);
-  const bool of_users = *request.of == LargestOf::users;
-  return RunAt([served = *std::move(served), settings, of_users,
-                &workspaces](std::int64_t value) -> Result<ValueRun> {
-    ServingSettings with_value = settings;
-    (of_users ? with_value.users : with_value.context_length) = value;
-    return run_served(served, with_value, workspaces);
-  });
-}
-
 }  // namespace
 
 Result<Answer> largest_of(const BatchRequest& request) {
@@ -243,10 +89,17 @@ Result<Answer> largest_of(const BatchRequest& request) {
   CudnnWorkspaceSource cudnn(card->card, answer_folder(request.step.keep_answers));
   const Runtime runtime = request.step.process.runtime.value_or(request.step.process.usual_runtime);
   RuntimeWorkspaceSource workspaces(cudnn, runtime);
-  auto runs = runs_of(request, *card, workspaces);
-  if (!runs) return tl::unexpected(std::move(runs.error()));
-  ValueTrials trials(*std::move(runs), request.margin);
-  const auto found = search(trials);
+  const auto settings = requested_settings(request.step, runtime, *card);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto sizes = sizes_of_values(request, *card, workspaces);
+  if (!sizes) return tl::unexpected(sizes.error());
+  const RunAt run = [&](std::int64_t value) {
+    return (*sizes)(value).map([&](const std::shared_ptr<const SizedSteps>& sized) {
+      return run_of_steps(*sized, card->card, *settings);
+    });
+  };
+  NeedsByValue needs;
+  const auto found = search_values(run, request.margin, needs);
   if (!found) return tl::unexpected(found.error());
   Answer answer = answer_of(*found, what, card->card);
   answer.report.notes = card->notes;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "estimator/base/cure.hpp"
 #include "estimator/model/fine_tuning.hpp"
 
 namespace stowage {
@@ -160,7 +161,7 @@ Result<DataParallel> read_sharding(const Arguments& arguments) {
       mistakes.push_back(
           command_line_error("--fsdp shards a model among GPUs, and their number "
                              "is not said",
-                             "say how many there are: --gpus N"));
+                             hint_of(Cure::number_of_gpus)));
     }
   }
   if (const auto offload = arguments.text("offload")) {

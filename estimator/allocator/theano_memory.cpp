@@ -96,7 +96,7 @@ class FlagReader {
     const Word value = word(equals + 1, end);
     if (std::ranges::find(without_effect, name.text) != without_effect.end()) return;
     if (name.text == "device") return device(value);
-    if (name.text == "floatX") return;  // --precision says it, and is checked there
+    if (name.text == "floatX") return;  // the precision says it
     if (name.text == "allow_gc") return allow_gc(value);
     if (name.text == "lib.cnmem") return preallocate(value, TheanoBackend::cuda);
     if (name.text == "gpuarray.preallocate") return preallocate(value, TheanoBackend::gpuarray);

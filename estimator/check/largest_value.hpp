@@ -20,7 +20,9 @@ struct LargestValue {
 
 /// `fits` is asked about values in [1, most], at most 2 log2(most) of them. Its error at 1 is
 /// returned; at a larger value it counts as a limit, which the model itself sets.
+/// `guess`: where the search begins, after 1: from there in steps that double, then bisection.
 [[nodiscard]] Result<LargestValue> find_largest_value(
-    std::int64_t most, const std::function<Result<bool>(std::int64_t)>& fits);
+    std::int64_t most, const std::function<Result<bool>(std::int64_t)>& fits,
+    std::int64_t guess = 2);
 
 }  // namespace stowage

@@ -10,6 +10,7 @@
 #include "estimator/base/read_source.hpp"
 #include "estimator/huggingface/families.hpp"
 #include "estimator/huggingface/local_cache.hpp"
+#include "estimator/huggingface/model_type.hpp"
 #include "estimator/huggingface/network.hpp"
 #include "estimator/huggingface/stated_settings.hpp"
 #include "estimator/text/mistakes.hpp"
@@ -20,8 +21,6 @@ namespace stowage {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view cache_prefix = "hf:";
 
 bool is_json_mapping_with(std::string_view text, std::string_view key) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -85,33 +84,6 @@ Diagnostics errors_of(Diagnostics found) {
   return found;
 }
 
-/// The type of the mapping; empty: a mistake was reported.
-std::string model_type(const YamlNode& root, Mistakes& mistakes) {
-  const YamlNode* type = root.find("model_type");
-  if (type == nullptr) {
-    mistakes.error(root.mark, "there is no 'model_type': this is no configuration of transformers",
-                   "a config.json that save_pretrained writes has one");
-    return {};
-  }
-  if (!type->is_scalar() || !type->quoted) {
-    mistakes.error(type->mark, fmt::format("'model_type' must be a text, not {}", describe(*type)));
-    return {};
-  }
-  if (find_family(type->text) != nullptr) return type->text;
-  std::vector<std::string_view> known;
-  for (const Family& family : families()) known.push_back(family.type);
-  std::string hint = did_you_mean(type->text, known);
-  if (type->text == "gemma3") {
-    hint = "its text_config alone, with \"model_type\": \"gemma3_text\", is";
-  } else if (hint.empty()) {
-    hint = fmt::format("read are {}", fmt::join(known, ", "));
-  }
-  mistakes.error(type->mark,
-                 fmt::format("model type '{}' is not one of those that are read", type->text),
-                 std::move(hint));
-  return {};
-}
-
 Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
   const std::string_view attention = stated.has_paged_attention                     ? "paged"
                                      : stated.attention == AttentionFunction::eager ? "eager"
@@ -150,7 +122,7 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
     mistakes.error(root.mark, fmt::format("a configuration is a mapping, not {}", describe(root)));
     return tl::unexpected(std::move(mistakes).in_order());
   }
-  const std::string type = model_type(root, mistakes);
+  const std::string type = read_model_type(root, opening.argument, mistakes);
   if (type.empty()) return tl::unexpected(errors_of(std::move(mistakes).in_order()));
   const Family& family = *find_family(type);
   ConfigReader config(root, type, "", mistakes);

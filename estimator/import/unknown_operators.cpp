@@ -92,13 +92,15 @@ Result<Diagnostics> count_unknown_operators(LayerList& layers, const Description
   return notes;
 }
 
-void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame) {
+void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame,
+                           SharedBuffers shared_buffers) {
   struct Owner {
     std::string name;
     Shape shape;
   };
   std::map<std::string, Owner> owners;
-  std::set<std::string> buffers;  // an exporter may make one of equal parameters and buffers
+  const bool apart = shared_buffers == SharedBuffers::apart;
+  std::set<std::string> buffers;  // where they are apart
   const std::vector<bool> needed = needed_layers(layers, frame);
   for (int i = 0; i < layers.count(); ++i) {
     ImportedLayer& layer = layers.at(i);
@@ -107,8 +109,9 @@ void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame) {
     for (auto& [parameter, file_name] : layer.parameter_names) {
       const auto spec = std::ranges::find(layer.parameters, parameter, &ParameterSpec::name);
       if (spec == layer.parameters.end()) continue;
-      if (spec->is_buffer ? owners.contains(file_name) : buffers.contains(file_name)) continue;
-      if (spec->is_buffer) {
+      const bool on_its_own = spec->is_buffer && apart;
+      if (on_its_own ? owners.contains(file_name) : buffers.contains(file_name)) continue;
+      if (on_its_own) {
         if (buffers.insert(file_name).second) names.emplace_back(parameter, file_name);
         continue;
       }

@@ -107,7 +107,7 @@ class ModelMaker {
     if (is_of_pytorch()) {
       note_separated(separate_merged_vectors(layers, needed_layers(layers, frame)));
     }
-    tie_shared_parameters(layers, frame);
+    tie_shared_parameters(layers, frame, SharedBuffers::apart);
     if (const auto precision = usual_precision()) frame.train.emplace_back("precision", *precision);
     return ImportedModel{.description = std::make_shared<const SourceText>(
                              SourceText{opening_.argument, write_description(layers, frame)}),

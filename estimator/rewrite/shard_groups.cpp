@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "estimator/base/bytes.hpp"
+#include "estimator/base/largest_memory.hpp"
 #include "estimator/model/operator_row.hpp"
 #include "estimator/model/repeated_blocks.hpp"
 
@@ -48,6 +50,7 @@ class Grouping {
     }
     add_parameters();
     for (const ShardGroup& group : made_.groups) {
+      if (auto problem = too_large(group)) return tl::unexpected(Diagnostics{*std::move(problem)});
       if (auto problem = mixed_formats(group)) {
         return tl::unexpected(Diagnostics{*std::move(problem)});
       }
@@ -60,6 +63,7 @@ class Grouping {
   void make_groups();
   [[nodiscard]] std::optional<Diagnostic> join(ParameterId id, std::size_t op);
   void add_parameters();
+  [[nodiscard]] std::optional<Diagnostic> too_large(const ShardGroup& group) const;
   [[nodiscard]] static std::optional<Diagnostic> mixed_formats(const ShardGroup& group);
 
   const ModelGraph& model_;
@@ -135,6 +139,21 @@ void Grouping::add_parameters() {
     made_.groups[static_cast<std::size_t>(group)].parameters.push_back(
         cut(model_, ParameterId::of(i), parallel_.gpus));
   }
+}
+
+// Padding makes a parameter of few rows as large as there are GPUs. In real numbers, which do not
+// overflow; past this all sizes of the group fit in 64 bits.
+std::optional<Diagnostic> Grouping::too_large(const ShardGroup& group) const {
+  double bytes = 0;
+  for (const ShardedParameter& parameter : group.parameters) {
+    bytes +=
+        static_cast<double>(parameter.shard) * parallel_.gpus * static_cast<double>(sizeof(double));
+  }
+  if (bytes <= static_cast<double>(largest_memory.count())) return std::nullopt;
+  return Diagnostic{.message =
+                        fmt::format("gathered from {} GPUs with its padding, '{}' is larger "
+                                    "than {}",
+                                    parallel_.gpus, group.name, format_bytes(largest_memory))};
 }
 
 std::optional<Diagnostic> Grouping::mixed_formats(const ShardGroup& group) {

@@ -40,7 +40,8 @@ struct ShardGroups {
 
 /// Errors: what fully_shard refuses: a parameter of two groups, one without axes, trained
 /// parameters of one group in several formats, images laid out as nhwc; a quantised base, for whose
-/// tensors FSDP needs extensions that bitsandbytes lacks; GPUs that reshards_among does not divide.
+/// tensors FSDP needs extensions that bitsandbytes lacks; GPUs that reshards_among does not divide;
+/// a group that is past largest_memory with its padding.
 [[nodiscard]] Result<ShardGroups> shard_groups(const ModelGraph& model,
                                                const DataParallel& parallel);
 

@@ -110,6 +110,67 @@ TEST_CASE("a folder stands for the models in it, mistakes of one beside the answ
   CHECK(rows[1]["mistakes"][0]["file"] == bad);
 }
 
+TEST_CASE("a served model's table says what both passes need of each card") {
+  const std::vector<std::string> words{"check",   "gpt2", "--context-length", "512",
+                                       "--users", "4",    "--no-cache"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return stowage_program(more);
+  };
+  const Outcome table = with({"--gpu", "gtx1080ti,h200"});
+  CHECK(table.exit_code == 0);
+  CHECK(
+      table.out.starts_with("serving, users 4, context length 512, paged cache, pytorch runtime\n"
+                            "    Card has"));
+  CHECK(table.out.find("At users") != std::string::npos);
+  CHECK(table.out.find("Largest") == std::string::npos);
+  const json rows = json::parse(with({"--gpu", "gtx1080ti,h200", "--format", "json"}).out)["rows"];
+  REQUIRE(rows.size() == 2);
+  for (const json& row : rows) {
+    const std::string name = row["device"]["name"];
+    const json alone = json::parse(with({"--gpu", name, "--format", "json"}).out);
+    CHECK(row["needed_bytes"] == alone["serving"]["device_bytes"]);
+    CHECK(row["fits"] == alone["fits"]);
+    CHECK(row["needed_at_users"] == 4);
+    CHECK_FALSE(row.contains("largest"));
+  }
+}
+
+TEST_CASE("a table of the largest users, context or sequence names what a card alone does") {
+  const auto both_agree = [](const std::string& of, std::vector<std::string> words) {
+    words.insert(words.begin(), {"batch", "gpt2", "--of", of, "--format", "json", "--no-cache"});
+    std::vector<std::string> several = words;
+    several.insert(several.end(), {"--gpu", "gtx960,gtx1080ti,rtx3060"});
+    const Outcome table = stowage_program(several);
+    CHECK(table.exit_code == 0);
+    const json rows = json::parse(table.out)["rows"];
+    CHECK(rows.size() == 3);
+    for (const json& row : rows) {
+      std::vector<std::string> one = words;
+      one.insert(one.end(), {"--gpu", row["device"]["name"]});
+      const json alone = json::parse(stowage_program(one).out);
+      CHECK(row["largest"] == alone["largest"]);
+      CHECK(row["recommended"] == alone["recommended"]);
+      if (row["recommended"] == 0) continue;
+      CHECK(row["needed_bytes"] == alone["recommended_device_bytes"]);
+    }
+  };
+  both_agree("users", {"--context-length", "256"});
+  both_agree("context-length", {"--users", "40"});
+  both_agree("seq", {"--at-batch", "4"});
+}
+
+TEST_CASE("a model of a folder that serves no cache has a row that says so") {
+  const TemporaryFolder folder;
+  (void)folder.file("dense.yaml", compared_dense_net);
+  const Outcome outcome =
+      stowage_program({"check", folder.path(), "--gpu", "rtx3090,h200", "--context-length", "64"});
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.err.find("model 'dense' has no symbol 'seq', so that its context has no length") !=
+        std::string::npos);
+  CHECK(outcome.out.find("no answer") != std::string::npos);
+}
+
 TEST_CASE("what means one card or one model is refused with several") {
   const auto said = [](std::vector<std::string> words) {
     const Outcome outcome = stowage_program(words);

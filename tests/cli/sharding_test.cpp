@@ -110,8 +110,8 @@ TEST_CASE("ways to share a model out that make no sense together are refused") {
 TEST_CASE("a sharded step is lowered, checked and not planned") {
   const TemporaryFolder folder;
   const std::string step = folder.path() + "/step.json";
-  REQUIRE(stowage_program(
-              {"lower", "mlp", "--runtime", "pytorch", "--gpus", "2", "--fsdp", "--output", step})
+  REQUIRE(stowage_program({"lower", "mlp", "--runtime", "pytorch", "--gpu", "a100-sxm4-40gb",
+                           "--gpus", "2", "--fsdp", "--output", step})
               .exit_code == 0);
   CHECK(stowage_program({"check", step, "--gpu", "a100-sxm4-40gb", "--batch", "32"}).exit_code ==
         0);

@@ -25,12 +25,15 @@ seeds() {
       ;;
     answers | weights) build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2" ;;
     config)
-      for folder in tests/hf/*/; do
-        [[ ! -f ${folder}config.json ]] || cp -n "${folder}config.json" "$2/$(basename "$folder").json"
+      for folder in tests/hf/small-*/ tests/hf/tiny-*/; do  # whose networks are small
+        cp -n "${folder}config.json" "$2/$(basename "$folder").json"
       done
       ;;
     step) cp -n tests/plans/step-*/*.json tests/recorded/*.json "$2" ;;
-    import) cp -n tests/onnx/*.onnx tests/keras/*.json "$2" ;;
+    import)
+      cp -n tests/keras/*.json "$2"
+      find tests/onnx -name '*.onnx' -size -64k -exec cp -n {} "$2" ';'
+      ;;
     machine) cp -n configs/gpus/*.yaml configs/hosts/*.yaml "$2" ;;
     *) [[ ! -d tests/fuzz/$1 ]] || cp -n "tests/fuzz/$1"/* "$2" ;;
   esac

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write fsdp.json: training steps of one GPU among several under PyTorch's fully_shard (FSDP2).
 
-    python fsdp.py                         everything, about two minutes
+    python fsdp.py                         everything, about five minutes
     python fsdp.py --cases gpt2-b1-g4      some cases, printed and not written
 
 FSDP's own Python code runs, on fake CUDA tensors (fake_cuda.py) and a process group that does not

@@ -153,6 +153,21 @@ TEST_CASE("check runs PyTorch's allocator over a sharded step") {
   CHECK(report.reserved_bytes() >= report.tensor_bytes());
 }
 
+TEST_CASE("a group that padding makes too large is refused") {
+  const ModelGraph wide = testing::described(R"(
+model: wide
+inputs: {x: {shape: [batch, 1000000000000]}, target: {shape: [batch], dtype: int64}}
+layers:
+  - linear: {name: fc, from: x, features: 2}
+loss:
+  cross_entropy: {from: [fc, target]}
+)");
+  CHECK(fsdp_refusal(wide, sharded(2)).empty());
+  CHECK(
+      fsdp_refusal(wide, sharded(most_gpus))
+          .starts_with("error: gathered from 65536 GPUs with its padding, 'root' is larger than"));
+}
+
 TEST_CASE("what fully_shard refuses is refused with its reason") {
   const ModelGraph model = testing::described(two_blocks);
   CHECK(fsdp_refusal(model, sharded(4, {.reshards_among = 3})) ==

@@ -16,6 +16,7 @@
 #include "cli/step_report.hpp"
 #include "cli/workspace_report.hpp"
 #include "estimator/check/batch_search.hpp"
+#include "estimator/step/offloaded_bytes.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 
@@ -156,9 +157,11 @@ Result<Answer> run_check(const CheckRequest& request) {
   }
   out.say("\nPeaks by phase:");
   out.show(phase_table(report));
-  out.say(fmt::format(
-      "\nHost: {} of inputs{}", format_bytes(report.host_bytes),
-      document.graph->host_state_bytes > 0 ? " and of the optimizer's step counters" : ""));
+  const bool counters = document.graph->host_state_bytes > 0;
+  const bool offloaded = offloaded_bytes(*document.graph) != Affine(0);
+  out.say(fmt::format("\nHost: {} of inputs{}{}", format_bytes(report.host_bytes),
+                      counters ? " and of the optimizer's step counters" : "",
+                      offloaded ? ", and of offloaded activations in pinned memory" : ""));
   if (request.rule_of_thumb) {
     const auto rule = rule_of_thumb(document, batch);
     if (!rule) return tl::unexpected(rule.error());

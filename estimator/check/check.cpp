@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "estimator/step/offloaded_bytes.hpp"
+
 namespace stowage {
 
 namespace {
@@ -133,7 +135,8 @@ CheckReport report_of(RuntimeRun run, const StepOnCard& on_card) {
   report.runtime_rows = runtime_rows(on_card, run, report.tensor_bytes());
   report.phases = phases(on_card, run, report.tensor_bytes());
   report.host_bytes = std::ssize(run.replicas) * class_bytes(step, StorageClass::input) +
-                      Bytes(step.graph->host_state_bytes);
+                      Bytes(step.graph->host_state_bytes) +
+                      Bytes(offloaded_bytes(*step.graph).at(step.batch));
   report.total_bytes = on_card.card.cuda_total;
   report.available_bytes = on_card.card.cuda_total - settings.in_use - settings.reserve;
   report.headroom = report.available_bytes - report.device_bytes;

@@ -62,6 +62,11 @@ Result<std::optional<EvaluationReport>> evaluate(std::optional<std::int64_t> bat
     return failure(command_line_error("--eval-batch is an evaluation beside training",
                                       "without training, give its size as --batch"));
   }
+  const DataParallel& parallel = requested.document.graph->settings.parallel;
+  if (parallel.fsdp.on || parallel.zero > 0) {
+    return failure(command_line_error("--eval-batch is not sized beside a sharded model",
+                                      "without --fsdp and --zero it is"));
+  }
   if (requested.document.evaluation == nullptr) {
     return failure(command_line_error("--eval-batch: there is no evaluation beside this step"));
   }
@@ -133,6 +138,7 @@ Result<Answer> run_check(const CheckRequest& request) {
   out.json.emplace_back("settings", settings_json(told, batch, to_string(settings.runtime)));
   out.json.emplace_back("software", stack_json(settings.stack));
   out.json.emplace_back("tensorflow", tensorflow_json(settings));
+  out.json.emplace_back("theano", theano_json(settings));
   const Table tensors = largest_tensors(report);
   out.listing = verdict_listing(report, tensors);
 
@@ -156,9 +162,15 @@ Result<Answer> run_check(const CheckRequest& request) {
   }
   out.say("\nPeaks by phase:");
   out.show(phase_table(report));
+  Bytes offloaded;
+  for (const HostBuffer& buffer : report.host_buffers) offloaded += Bytes(buffer.bytes);
   out.say(fmt::format(
-      "\nHost: {} of inputs{}", format_bytes(report.host_bytes),
+      "\nHost: {} of inputs{}", format_bytes(report.host_bytes - offloaded),
       document.graph->host_state_bytes > 0 ? " and of the optimizer's step counters" : ""));
+  if (!report.host_buffers.empty()) {
+    out.say("\nOffloaded, by each GPU's process:");
+    out.show(host_table(report));
+  }
   if (request.rule_of_thumb) {
     const auto rule = rule_of_thumb(document, batch);
     if (!rule) return tl::unexpected(rule.error());

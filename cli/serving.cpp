@@ -52,14 +52,17 @@ CheckedPass check_pass(const SizedPass& pass, const ServedModel& served) {
 }
 
 // Serving trains nothing, and the loss of a causal model wants several positions where a decoding
-// step has one: whoever reads a foreign format leaves it out. A paged cache is read by the server's
-// own kernel, also where transformers writes attention out.
-StepRequest request_of_serving(StepRequest request, CacheKind cache) {
+// step has one: whoever reads a foreign format leaves it out. A server of a paged cache brings its
+// own attention, whatever the configuration says of transformers'.
+StepRequest request_as_served(StepRequest request, CacheKind cache) {
   const Opening opening = open_model(request.model.source);
-  const auto takes = [&](const FormatRow& format) { return format.recognises(opening); };
-  if (std::ranges::any_of(format_table(), takes)) request.model.loss = "none";
-  if (is_hugging_face_model(opening) && cache == CacheKind::paged) {
-    request.model.options.arguments.try_emplace("attention", "paged");
+  for (const FormatRow& format : format_table()) {
+    if (!format.recognises(opening)) continue;
+    request.model.loss = "none";
+    if (format.name == "Hugging Face" && cache == CacheKind::paged) {
+      request.model.options.arguments.emplace("attention", "paged");
+    }
+    break;
   }
   return request;
 }
@@ -72,7 +75,7 @@ const CheckedPass& ServingReport::larger() const {
 
 Result<ServedModel> served_model(const StepRequest& asked, CacheKind cache,
                                  const RequestedCard& card) {
-  const StepRequest request = request_of_serving(asked, cache);
+  const StepRequest request = request_as_served(asked, cache);
   auto found = found_model(request.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (is_step_file(found->source->text)) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/arguments.hpp"
+#include "cli/step_report.hpp"
 #include "cli/table.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 
@@ -76,6 +77,17 @@ class Contradictions {
     if (given.zero) {
       unless(wishes.parallel.zero == made.zero, fmt::format("--zero {}", wishes.parallel.zero),
              fmt::format("stage {}", made.zero));
+    }
+    if (given.fsdp) {
+      unless(wishes.parallel.fsdp == made.fsdp, "--fsdp with these settings", fsdp_text(made.fsdp));
+    }
+    if (given.offload) {
+      const bool same =
+          wishes.parallel.offload == made.offload && wishes.parallel.pinned == made.pinned;
+      unless(same, fmt::format("--offload {}", to_string(wishes.parallel.offload)),
+             fmt::format("{} offloaded{}",
+                         made.offload == Offload::none ? "nothing" : to_string(made.offload),
+                         made.pinned ? "" : ", not pinned"));
     }
     if (given.tf32) {
       const bool tf32 = settings_.convolutions.tf32;

@@ -364,11 +364,10 @@ class Einsum {
       products.second = multiply("right", lowering_.saved(fmt::format("left{}", i)));
     }
     // The engine sums what was repeated before it lets go of what arrived and of what was saved.
-    const std::vector<StorageId> saved = held_factors(i);
-    std::vector<StorageId> all = saved;
-    all.push_back(gradient.view.storage);
-    if (products.first) products.first = narrowed(i, *products.first, "left", all);
-    if (products.second) products.second = narrowed(i, *products.second, "right", saved);
+    std::vector<StorageId> held = held_factors(i);
+    held.push_back(gradient.view.storage);
+    if (products.first) products.first = narrowed(i, *products.first, "left", held);
+    if (products.second) products.second = narrowed(i, *products.second, "right", held);
     return products;
   }
 

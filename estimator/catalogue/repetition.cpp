@@ -122,6 +122,33 @@ void backward_tile_pytorch(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
+// In PyTorch repeat_interleave flattens a copy of the expanded tensor, so that its result is a
+// view; so is the gradient that comes out, of a sum along an axis that is then taken away. The
+// gradient that arrives is seen with that axis, however it lies: one axis can always be seen as
+// two.
+
+void forward_interleave_pytorch(OperatorLowering& lowering) {
+  forward_repetition<interleave_shapes>(lowering);
+  TensorView y = lowering.output();
+  y.is_view = true;
+  lowering.set_output(0, y);
+}
+
+void backward_interleave_pytorch(OperatorLowering& lowering) {
+  const RepeatedShapes shapes = interleave_shapes(lowering);
+  const std::size_t axis = *axis_attribute(lowering.attributes(), lowering.input().shape);
+  TensorView dy = lowering.output_gradient();
+  const Affine stride = dy.strides[axis];
+  dy.shape = shapes.copies;
+  dy.strides[axis] = stride * Affine(lowering.attributes().integer("repeats"));
+  dy.strides.insert(dy.strides.begin() + static_cast<std::ptrdiff_t>(axis) + 1, stride);
+  TensorView dx = lowering.new_input_gradient();
+  lowering.emit(Kernel::sum_to_shape, "backward", {dy}, {seen_as(dx, shapes.once)},
+                {.flops = element_count(dy.shape)});
+  dx.is_view = true;
+  lowering.give_input_gradient(0, dx);
+}
+
 AttributeSpec repeats_attribute(AttributeType type, std::string_view doc) {
   return {.name = "repeats", .type = type, .doc = doc, .minimum = 1, .maximum = 1 << 20};
 }
@@ -146,7 +173,8 @@ OperatorRow rows::repeat_interleave() {
                          axis_spec({}, "which; negative counts from the last")},
           .infer = infer_interleave,
           .lowering = {.stowage = {forward_repetition<interleave_shapes>,
-                                   backward_repetition<interleave_shapes>}}};
+                                   backward_repetition<interleave_shapes>},
+                       .pytorch = {forward_interleave_pytorch, backward_interleave_pytorch}}};
 }
 
 }  // namespace stowage

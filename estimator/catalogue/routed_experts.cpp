@@ -207,7 +207,7 @@ void ExpertsLowering::weight_gradients(const TensorView& d_weights) {
     const TensorView sums = lowering_.saved("sums"), before = lowering_.saved("weights.before");
     const auto step = [&](std::string_view name, Kernel kernel, KernelArguments reads,
                           std::vector<StorageId> holds) {
-      const TensorView result = gradient(name, few, wide);
+      TensorView result = gradient(name, few, wide);
       call(kernel, fmt::format("backward.{}", name), std::move(reads), {result},
            {.holds = std::move(holds)});
       return result;
@@ -260,7 +260,7 @@ void ExpertsLowering::backward() {
   const auto narrowed = [&](const TensorView& from, DataType type, std::string_view name,
                             std::vector<StorageId> holds) {
     if (from.type == type) return from;
-    const TensorView to = gradient(name, from.shape, type);
+    TensorView to = gradient(name, from.shape, type);
     call(Kernel::cast, fmt::format("backward.{}", name), {from}, {to}, {.holds = std::move(holds)});
     return to;
   };

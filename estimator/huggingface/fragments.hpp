@@ -39,7 +39,7 @@ struct AttentionCall {
   /// numbers, added always.
   std::string mask = {};
   std::string masked = {};                    ///< a condition; empty: never
-  std::string window = {};                    ///< keys that a query sees, in tokens; empty: all
+  std::string window = {};                    ///< keys that a query sees, an expression; empty: all
   std::string queries = "seq", keys = "seq";  ///< lengths
 };
 /// Ends with [batch, queries, heads * width], what the output projection reads.

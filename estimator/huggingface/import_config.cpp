@@ -85,9 +85,11 @@ Diagnostics errors_of(Diagnostics found) {
 }
 
 Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
+  const std::string_view attention = stated.has_paged_attention                     ? "paged"
+                                     : stated.attention == AttentionFunction::eager ? "eager"
+                                                                                    : "sdpa";
   std::string text = fmt::format("as transformers {} runs it{}: attention '{}'",
-                                 to_string(stated.version), stated.version_source,
-                                 stated.attention == AttentionFunction::eager ? "eager" : "sdpa");
+                                 to_string(stated.version), stated.version_source, attention);
   if (family.has_heads) text += fmt::format(", head '{}'", to_string(stated.head));
   if (!stated.precision.empty() && stated.precision != "fp32") {
     text += fmt::format(", precision {} unless another is asked for", stated.precision);

@@ -154,13 +154,12 @@ Result<StatedSettings> stated_settings(ConfigReader& config, const Family& famil
   }
   if (const auto text = given(options, "attention")) attention = *text;
   if (attention == "flash_attention_2" || attention == "flash_attention_3") attention = "sdpa";
-  // A server's own kernel over a paged cache: one call, whatever transformers has for the family.
-  const bool paged = attention == "paged";
-  if (paged) attention = "sdpa";
+  stated.has_paged_attention = attention == "paged";
+  if (stated.has_paged_attention) attention = "sdpa";
   if (attention != "sdpa" && attention != "eager") {
     return wrong_value("attention", attention, "sdpa or eager");
   }
-  if (attention == "sdpa" && family.eager_only && !paged) {
+  if (attention == "sdpa" && family.eager_only && !stated.has_paged_attention) {
     return wrong_value("attention", attention, fmt::format("eager for {}", family.type));
   }
   stated.attention = attention == "eager" ? AttentionFunction::eager : AttentionFunction::sdpa;

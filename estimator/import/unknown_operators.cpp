@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "estimator/base/cure.hpp"
 
@@ -91,12 +92,15 @@ Result<Diagnostics> count_unknown_operators(LayerList& layers, const Description
   return notes;
 }
 
-void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame) {
+void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame,
+                           SharedBuffers shared_buffers) {
   struct Owner {
     std::string name;
     Shape shape;
   };
   std::map<std::string, Owner> owners;
+  const bool apart = shared_buffers == SharedBuffers::apart;
+  std::set<std::string> buffers;  // where they are apart
   const std::vector<bool> needed = needed_layers(layers, frame);
   for (int i = 0; i < layers.count(); ++i) {
     ImportedLayer& layer = layers.at(i);
@@ -105,6 +109,12 @@ void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame) {
     for (auto& [parameter, file_name] : layer.parameter_names) {
       const auto spec = std::ranges::find(layer.parameters, parameter, &ParameterSpec::name);
       if (spec == layer.parameters.end()) continue;
+      const bool on_its_own = spec->is_buffer && apart;
+      if (on_its_own ? owners.contains(file_name) : buffers.contains(file_name)) continue;
+      if (on_its_own) {
+        if (buffers.insert(file_name).second) names.emplace_back(parameter, file_name);
+        continue;
+      }
       const auto [owner, fresh] = owners.emplace(
           file_name, Owner{fmt::format("{}.{}", layer.name, parameter), spec->shape});
       if (fresh) {

@@ -1,7 +1,9 @@
 #include "estimator/rewrite/lower_step.hpp"
 
+#include "estimator/rewrite/cast_output.hpp"
 #include "estimator/rewrite/checkpoints.hpp"
 #include "estimator/rewrite/early_updates.hpp"
+#include "estimator/rewrite/fully_sharded.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/node_order.hpp"
 #include "estimator/rewrite/recompute.hpp"
@@ -28,6 +30,17 @@ std::vector<CheckpointRegion> checkpoint_regions(const ModelGraph& model) {
 }  // namespace
 
 Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& settings) {
+  const FullyShard& fsdp = settings.parallel.fsdp;
+  if (fsdp.on && fsdp.output_type && settings.mode == Mode::train) {
+    LoweringSettings rest = settings;
+    rest.parallel.fsdp.output_type.reset();
+    return with_cast_output(model, *fsdp.output_type)
+        .and_then([&](const ModelGraph& cast) { return lower_step(cast, rest); })
+        .map([&](StepGraph&& step) {
+          step.settings.parallel = settings.parallel;
+          return std::move(step);
+        });
+  }
   LoweringSettings one = settings;
   one.micro_batches = 1;
   one.early_updates = false;
@@ -42,6 +55,7 @@ Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& se
         if (!settings.in_place) return std::move(step);
         return with_results_in_place(std::move(step));
       })
+      .and_then([&](StepGraph&& step) { return with_full_sharding(std::move(step), model); })
       .and_then([&](StepGraph&& step) {
         return with_micro_batches(std::move(step), settings.micro_batches);
       })

@@ -8,6 +8,7 @@
 #include <optional>
 #include <tuple>
 
+#include "estimator/base/cure.hpp"
 #include "estimator/model/operator_row.hpp"
 #include "estimator/serving/graph_editor.hpp"
 #include "estimator/serving/serving_rows.hpp"
@@ -73,9 +74,8 @@ std::optional<Diagnostic> why_not_served(const ModelGraph& model) {
                              "keep from token to token",
                              model.name),
       .hint =
-          "a cache serves models with scaled_dot_product_attention, `causal: true`; attention "
-          "that is written out, as transformers' eager one, has no place for it, and of a "
-          "config.json a paged cache is served all the same"};
+          fmt::format("a cache serves models with scaled_dot_product_attention, `causal: true`; {}",
+                      in_words(Cure::one_attention_call))};
 }
 
 /// One attention's sizes in a pass.
@@ -105,10 +105,27 @@ class CachedModel {
         editor_.keep(op);
       }
     }
-    return std::move(editor_).finish();
+    const ModelGraph served = std::move(editor_).finish();
+    return without_replaced_masks(served);
   }
 
  private:
+  // Leaves out what made a mask that the cache's own has taken the place of.
+  [[nodiscard]] ModelGraph without_replaced_masks(const ModelGraph& served) const {
+    const std::vector<bool> before = leads_to_output(model_), now = leads_to_output(served);
+    std::vector<bool> was_needed(served.tensors.size());
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+      if (!before[i]) continue;
+      for (const TensorId made : model_.operators[i].outputs) was_needed[made.index()] = true;
+    }
+    GraphEditor kept(served);
+    for (std::size_t i = 0; i < served.operators.size(); ++i) {
+      const Operator& op = served.operators[i];
+      if (now[i] || !was_needed[op.outputs[0].index()]) kept.keep(op);
+    }
+    return std::move(kept).finish();
+  }
+
   // The layer that makes the logits: the last linear one, behind which each position is alone.
   void find_head() {
     TensorId at = model_.output;

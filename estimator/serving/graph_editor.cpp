@@ -26,6 +26,7 @@ std::vector<TensorId> GraphEditor::add(std::string name, const OperatorRow& row,
 }
 
 ModelGraph GraphEditor::finish() && {
+  for (ModelTensor& tensor : model_.tensors) tensor.producer = {};
   for (std::size_t i = 0; i < model_.operators.size(); ++i) {
     for (const TensorId output : model_.operators[i].outputs) {
       model_.tensors[output.index()].producer = OperatorId::of(i);

@@ -15,9 +15,41 @@ namespace {
 // DeepSpeed's fp16 and bf16 with ZeRO keep each GPU's share of the parameters in fp32 and update
 // that (runtime/zero/stage_1_and_2.py, stage3.py); gradients stay in 16 bits unless data_types.
 // grad_accum_dtype says fp32 (get_data_types in runtime/engine.py).
+// FSDP's shards are in fp32 themselves.
 bool keeps_master_weights(const ModelGraph& model, const StepWishes& wishes) {
+  if (wishes.parallel.fsdp.on) return false;
   const bool narrow = model.precision == Precision::fp16 || model.precision == Precision::bf16;
   return has_master_weights(model.precision) || (narrow && wishes.parallel.zero > 0);
+}
+
+// What the ways to share a model out do not allow together.
+std::optional<Diagnostic> problem_of(const DataParallel& parallel) {
+  const auto problem = [](std::string message, std::string hint) {
+    return Diagnostic{.message = std::move(message), .hint = std::move(hint)};
+  };
+  if (parallel.zero > 0 && parallel.fsdp.on) {
+    return problem("a model is sharded by ZeRO or by FSDP, not by both",
+                   "ZeRO 3 and FSDP share out the same");
+  }
+  if (parallel.zero > 0 && !parallel.is_parallel()) {
+    return problem("ZeRO shares a model out among GPUs: one has nobody to share with",
+                   hint_of(Cure::number_of_gpus));
+  }
+  if (parallel.offload == Offload::none) return std::nullopt;
+  if (parallel.zero == 0 && !parallel.fsdp.on) {
+    return problem("offload is ZeRO's and FSDP's: whole replicas stay on their GPUs",
+                   "share the model out, or let a plan place it");
+  }
+  if (parallel.fsdp.on && parallel.offload != Offload::all) {
+    return problem("FSDP offloads parameters, gradients and optimizer state together, or nothing",
+                   "offload all");
+  }
+  if (parallel.offloads_parameters() && parallel.zero > 0 && parallel.zero < last_zero_stage) {
+    return problem(fmt::format("ZeRO {} keeps whole parameters on each GPU: stage 3 offloads them",
+                               parallel.zero),
+                   "offload the optimizer alone");
+  }
+  return std::nullopt;
 }
 
 Result<OptimizerSettings> chosen_optimizer(const ModelGraph& model, const StepWishes& wishes) {
@@ -30,6 +62,10 @@ Result<OptimizerSettings> chosen_optimizer(const ModelGraph& model, const StepWi
   settings.implementation = wishes.implementation.value_or(settings.implementation);
   if (const auto problem = problem_of(settings)) return failure(problem->message, problem->hint);
   const bool keeps_masters = keeps_master_weights(model, wishes);
+  if (wishes.master_gradients && wishes.parallel.fsdp.on) {
+    return failure("FSDP keeps gradients in the format of its shards",
+                   "the format that they are summed in is reduce=fp32 or reduce=bf16");
+  }
   if (wishes.master_gradients && !keeps_masters) {
     return failure(
         fmt::format("gradients are kept in fp32 beside {} parameters only under the "
@@ -50,6 +86,8 @@ Diagnostics idle_wishes(const StepWishes& wishes) {
   if (wishes.accumulation) idle.emplace_back("accumulation");
   if (wishes.master_gradients) idle.emplace_back("master gradients");
   if (wishes.parallel.is_parallel()) idle.emplace_back("several GPUs");
+  if (wishes.parallel.fsdp.on) idle.emplace_back("FSDP");
+  if (wishes.parallel.offload != Offload::none) idle.emplace_back("offload");
   if (idle.empty()) return {};
   return {{.severity = Severity::warning,
            .message = fmt::format("an inference has no use for {}", fmt::join(idle, " and "))}};
@@ -74,9 +112,8 @@ Diagnostics idle_layout(const ModelGraph& model, const StepWishes& wishes) {
 }  // namespace
 
 Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes) {
-  if (wishes.parallel.zero > 0 && !wishes.parallel.is_parallel()) {
-    return failure("ZeRO shares a model out among GPUs: one has nobody to share with",
-                   hint_of(Cure::number_of_gpus));
+  if (auto problem = problem_of(wishes.parallel)) {
+    return tl::unexpected(Diagnostics{*std::move(problem)});
   }
   const bool trainable = model.loss.valid();
   const Mode mode = wishes.mode.value_or(trainable ? Mode::train : Mode::inference);

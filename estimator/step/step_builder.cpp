@@ -204,6 +204,7 @@ void StepBuilder::run_forward_and_backward() {
   variables_.output = graph_.output.storage;
   if (!training) return;
   record_saved();
+  if (kernel_set_.frees_by_reference) hold_what_dead_ends_saved();
   graph_.losses.push_back(values_[model_.loss.index()]);
   variables_.loss = graph_.losses.back().storage;
   // A model with several losses returns what each reads: its logits and the auxiliary ones.

@@ -6,7 +6,7 @@
 // backward) is one storage with several holders until they are consumed.
 //
 // Parts: step_builder.cpp (forward, storages, names), gradients.cpp (backward rules and the sums of
-// gradients), overwritten_views.cpp, parameter_gradients.cpp (.grad), casts.cpp
+// gradients), dead_ends.cpp, overwritten_views.cpp, parameter_gradients.cpp (.grad), casts.cpp
 // (autocast), script_variables.cpp.
 #pragma once
 
@@ -127,6 +127,11 @@ class StepBuilder {
   void add_gradient(Gradient& slot, const TensorView& gradient, OperatorId op);
   void emit_accumulation(const TensorView& sum, const TensorView& more, OperatorId op);
   void release(Gradient& slot);
+
+  // Branches that lead to no loss (dead_ends.cpp).
+  [[nodiscard]] std::vector<bool> with_autograd_node() const;
+  [[nodiscard]] bool has_gradient(TensorId id) const;
+  void hold_what_dead_ends_saved();
 
   // Gradients of parameters.
   void find_first_users();

@@ -72,6 +72,7 @@ std::vector<FormatTotal> format_totals(const StoredWeights& weights) {
     total.bytes += tensor.bytes;
   }
   std::vector<FormatTotal> sorted;
+  sorted.reserve(totals.size());
   for (auto& [format, total] : totals) sorted.push_back(std::move(total));
   std::ranges::stable_sort(sorted, [](const FormatTotal& a, const FormatTotal& b) {
     return a.bytes.count() > b.bytes.count();

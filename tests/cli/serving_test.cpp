@@ -85,6 +85,22 @@ TEST_CASE("a sliding window caches no more tokens than it sees") {
   CHECK(bytes("2048") == bytes("4096") / 2);
 }
 
+TEST_CASE("a config.json's window is cached as the description's, whatever attention it states") {
+  const auto bytes = [](const std::string& model) {
+    return served({model, "--precision", "bf16", "--gpu", "a100-80gb", "--context-length",
+                   "32768"})["serving"]["kv_cache_bytes"]
+        .get<std::int64_t>();
+  };
+  // The file states transformers 4.34, which had no fused attention for Mistral.
+  CHECK(bytes(testing::source_path("/tests/hf/mistral-7b-v0.1")) == bytes("mistral-7b"));
+  const std::string by_products =
+      refusal({"check", testing::source_path("/tests/hf/mistral-7b-v0.1"), "--gpu", "a100-80gb",
+               "--context-length", "128", "--cache", "dynamic"});
+  CHECK(by_products.find("error: model 'mistral-7b-v0.1' has no causal attention") !=
+        std::string::npos);
+  CHECK(by_products.find("has it with --set attention=sdpa\n") != std::string::npos);
+}
+
 TEST_CASE("what has no cache is refused with its place") {
   CHECK(refusal({"check", "resnet50", "--gpu", "rtx3090", "--context-length", "128"}) ==
         "error: model 'resnet50' has no symbol 'seq', so that its context has no length\n");

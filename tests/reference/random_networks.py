@@ -10,8 +10,9 @@ random, with attributes drawn at random, that suit the shape at hand; some join 
 format is drawn too (float32, float16, bfloat16, or autocast to one of them), its loss, and whether
 it is trained.
 
-The committed sample is operators/random.json: `--seed 5001 --count 100`, and `--also` the seeds of
-networks that once disagreed.
+The committed samples are operators/random.json (`--seed 5001 --count 100`, and `--also` the seeds of
+networks that once disagreed) and operators/random_selections.json (`--selections --seed 20001
+--count 80 --also 20096 20118 20135 20280 20287 30101 30307 30485 30490`).
 """
 
 import argparse
@@ -24,6 +25,7 @@ import channels_last_saved
 import fake_cuda
 import operator_saved
 import random_elements
+import random_selections
 import random_sequences
 import random_shapes
 import random_windows
@@ -60,32 +62,34 @@ def residual(b):
         random_elements.combine(b, b.one_of("add", "add", "mul"), start)
 
 
-def random_case(seed):
-    """A Case of up to ten operators, and its end."""
+def random_case(seed, selections=False):
+    """A Case of up to ten operators, and its end; with `selections` half of them are such."""
     import random_losses
 
+    operators = OPERATORS + random_selections.DRAWN * 4 if selections else OPERATORS
     b = Builder(seed)
     b.precision, b.mode = b.one_of(*PRECISIONS), b.one_of(*["train"] * 11, "inference")
     first_layer(b)
     for _ in range(b.number(2, 9)):
         if elements(b.shape) > 4000 or len(b.shape) > 4:
             break
-        b.one_of(*OPERATORS, residual, residual)(b)
+        b.one_of(*operators, residual, residual)(b)
     if b.chance(0.8):
         random_shapes.linear(b)
     elif "." in b.current:  # the loss reads the last layer, not one of its outputs
         random_shapes.identity(b)
     end = random_losses.ending(b)
-    return operator_saved.Case(f"random {seed}", b.inputs, b.lines(), b.network, target=end.target,
+    name = f"random {seed}{' with selections' if selections else ''}"
+    return operator_saved.Case(name, b.inputs, b.lines(), b.network, target=end.target,
                                loss=end.loss, loss_layer=end.loss_layer, batch=b.one_of(2, 3),
                                mode=b.mode, precision=b.precision)
 
 
-def recorded(seeds, layout):
+def recorded(seeds, layout, selections=False):
     """(rows, networks that PyTorch refused)"""
     rows, refused = [], 0
     for seed in seeds:
-        case = dataclasses.replace(random_case(seed), layout=layout)
+        case = dataclasses.replace(random_case(seed, selections), layout=layout)
         if layout == "nhwc" and not channels_last_saved.has_image(case):
             continue
         try:
@@ -118,6 +122,8 @@ def main():
     parser.add_argument("--also", type=int, nargs="*", default=[], help="further seeds")
     parser.add_argument("--layout", choices=("nchw", "nhwc"), default="nchw",
                         help="nhwc: with channels last, and only networks that have an image")
+    parser.add_argument("--selections", action="store_true",
+                        help="half of the operators are those of random_selections.py")
     parser.add_argument("file", type=pathlib.Path)
     options = parser.parse_args()
     fake_cuda.relaunch_with_shim()
@@ -129,7 +135,7 @@ def main():
     import_whole_libraries()
     gc.freeze()  # what is there stays: the many collections need not look at it
     rows, refused = recorded([*range(options.seed, options.seed + options.count), *options.also],
-                             options.layout)
+                             options.layout, options.selections)
     json_format.write(options.file, {
         "schema_version": 1,
         "versions": {"python": platform.python_version(), "torch": torch.__version__},

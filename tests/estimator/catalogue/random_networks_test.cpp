@@ -1,7 +1,8 @@
 // Small random networks of every operator against PyTorch (tests/reference/random_networks.py).
 //
-// The committed sample is a part of what is compared; STOWAGE_NETWORKS names a file with more, or a
-// folder of such files:
+// The committed samples are a part of what is compared (random_selections: choices by index and
+// mask, extrema, norms, repetition, einsum); STOWAGE_NETWORKS names a file with more, or a folder
+// of such files:
 //   random_networks.py --count 100 --seed 1 networks/1.json
 //   STOWAGE_NETWORKS=networks build/tests/estimator_tests -tc="random networks*"
 #include <doctest/doctest.h>
@@ -42,6 +43,12 @@ TEST_CASE("random networks have PyTorch's shapes, parameters, saved tensors and 
   CHECK(sample.same_saved == 150);
   CHECK(sample.same_peaks == 147);
   CHECK(networks_of(sample.disagreements) == unequal);
+  const Comparison selections = compare_operators("random_selections");
+  CHECK(selections.compared == 89);
+  CHECK(selections.same_shapes == 89);
+  CHECK(selections.same_saved == 89);
+  CHECK(selections.same_peaks == 89);
+  CHECK(selections.disagreements == "");
   const char* more = std::getenv("STOWAGE_NETWORKS");
   if (more == nullptr) return;
   const Comparison comparison = compare_file(more);

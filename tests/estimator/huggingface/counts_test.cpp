@@ -98,7 +98,9 @@ json read_counts() {
 TEST_CASE("a configuration's tensors are transformers', by name and shape") {
   const json counts = read_counts();
   int published = 0;
-  for (const auto& [folder, row] : counts.at("models").items()) {
+  for (const auto& entry : counts.at("models").items()) {
+    const std::string& folder = entry.key();
+    const json& row = entry.value();
     CAPTURE(folder);
     // Whatever version a file states, the counts are of this one.
     const ModelGraph model =

@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/rewrite/early_updates.hpp"
+#include "estimator/rewrite/node_order.hpp"
 #include "estimator/rewrite/renumber.hpp"
+#include "estimator/step/node_dependences.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
@@ -129,6 +130,27 @@ void add_moments(StepGraph& step) {
   }
 }
 
+/// First in, first out: each node when all that it needs has run.
+std::vector<std::int32_t> first_come_order(const StepGraph& step) {
+  const std::vector<std::vector<std::int32_t>> before = node_dependences(step);
+  std::vector<std::vector<std::int32_t>> readers(step.nodes.size());
+  std::vector<std::size_t> missing;
+  std::vector<std::int32_t> order;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    missing.push_back(before[i].size());
+    for (const std::int32_t needed : before[i]) {
+      readers[static_cast<std::size_t>(needed)].push_back(static_cast<std::int32_t>(i));
+    }
+    if (before[i].empty()) order.push_back(static_cast<std::int32_t>(i));
+  }
+  for (std::size_t next = 0; next < order.size(); ++next) {
+    for (const std::int32_t reader : readers[static_cast<std::size_t>(order[next])]) {
+      if (--missing[static_cast<std::size_t>(reader)] == 0) order.push_back(reader);
+    }
+  }
+  return order;
+}
+
 void keep_all_results(StepGraph& step) {
   if (step.nodes.empty()) return;
   std::vector<StorageId>& holds = step.nodes.back().holds;
@@ -146,13 +168,10 @@ Result<StepGraph> with_theano_buffers(StepGraph step, const TheanoBuffers& buffe
   keep_what_rectifiers_read(step);
   widen_masks(step);
   add_moments(step);
-  if (step.settings.mode == Mode::train && !step.settings.early_updates) {
-    auto early = with_early_updates(std::move(step));
-    if (!early) return early;
-    step = *std::move(early);
-  }
-  if (buffers.keeps_intermediates) keep_all_results(step);
-  return step;
+  std::vector<NodeRun> order = runs_of_order(step, first_come_order(step));
+  auto ordered = with_order(std::move(step), std::move(order));
+  if (ordered && buffers.keeps_intermediates) keep_all_results(*ordered);
+  return ordered;
 }
 
 }  // namespace stowage

@@ -10,12 +10,15 @@
 //   rectifiers relu is 0.5 (x + |x|), whose gradient reads x (tensor/nnet/nnet.py): what goes in is
 //              kept beside what comes out
 //   dropout    its mask is a tensor of floatX
-//   SGD        Keras's has a moment for each parameter, also where the momentum is 0
-//   (optimizers.py) updates    in place, each right after its gradient: shared variables with an
-//   update are handed
-//              to the function as mutable (compile/pfunc.py), and InplaceElemwiseOptimizer
-//              (tensor/opt.py) works on them
+//   SGD        Keras's has a moment for each parameter, also at momentum 0 (optimizers.py)
+//   updates    in place: shared variables with an update are handed to the function as mutable
+//              (compile/pfunc.py), and InplaceElemwiseOptimizer (tensor/opt.py) works on them
+//   order      first come, first run (general_toposort in gof/graph.py, which the VM follows): an
+//              update soon after its gradient, the copies of filters before anything else
 //   allow_gc   =False: every result stays to the end of the function, and until it runs again
+//
+// tests/reference/theano_graph.py reads updates, moments, order and turned filters off functions
+// that Theano compiled.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -28,7 +31,7 @@ struct TheanoBuffers {
   bool keeps_intermediates = false;  ///< allow_gc=False
 };
 
-/// Linear in the step but for the renumbering. Errors: as with_early_updates.
+/// Linear in the step but for sorting. Errors: as with_order.
 [[nodiscard]] Result<StepGraph> with_theano_buffers(StepGraph step, const TheanoBuffers& buffers);
 
 }  // namespace stowage

@@ -16,6 +16,7 @@
 #include "cli/step_report.hpp"
 #include "cli/workspace_report.hpp"
 #include "estimator/check/batch_search.hpp"
+#include "estimator/step/offloaded_bytes.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 
@@ -162,11 +163,13 @@ Result<Answer> run_check(const CheckRequest& request) {
   }
   out.say("\nPeaks by phase:");
   out.show(phase_table(report));
-  Bytes offloaded;
-  for (const HostBuffer& buffer : report.host_buffers) offloaded += Bytes(buffer.bytes);
-  out.say(fmt::format(
-      "\nHost: {} of inputs{}", format_bytes(report.host_bytes - offloaded),
-      document.graph->host_state_bytes > 0 ? " and of the optimizer's step counters" : ""));
+  Bytes buffered;
+  for (const HostBuffer& buffer : report.host_buffers) buffered += Bytes(buffer.bytes);
+  const bool counters = document.graph->host_state_bytes > 0;
+  const bool activations = offloaded_bytes(*document.graph) != Affine(0);
+  out.say(fmt::format("\nHost: {} of inputs{}{}", format_bytes(report.host_bytes - buffered),
+                      counters ? " and of the optimizer's step counters" : "",
+                      activations ? ", and of offloaded activations in pinned memory" : ""));
   if (!report.host_buffers.empty()) {
     out.say("\nOffloaded, by each GPU's process:");
     out.show(host_table(report));

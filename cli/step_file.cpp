@@ -28,8 +28,8 @@ class Contradictions {
     }
     if (!options.fine_tuning.empty()) {
       found_.push_back(command_line_error(
-          "--lora, --base, --checkpoint and --layer-dtype change a description, and this is a step "
-          "that was made of one"));
+          "--lora, --base, --checkpoint, --layer-dtype, --chunked-loss, --offload-activations and "
+          "--optimizer-in-backward change a description, and this is a step that was made of one"));
     }
     if (!options.arguments.empty()) {
       found_.push_back(command_line_error(

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "estimator/memory/partition.hpp"
+#include "estimator/step/offloaded_bytes.hpp"
 
 namespace stowage {
 
@@ -140,7 +141,8 @@ CheckReport report_of(RuntimeRun run, const StepOnCard& on_card) {
   report.runtime_rows = runtime_rows(on_card, run, report.tensor_bytes());
   report.phases = phases(on_card, run, report.tensor_bytes());
   report.host_bytes = std::ssize(run.replicas) * class_bytes(step, StorageClass::input) +
-                      Bytes(step.graph->host_state_bytes);
+                      Bytes(step.graph->host_state_bytes) +
+                      Bytes(offloaded_bytes(*step.graph).at(step.batch));
   report.host_buffers = host_buffers(*step.graph);
   for (const HostBuffer& buffer : report.host_buffers) report.host_bytes += Bytes(buffer.bytes);
   report.total_bytes = on_card.card.cuda_total;

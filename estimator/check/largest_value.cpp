@@ -1,6 +1,7 @@
 #include "estimator/check/largest_value.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace stowage {
 
@@ -23,13 +24,16 @@ Result<LargestValue> find_largest_value(std::int64_t most,
     if (!found.refused.empty()) return tl::unexpected(std::move(found.refused));
     return found;
   }
-  // Without a guess the steps upwards are those of a doubling: 2, 4, 8.
-  guess = std::clamp<std::int64_t>(guess, 2, std::max<std::int64_t>(most, 2));
-  if (guess < fails) ask(guess);
-  // Near a guess the need may stand still for a while (whole blocks of an allocator), so that steps
-  // of 1 would take as many trials as the plateau's bisection once more.
+  // Without a guess the steps upwards are those of a doubling: 2, 4, 8. Near a guess the need may
+  // stand still for a while (whole blocks of an allocator), so that steps of 1 would take as many
+  // trials as the plateau's bisection once more. Guesses are rounded to the step, a power of two,
+  // so that searches with like guesses ask about the same values.
   constexpr std::int64_t part_of_guess = 512;
-  const std::int64_t first = guess == 2 ? 2 : std::max<std::int64_t>(guess / part_of_guess, 1);
+  guess = std::clamp<std::int64_t>(guess, 2, std::max<std::int64_t>(most, 2));
+  const auto part = static_cast<std::uint64_t>(std::max<std::int64_t>(guess / part_of_guess, 1));
+  const std::int64_t first = guess == 2 ? 2 : static_cast<std::int64_t>(std::bit_floor(part));
+  guess -= guess % first;
+  if (guess < fails) ask(guess);
   for (std::int64_t step = first; found.value >= guess && fails > most; step *= 2) {
     if (found.value == most) break;
     ask(std::min(found.value + step, most));

@@ -14,13 +14,8 @@ namespace stowage {
     LayerList& layers, const DescriptionFrame& frame, bool allow,
     const std::map<int, std::string>& reasons);
 
-/// What buffers of one name in several layers are: one layer's that runs several times, or equal
-/// values of which an exporter made one.
-enum class SharedBuffers { tied, apart };
-
 /// Of parameters that several layers read the first keeps the file's name, and the others are tied
 /// to it.
-void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame,
-                           SharedBuffers shared_buffers);
+void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame);
 
 }  // namespace stowage

@@ -77,7 +77,7 @@ Result<ImportedModel> described(const YamlDocument& document, const ImportOption
   auto counted = count_unknown_operators(layers, frame, options.allow_unknown, graph->reasons);
   if (!counted) return tl::unexpected(std::move(counted.error()));
   notes.insert(notes.end(), counted->begin(), counted->end());
-  tie_shared_parameters(layers, frame, SharedBuffers::tied);
+  tie_shared_parameters(layers, frame);
   if (const auto precision = precision_of(document.source->text)) {
     frame.train.emplace_back("precision", *precision);
   }

@@ -185,7 +185,10 @@ std::vector<HostBuffer> host_buffers(const StepGraph& graph) {
   std::vector<HostBuffer> buffers;
   const auto add = [&](std::string name, std::int64_t elements, std::int64_t element_bytes) {
     const std::int64_t bytes = elements * element_bytes;
-    const std::int64_t taken = parallel.pinned ? pinned_in(bytes, at_once * element_bytes) : bytes;
+    // Stage 3 has a tensor for each sub-group.
+    const std::int64_t most =
+        parallel.shares_parameters() ? at_once * element_bytes : std::max<std::int64_t>(bytes, 1);
+    const std::int64_t taken = parallel.pinned ? pinned_in(bytes, most) : bytes;
     buffers.push_back({.name = std::move(name), .bytes = taken, .pinned = parallel.pinned});
   };
   if (parallel.offloads_parameters()) {

@@ -184,7 +184,9 @@ bool find_attention(LayerList& layers, const std::vector<int>& readers,
   } else if (scores->mask) {
     from.push_back(*scores->mask);
     // transformers copies a mask that is a transposed view, which no exporter writes.
-    if (is_transposed_view(layers, *scores->mask)) given.emplace_back("copy_bias", true);
+    if (of_pytorch && is_transposed_view(layers, *scores->mask)) {
+      given.emplace_back("copy_bias", true);
+    }
   }
   group_queries(layers, from, given);
   return layers.change(layer, "scaled_dot_product_attention", std::move(from), std::move(given));

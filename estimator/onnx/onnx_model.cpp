@@ -107,7 +107,7 @@ class ModelMaker {
     if (is_of_pytorch()) {
       note_separated(separate_merged_vectors(layers, needed_layers(layers, frame)));
     }
-    tie_shared_parameters(layers, frame, SharedBuffers::apart);
+    tie_shared_parameters(layers, frame);
     if (const auto precision = usual_precision()) frame.train.emplace_back("precision", *precision);
     return ImportedModel{.description = std::make_shared<const SourceText>(
                              SourceText{opening_.argument, write_description(layers, frame)}),
@@ -134,12 +134,16 @@ class ModelMaker {
 
   void note_overwriting(const OverwritingLayers& found, bool is_assumed) {
     if (!is_assumed || found.activations == 0) return;
+    const auto counted = [](int count, std::string_view what) {
+      return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+    };
+    std::string layers = counted(found.activations, "activation");
+    if (found.sums > 0) layers += " and " + counted(found.sums, "sum");
+    const bool is_one = found.activations + found.sums == 1;
     notes_.push_back(onnx_note(fmt::format(
         "{} {} taken to overwrite {} input, as in PyTorch's image networks; the file does not say "
-        "it, and in_place=false has {} make {} of their own",
-        found.sums == 0 ? fmt::format("{} activations", found.activations)
-                        : fmt::format("{} activations and {} sums", found.activations, found.sums),
-        "are", "their", "them", "results")));
+        "it, and in_place=false takes every layer to make a result of its own",
+        layers, is_one ? "is" : "are", is_one ? "its" : "their")));
   }
 
   [[nodiscard]] std::string source_text() const {

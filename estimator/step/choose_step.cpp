@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "estimator/base/cure.hpp"
+#include "estimator/base/kernel_set.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 
 namespace stowage {
@@ -109,6 +110,36 @@ Diagnostics idle_layout(const ModelGraph& model, const StepWishes& wishes) {
                                   model.name)}};
 }
 
+// Settings that are PyTorch scripts' own ways to save memory. A plan of our executor's has its own.
+Result<void> check_memory_settings(const ModelGraph& model, Mode mode, const StepWishes& wishes) {
+  const FineTuning& tuning = model.fine_tuning;
+  if (mode == Mode::inference) {
+    const std::string_view idle = tuning.chunked_loss            ? "a loss in chunks"
+                                  : tuning.offload               ? "offloaded activations"
+                                  : tuning.optimizer_in_backward ? "an optimizer in backward"
+                                                                 : "";
+    if (idle.empty()) return {};
+    return failure(fmt::format("an inference has no use for {}", idle));
+  }
+  const bool library = traits(wishes.kernels).library_optimizer;
+  if (!library && (tuning.offload || tuning.optimizer_in_backward)) {
+    return failure(
+        fmt::format("{} is what a PyTorch script does; the kernel set '{}' runs plans, which move "
+                    "tensors and updates themselves",
+                    tuning.offload ? "offloading of activations" : "an optimizer in backward",
+                    traits(wishes.kernels).name),
+        hint_of("leave it to the plan", Cure::pytorch_kernels));
+  }
+  if (!tuning.optimizer_in_backward) return {};
+  if (wishes.accumulation.value_or(model.accumulation) > 1) {
+    return failure("an optimizer in backward steps at each micro-batch: it does not accumulate");
+  }
+  if (wishes.parallel.is_parallel()) {
+    return failure("an optimizer in backward is served on one GPU alone");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes) {
@@ -127,11 +158,15 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
                                to_string(model.fine_tuning.base->format)),
                    hint_of("train adapters beside it: lora", Cure::inference));
   }
+  if (auto suits = check_memory_settings(model, mode, wishes); !suits) {
+    return tl::unexpected(std::move(suits.error()));
+  }
   auto optimizer = chosen_optimizer(model, wishes);
   if (!optimizer) return tl::unexpected(std::move(optimizer.error()));
   ChosenStep chosen{.lowering = {.kernels = wishes.kernels,
                                  .mode = mode,
                                  .optimizer = *std::move(optimizer),
+                                 .early_updates = model.fine_tuning.optimizer_in_backward,
                                  .in_place = wishes.in_place,
                                  .step = model.step}};
   chosen.warnings = idle_layout(model, wishes);

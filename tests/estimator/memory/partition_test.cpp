@@ -179,6 +179,10 @@ TEST_CASE("what is offloaded leaves the GPU, and lies pinned in powers of two") 
   CHECK_FALSE(pinned[4].pinned);
   // What is below the persistence threshold stays.
   CHECK(of_class(all, StorageClass::parameter) < Bytes(1 << 20));
+  // Of stage 2 each is one tensor: 4 bytes of the share, 2 of the largest parameter.
+  const auto second = host_buffers(*step_with(2, Offload::optimizer, true).graph);
+  CHECK(second[0] == HostBuffer{"fp32 master weights", 1 << 27, true});
+  CHECK(second[3] == HostBuffer{"gradient on its way", 1 << 27, true});
   CHECK(host_buffers(*step_with(3, Offload::none, true).graph).empty());
 }
 

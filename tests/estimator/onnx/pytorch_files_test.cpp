@@ -74,9 +74,9 @@ TEST_CASE("activations and residual sums of PyTorch's image networks are in plac
   CHECK(has_text(read.layers, "  - relu: {name: Relu_y, from: Add_s, in_place: true}\n"));
   CHECK(
       has_text(read.notes,
-               "note: 2 activations and 1 sums are taken to overwrite their input, as in PyTorch's "
-               "image networks; the file does not say it, and in_place=false has them make "
-               "results of their own\n"));
+               "note: 2 activations and 1 sum are taken to overwrite their input, as in PyTorch's "
+               "image networks; the file does not say it, and in_place=false takes every layer to "
+               "make a result of its own\n"));
   const ExportedText apart = read_export(graph, {.values = {{"in_place", "false"}}});
   CHECK(!has_text(apart.layers, "in_place"));
   CHECK(!has_text(apart.notes, "overwrite"));
@@ -148,6 +148,16 @@ TEST_CASE("equal vectors that were made one are parted, shared blocks are not") 
                  "has their own here\n"));
   const ExportedText shared = read_export(graph("a.weight"));
   CHECK(has_text(shared.layers, "tie: {weight: a_3.weight, bias: a_3.bias}"));
+}
+
+TEST_CASE("a scale and a running variance that were made one stay apart") {
+  const std::string graph =
+      node("BatchNormalization", {"x", "ones", "zeros", "zeros", "ones"}, {"y"}) +
+      weights("ones", {3}) + weights("zeros", {3}) + photo +
+      value(12, "y", {"batch", "3", "8", "8"});
+  const std::string layers = read_export(graph, {}, "another").layers;
+  CHECK(has_text(layers, "  - batch_norm: {name: ones, from: x, "));
+  CHECK(has_text(layers, "parameter_names: {weight: ones, bias: zeros}}"));
 }
 
 TEST_CASE("attention is PyTorch's fused one where both of its inputs are scaled") {

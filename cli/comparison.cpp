@@ -6,18 +6,19 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "cli/arguments.hpp"
+#include "cli/compared_cards.hpp"
 #include "cli/compared_models.hpp"
+#include "cli/compared_values.hpp"
 #include "cli/comparison_report.hpp"
 #include "cli/progress.hpp"
 #include "cli/replicas.hpp"
 #include "cli/requested_settings.hpp"
 #include "cli/requested_step.hpp"
 #include "cli/step_file.hpp"
+#include "cli/step_report.hpp"
 #include "cli/workspace_report.hpp"
-#include "estimator/base/name_match.hpp"
 #include "estimator/check/compare_cards.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
@@ -35,79 +36,6 @@ struct ComparisonRequest {
   bool asks_about_batch = false;  ///< check: at `batch`, a step file's own, or 1
   std::optional<Bytes> margin = {};
 };
-
-std::vector<std::string> names_in_list(const std::string& list) {
-  std::vector<std::string> names;
-  std::size_t begin = 0;
-  for (std::size_t comma = 0; comma != list.npos; begin = comma + 1) {
-    comma = list.find(',', begin);
-    std::string name = list.substr(begin, comma == list.npos ? list.npos : comma - begin);
-    const std::size_t first = name.find_first_not_of(' ');
-    names.push_back(first == name.npos ? "" : name.substr(first));
-  }
-  return names;
-}
-
-bool is_all_cards(const std::string& name) { return folded_name(name) == all_cards_name; }
-
-/// Options that mean one card.
-Diagnostics options_of_one_card(const CardRequest& request) {
-  Diagnostics mistakes;
-  if (request.cuda_total) {
-    mistakes.push_back(command_line_error("--gpu-memory is of one card, and --gpu names several"));
-  }
-  if (!request.calibration.empty()) {
-    mistakes.push_back(command_line_error("--calibration is of one card, and --gpu names several"));
-  }
-  return mistakes;
-}
-
-Result<std::vector<RequestedCard>> cards_of_catalogue(const CardRequest& request) {
-  auto cards = all_cards(request.configs.gpus());
-  if (!cards) return tl::unexpected(std::move(cards.error()));
-  std::ranges::stable_sort(*cards, {}, &Card::cuda_total);
-  std::vector<RequestedCard> requested;
-  for (Card& card : *cards) requested.push_back({.card = std::move(card)});
-  return requested;
-}
-
-Result<std::vector<RequestedCard>> compared_cards(const CardRequest& request) {
-  const bool is_list = request.name.find(',') != std::string::npos;
-  if (!is_list && !is_all_cards(request.name)) {
-    auto card = requested_card(request);
-    if (!card) return tl::unexpected(std::move(card.error()));
-    std::vector<RequestedCard> one;
-    one.push_back(*std::move(card));
-    return one;
-  }
-  Diagnostics mistakes = options_of_one_card(request);
-  if (!mistakes.empty()) return tl::unexpected(std::move(mistakes));
-  if (!is_list) return cards_of_catalogue(request);
-  std::vector<RequestedCard> cards;
-  std::set<std::string> seen;
-  for (const std::string& name : names_in_list(request.name)) {
-    if (name.empty() || name == present_name || is_all_cards(name)) {
-      mistakes.push_back(command_line_error(
-          fmt::format("--gpu {}: '{}' cannot stand in a list of cards", request.name, name)));
-      continue;
-    }
-    CardRequest of_one = request;
-    of_one.name = name;
-    auto card = requested_card(of_one);
-    if (!card) {
-      std::ranges::move(card.error(), std::back_inserter(mistakes));
-    } else if (!seen.insert(card->card.name).second) {
-      mistakes.push_back(command_line_error(
-          fmt::format("--gpu {}: {} is named twice", request.name, card->card.name)));
-    } else {
-      // Remarks on a card are for who asks about that one; what a name was taken for is not.
-      if (card->notes.size() > 1) card->notes.resize(1);
-      cards.push_back(*std::move(card));
-    }
-  }
-  if (!mistakes.empty()) return tl::unexpected(std::move(mistakes));
-  return cards;
-}
 
 /// The steps of a model: PyTorch's lowering depends on a card's compute capability, and on no other
 /// figure of it.
@@ -295,7 +223,7 @@ Result<Answer> compared(const ComparisonRequest& request) {
       comparison.rows.push_back(std::move(row));
     }
     if (const StepDocument* document = steps.document()) {
-      comparison.steps.push_back({model, told_step(*document)});
+      comparison.steps.push_back({model, describe_step(told_step(*document), std::nullopt)});
       comparison.notes.insert(comparison.notes.end(), document->warnings.begin(),
                               document->warnings.end());
     }
@@ -321,13 +249,11 @@ Result<Answer> compare(const CheckRequest& request) {
   if (request.eval_batch) {
     mistakes.push_back(command_line_error("--eval-batch is of one model on one card"));
   }
-  if (request.serving) {
-    mistakes.push_back(command_line_error("--context-length is of one model on one card"));
-  }
   if (request.rule_of_thumb) {
     mistakes.push_back(command_line_error("--rule-of-thumb is of one model on one card"));
   }
   if (!mistakes.empty()) return tl::unexpected(std::move(mistakes));
+  if (request.serving) return compare_serving(request);
   return compared({.step = request.step,
                    .card = request.card,
                    .batch = request.batch,
@@ -338,7 +264,7 @@ Result<Answer> compare(const BatchRequest& request) {
   if (request.global_batch) {
     return failure(command_line_error("--global-batch is of one model on one card"));
   }
-  if (request.of) return failure(command_line_error("--of is of one model on one card"));
+  if (request.of) return compare_largest(request);
   return compared({.step = request.step,
                    .card = request.card,
                    .batch = std::nullopt,

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/step_report.hpp"
+#include "cli/request.hpp"
 #include "estimator/base/runtime.hpp"
 #include "estimator/card/card.hpp"
 #include "estimator/check/compare_cards.hpp"
@@ -23,11 +23,13 @@ struct ComparedRow {
 
 struct ComparedStep {
   std::string model;
-  ToldStep told;
+  std::string heading;  ///< "gpt2, seq 512, training with adamw, fp32"
 };
 
 struct Comparison {
-  bool asks_about_batch = false;  ///< rows say what is needed at a batch that was asked about
+  bool asks_about_batch = false;     ///< rows say what is needed at a batch that was asked about
+  bool serves = false;               ///< rows say what is needed to serve, and search nothing
+  std::optional<LargestOf> of = {};  ///< rows say the largest of these in place of the batch
   std::size_t models = 0, cards = 0;
   std::vector<ComparedRow> rows;  ///< model by model, card by card
   std::vector<ComparedStep> steps;

@@ -3,21 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
-#include <map>
 
 #include "cli/arguments.hpp"
 #include "cli/progress.hpp"
 #include "cli/replicas.hpp"
 #include "cli/requested_step.hpp"
 #include "cli/serving.hpp"
-#include "cli/serving_report.hpp"
 #include "cli/serving_request.hpp"
 #include "cli/step_report.hpp"
+#include "cli/value_search.hpp"
 #include "cli/workspace_report.hpp"
 #include "estimator/check/batch_search.hpp"
-#include "estimator/check/largest_value.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 
@@ -25,107 +22,7 @@ namespace stowage {
 
 namespace {
 
-constexpr std::int64_t most_searched = std::int64_t{1} << 24;
-
-/// What a value's run comes to; of serving, the pass that takes more.
-struct ValueRun {
-  bool fits = false, calm = false;  ///< calm: the cache is never given back, and steps settle
-  Bytes device_bytes, headroom, available;
-  Bytes usual_margin;
-};
-
-ValueRun run_of(const CheckReport& report, const Card& card, const CheckSettings& settings) {
-  return {.fits = report.fits,
-          .calm = report.fits && report.run.process().releases == 0 && report.run.settles(),
-          .device_bytes = report.device_bytes,
-          .headroom = report.headroom,
-          .available = report.available_bytes,
-          .usual_margin = usual_margin(*report.footprint.graph, card, settings)};
-}
-
-ValueRun larger_of(const ValueRun& a, const ValueRun& b) {
-  ValueRun larger = a.device_bytes > b.device_bytes ? a : b;
-  larger.fits = a.fits && b.fits;
-  larger.calm = a.calm && b.calm;
-  larger.usual_margin = std::max(a.usual_margin, b.usual_margin);
-  return larger;
-}
-
-using RunAt = std::function<Result<ValueRun>(std::int64_t)>;
-
-/// The runs of a search, each value once.
-class ValueTrials {
- public:
-  ValueTrials(RunAt run, std::optional<Bytes> margin) : run_(std::move(run)), margin_(margin) {}
-
-  Result<ValueRun> at(std::int64_t value) {
-    const auto known = runs_.find(value);
-    if (known != runs_.end()) return known->second;
-    Result<ValueRun> run = run_(value);
-    if (run) runs_.emplace(value, *run);
-    return run;
-  }
-  Result<bool> fits(std::int64_t value) {
-    return at(value).map([](const ValueRun& run) { return run.fits; });
-  }
-  Result<bool> keeps_margin(std::int64_t value) {
-    return at(value).map([&](const ValueRun& run) {
-      return run.calm && run.headroom >= margin_.value_or(run.usual_margin);
-    });
-  }
-
- private:
-  RunAt run_;
-  std::optional<Bytes> margin_;
-  std::map<std::int64_t, ValueRun> runs_;
-};
-
-struct Found {
-  LargestValue largest, recommended;
-  std::optional<ValueRun> at_one, at_largest, at_recommended;
-};
-
-Result<Found> search(ValueTrials& trials) {
-  Found found;
-  auto largest =
-      find_largest_value(most_searched, [&](std::int64_t value) { return trials.fits(value); });
-  if (!largest) return tl::unexpected(std::move(largest.error()));
-  found.largest = *std::move(largest);
-  const auto keep = [&](std::int64_t value, std::optional<ValueRun>& into) {
-    if (auto run = trials.at(value)) into = *run;
-  };
-  if (found.largest.value == 0) {
-    keep(1, found.at_one);
-    return found;
-  }
-  keep(found.largest.value, found.at_largest);
-  auto recommended = find_largest_value(
-      found.largest.value, [&](std::int64_t value) { return trials.keeps_margin(value); });
-  if (!recommended) return tl::unexpected(std::move(recommended.error()));
-  found.recommended = *std::move(recommended);
-  if (found.recommended.value > 0) keep(found.recommended.value, found.at_recommended);
-  return found;
-}
-
-/// What is looked for, in words.
-struct Sought {
-  std::string_view option;  ///< "context-length"
-  std::string_view noun;    ///< "context length"
-};
-
-Sought sought(LargestOf of) {
-  switch (of) {
-    case LargestOf::users:
-      return {"users", "number of users"};
-    case LargestOf::context_length:
-      return {"context-length", "context length"};
-    case LargestOf::seq:
-      return {"seq", "sequence length"};
-  }
-  return {};
-}
-
-void say_found(const Found& found, const Sought& what, const Card& card, Report& out) {
+void say_found(const FoundValue& found, const Sought& what, const Card& card, Report& out) {
   if (found.largest.value == 0) {
     out.say(fmt::format("not even a {} of 1 fits {}", what.noun, card.name), Tone::bad);
     if (found.at_one) {
@@ -156,7 +53,7 @@ void say_found(const Found& found, const Sought& what, const Card& card, Report&
           Tone::good);
 }
 
-Answer answer_of(const Found& found, const Sought& what, const Card& card) {
+Answer answer_of(const FoundValue& found, const Sought& what, const Card& card) {
   Answer answer;
   answer.exit_code = found.largest.value > 0 ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
@@ -246,7 +143,7 @@ Result<Answer> largest_of(const BatchRequest& request) {
   auto runs = runs_of(request, *card, workspaces);
   if (!runs) return tl::unexpected(std::move(runs.error()));
   ValueTrials trials(*std::move(runs), request.margin);
-  const auto found = search(trials);
+  const auto found = search_largest(trials);
   if (!found) return tl::unexpected(found.error());
   Answer answer = answer_of(*found, what, card->card);
   answer.report.notes = card->notes;

@@ -21,23 +21,6 @@ namespace stowage {
 
 namespace {
 
-struct LoweredPass {
-  std::shared_ptr<const StepGraph> graph;
-  std::int64_t batch = 1;
-};
-
-Result<std::shared_ptr<const StepGraph>> lowered_pass(const ServingPass& pass,
-                                                      const ServedModel& served) {
-  StepWishes wishes = served.request.wishes;
-  wishes.mode = Mode::inference;
-  const auto chosen =
-      requested_choice(std::move(wishes), pass.model, served.settings.runtime, served.card.card);
-  if (!chosen) return tl::unexpected(chosen.error());
-  return lower_step(pass.model, chosen->lowering).map([](StepGraph&& graph) {
-    return std::make_shared<const StepGraph>(std::move(graph));
-  });
-}
-
 Result<CheckedPass> check_pass(const ServingPass& pass, const ServedModel& served,
                                WorkspaceSource& workspaces) {
   const auto graph = lowered_pass(pass, served);
@@ -99,8 +82,19 @@ Result<ServedModel> served_model(const StepRequest& asked, CacheKind cache,
   return ServedModel{*std::move(found), request, card, *std::move(settings)};
 }
 
-Result<ServingReport> check_serving(const ServedModel& served, const ServingSettings& settings,
-                                    WorkspaceSource& workspaces) {
+Result<std::shared_ptr<const StepGraph>> lowered_pass(const ServingPass& pass,
+                                                      const ServedModel& served) {
+  StepWishes wishes = served.request.wishes;
+  wishes.mode = Mode::inference;
+  const auto chosen =
+      requested_choice(std::move(wishes), pass.model, served.settings.runtime, served.card.card);
+  if (!chosen) return tl::unexpected(chosen.error());
+  return lower_step(pass.model, chosen->lowering).map([](StepGraph&& graph) {
+    return std::make_shared<const StepGraph>(std::move(graph));
+  });
+}
+
+Result<ServingPasses> served_passes(const ServedModel& served, const ServingSettings& settings) {
   const auto read = [&](std::int64_t positions) -> Result<ModelGraph> {
     ModelRequest request = served.request.model;
     request.options.seq = positions;
@@ -110,7 +104,12 @@ Result<ServingReport> check_serving(const ServedModel& served, const ServingSett
     return found_model(request).and_then(
         [&](FoundModel&& found) { return loaded_model(std::move(found), request).map(graph_of); });
   };
-  const auto passes = serving_passes(read, settings);
+  return serving_passes(read, settings);
+}
+
+Result<ServingReport> check_serving(const ServedModel& served, const ServingSettings& settings,
+                                    WorkspaceSource& workspaces) {
+  const auto passes = served_passes(served, settings);
   if (!passes) return tl::unexpected(passes.error());
   auto prefill = check_pass(passes->prefill, served, workspaces);
   if (!prefill) return tl::unexpected(std::move(prefill.error()));

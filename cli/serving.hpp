@@ -41,7 +41,14 @@ struct ServedModel {
 [[nodiscard]] Result<ServedModel> served_model(const StepRequest& request, CacheKind cache,
                                                const RequestedCard& card);
 
-/// Errors: the model's, serving_passes's and size_step's.
+/// Errors: the model's and serving_passes's. Depends on no card.
+[[nodiscard]] Result<ServingPasses> served_passes(const ServedModel& served,
+                                                  const ServingSettings& settings);
+/// The pass with the kernels that run on served's card.
+[[nodiscard]] Result<std::shared_ptr<const StepGraph>> lowered_pass(const ServingPass& pass,
+                                                                    const ServedModel& served);
+
+/// Errors: those of served_passes, and size_step's.
 [[nodiscard]] Result<ServingReport> check_serving(const ServedModel& served,
                                                   const ServingSettings& settings,
                                                   WorkspaceSource& workspaces);

@@ -85,8 +85,38 @@ Diagnostics errors_of(Diagnostics found) {
   return found;
 }
 
+/// Of a model of several kinds of input: the part that would be read alone; empty: none.
+std::string readable_part(const YamlNode& root, std::string_view type) {
+  if (type == "gemma3") return "its text_config alone, with \"model_type\": \"gemma3_text\", is";
+  for (const std::string_view part : {"text_config", "vision_config"}) {
+    const YamlNode* config = root.find(part);
+    if (config == nullptr || !config->is_mapping()) continue;
+    const YamlNode* of_part = config->find("model_type");
+    if (of_part == nullptr || find_family(of_part->text) == nullptr) continue;
+    return fmt::format("its {} alone, of type '{}', is", part, of_part->text);
+  }
+  return {};
+}
+
+/// What can be done with a type that is not read. `argument`: as typed.
+std::string other_ways(const YamlNode& root, std::string_view type, std::string_view argument) {
+  std::vector<std::string_view> known;
+  for (const Family& family : families()) known.push_back(family.type);
+  std::string hint = readable_part(root, type);
+  if (hint.empty()) hint = did_you_mean(type, known);
+  if (hint.empty()) hint = fmt::format("read are {}", fmt::join(known, ", "));
+  if (argument.starts_with(cache_prefix)) argument.remove_prefix(cache_prefix.size());
+  constexpr std::string_view needs_no_quotes =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
+  const bool can_be_typed = !argument.empty() && argument != "-" &&
+                            argument.find_first_not_of(needs_no_quotes) == argument.npos;
+  if (!can_be_typed) return hint;
+  return fmt::format("{}{} of any type: python -m stowage record transformers:{}", hint,
+                     hint.ends_with('?') ? "" : ";", argument);
+}
+
 /// The type of the mapping; empty: a mistake was reported.
-std::string model_type(const YamlNode& root, Mistakes& mistakes) {
+std::string model_type(const YamlNode& root, std::string_view argument, Mistakes& mistakes) {
   const YamlNode* type = root.find("model_type");
   if (type == nullptr) {
     mistakes.error(root.mark, "there is no 'model_type': this is no configuration of transformers",
@@ -98,17 +128,9 @@ std::string model_type(const YamlNode& root, Mistakes& mistakes) {
     return {};
   }
   if (find_family(type->text) != nullptr) return type->text;
-  std::vector<std::string_view> known;
-  for (const Family& family : families()) known.push_back(family.type);
-  std::string hint = did_you_mean(type->text, known);
-  if (type->text == "gemma3") {
-    hint = "its text_config alone, with \"model_type\": \"gemma3_text\", is";
-  } else if (hint.empty()) {
-    hint = fmt::format("read are {}", fmt::join(known, ", "));
-  }
   mistakes.error(type->mark,
                  fmt::format("model type '{}' is not one of those that are read", type->text),
-                 std::move(hint));
+                 other_ways(root, type->text, argument));
   return {};
 }
 
@@ -150,7 +172,7 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
     mistakes.error(root.mark, fmt::format("a configuration is a mapping, not {}", describe(root)));
     return tl::unexpected(std::move(mistakes).in_order());
   }
-  const std::string type = model_type(root, mistakes);
+  const std::string type = model_type(root, opening.argument, mistakes);
   if (type.empty()) return tl::unexpected(errors_of(std::move(mistakes).in_order()));
   const Family& family = *find_family(type);
   ConfigReader config(root, type, "", mistakes);

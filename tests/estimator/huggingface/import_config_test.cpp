@@ -84,7 +84,11 @@ TEST_CASE("mistakes in a configuration have their place") {
         "config.json:1:16: error: model type 'lama' is not one of those that are read\n"
         "  {\"model_type\": \"lama\"}\n"
         "                 ^~~~~~\n"
-        "  did you mean 'llama'?\n");
+        "  did you mean 'llama'? of any type: python -m stowage record transformers:config.json\n");
+  CHECK(
+      mistakes_in("{\"model_type\": \"llava\", \"text_config\": {\"model_type\": \"llama\"}}")
+          .ends_with("  its text_config alone, of type 'llama', is; of any type: python -m stowage "
+                     "record transformers:config.json\n"));
   CHECK(
       mistakes_in("{\"architectures\": [\"LlamaForCausalLM\"]}").find("there is no 'model_type'") !=
       std::string::npos);

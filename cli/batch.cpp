@@ -183,6 +183,7 @@ Result<Answer> run_batch(const BatchRequest& request) {
                         settings_json(told, report->recommended, to_string(settings.runtime)));
   out.json.emplace_back("software", stack_json(settings.stack));
   out.json.emplace_back("tensorflow", tensorflow_json(settings));
+  out.json.emplace_back("theano", theano_json(settings));
   out.listing = curve_table(*report);
 
   out.say(fmt::format("{}, {} runtime, {}", describe_step(told, std::nullopt),

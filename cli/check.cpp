@@ -16,6 +16,7 @@
 #include "cli/step_report.hpp"
 #include "cli/workspace_report.hpp"
 #include "estimator/check/batch_search.hpp"
+#include "estimator/step/offloaded_bytes.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 
@@ -61,6 +62,11 @@ Result<std::optional<EvaluationReport>> evaluate(std::optional<std::int64_t> bat
   if (requested.document.graph->settings.mode != Mode::train) {
     return failure(command_line_error("--eval-batch is an evaluation beside training",
                                       "without training, give its size as --batch"));
+  }
+  const DataParallel& parallel = requested.document.graph->settings.parallel;
+  if (parallel.fsdp.on || parallel.zero > 0) {
+    return failure(command_line_error("--eval-batch is not sized beside a sharded model",
+                                      "without --fsdp and --zero it is"));
   }
   if (requested.document.evaluation == nullptr) {
     return failure(command_line_error("--eval-batch: there is no evaluation beside this step"));
@@ -133,6 +139,7 @@ Result<Answer> run_check(const CheckRequest& request) {
   out.json.emplace_back("settings", settings_json(told, batch, to_string(settings.runtime)));
   out.json.emplace_back("software", stack_json(settings.stack));
   out.json.emplace_back("tensorflow", tensorflow_json(settings));
+  out.json.emplace_back("theano", theano_json(settings));
   const Table tensors = largest_tensors(report);
   out.listing = verdict_listing(report, tensors);
 
@@ -156,9 +163,17 @@ Result<Answer> run_check(const CheckRequest& request) {
   }
   out.say("\nPeaks by phase:");
   out.show(phase_table(report));
-  out.say(fmt::format(
-      "\nHost: {} of inputs{}", format_bytes(report.host_bytes),
-      document.graph->host_state_bytes > 0 ? " and of the optimizer's step counters" : ""));
+  Bytes buffered;
+  for (const HostBuffer& buffer : report.host_buffers) buffered += Bytes(buffer.bytes);
+  const bool counters = document.graph->host_state_bytes > 0;
+  const bool activations = offloaded_bytes(*document.graph) != Affine(0);
+  out.say(fmt::format("\nHost: {} of inputs{}{}", format_bytes(report.host_bytes - buffered),
+                      counters ? " and of the optimizer's step counters" : "",
+                      activations ? ", and of offloaded activations in pinned memory" : ""));
+  if (!report.host_buffers.empty()) {
+    out.say("\nOffloaded, by each GPU's process:");
+    out.show(host_table(report));
+  }
   if (request.rule_of_thumb) {
     const auto rule = rule_of_thumb(document, batch);
     if (!rule) return tl::unexpected(rule.error());

@@ -99,6 +99,18 @@ Table phase_table(const CheckReport& report) {
   return table;
 }
 
+Table host_table(const CheckReport& report) {
+  Table table{.one_size_scale = true, .columns = {{"Host", "bytes"}, {"What", "name"}}};
+  Bytes sum;
+  for (const HostBuffer& buffer : report.host_buffers) {
+    table.rows.push_back(
+        {{Bytes(buffer.bytes), buffer.pinned ? buffer.name + " (pinned)" : buffer.name}});
+    sum += Bytes(buffer.bytes);
+  }
+  table.rows.push_back({{sum, std::string("all")}, true});
+  return table;
+}
+
 Table pool_table(const CheckReport& report) {
   Table table{.one_size_scale = true,
               .columns = {{"Limit", "limit_bytes"},
@@ -137,6 +149,15 @@ std::vector<std::string> pool_options(const PoolAdvice& advice) {
 }
 
 namespace {
+
+Json host_buffers_json(const std::vector<HostBuffer>& buffers) {
+  Json::Array list;
+  for (const HostBuffer& buffer : buffers) {
+    list.push_back(Json::Object{
+        {"name", buffer.name}, {"bytes", Bytes(buffer.bytes)}, {"pinned", buffer.pinned}});
+  }
+  return list;
+}
 
 Json failure_json(const std::optional<AllocationFailure>& failure) {
   if (!failure) return {};
@@ -216,6 +237,7 @@ Json::Object check_json(const CheckReport& report, const Card& card) {
           {"runtime_rows", std::move(runtime_rows)},
           {"phases", std::move(phases)},
           {"host_bytes", report.host_bytes},
+          {"host_buffers", host_buffers_json(report.host_buffers)},
           {"headroom_bytes", report.headroom},
           {"workspace_source", to_string(report.workspace_origin)},
           {"fallbacks", std::move(fallbacks)},

@@ -25,6 +25,8 @@ namespace stowage {
 [[nodiscard]] Table folded_tensors(const Table& all);
 [[nodiscard]] Table phase_table(const CheckReport& report);
 /// TensorFlow's logical devices, and their sum where there are several.
+/// What each GPU's process keeps on the host of what is offloaded, with its sum.
+[[nodiscard]] Table host_table(const CheckReport& report);
 [[nodiscard]] Table pool_table(const CheckReport& report);
 [[nodiscard]] Table fallback_table(const CheckReport& report, bool all);
 /// The rule of thumb's rows, with the step's own figures beside them.

@@ -1,10 +1,11 @@
-// --gpu of a comparison: one card, a list of them, or the whole catalogue.
+// The cards of a comparison: a list of names, or the whole catalogue.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/request.hpp"
 #include "cli/requested_step.hpp"
 
 namespace stowage {
@@ -13,8 +14,8 @@ namespace stowage {
 inline constexpr std::string_view all_cards_name = "all";
 [[nodiscard]] bool is_all_cards(const std::string& name);
 
-/// In the order typed; the catalogue's by their memory. Errors: a name in the list that is none, or
-/// is named twice, and options that mean one card.
+/// In the order typed; all of the catalogue by size. Errors: a card that is not known or is named
+/// twice, an option of one card beside several.
 [[nodiscard]] Result<std::vector<RequestedCard>> compared_cards(const CardRequest& request);
 
 }  // namespace stowage

@@ -10,14 +10,13 @@
 #include "cli/arguments.hpp"
 #include "cli/compared_cards.hpp"
 #include "cli/compared_models.hpp"
-#include "cli/compared_values.hpp"
 #include "cli/comparison_report.hpp"
 #include "cli/progress.hpp"
+#include "cli/quantity_comparison.hpp"
 #include "cli/replicas.hpp"
 #include "cli/requested_settings.hpp"
 #include "cli/requested_step.hpp"
 #include "cli/step_file.hpp"
-#include "cli/step_report.hpp"
 #include "cli/workspace_report.hpp"
 #include "estimator/check/compare_cards.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
@@ -223,7 +222,7 @@ Result<Answer> compared(const ComparisonRequest& request) {
       comparison.rows.push_back(std::move(row));
     }
     if (const StepDocument* document = steps.document()) {
-      comparison.steps.push_back({model, describe_step(told_step(*document), std::nullopt)});
+      comparison.steps.push_back({model, told_step(*document)});
       comparison.notes.insert(comparison.notes.end(), document->warnings.begin(),
                               document->warnings.end());
     }

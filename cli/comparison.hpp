@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "cli/command.hpp"
 #include "cli/request.hpp"
@@ -17,8 +18,7 @@ inline constexpr std::size_t most_pairs_asking_cudnn = 8;
 /// Whether that is asked: several models, a folder of them, a list of cards or all.
 [[nodiscard]] bool is_comparison(const StepRequest& step, const CardRequest& card);
 
-/// The table's answer for check (`batch`: its own, or each step's) or for batch (none); of serving
-/// and of --of it is compared_values.hpp's. A model
+/// The table's answer for check (`batch`: its own, or each step's) or for batch (none). A model
 /// that cannot be read has a row that says so; its mistakes go to the notes.
 /// Exit code: `bad_input` where there is such a row; else `yes` where every model fits at least one
 /// of the cards, and `clean_no` where one fits none.

@@ -23,39 +23,24 @@ Cell or_empty(const ComparedRow& row, std::int64_t CardAnswer::*batch) {
   return (*row.answer).*batch;
 }
 
-void drop_column(Table& table, std::string_view key) {
-  const auto column = std::ranges::find(table.columns, key, &Column::key);
-  const auto index = column - table.columns.begin();
-  table.columns.erase(column);
-  for (Row& row : table.rows) row.cells.erase(row.cells.begin() + index);
-}
-
-/// "Most users", or of the batch.
-std::string_view title_of_largest(const Comparison& comparison) {
-  if (!comparison.of) return "Largest batch";
-  switch (*comparison.of) {
-    case LargestOf::users:
-      return "Most users";
-    case LargestOf::context_length:
-      return "Longest context";
-    case LargestOf::seq:
-      return "Longest sequence";
-  }
-  return {};
+/// The key of the column and of the JSON member: "needed_at_batch".
+std::string needed_at(const Comparison& comparison) {
+  std::string key(comparison.quantity.key);
+  std::ranges::replace(key, '-', '_');
+  return "needed_at_" + key;
 }
 
 Table comparison_table(const Comparison& comparison) {
-  Table table{
-      .one_size_scale = true,
-      .columns = {{"Card has", "total_bytes"},
-                  {"Available", "available_bytes"},
-                  {"Needed", "needed_bytes"},
-                  comparison.of ? Column{"At", "needed_at"} : Column{"At batch", "needed_at_batch"},
-                  {"Verdict", "verdict"},
-                  {std::string(title_of_largest(comparison)), "largest"},
-                  {"Recommended", "recommended"},
-                  {"Card", "card"},
-                  {"Model", "model"}}};
+  Table table{.one_size_scale = true,
+              .columns = {{"Card has", "total_bytes"},
+                          {"Available", "available_bytes"},
+                          {"Needed", "needed_bytes"},
+                          {fmt::format("At {}", comparison.quantity.noun), needed_at(comparison)},
+                          {"Verdict", "verdict"},
+                          {fmt::format("Largest {}", comparison.quantity.noun), "largest"},
+                          {"Recommended", "recommended"},
+                          {"Card", "card"},
+                          {"Model", "model"}}};
   for (const ComparedRow& row : comparison.rows) {
     table.rows.push_back(
         {{row.card ? Cell(row.card->cuda_total) : Cell(),
@@ -65,22 +50,26 @@ Table comparison_table(const Comparison& comparison) {
           or_empty(row, &CardAnswer::recommended), row.card ? Cell(row.card->name) : Cell(),
           row.model}});
   }
-  if (comparison.serves) {
-    for (const std::string_view key : {"needed_at_batch", "largest", "recommended"}) {
-      drop_column(table, key);
-    }
-  }
   return table;
 }
 
 // What is alike in all rows is said once, above or below them.
 Table shown_table(const Comparison& comparison, Table table) {
-  drop_column(table, "available_bytes");
-  if (comparison.models == 1) drop_column(table, "model");
+  const auto drop = [&](std::string_view key) {
+    const auto column = std::ranges::find(table.columns, key, &Column::key);
+    const auto index = column - table.columns.begin();
+    table.columns.erase(column);
+    for (Row& row : table.rows) row.cells.erase(row.cells.begin() + index);
+  };
+  drop("available_bytes");
+  if (!comparison.quantity.is_searched) {
+    for (const std::string_view searched : {"largest", "recommended"}) drop(searched);
+  }
+  if (comparison.models == 1) drop("model");
   return table;
 }
 
-Json row_json(const Comparison& comparison, const ComparedRow& row) {
+Json row_json(const ComparedRow& row, const Comparison& comparison) {
   Json::Object object{{"model", row.model}, {"verdict", verdict_of(row)}, {"device", Json()}};
   if (row.card) {
     object.back().second =
@@ -94,18 +83,12 @@ Json row_json(const Comparison& comparison, const ComparedRow& row) {
   object.emplace_back("fits", answer.fits);
   object.emplace_back("available_bytes", answer.available);
   object.emplace_back("needed_bytes", answer.needed);
-  if (!comparison.serves) {
-    object.emplace_back(comparison.of ? "needed_at" : "needed_at_batch", answer.needed_at);
-  }
+  object.emplace_back(needed_at(comparison), answer.needed_at);
   object.emplace_back("headroom_bytes", answer.headroom);
-  if (comparison.serves) return object;
+  if (!comparison.quantity.is_searched) return object;
   object.emplace_back("largest", answer.largest);
-  if (!comparison.of) object.emplace_back("largest_safe", answer.largest_safe);
+  object.emplace_back("largest_safe", answer.largest_safe);
   object.emplace_back("recommended", answer.recommended);
-  if (comparison.of) {
-    object.emplace_back("unlimited", answer.unlimited);
-    return object;
-  }
   object.emplace_back("keeps_margin", answer.keeps_margin);
   object.emplace_back("all_tried", answer.all_tried);
   object.emplace_back("unlimited", answer.unlimited);
@@ -178,22 +161,25 @@ Answer comparison_answer(const Comparison& comparison) {
   const Diagnostics mistakes = mistakes_once(comparison);
   out.notes.insert(out.notes.end(), mistakes.begin(), mistakes.end());
   Json::Array rows;
-  for (const ComparedRow& row : comparison.rows) rows.push_back(row_json(comparison, row));
+  for (const ComparedRow& row : comparison.rows) rows.push_back(row_json(row, comparison));
   out.json.emplace_back("rows", std::move(rows));
 
   const std::string runtime =
       comparison.runtime ? fmt::format(", {} runtime", to_string(*comparison.runtime)) : "";
   if (comparison.models <= most_headings) {
     for (const ComparedStep& step : comparison.steps) {
-      out.say(step.heading + runtime, Tone::heading);
+      out.say(describe_step(step.told, std::nullopt) + runtime, Tone::heading);
     }
   }
+  if (!comparison.heading.empty()) out.say(comparison.heading + runtime, Tone::heading);
   out.listing = comparison_table(comparison);
   out.show(shown_table(comparison, out.listing));
-  if (comparison.of) {
-    out.say("(needed at the recommended one; at 1 where not even that fits)");
-  } else if (!comparison.asks_about_batch && !comparison.serves) {
-    out.say("(needed at the recommended batch; at 1 where not even one sample fits)");
+  if (!comparison.asks_about_batch) {
+    out.say(comparison.quantity.key == "batch"
+                ? std::string("(needed at the recommended batch; at 1 where not even one sample "
+                              "fits)")
+                : fmt::format("(needed at the recommended {}; at 1 where not even that fits)",
+                              comparison.quantity.noun));
   }
   std::size_t with_a_card = 0;
   const std::vector<std::string> models = models_in_order(comparison);

@@ -4,10 +4,11 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/request.hpp"
+#include "cli/step_report.hpp"
 #include "estimator/base/runtime.hpp"
 #include "estimator/card/card.hpp"
 #include "estimator/check/compare_cards.hpp"
@@ -23,18 +24,24 @@ struct ComparedRow {
 
 struct ComparedStep {
   std::string model;
-  std::string heading;  ///< "gpt2, seq 512, training with adamw, fp32"
+  ToldStep told;
+};
+
+/// What the rows' numbers are of.
+struct ComparedQuantity {
+  std::string_view noun = "batch", key = "batch";
+  bool is_searched = true;  ///< else there is no largest and no recommended one
 };
 
 struct Comparison {
-  bool asks_about_batch = false;     ///< rows say what is needed at a batch that was asked about
-  bool serves = false;               ///< rows say what is needed to serve, and search nothing
-  std::optional<LargestOf> of = {};  ///< rows say the largest of these in place of the batch
+  bool asks_about_batch = false;  ///< rows say what is needed at a batch that was asked about
   std::size_t models = 0, cards = 0;
-  std::vector<ComparedRow> rows;  ///< model by model, card by card
-  std::vector<ComparedStep> steps;
+  std::vector<ComparedRow> rows = {};  ///< model by model, card by card
+  std::vector<ComparedStep> steps = {};
   std::optional<Runtime> runtime = {};
-  Diagnostics notes;
+  Diagnostics notes = {};
+  ComparedQuantity quantity = {};
+  std::string heading = {};  ///< above the table, where no step is told
 };
 
 [[nodiscard]] Answer comparison_answer(const Comparison& comparison);

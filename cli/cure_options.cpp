@@ -37,6 +37,8 @@ std::string_view in_options(Cure cure) {
       return "--seq N gives it one";
     case Cure::dimension_size:
       return "--set NAME=N gives it a size, --set NAME=batch makes it the batch";
+    case Cure::one_attention_call:
+      return "a config.json of an older transformers has it with --set attention=sdpa";
     case Cure::count_unknown:
       return "--allow-unknown counts them by the sizes of their outputs";
   }

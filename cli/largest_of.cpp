@@ -5,16 +5,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cli/arguments.hpp"
 #include "cli/progress.hpp"
-#include "cli/replicas.hpp"
-#include "cli/requested_step.hpp"
-#include "cli/serving.hpp"
-#include "cli/serving_request.hpp"
-#include "cli/step_report.hpp"
+#include "cli/requested_settings.hpp"
+#include "cli/sized_values.hpp"
 #include "cli/value_search.hpp"
 #include "cli/workspace_report.hpp"
-#include "estimator/check/batch_search.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 
@@ -22,7 +17,7 @@ namespace stowage {
 
 namespace {
 
-void say_found(const FoundValue& found, const Sought& what, const Card& card, Report& out) {
+void say_found(const FoundValues& found, const Sought& what, const Card& card, Report& out) {
   if (found.largest.value == 0) {
     out.say(fmt::format("not even a {} of 1 fits {}", what.noun, card.name), Tone::bad);
     if (found.at_one) {
@@ -53,7 +48,7 @@ void say_found(const FoundValue& found, const Sought& what, const Card& card, Re
           Tone::good);
 }
 
-Answer answer_of(const FoundValue& found, const Sought& what, const Card& card) {
+Answer answer_of(const FoundValues& found, const Sought& what, const Card& card) {
   Answer answer;
   answer.exit_code = found.largest.value > 0 ? ExitCode::yes : ExitCode::clean_no;
   Report& out = answer.report;
@@ -84,52 +79,6 @@ Answer answer_of(const FoundValue& found, const Sought& what, const Card& card) 
   return answer;
 }
 
-Result<ValueRun> run_with_seq(const BatchRequest& request, std::int64_t seq,
-                              const RequestedCard& card, WorkspaceSource& workspaces) {
-  StepRequest with_seq = request.step;
-  with_seq.model.options.seq = seq;
-  const auto requested = requested_step(with_seq, card, step_alone);
-  if (!requested) return tl::unexpected(requested.error());
-  if (!requested->model || requested->model->graph.default_seq == 0) {
-    return failure(fmt::format("'{}' has no symbol 'seq', so that its sequences have no length",
-                               request.step.model.source));
-  }
-  const auto graph = sizing_step(requested->document);
-  if (!graph) return tl::unexpected(graph.error());
-  const CheckSettings& settings = requested->settings;
-  const auto step =
-      size_step(*graph, replica_batch(request.batch.value_or(1), settings), workspaces);
-  if (!step) return tl::unexpected(step.error());
-  return run_of(check(*step, card.card, settings), card.card, settings);
-}
-
-Result<ValueRun> run_served(const ServedModel& served, const ServingSettings& settings,
-                            WorkspaceSource& workspaces) {
-  const auto report = check_serving(served, settings, workspaces);
-  if (!report) return tl::unexpected(report.error());
-  const auto run = [&](const CheckedPass& pass) {
-    return run_of(pass.report, served.card.card, served.settings);
-  };
-  return larger_of(run(report->prefill), run(report->decode));
-}
-
-Result<RunAt> runs_of(const BatchRequest& request, const RequestedCard& card,
-                      WorkspaceSource& workspaces) {
-  if (*request.of == LargestOf::seq) {
-    return RunAt([&](std::int64_t seq) { return run_with_seq(request, seq, card, workspaces); });
-  }
-  auto served = served_model(request.step, request.serving->cache, card);
-  if (!served) return tl::unexpected(std::move(served.error()));
-  const ServingSettings settings = with_usual_chunk(*request.serving, card.card);
-  const bool of_users = *request.of == LargestOf::users;
-  return RunAt([served = *std::move(served), settings, of_users,
-                &workspaces](std::int64_t value) -> Result<ValueRun> {
-    ServingSettings with_value = settings;
-    (of_users ? with_value.users : with_value.context_length) = value;
-    return run_served(served, with_value, workspaces);
-  });
-}
-
 }  // namespace
 
 Result<Answer> largest_of(const BatchRequest& request) {
@@ -140,10 +89,17 @@ Result<Answer> largest_of(const BatchRequest& request) {
   CudnnWorkspaceSource cudnn(card->card, answer_folder(request.step.keep_answers));
   const Runtime runtime = request.step.process.runtime.value_or(request.step.process.usual_runtime);
   RuntimeWorkspaceSource workspaces(cudnn, runtime);
-  auto runs = runs_of(request, *card, workspaces);
-  if (!runs) return tl::unexpected(std::move(runs.error()));
-  ValueTrials trials(*std::move(runs), request.margin);
-  const auto found = search_largest(trials);
+  const auto settings = requested_settings(request.step, runtime, *card);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto sizes = sizes_of_values(request, *card, workspaces);
+  if (!sizes) return tl::unexpected(sizes.error());
+  const RunAt run = [&](std::int64_t value) {
+    return (*sizes)(value).map([&](const std::shared_ptr<const SizedSteps>& sized) {
+      return run_of_steps(*sized, card->card, *settings);
+    });
+  };
+  NeedsByValue needs;
+  const auto found = search_values(run, request.margin, needs);
   if (!found) return tl::unexpected(found.error());
   Answer answer = answer_of(*found, what, card->card);
   answer.report.notes = card->notes;

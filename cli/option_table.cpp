@@ -3,6 +3,7 @@
 #include "cli/fine_tuning_options.hpp"
 #include "cli/option.hpp"
 #include "cli/serving_option_table.hpp"
+#include "cli/sharding_options.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/tensor_layout.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
@@ -16,7 +17,8 @@ constexpr double most = 1e9;
 
 // The options of a subject that has a table of its own stand behind the others.
 std::vector<OptionSpec> with_other_tables(std::vector<OptionSpec> options) {
-  for (const std::vector<OptionSpec>& more : {fine_tuning_options(), serving_options()}) {
+  for (const std::vector<OptionSpec>& more :
+       {fine_tuning_options(), serving_options(), sharding_options()}) {
     options.insert(options.end(), more.begin(), more.end());
   }
   return options;
@@ -254,9 +256,9 @@ const std::vector<OptionSpec>& all_options() {
        .type = choice,
        .group = device,
        .value = "NAME",
-       .help = "the allocator to simulate: none, one arena, PyTorch's, TensorFlow's",
+       .help = "the allocator to simulate: none, one arena, PyTorch's, TensorFlow's, Theano's",
        .default_note = "pytorch; of a plan: stowage",
-       .choices = {"ideal", "stowage", "pytorch", "tensorflow"},
+       .choices = {"ideal", "stowage", "pytorch", "tensorflow", "theano"},
        .synonyms = {{"tf", "tensorflow"}, {"keras", "tensorflow"}, {"torch", "pytorch"}}},
       {.name = "memory-limit",
        .type = size,
@@ -286,6 +288,13 @@ const std::vector<OptionSpec>& all_options() {
        .default_note = "1",
        .minimum = 1,
        .maximum = 64},
+      {.name = "theano-flags",
+       .type = text,
+       .group = device,
+       .value = "FLAGS",
+       .help = "Theano's flags as THEANO_FLAGS has them: device, lib.cnmem, gpuarray.preallocate, "
+               "allow_gc",
+       .default_note = "device=cuda"},
       {.name = "layout",
        .type = choice,
        .group = device,

@@ -199,6 +199,16 @@ std::optional<Diagnostic> unplanned_runtime(const StepRequest& asked, Runtime ru
       fmt::format("{} {}: a plan is made for stowage or pytorch", said, to_string(runtime)), hint);
 }
 
+/// A plan moves the tensors of one GPU, and knows no other's.
+std::optional<Diagnostic> sharded_step(const StepGraph& step) {
+  const DataParallel& parallel = step.settings.parallel;
+  if (!parallel.fsdp.on && !parallel.shares_state()) return std::nullopt;
+  return command_line_error(
+      fmt::format("a plan is of a step on one GPU, and this one is sharded among {} by {}",
+                  parallel.gpus, parallel.fsdp.on ? "FSDP" : "ZeRO"),
+      "stowage check sizes it; lowered without --fsdp and --zero it is planned");
+}
+
 Result<PreparedPlan> prepare(const PlanningRequest& asked) {
   auto card = planned_card(asked);
   if (!card) return tl::unexpected(std::move(card.error()));
@@ -210,6 +220,7 @@ Result<PreparedPlan> prepare(const PlanningRequest& asked) {
   if (!step) return tl::unexpected(step.error());
   const Runtime runtime = step->settings.runtime;
   if (auto mistake = unplanned_runtime(asked.step, runtime)) return failure(*std::move(mistake));
+  if (auto mistake = sharded_step(*step->document.graph)) return failure(*std::move(mistake));
   if (step->model) {
     if (auto served = check_settings_of_pytorch(asked.step, runtime); !served) {
       return tl::unexpected(std::move(served.error()));

@@ -76,6 +76,11 @@ Result<ProcessOptions> read_process_options(const Arguments& arguments, Runtime 
   auto pools = read_pools(arguments);
   if (!pools) return tl::unexpected(std::move(pools.error()));
   options.pools = *pools;
+  if (const auto flags = arguments.text("theano-flags")) {
+    auto theano = parse_theano_flags(*flags, "<option --theano-flags>");
+    if (!theano) return tl::unexpected(std::move(theano.error()));
+    options.theano = *theano;
+  }
   return options;
 }
 

@@ -11,6 +11,7 @@
 #include "cli/fine_tuning_options.hpp"
 #include "cli/read_process_options.hpp"
 #include "cli/serving_request.hpp"
+#include "cli/sharding_options.hpp"
 #include "cli/shell_word.hpp"
 
 namespace stowage {
@@ -59,11 +60,12 @@ std::optional<TensorLayout> read_layout(const Arguments& arguments) {
                                                       : TensorLayout::channels_last;
 }
 
-StepWishes read_wishes(const Arguments& arguments) {
+Result<StepWishes> read_wishes(const Arguments& arguments) {
+  auto parallel = read_sharding(arguments);
+  if (!parallel) return tl::unexpected(std::move(parallel.error()));
   StepWishes wishes{.optimizer = arguments.text("optimizer"),
                     .accumulation = arguments.integer("accumulation"),
-                    .parallel = {.gpus = static_cast<int>(arguments.integer("gpus").value_or(1)),
-                                 .zero = static_cast<int>(arguments.integer("zero").value_or(0))},
+                    .parallel = *std::move(parallel),
                     .layout = read_layout(arguments),
                     .master_gradients = arguments.flag("master-gradients"),
                     .convolutions = {.tf32 = arguments.text("tf32") == "on",
@@ -151,15 +153,18 @@ Result<StepRequest> read_step(const Arguments& arguments, Runtime usual) {
   if (!model) return tl::unexpected(std::move(model.error()));
   auto process = read_process_options(arguments, usual);
   if (!process) return tl::unexpected(std::move(process.error()));
-  StepWishes wishes = read_wishes(arguments);
-  if (auto served = check_layout(process->runtime.value_or(usual), wishes); !served) {
+  auto wishes = read_wishes(arguments);
+  if (!wishes) return tl::unexpected(std::move(wishes.error()));
+  if (auto served = check_layout(process->runtime.value_or(usual), *wishes); !served) {
     return tl::unexpected(std::move(served.error()));
   }
   return StepRequest{.model = *std::move(model),
-                     .wishes = std::move(wishes),
+                     .wishes = *std::move(wishes),
                      .process = *std::move(process),
                      .given = {.gpus = arguments.given("gpus"),
                                .zero = arguments.given("zero"),
+                               .fsdp = arguments.given("fsdp"),
+                               .offload = arguments.given("offload"),
                                .tf32 = arguments.given("tf32")},
                      .keep_answers = !arguments.flag("no-cache"),
                      .typed = arguments.typed()};
@@ -247,8 +252,10 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
 Result<LowerRequest> read_lower_request(const Arguments& arguments) {
   auto model = read_model(arguments);
   if (!model) return tl::unexpected(std::move(model.error()));
+  auto wishes = read_wishes(arguments);
+  if (!wishes) return tl::unexpected(std::move(wishes.error()));
   LowerRequest request{.model = *std::move(model),
-                       .wishes = read_wishes(arguments),
+                       .wishes = *std::move(wishes),
                        .batch = given_batch(arguments),
                        .output = text_or_empty(arguments, "output")};
   if (const auto runtime = arguments.text("runtime")) {

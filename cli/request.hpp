@@ -17,6 +17,7 @@
 #include "cli/report.hpp"
 #include "estimator/allocator/allocator_settings.hpp"
 #include "estimator/allocator/tensorflow_memory.hpp"
+#include "estimator/allocator/theano_memory.hpp"
 #include "estimator/base/batch.hpp"
 #include "estimator/base/bytes.hpp"
 #include "estimator/card/software_stack.hpp"
@@ -73,12 +74,13 @@ struct ProcessOptions {
   SoftwareRequest software;
   std::optional<AllocatorSettings> allocator;
   PoolOptions pools;
+  std::optional<TheanoMemory> theano;
 };
 
 /// Which options that have a usual value were given all the same: a step file may not contradict
 /// them.
 struct GivenUsuals {
-  bool gpus = false, zero = false, tf32 = false;
+  bool gpus = false, zero = false, fsdp = false, offload = false, tf32 = false;
 };
 
 /// A step of a model and the process that runs it; the card stands beside it.

@@ -24,15 +24,36 @@ Diagnostics foreign_options(const StepRequest& request, Runtime runtime) {
       refuse(fmt::format("--alloc-conf is for PyTorch's allocator, not for --runtime {}", name));
     }
   }
+  if (options.theano && runtime != Runtime::theano) {
+    refuse(fmt::format("--theano-flags is for --runtime theano, not for {}", name));
+  }
+  const DataParallel& parallel = request.wishes.parallel;
+  if (runtime == Runtime::stowage || runtime == Runtime::tensorflow) {
+    if (parallel.zero > 0) {
+      refuse(fmt::format("--zero is DeepSpeed's, and not of --runtime {}", name));
+    }
+    if (parallel.fsdp.on) refuse(fmt::format("--fsdp is PyTorch's, and not of --runtime {}", name));
+  }
   if (runtime == Runtime::tensorflow) {
     if (request.wishes.parallel.gpus > 1 && options.pools.virtual_gpus.value_or(1) > 1) {
       refuse("--gpus and --virtual-gpus cannot be combined",
              "--gpus are cards, --virtual-gpus are logical devices of one card");
     }
-    if (request.wishes.parallel.zero > 0) {
-      refuse("--zero is DeepSpeed's, and not of --runtime tensorflow");
-    }
     return mistakes;
+  }
+  if (runtime == Runtime::theano) {
+    const std::pair<bool, std::string_view> not_of_theano[] = {
+        {parallel.gpus > 1, "--gpus"},
+        {parallel.zero > 0, "--zero"},
+        {parallel.fsdp.on, "--fsdp"},
+        {request.wishes.accumulation.value_or(1) > 1, "--accumulation"},
+        {request.wishes.implementation.has_value(), "--optimizer-implementation"},
+        {request.wishes.master_gradients, "--master-gradients"},
+        {request.wishes.convolutions.benchmark, "--cudnn-benchmark"},
+        {request.wishes.convolutions.deterministic, "--deterministic"}};
+    for (const auto& [is_given, option] : not_of_theano) {
+      if (is_given) refuse(fmt::format("{} is not of --runtime theano", option));
+    }
   }
   const PoolOptions& pools = options.pools;
   const std::pair<bool, std::string_view> of_tensorflow[] = {
@@ -85,7 +106,8 @@ Result<CheckSettings> requested_settings(const StepRequest& request, Runtime run
                        .context = options.context,
                        .stack = *stack,
                        .allocator = options.allocator.value_or(AllocatorSettings{}),
-                       .tensorflow = memory_of(options.pools)};
+                       .tensorflow = memory_of(options.pools),
+                       .theano = options.theano.value_or(TheanoMemory{})};
 }
 
 }  // namespace stowage

@@ -198,12 +198,54 @@ Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& requ
   });
 }
 
+/// What of a model Keras over Theano does not have.
+Diagnostics not_of_theano(const ModelGraph& model, const FineTuningTexts& tuning) {
+  Diagnostics mistakes;
+  const Precision precision = model.precision;
+  if (precision != Precision::fp32 && precision != Precision::fp16 &&
+      precision != Precision::fp64) {
+    mistakes.push_back(command_line_error(
+        fmt::format("--runtime theano has no {}", to_string(precision)),
+        "Theano's floatX is float32, float16 or float64: --precision fp32, fp16 or fp64"));
+  }
+  if (!tuning.empty()) {
+    mistakes.push_back(
+        command_line_error("adapters, quantised weights and checkpoints are PyTorch's, and not of "
+                           "--runtime theano"));
+  } else if (std::ranges::any_of(model.operators,
+                                 [](const Operator& op) { return op.region >= 0; })) {
+    mistakes.push_back(
+        command_line_error("the description checkpoints blocks, which --runtime theano does not"));
+  }
+  return mistakes;
+}
+
+// Without a reduce_dtype, PyTorch before 2.15 reduced in param_dtype (_fsdp_api.py says so).
+void reduce_as_released(FullyShard& fsdp, const ReleaseVersion& pytorch, Precision precision) {
+  constexpr ReleaseVersion reduces_in_kept_format{2, 15};
+  if (!fsdp.on || fsdp.reduce_type || !has_master_weights(precision)) return;
+  if (pytorch < reduces_in_kept_format) fsdp.reduce_type = float_type(precision);
+}
+
 Result<RequestedStep> step_of_loaded_model(std::shared_ptr<const RequestedModel> model,
                                            CheckSettings settings, const StepRequest& request,
                                            const DocumentParts& parts, const RequestedCard& card) {
-  const auto chosen = requested_choice(request.wishes, model->graph, settings.runtime, card.card);
+  StepWishes wishes = request.wishes;
+  DocumentParts with = parts;
+  if (settings.runtime == Runtime::theano) {
+    if (auto found = not_of_theano(model->graph, request.model.options.fine_tuning);
+        !found.empty()) {
+      return tl::unexpected(std::move(found));
+    }
+    with.theano = {.channels_last = wishes.layout == TensorLayout::channels_last,
+                   .keeps_intermediates = settings.theano.keeps_intermediates};
+    wishes.layout.reset();  // Keras's, which is no memory format
+  }
+  reduce_as_released(wishes.parallel.fsdp, settings.stack.pytorch, model->graph.precision);
+  const auto chosen =
+      requested_choice(std::move(wishes), model->graph, settings.runtime, card.card);
   if (!chosen) return tl::unexpected(chosen.error());
-  auto document = make_document(model->graph, *chosen, settings.runtime, model->options.seq, parts);
+  auto document = make_document(model->graph, *chosen, settings.runtime, model->options.seq, with);
   if (!document) return tl::unexpected(std::move(document.error()));
   return RequestedStep{*std::move(document), std::move(settings), std::move(model)};
 }

@@ -13,6 +13,7 @@
 #include "cli/serving_request.hpp"
 #include "cli/workspace_report.hpp"
 #include "estimator/formats/import_model.hpp"
+#include "estimator/huggingface/import_config.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
@@ -21,16 +22,33 @@ namespace stowage {
 
 namespace {
 
-Result<CheckedPass> check_pass(const ServingPass& pass, const ServedModel& served,
-                               WorkspaceSource& workspaces) {
+Result<std::shared_ptr<const StepGraph>> lowered_pass(const ServingPass& pass,
+                                                      const ServedModel& served) {
+  StepWishes wishes = served.request.wishes;
+  wishes.mode = Mode::inference;
+  const auto chosen =
+      requested_choice(std::move(wishes), pass.model, served.settings.runtime, served.card.card);
+  if (!chosen) return tl::unexpected(chosen.error());
+  return lower_step(pass.model, chosen->lowering).map([](StepGraph&& graph) {
+    return std::make_shared<const StepGraph>(std::move(graph));
+  });
+}
+
+Result<SizedPass> size_pass(const ServingPass& pass, const ServedModel& served,
+                            WorkspaceSource& workspaces) {
   const auto graph = lowered_pass(pass, served);
   if (!graph) return tl::unexpected(graph.error());
-  const auto step = size_step(*graph, pass.batch, workspaces);
-  if (!step) return tl::unexpected(step.error());
-  return CheckedPass{.batch = pass.batch,
-                     .tokens = pass.tokens,
-                     .past = pass.past,
-                     .report = check(*step, served.card.card, served.settings)};
+  auto step = size_step(*graph, pass.batch, workspaces);
+  if (!step) return tl::unexpected(std::move(step.error()));
+  return SizedPass{
+      .batch = pass.batch, .tokens = pass.tokens, .past = pass.past, .step = *std::move(step)};
+}
+
+CheckedPass check_pass(const SizedPass& pass, const ServedModel& served) {
+  return {.batch = pass.batch,
+          .tokens = pass.tokens,
+          .past = pass.past,
+          .report = check(pass.step, served.card.card, served.settings)};
 }
 
 // Serving trains nothing, and the loss of a causal model wants several positions where a decoding
@@ -82,44 +100,43 @@ Result<ServedModel> served_model(const StepRequest& asked, CacheKind cache,
   return ServedModel{*std::move(found), request, card, *std::move(settings)};
 }
 
-Result<std::shared_ptr<const StepGraph>> lowered_pass(const ServingPass& pass,
-                                                      const ServedModel& served) {
-  StepWishes wishes = served.request.wishes;
-  wishes.mode = Mode::inference;
-  const auto chosen =
-      requested_choice(std::move(wishes), pass.model, served.settings.runtime, served.card.card);
-  if (!chosen) return tl::unexpected(chosen.error());
-  return lower_step(pass.model, chosen->lowering).map([](StepGraph&& graph) {
-    return std::make_shared<const StepGraph>(std::move(graph));
-  });
+ModelAtLength model_at_length(const ServedModel& served) {
+  return [found = served.found,
+          request = served.request.model](std::int64_t positions) -> Result<ModelGraph> {
+    ModelRequest of_length = request;
+    of_length.options.seq = positions;
+    const auto graph_of = [](RequestedModel&& model) { return std::move(model.graph); };
+    if (found.takes_values) return loaded_model(found, of_length).map(graph_of);
+    // A reader of a foreign format has put the length into its numbers: it reads again.
+    return found_model(of_length).and_then([&](FoundModel&& again) {
+      return loaded_model(std::move(again), of_length).map(graph_of);
+    });
+  };
 }
 
-Result<ServingPasses> served_passes(const ServedModel& served, const ServingSettings& settings) {
-  const auto read = [&](std::int64_t positions) -> Result<ModelGraph> {
-    ModelRequest request = served.request.model;
-    request.options.seq = positions;
-    const auto graph_of = [](RequestedModel&& model) { return std::move(model.graph); };
-    if (served.found.takes_values) return loaded_model(served.found, request).map(graph_of);
-    // A reader of a foreign format has put the length into its numbers: it reads again.
-    return found_model(request).and_then(
-        [&](FoundModel&& found) { return loaded_model(std::move(found), request).map(graph_of); });
-  };
-  return serving_passes(read, settings);
+Result<SizedServing> size_serving(const ServedModel& served, const ModelAtLength& read,
+                                  const ServingSettings& settings, WorkspaceSource& workspaces) {
+  const auto passes = serving_passes(read, settings);
+  if (!passes) return tl::unexpected(passes.error());
+  auto prefill = size_pass(passes->prefill, served, workspaces);
+  if (!prefill) return tl::unexpected(std::move(prefill.error()));
+  auto decode = size_pass(passes->decode, served, workspaces);
+  if (!decode) return tl::unexpected(std::move(decode.error()));
+  return SizedServing{.prefill = *std::move(prefill),
+                      .decode = *std::move(decode),
+                      .precision = passes->decode.model.precision,
+                      .model = passes->decode.model.name};
 }
 
 Result<ServingReport> check_serving(const ServedModel& served, const ServingSettings& settings,
                                     WorkspaceSource& workspaces) {
-  const auto passes = served_passes(served, settings);
-  if (!passes) return tl::unexpected(passes.error());
-  auto prefill = check_pass(passes->prefill, served, workspaces);
-  if (!prefill) return tl::unexpected(std::move(prefill.error()));
-  auto decode = check_pass(passes->decode, served, workspaces);
-  if (!decode) return tl::unexpected(std::move(decode.error()));
+  const auto sized = size_serving(served, model_at_length(served), settings, workspaces);
+  if (!sized) return tl::unexpected(sized.error());
   ServingReport report{.settings = settings,
-                       .prefill = *std::move(prefill),
-                       .decode = *std::move(decode),
-                       .precision = passes->decode.model.precision,
-                       .model = passes->decode.model.name};
+                       .prefill = check_pass(sized->prefill, served),
+                       .decode = check_pass(sized->decode, served),
+                       .precision = sized->precision,
+                       .model = sized->model};
   report.lowering = report.decode.report.footprint.graph->settings;
   return report;
 }

@@ -12,6 +12,18 @@
 
 namespace stowage {
 
+/// A pass on any card that its kernels were chosen for.
+struct SizedPass {
+  std::int64_t batch = 1, tokens = 1, past = 0;  ///< as ServingPass
+  SizedStep step;
+};
+
+struct SizedServing {
+  SizedPass prefill, decode;
+  Precision precision = Precision::fp32;
+  std::string model;
+};
+
 /// A pass on a card.
 struct CheckedPass {
   std::int64_t batch = 1, tokens = 1, past = 0;  ///< as ServingPass
@@ -41,14 +53,17 @@ struct ServedModel {
 [[nodiscard]] Result<ServedModel> served_model(const StepRequest& request, CacheKind cache,
                                                const RequestedCard& card);
 
-/// Errors: the model's and serving_passes's. Depends on no card.
-[[nodiscard]] Result<ServingPasses> served_passes(const ServedModel& served,
-                                                  const ServingSettings& settings);
-/// The pass with the kernels that run on served's card.
-[[nodiscard]] Result<std::shared_ptr<const StepGraph>> lowered_pass(const ServingPass& pass,
-                                                                    const ServedModel& served);
+/// The served model with so many positions, read anew each time.
+[[nodiscard]] ModelAtLength model_at_length(const ServedModel& served);
 
-/// Errors: those of served_passes, and size_step's.
+/// `read`: model_at_length's answers. Depends on the card by its compute capability alone, where
+/// `workspaces` does. Errors: the model's, serving_passes's and size_step's.
+[[nodiscard]] Result<SizedServing> size_serving(const ServedModel& served,
+                                                const ModelAtLength& read,
+                                                const ServingSettings& settings,
+                                                WorkspaceSource& workspaces);
+
+/// size_serving on the model's card; its errors.
 [[nodiscard]] Result<ServingReport> check_serving(const ServedModel& served,
                                                   const ServingSettings& settings,
                                                   WorkspaceSource& workspaces);

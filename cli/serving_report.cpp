@@ -62,22 +62,15 @@ Bytes cache_bytes(const ServingReport& report) {
 }
 
 std::string describe_serving(const ServingReport& report) {
-  return describe_serving(report.model, report.precision, report.settings, std::nullopt);
-}
-
-std::string describe_serving(const std::string& model, Precision precision,
-                             const ServingSettings& settings, std::optional<LargestOf> searched) {
+  const ServingSettings& settings = report.settings;
   std::string cache = fmt::format("{} cache", to_string(settings.cache));
   if (settings.cache == CacheKind::paged) cache += fmt::format(" in blocks of {}", settings.block);
   if (settings.format != CacheFormat::model) {
     cache += fmt::format(", stored as {}", to_string(settings.format));
   }
-  std::string users = settings.users == 1 ? "1 user" : grouped_digits(settings.users) + " users";
-  if (searched == LargestOf::users) users = "users";
-  if (searched != LargestOf::context_length) {
-    users += fmt::format(" of {} tokens", grouped_digits(settings.context_length));
-  }
-  return fmt::format("{} serving {}, {}, {}", model, users, to_string(precision), cache);
+  return fmt::format("{} serving {} {} of {} tokens, {}, {}", report.model,
+                     grouped_digits(settings.users), settings.users == 1 ? "user" : "users",
+                     grouped_digits(settings.context_length), to_string(report.precision), cache);
 }
 
 Json::Object serving_json(const ServingReport& report, const Card& card) {

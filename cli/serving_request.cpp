@@ -26,8 +26,9 @@ void refuse_with_cache(const Arguments& arguments, Diagnostics& mistakes) {
   if (arguments.given("batch") && arguments.given("users")) {
     refuse("--batch and --users both say how many are served; give --users");
   }
-  for (const std::string_view option : {"eval-batch", "rule-of-thumb", "global-batch",
-                                        "accumulation", "zero", "gpus", "optimizer"}) {
+  for (const std::string_view option :
+       {"eval-batch", "rule-of-thumb", "global-batch", "accumulation", "zero", "fsdp", "offload",
+        "gpus", "optimizer"}) {
     if (arguments.given(option)) {
       refuse(
           fmt::format("--{} is not of serving: --context-length asks for an inference with a "

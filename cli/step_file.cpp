@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/arguments.hpp"
+#include "cli/step_report.hpp"
 #include "cli/table.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 
@@ -27,8 +28,8 @@ class Contradictions {
     }
     if (!options.fine_tuning.empty()) {
       found_.push_back(command_line_error(
-          "--lora, --base, --checkpoint and --layer-dtype change a description, and this is a step "
-          "that was made of one"));
+          "--lora, --base, --checkpoint, --layer-dtype, --chunked-loss, --offload-activations and "
+          "--optimizer-in-backward change a description, and this is a step that was made of one"));
     }
     if (!options.arguments.empty()) {
       found_.push_back(command_line_error(
@@ -76,6 +77,17 @@ class Contradictions {
     if (given.zero) {
       unless(wishes.parallel.zero == made.zero, fmt::format("--zero {}", wishes.parallel.zero),
              fmt::format("stage {}", made.zero));
+    }
+    if (given.fsdp) {
+      unless(wishes.parallel.fsdp == made.fsdp, "--fsdp with these settings", fsdp_text(made.fsdp));
+    }
+    if (given.offload) {
+      const bool same =
+          wishes.parallel.offload == made.offload && wishes.parallel.pinned == made.pinned;
+      unless(same, fmt::format("--offload {}", to_string(wishes.parallel.offload)),
+             fmt::format("{} offloaded{}",
+                         made.offload == Offload::none ? "nothing" : to_string(made.offload),
+                         made.pinned ? "" : ", not pinned"));
     }
     if (given.tf32) {
       const bool tf32 = settings_.convolutions.tf32;

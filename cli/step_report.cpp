@@ -17,6 +17,40 @@ ToldStep told_step(const StepDocument& document) {
           .seq = document.seq};
 }
 
+std::string fsdp_text(const FullyShard& fsdp) {
+  if (!fsdp.on) return "no FSDP";
+  std::string text = "FSDP";
+  if (!fsdp.by_block) text += ", one group";
+  if (!fsdp.reshards_after_forward) text += ", not resharded after forward";
+  if (fsdp.reshards_among > 0) {
+    text += fmt::format(", resharded among {} after forward", fsdp.reshards_among);
+  }
+  if (fsdp.forward_prefetch > 0) {
+    text += fmt::format(", {} prefetched in forward", fsdp.forward_prefetch);
+  }
+  if (fsdp.backward_prefetch > 0) {
+    text += fmt::format(", {} prefetched in backward", fsdp.backward_prefetch);
+  }
+  if (fsdp.reduce_type) text += fmt::format(", reduced in {}", to_string(*fsdp.reduce_type));
+  if (fsdp.output_type) text += fmt::format(", output in {}", to_string(*fsdp.output_type));
+  return text;
+}
+
+Json fsdp_json(const FullyShard& fsdp) {
+  if (!fsdp.on) return {};
+  const auto type = [](const std::optional<DataType>& named) {
+    return named ? Json(to_string(*named)) : Json();
+  };
+  return Json::Object{
+      {"wrap", fsdp.by_block ? "blocks" : "root"},
+      {"reshard_after_forward", fsdp.reshards_after_forward},
+      {"reshard_among", fsdp.reshards_among > 0 ? Json(std::int64_t{fsdp.reshards_among}) : Json()},
+      {"forward_prefetch", std::int64_t{fsdp.forward_prefetch}},
+      {"backward_prefetch", std::int64_t{fsdp.backward_prefetch}},
+      {"reduce_dtype", type(fsdp.reduce_type)},
+      {"output_dtype", type(fsdp.output_type)}};
+}
+
 std::string describe_step(const ToldStep& step, std::optional<std::int64_t> batch) {
   const LoweringSettings& lowering = step.lowering;
   std::string text = step.model;
@@ -24,6 +58,12 @@ std::string describe_step(const ToldStep& step, std::optional<std::int64_t> batc
   const DataParallel& parallel = lowering.parallel;
   if (parallel.is_parallel()) text += fmt::format(" on each of {} GPUs", parallel.gpus);
   if (parallel.zero > 0) text += fmt::format(" (ZeRO {})", parallel.zero);
+  if (parallel.fsdp.on) text += fmt::format(" ({})", fsdp_text(parallel.fsdp));
+  if (parallel.offload != Offload::none) {
+    text += fmt::format(", {} offloaded", parallel.offload == Offload::all
+                                              ? "parameters and optimizer"
+                                              : to_string(parallel.offload));
+  }
   if (step.seq > 0) text += fmt::format(", seq {}", step.seq);
   text += lowering.mode == Mode::train
               ? fmt::format(", training with {}", optimizer_text(lowering.optimizer))
@@ -59,6 +99,10 @@ Json settings_json(const ToldStep& step, std::int64_t batch, std::string_view ru
       {"accumulation", of_training(step.accumulation)},
       {"gpus", std::int64_t{lowering.parallel.gpus}},
       {"zero", std::int64_t{lowering.parallel.zero}},
+      {"fsdp", fsdp_json(lowering.parallel.fsdp)},
+      {"offload", lowering.parallel.offload == Offload::none
+                      ? Json()
+                      : Json(to_string(lowering.parallel.offload))},
       {"zero_grad", of_training(to_string(lowering.step.zero_grad))},
       {"augment", std::int64_t{lowering.step.augment}},
       {"prefetch", std::int64_t{lowering.step.prefetch}},
@@ -73,6 +117,16 @@ Json stack_json(const SoftwareStack& stack) {
   return Json::Object{{"cuda", to_string(stack.cuda)},
                       {"pytorch", to_string(stack.pytorch)},
                       {"module_loading", std::string(to_string(stack.loading))}};
+}
+
+Json theano_json(const CheckSettings& settings) {
+  if (settings.runtime != Runtime::theano) return {};
+  const TheanoMemory& memory = settings.theano;
+  const bool old = memory.backend == TheanoBackend::cuda;
+  return Json::Object{{"backend", old ? "cuda" : "gpuarray"},
+                      {"pool", std::string(theano_pool_name(memory))},
+                      {"preallocate", memory.preallocate},
+                      {"allow_gc", !memory.keeps_intermediates}};
 }
 
 Json tensorflow_json(const CheckSettings& settings) {

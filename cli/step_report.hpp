@@ -22,6 +22,8 @@ struct ToldStep {
 };
 [[nodiscard]] ToldStep told_step(const StepDocument& document);
 
+/// "FSDP, not resharded after forward, reduced in bfloat16"
+[[nodiscard]] std::string fsdp_text(const FullyShard& fsdp);
 /// "vgg16, batch 64, training with sgd, fp32"
 [[nodiscard]] std::string describe_step(const ToldStep& step, std::optional<std::int64_t> batch);
 /// The JSON member `settings` that every command about a step prints.
@@ -31,5 +33,7 @@ struct ToldStep {
 [[nodiscard]] Json stack_json(const SoftwareStack& stack);
 /// The JSON member `tensorflow`; null with other runtimes.
 [[nodiscard]] Json tensorflow_json(const CheckSettings& settings);
+/// The JSON member `theano`; null with other runtimes.
+[[nodiscard]] Json theano_json(const CheckSettings& settings);
 
 }  // namespace stowage

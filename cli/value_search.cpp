@@ -1,6 +1,7 @@
 #include "cli/value_search.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "estimator/check/batch_search.hpp"
 
@@ -9,8 +10,6 @@ namespace stowage {
 namespace {
 
 constexpr std::int64_t most_searched = std::int64_t{1} << 24;
-
-}  // namespace
 
 ValueRun run_of(const CheckReport& report, const Card& card, const CheckSettings& settings) {
   return {.fits = report.fits,
@@ -29,51 +28,91 @@ ValueRun larger_of(const ValueRun& a, const ValueRun& b) {
   return larger;
 }
 
-std::int64_t ValueTrials::estimate(std::int64_t value, bool with_margin) {
-  const Result<ValueRun> near = at(value), half = at(std::max<std::int64_t>(value / 2, 1));
-  if (!near || !half || value < 2) return value;
-  const Bytes grown = near->device_bytes - half->device_bytes;
-  if (grown <= Bytes()) return value * 2;
-  const Bytes margin = with_margin ? margin_.value_or(near->usual_margin) : Bytes();
-  const auto room = static_cast<double>((near->headroom - margin).count());
-  const auto slope = static_cast<double>(grown.count()) / static_cast<double>(value - value / 2);
-  return value + static_cast<std::int64_t>(std::clamp(room / slope, 0.0, 1e15));
+/// The runs of a search, each value once.
+class ValueTrials {
+ public:
+  ValueTrials(const RunAt& run, std::optional<Bytes> margin, NeedsByValue& needs)
+      : run_(run), margin_(margin), needs_(needs) {}
+
+  Result<ValueRun> at(std::int64_t value) {
+    const auto known = runs_.find(value);
+    if (known != runs_.end()) return known->second;
+    Result<ValueRun> run = run_(value);
+    if (run) {
+      runs_.emplace(value, *run);
+      needs_.add(value, run->device_bytes);
+    }
+    return run;
+  }
+  Result<bool> fits(std::int64_t value) {
+    return at(value).map([](const ValueRun& run) { return run.fits; });
+  }
+  Result<bool> keeps_margin(std::int64_t value) {
+    return at(value).map([&](const ValueRun& run) {
+      return run.calm && run.headroom >= margin_.value_or(run.usual_margin);
+    });
+  }
+
+ private:
+  const RunAt& run_;
+  std::optional<Bytes> margin_;
+  NeedsByValue& needs_;
+  std::map<std::int64_t, ValueRun> runs_;
+};
+
+}  // namespace
+
+ValueRun run_of_steps(const SizedSteps& sized, const Card& card, const CheckSettings& settings) {
+  std::optional<ValueRun> largest;
+  for (const SizedStep& step : sized.steps) {
+    const ValueRun run = run_of(check(step, card, settings), card, settings);
+    largest = largest ? larger_of(*largest, run) : run;
+  }
+  return largest.value();
 }
 
-Result<FoundValue> search_largest(ValueTrials& trials) {
-  FoundValue found;
+std::int64_t NeedsByValue::value_at(Bytes room) const {
+  constexpr std::int64_t unknown = 2;
+  if (needs_.size() < 2) return unknown;
+  auto above = std::ranges::find_if(needs_, [&](const auto& one) { return one.second > room; });
+  if (above == needs_.begin()) return unknown;
+  if (above == needs_.end()) above = std::prev(above);
+  const auto below = std::prev(above);
+  const double slope = static_cast<double>((above->second - below->second).count()) /
+                       static_cast<double>(above->first - below->first);
+  if (slope <= 0) return std::max(below->first, unknown);
+  const double value = static_cast<double>(below->first) +
+                       static_cast<double>((room - below->second).count()) / slope;
+  return std::clamp(static_cast<std::int64_t>(std::min(value, 1e9)), unknown, most_searched);
+}
+
+Result<FoundValues> search_values(const RunAt& run, std::optional<Bytes> margin,
+                                  NeedsByValue& needs) {
+  ValueTrials trials(run, margin, needs);
+  FoundValues found;
+  const auto at_one = trials.at(1);
+  if (!at_one) return tl::unexpected(at_one.error());
   auto largest = find_largest_value(
       most_searched, [&](std::int64_t value) { return trials.fits(value); },
-      [&](std::int64_t value) { return trials.estimate(value, false); });
+      needs.value_at(at_one->available));
   if (!largest) return tl::unexpected(std::move(largest.error()));
   found.largest = *std::move(largest);
-  const auto keep = [&](std::int64_t value, std::optional<ValueRun>& into) {
-    if (auto run = trials.at(value)) into = *run;
-  };
   if (found.largest.value == 0) {
-    keep(1, found.at_one);
+    found.at_one = *at_one;
     return found;
   }
+  const auto keep = [&](std::int64_t value, std::optional<ValueRun>& into) {
+    if (auto known = trials.at(value)) into = *known;
+  };
   keep(found.largest.value, found.at_largest);
+  const Bytes room = at_one->available - margin.value_or(found.at_largest->usual_margin);
   auto recommended = find_largest_value(
       found.largest.value, [&](std::int64_t value) { return trials.keeps_margin(value); },
-      [&](std::int64_t value) { return trials.estimate(value, true); });
+      needs.value_at(room));
   if (!recommended) return tl::unexpected(std::move(recommended.error()));
   found.recommended = *std::move(recommended);
   if (found.recommended.value > 0) keep(found.recommended.value, found.at_recommended);
   return found;
-}
-
-Sought sought(LargestOf of) {
-  switch (of) {
-    case LargestOf::users:
-      return {"users", "number of users"};
-    case LargestOf::context_length:
-      return {"context-length", "context length"};
-    case LargestOf::seq:
-      return {"seq", "sequence length"};
-  }
-  return {};
 }
 
 }  // namespace stowage

@@ -1,79 +1,57 @@
-// The search of batch --of, whatever its values are of: users, a context's tokens, a sequence's.
+// The largest value of a quantity (users, context length, sequence length) on a card, as a search.
+//
+//   SizedAt (the steps at a value) + card -> run_of_steps -> ValueRun
+//   ValueRun at some values               -> search_values -> FoundValues
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
-#include <string_view>
+#include <vector>
 
-#include "cli/request.hpp"
-#include "estimator/base/diagnostic.hpp"
-#include "estimator/card/card.hpp"
 #include "estimator/check/check.hpp"
 #include "estimator/check/largest_value.hpp"
 
 namespace stowage {
 
-/// What a value's run comes to; of serving, the pass that takes more.
+/// The steps of a value, all of which must fit: one, or a serving model's prefill and decode.
+struct SizedSteps {
+  std::vector<SizedStep> steps;
+};
+using SizedAt = std::function<Result<std::shared_ptr<const SizedSteps>>(std::int64_t value)>;
+
+/// What a value's run comes to; of several steps, the one that takes more.
 struct ValueRun {
   bool fits = false, calm = false;  ///< calm: the cache is never given back, and steps settle
   Bytes device_bytes, headroom, available;
   Bytes usual_margin;
 };
+[[nodiscard]] ValueRun run_of_steps(const SizedSteps& sized, const Card& card,
+                                    const CheckSettings& settings);
 
-[[nodiscard]] ValueRun run_of(const CheckReport& report, const Card& card,
-                              const CheckSettings& settings);
-/// Of two passes of one process: what the larger takes, and what holds for both.
-[[nodiscard]] ValueRun larger_of(const ValueRun& a, const ValueRun& b);
-
-using RunAt = std::function<Result<ValueRun>(std::int64_t)>;
-
-/// The runs of a search, each value once.
-class ValueTrials {
+/// What values needed on cards that run the same steps: from it the next card's search begins near
+/// its end.
+class NeedsByValue {
  public:
-  ValueTrials(RunAt run, std::optional<Bytes> margin) : run_(std::move(run)), margin_(margin) {}
-
-  Result<ValueRun> at(std::int64_t value) {
-    const auto known = runs_.find(value);
-    if (known != runs_.end()) return known->second;
-    Result<ValueRun> run = run_(value);
-    if (run) runs_.emplace(value, *run);
-    return run;
-  }
-  Result<bool> fits(std::int64_t value) {
-    return at(value).map([](const ValueRun& run) { return run.fits; });
-  }
-  Result<bool> keeps_margin(std::int64_t value) {
-    return at(value).map([&](const ValueRun& run) {
-      return run.calm && run.headroom >= margin_.value_or(run.usual_margin);
-    });
-  }
-  /// About the largest value that leaves the margin (or fits, without one): on the line through the
-  /// runs at `value` and at its half, which are known. Precondition: value >= 1.
-  [[nodiscard]] std::int64_t estimate(std::int64_t value, bool with_margin);
+  void add(std::int64_t value, Bytes needed) { needs_[value] = needed; }
+  /// Where a line through the two nearest values reaches `room`; 2: too little is known.
+  [[nodiscard]] std::int64_t value_at(Bytes room) const;
 
  private:
-  RunAt run_;
-  std::optional<Bytes> margin_;
-  std::map<std::int64_t, ValueRun> runs_;
+  std::map<std::int64_t, Bytes> needs_;
 };
 
-struct FoundValue {
+struct FoundValues {
   LargestValue largest, recommended;
   std::optional<ValueRun> at_one, at_largest, at_recommended;
 };
+using RunAt = std::function<Result<ValueRun>(std::int64_t)>;
 
-/// The largest value that fits and the largest that leaves the margin, with their runs. Errors:
-/// that of the value 1.
-[[nodiscard]] Result<FoundValue> search_largest(ValueTrials& trials);
-
-/// What is looked for, in words.
-struct Sought {
-  std::string_view option;  ///< "context-length"
-  std::string_view noun;    ///< "context length"
-};
-
-[[nodiscard]] Sought sought(LargestOf of);
+/// `margin`: that the recommended value leaves; none: each run's usual one. Each value is run once.
+/// `needs` is read and added to. Errors: of the run at 1.
+[[nodiscard]] Result<FoundValues> search_values(const RunAt& run, std::optional<Bytes> margin,
+                                                NeedsByValue& needs);
 
 }  // namespace stowage

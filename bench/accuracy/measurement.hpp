@@ -28,7 +28,6 @@ struct Job {
   int micro_batches = 1;
   bool checkpointing = false;
   FineTuningTexts fine_tuning = {};
-  bool early_updates = false;  ///< the optimizer's step in backward
   bool cudnn_benchmark = false;
   int prefetched = 0;  ///< batches that the loader has put on the GPU ahead of the step
 };

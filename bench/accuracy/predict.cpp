@@ -8,7 +8,6 @@
 #include "estimator/adapt/adapt.hpp"
 #include "estimator/card/card.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
-#include "estimator/rewrite/early_updates.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "gpu_probe/cache/kept_files.hpp"
 
@@ -31,20 +30,11 @@ std::string key_of(const Job& job) {
                      job.arguments, job.seq.value_or(0), job.gpu, job.optimizer, job.weight_decay,
                      static_cast<int>(job.implementation), to_string(job.precision),
                      job.micro_batches, job.checkpointing, job.cudnn_benchmark, job.prefetched) +
-         fmt::format("|{}|{}|{}|{}", job.fine_tuning.lora.value_or(""),
+         fmt::format("|{}|{}|{}|{}|{}|{}", job.fine_tuning.lora.value_or(""),
                      job.fine_tuning.base.value_or(""), job.fine_tuning.checkpoint.value_or(""),
-                     job.early_updates);
-}
-
-// The hook that updates a parameter lets go of its gradient, which else zero_grad does at the end.
-StepGraph updated_in_backward(StepGraph step) {
-  for (KernelNode& node : step.nodes) {
-    if (node.phase != Phase::update) continue;
-    std::erase_if(node.holds, [&](StorageId id) {
-      return step.storage(id).storage_class == StorageClass::gradient;
-    });
-  }
-  return value_of(with_early_updates(std::move(step)));
+                     job.fine_tuning.chunked_loss.value_or(""),
+                     job.fine_tuning.offload_activations.value_or(""),
+                     job.fine_tuning.optimizer_in_backward.value_or(""));
 }
 
 }  // namespace
@@ -69,15 +59,14 @@ std::shared_ptr<const StepGraph> Predictor::graph_of(const Job& job, const Card&
   LoweringSettings settings{.kernels = KernelSet::pytorch,
                             .optimizer = named_optimizer(job.optimizer).value(),
                             .micro_batches = job.micro_batches,
+                            .early_updates = model.fine_tuning.optimizer_in_backward,
                             .step = model.step,
                             .compute_capability = card.compute_capability};
   settings.optimizer.weight_decay = job.weight_decay;
   settings.optimizer.implementation = job.implementation;
   settings.step.prefetch = job.prefetched;
   settings.convolutions.benchmark = job.cudnn_benchmark;
-  StepGraph step = value_of(lower_step(model, settings));
-  if (job.early_updates) step = updated_in_backward(std::move(step));
-  kept = std::make_shared<const StepGraph>(std::move(step));
+  kept = std::make_shared<const StepGraph>(value_of(lower_step(model, settings)));
   return kept;
 }
 

@@ -19,6 +19,9 @@ const std::map<std::string, std::string> llama_3_2_3b{
 constexpr const char* attention = "q_proj+v_proj+o_proj";
 constexpr const char* attention_and_mlp = "q_proj+k_proj+v_proj+o_proj+gate_proj+up_proj+down_proj";
 
+// CEWithChunkedOutputLoss's default, with the loss compiled as `compile: True` has it.
+constexpr const char* chunks = "8,compiled";
+
 // Of the recipe's configuration (recipes/configs): adapters in the model's format, AdamW fused.
 void with_lora(Job& job, int rank, const char* targets) {
   job.fine_tuning.lora =
@@ -32,20 +35,24 @@ void with_lora(Job& job, int rank, const char* targets) {
 void with_paged_optimizer(Job& job) {
   job.optimizer = "sgd";
   job.implementation = OptimizerImplementation::for_loop;
-  job.early_updates = true;
+  job.fine_tuning.optimizer_in_backward = "true";
 }
 
 FineTune llama_3_1_8b(const CsvRow& row) {
-  FineTune tune{.lacking = "torch.compile, logits in chunks"};
+  FineTune tune{.lacking = "torch.compile of the layers"};
   tune.job = {.model = "llama-3-8b", .seq = 2048, .batch = 2, .precision = Precision::bf16};
   tune.job.gpu = row.at("hardware") == "1x RTX4090" ? "rtx-4090" : "rtx-a6000";
+  tune.job.fine_tuning.chunked_loss = chunks;
   // The smaller card's runs are the recipes as they are; the larger one's keep activations.
   const bool small = tune.job.gpu == "rtx-4090";
   if (small) tune.job.fine_tuning.checkpoint = "all";
   const std::string& method = row.at("method");
   if (method == "full finetune") {
     with_paged_optimizer(tune.job);
-    if (!small) tune.job.fine_tuning.checkpoint = "all", tune.job.early_updates = false;
+    if (!small) {
+      tune.job.fine_tuning.checkpoint = "all";
+      tune.job.fine_tuning.optimizer_in_backward = {};
+    }
   } else if (method == "LoRA") {
     with_lora(tune.job, 8, attention);
   } else if (method == "QLoRA") {
@@ -70,21 +77,21 @@ std::optional<FineTune> llama_3b(const CsvRow& row) {
               .optimizer = "adamw",
               .precision = Precision::bf16};
   if (method == "+packed dataset") return tune;
-  tune.lacking = "torch.compile";
+  tune.lacking = "torch.compile of the layers";
   if (method == "+compile") return tune;
-  tune.lacking += ", logits in chunks";
+  tune.job.fine_tuning.chunked_loss = chunks;
   if (method == "+chunked cross entropy") return tune;
   tune.job.fine_tuning.checkpoint = "all";
   if (method == "+activation checkpointing") return tune;
   tune.job.implementation = OptimizerImplementation::for_loop;
-  tune.job.early_updates = true;
+  tune.job.fine_tuning.optimizer_in_backward = "true";
   if (method == "+optimizer in backward") return tune;
-  tune.lacking += ", activations on the host";
+  tune.job.fine_tuning.offload_activations = "all";
   if (method == "+activation offloading") return tune;
   tune.job.optimizer = "adamw8bit";
   tune.job.implementation = OptimizerImplementation::fused;
   if (method == "+8-bit AdamW") return tune;
-  tune.job.early_updates = false;
+  tune.job.fine_tuning.optimizer_in_backward = {};
   with_lora(tune.job, 8, attention_and_mlp);
   if (method == "QLoRA") tune.job.fine_tuning.base = "nf4";
   if (method == "LoRA" || method == "QLoRA") return tune;

@@ -2,6 +2,7 @@
 
 #include "estimator/adapt/adapters.hpp"
 #include "estimator/adapt/checkpointed_blocks.hpp"
+#include "estimator/adapt/chunked_loss.hpp"
 #include "estimator/adapt/quantised_base.hpp"
 
 namespace stowage {
@@ -15,6 +16,10 @@ Result<ModelGraph> adapted(ModelGraph model) {
   }
   if (settings.lora) {
     result = with_adapters(*std::move(result), *settings.lora);
+    if (!result) return result;
+  }
+  if (settings.chunked_loss) {
+    result = with_chunked_loss(*std::move(result), *settings.chunked_loss);
     if (!result) return result;
   }
   if (settings.checkpoint) {

@@ -1,6 +1,6 @@
 // Adaptation: from a model as described to the model that is fine-tuned.
 //
-//   ModelGraph -> quantised base -> adapters -> checkpointed blocks -> ModelGraph
+//   ModelGraph -> quantised base -> adapters -> loss in chunks -> checkpointed blocks -> ModelGraph
 //
 // What is done is ModelGraph::fine_tuning. The graph keeps its names; what is added is named after
 // the layer beside which it stands ("layers.0.q_proj.lora_A").

@@ -10,28 +10,11 @@
 #include "estimator/adapt/named_layers.hpp"
 #include "estimator/model/layer_match.hpp"
 #include "estimator/model/operator_row.hpp"
+#include "estimator/model/repeated_blocks.hpp"
 
 namespace stowage {
 
 namespace {
-
-bool is_number(std::string_view part) {
-  return !part.empty() &&
-         std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-/// "layers.3" of "layers.3.mlp.up_proj"; "": no part is a number.
-std::string_view block_of(std::string_view path) {
-  for (std::size_t at = 0; at < path.size();) {
-    const std::size_t end = std::min(path.find('.', at), path.size());
-    if (at > 0 && is_number(path.substr(at, end - at))) return path.substr(0, end);
-    at = end + 1;
-  }
-  return {};
-}
-
-/// "layers" of "layers.3".
-std::string_view chain_of(std::string_view block) { return block.substr(0, block.rfind('.')); }
 
 /// The shortest part of the path, from its start, that one of the patterns means; "": none.
 std::string_view fitting_part(std::string_view path, const std::vector<std::string>& patterns) {
@@ -44,30 +27,6 @@ std::string_view fitting_part(std::string_view path, const std::vector<std::stri
     at = end + 1;
   }
   return {};
-}
-
-struct Chain {
-  std::map<std::string_view, std::size_t> operators;  // by block
-  std::vector<std::string_view> blocks;               // in their order
-};
-
-using Chains = std::map<std::string_view, Chain>;
-
-Chains chains_of(const ModelGraph& model) {
-  Chains chains;
-  for (const Operator& op : model.operators) {
-    const std::string_view block = block_of(op.name);
-    if (block.empty() || op.row->is_loss) continue;
-    Chain& chain = chains[chain_of(block)];
-    if (++chain.operators[block] == 1) chain.blocks.push_back(block);
-  }
-  std::erase_if(chains, [](const auto& entry) {
-    const Chain& chain = entry.second;
-    return chain.blocks.size() < 2 ||
-           std::all_of(chain.operators.begin(), chain.operators.end(),
-                       [](const auto& block) { return block.second < 2; });
-  });
-  return chains;
 }
 
 bool keeps(const Operator& op, KeptResults kept) {
@@ -123,7 +82,7 @@ Result<void> choose_by_pattern(ModelGraph& model, const CheckpointSettings& chec
 
 Result<void> choose_repeated(ModelGraph& model, const CheckpointSettings& checkpoint,
                              Blocks& blocks) {
-  const Chains chains = chains_of(model);
+  const auto chains = block_chains(model);
   if (chains.empty()) {
     return failure(fmt::format("'{}' has no repeated block to checkpoint", model.name),
                    "name layers or blocks by their paths: checkpoint layers=PATTERN");

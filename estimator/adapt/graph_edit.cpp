@@ -20,6 +20,24 @@ Operator& GraphEdit::take(std::size_t i) {
   return op;
 }
 
+void GraphEdit::drop(std::size_t i) {
+  for (const TensorId output : old_[i].outputs) model_.tensors[output.index()].producer = {};
+}
+
+Result<GraphEdit::Made> GraphEdit::put(Operator op, const Inference& inference, DataType type) {
+  for (std::size_t i = 0; i < inference.outputs.size(); ++i) {
+    op.outputs.push_back(TensorId::of(model_.tensors.size()));
+    TensorType made = inference.outputs[i];
+    if (op.row->makes_floats) made.type = type;
+    std::string name = inference.outputs.size() == 1 ? op.name : fmt::format("{}.{}", op.name, i);
+    model_.tensors.push_back({.name = std::move(name), .type = std::move(made), .producer = {}});
+    instead_.push_back(op.outputs.back());
+  }
+  Made result{.output = op.outputs.front(), .outputs = op.outputs, .parameters = op.parameters};
+  model_.operators.push_back(std::move(op));
+  return result;
+}
+
 Result<GraphEdit::Made> GraphEdit::add(std::string name, const OperatorRow& row,
                                        Attributes attributes, std::vector<TensorId> inputs,
                                        DataType type, const Operator& beside) {
@@ -32,14 +50,23 @@ Result<GraphEdit::Made> GraphEdit::add(std::string name, const OperatorRow& row,
               .span = beside.span,
               .region = beside.region};
   op.parameters = add_parameters(model_, op.name, *inference, type, true);
-  op.outputs = {TensorId::of(model_.tensors.size())};
-  TensorType made = inference->outputs.front();
-  if (row.makes_floats) made.type = type;
-  model_.tensors.push_back({.name = op.name, .type = std::move(made), .producer = {}});
-  instead_.push_back(op.outputs.front());
-  Made result{.output = op.outputs.front(), .parameters = op.parameters};
-  model_.operators.push_back(std::move(op));
-  return result;
+  return put(std::move(op), *inference, type);
+}
+
+Result<GraphEdit::Made> GraphEdit::add_reader(std::string name, const OperatorRow& row,
+                                              Attributes attributes, std::vector<TensorId> inputs,
+                                              std::vector<ParameterId> parameters, DataType type,
+                                              const Operator& beside) {
+  const auto inference = inferred(model_, row, attributes, inputs, name, beside.span);
+  if (!inference) return tl::unexpected(inference.error());
+  Operator op{.name = std::move(name),
+              .row = &row,
+              .attributes = std::move(attributes),
+              .inputs = std::move(inputs),
+              .parameters = std::move(parameters),
+              .span = beside.span,
+              .region = beside.region};
+  return put(std::move(op), *inference, type);
 }
 
 void GraphEdit::redirect(TensorId from, TensorId to) { instead_[from.index()] = to; }

@@ -24,7 +24,8 @@ class GraphEdit {
   Operator& take(std::size_t i);
 
   struct Made {
-    TensorId output;
+    TensorId output;                ///< the first
+    std::vector<TensorId> outputs;  ///< all
     std::vector<ParameterId> parameters;
   };
   /// A new operator behind all so far, with parameters of its own; place and region are those of
@@ -33,6 +34,13 @@ class GraphEdit {
   [[nodiscard]] Result<Made> add(std::string name, const OperatorRow& row, Attributes attributes,
                                  std::vector<TensorId> inputs, DataType type,
                                  const Operator& beside);
+  /// The same, with parameters that are there already: another reader of a layer's weights.
+  [[nodiscard]] Result<Made> add_reader(std::string name, const OperatorRow& row,
+                                        Attributes attributes, std::vector<TensorId> inputs,
+                                        std::vector<ParameterId> parameters, DataType type,
+                                        const Operator& beside);
+  /// Number `i` is not to be in the new graph, and nothing that is taken reads what it makes.
+  void drop(std::size_t i);
   /// Operators that are taken from here on, and the model's output, read `to` for `from`.
   /// Precondition: nothing was redirected to `from`.
   void redirect(TensorId from, TensorId to);
@@ -40,6 +48,8 @@ class GraphEdit {
   [[nodiscard]] ModelGraph finished() &&;
 
  private:
+  Result<Made> put(Operator op, const Inference& inference, DataType type);
+
   ModelGraph model_;
   std::vector<Operator> old_;
   std::vector<TensorId> instead_;  // by TensorId; grows with the tensors

@@ -36,6 +36,8 @@ std::string_view in_words(Cure cure) {
       return "give the sequence a length";
     case Cure::dimension_size:
       return "give the dimension a size";
+    case Cure::one_attention_call:
+      return "read a config.json of an older transformers with attention in one call";
     case Cure::count_unknown:
       return "have unknown operators counted by their outputs";
   }

@@ -14,20 +14,21 @@ namespace stowage {
 enum class Cure : std::uint8_t {
   smaller_batch,
   larger_batch,
-  number_of_gpus,     ///< say how many there are
-  inference,          ///< forward alone
-  pytorch_kernels,    ///< PyTorch's kernel set
-  stowage_kernels,    ///< our own kernel set
-  contiguous_layout,  ///< NCHW
-  no_rule_of_thumb,   ///< leave it out
-  described_card,     ///< a card that is known, or described
-  tensors_alone,      ///< a total instead of a card, and no runtime on it
-  own_total,          ///< the user's own total in place of the catalogue's
-  host_execution,     ///< a plan is executed on the CPU
-  cuda_libraries,     ///< where cuDNN, cuBLAS and NVRTC lie
-  sequence_length,    ///< of a model whose file leaves it open
-  dimension_size,     ///< as above, of any other dimension
-  count_unknown,      ///< operators of no row by the sizes of their outputs; the last: cure_count
+  number_of_gpus,      ///< say how many there are
+  inference,           ///< forward alone
+  pytorch_kernels,     ///< PyTorch's kernel set
+  stowage_kernels,     ///< our own kernel set
+  contiguous_layout,   ///< NCHW
+  no_rule_of_thumb,    ///< leave it out
+  described_card,      ///< a card that is known, or described
+  tensors_alone,       ///< a total instead of a card, and no runtime on it
+  own_total,           ///< the user's own total in place of the catalogue's
+  host_execution,      ///< a plan is executed on the CPU
+  cuda_libraries,      ///< where cuDNN, cuBLAS and NVRTC lie
+  sequence_length,     ///< of a model whose file leaves it open
+  dimension_size,      ///< as above, of any other dimension
+  one_attention_call,  ///< of a config.json that states an older transformers
+  count_unknown,       ///< operators of no row by the sizes of their outputs; the last: cure_count
 };
 
 inline constexpr int cure_count = static_cast<int>(Cure::count_unknown) + 1;

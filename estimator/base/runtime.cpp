@@ -19,7 +19,8 @@ constexpr std::array<RuntimeRow, runtimes.size()> rows{
     {{Runtime::ideal, "ideal", KernelSet::pytorch, Bytes(1), false, false},
      {Runtime::stowage, "stowage", KernelSet::stowage, Bytes(1), true, true},
      {Runtime::pytorch, "pytorch", KernelSet::pytorch, Bytes(512), true, false},
-     {Runtime::tensorflow, "tensorflow", KernelSet::stowage, Bytes(256), false, false}}};
+     {Runtime::tensorflow, "tensorflow", KernelSet::stowage, Bytes(256), false, false},
+     {Runtime::theano, "theano", KernelSet::stowage, Bytes(64), false, false}}};
 
 const RuntimeRow& row_of(Runtime runtime) {
   for (const RuntimeRow& row : rows) {
@@ -42,6 +43,10 @@ std::optional<Runtime> find_runtime(std::string_view name) {
 KernelSet kernel_set_of(Runtime runtime) { return row_of(runtime).kernels; }
 
 bool works_in_place(Runtime runtime) { return row_of(runtime).in_place; }
+
+bool is_keras(Runtime runtime) {
+  return runtime == Runtime::tensorflow || runtime == Runtime::theano;
+}
 
 bool is_planned(Runtime runtime) { return row_of(runtime).is_planned; }
 

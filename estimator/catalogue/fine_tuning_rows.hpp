@@ -26,5 +26,7 @@ namespace stowage {
 [[nodiscard]] const OperatorRow& linear_4bit_row();
 [[nodiscard]] const OperatorRow& linear_8bit_row();
 [[nodiscard]] const OperatorRow& linear_float8_row();
+/// cross_entropy as torch.compile makes it, where the loss alone is compiled.
+[[nodiscard]] const OperatorRow& compiled_cross_entropy_row();
 
 }  // namespace stowage

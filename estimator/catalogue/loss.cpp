@@ -3,12 +3,15 @@
 // result and the target; backward makes the gradient of each. Under autocast the first of the two
 // runs in the format of the logits (cross_entropy_loss passes it on explicitly), the second in
 // float32, and both results are kept. Our executor fuses the two and saves one log-sum-exp a
-// target.
+// target. So does torch.compile, where the loss alone is compiled: its kernels read
+// the logits as they are, save the maximum and the logarithm of each row, and make a gradient of
+// the logits' format (tests/reference/compiled_loss.py).
 #include "estimator/catalogue/loss.hpp"
 
 #include <fmt/format.h>
 
 #include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/fine_tuning_rows.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -44,6 +47,38 @@ tl::expected<Inference, InferenceError> infer_cross_entropy(const Attributes& at
 
 bool is_smoothed(const OperatorLowering& lowering) {
   return lowering.attributes().real("label_smoothing") > 0;
+}
+
+void forward_loss_fused(OperatorLowering& lowering) {
+  const TensorView logits = lowering.input(0);
+  const TensorView target = lowering.input(1);
+  const TensorView loss = new_loss(lowering);
+  const TensorView sums = lowering.new_tensor(
+      "logsumexp", target.shape, statistics_type(logits.type), StorageClass::saved_auxiliary);
+  lowering.emit(Kernel::cross_entropy_forward, "forward", {logits, target}, {loss, sums},
+                {.flops = element_count(logits.shape) * Affine(5)});
+  lowering.save("input", logits);
+  lowering.save("target", target);
+  lowering.save("logsumexp", sums);
+  finish_loss(lowering, loss);
+}
+
+void backward_loss_fused(OperatorLowering& lowering) {
+  const TensorView dx = lowering.new_input_gradient(0);
+  lowering.emit(
+      Kernel::cross_entropy_backward, "backward",
+      {lowering.saved("input"), lowering.saved("target"), lowering.saved("logsumexp")}, {dx},
+      {.attributes = gradient_scale(lowering), .flops = element_count(dx.shape) * Affine(4)});
+  lowering.give_input_gradient(0, dx);
+}
+
+void forward_compiled(OperatorLowering& lowering) {
+  const TensorView logits = lowering.input(0);
+  const TensorView maxima = lowering.new_tensor("amax", lowering.input(1).shape, DataType::float32,
+                                                StorageClass::saved_auxiliary);
+  lowering.emit(Kernel::reduce, "amax", {logits}, {maxima}, {.flops = element_count(logits.shape)});
+  lowering.save("amax", maxima);
+  forward_loss_fused(lowering);
 }
 
 void forward_two_kernels(OperatorLowering& lowering) {
@@ -88,29 +123,6 @@ void backward_two_kernels(OperatorLowering& lowering) {
                                             StorageClass::activation_gradient);
   lowering.emit(Kernel::log_softmax_backward, "backward.log_softmax", {result, d_result}, {dx},
                 {.flops = element_count(logp.shape) * Affine(3)});
-  lowering.give_input_gradient(0, dx);
-}
-
-void forward_loss_fused(OperatorLowering& lowering) {
-  const TensorView logits = lowering.input(0);
-  const TensorView target = lowering.input(1);
-  const TensorView loss = new_loss(lowering);
-  const TensorView sums = lowering.new_tensor(
-      "logsumexp", target.shape, statistics_type(logits.type), StorageClass::saved_auxiliary);
-  lowering.emit(Kernel::cross_entropy_forward, "forward", {logits, target}, {loss, sums},
-                {.flops = element_count(logits.shape) * Affine(5)});
-  lowering.save("input", logits);
-  lowering.save("target", target);
-  lowering.save("logsumexp", sums);
-  finish_loss(lowering, loss);
-}
-
-void backward_loss_fused(OperatorLowering& lowering) {
-  const TensorView dx = lowering.new_input_gradient(0);
-  lowering.emit(
-      Kernel::cross_entropy_backward, "backward",
-      {lowering.saved("input"), lowering.saved("target"), lowering.saved("logsumexp")}, {dx},
-      {.attributes = gradient_scale(lowering), .flops = element_count(dx.shape) * Affine(4)});
   lowering.give_input_gradient(0, dx);
 }
 
@@ -210,6 +222,18 @@ OperatorRow rows::nll() {
                        .pytorch = {forward_nll_pytorch, backward_nll_pytorch}},
           .is_loss = true,
           .autocast = AutocastClass::float32};
+}
+
+const OperatorRow& compiled_cross_entropy_row() {
+  static const OperatorRow row = [] {
+    OperatorRow compiled = rows::cross_entropy();
+    compiled.name = "compiled_cross_entropy";
+    compiled.doc = "cross_entropy, compiled by itself: PyTorch runs it without float32 logits";
+    compiled.lowering = {.stowage = {forward_loss_fused, backward_loss_fused},
+                         .pytorch = {forward_compiled, backward_loss_fused}};
+    return compiled;
+  }();
+  return row;
 }
 
 }  // namespace stowage

@@ -72,11 +72,11 @@ void forward_constant_stowage(OperatorLowering& lowering) {
   emit_result(lowering, x, lowering.attributes().real("factor"), safely_in_place(lowering));
 }
 
-/// A product and then a sum, where it is both.
+/// A product and then a sum, where it is both. PyTorch computes x * 1 as well, into a tensor of its
+/// own.
 void forward_constant_pytorch(OperatorLowering& lowering) {
   const double factor = lowering.attributes().real("factor");
   const TensorView x = lowering.input();
-  if (changes_nothing(lowering)) return lowering.set_output(0, x);
   const bool in_place = asked_in_place(lowering);
   const bool two = factor != 1 && factor != -1 && lowering.attributes().real("offset") != 0;
   if (!two) return emit_result(lowering, x, factor, in_place);

@@ -188,7 +188,7 @@ Result<CheckReport> BatchTrials::check_at(std::int64_t batch) {
 }
 
 Bytes BatchTrials::fragmentation() const {
-  if (settings_.runtime != Runtime::pytorch && settings_.runtime != Runtime::tensorflow) return {};
+  if (settings_.runtime == Runtime::stowage || settings_.runtime == Runtime::ideal) return {};
   return std::max(least_fragmentation, Bytes(limit_.count() / 10 * 4));
 }
 

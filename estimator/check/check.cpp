@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
+#include "estimator/memory/partition.hpp"
+#include "estimator/step/offloaded_bytes.hpp"
+
 namespace stowage {
 
 namespace {
-
-bool is_keras(const CheckSettings& settings) { return settings.runtime == Runtime::tensorflow; }
 
 RuntimeRun run_on(const StepOnCard& on_card) {
   switch (on_card.settings.runtime) {
@@ -16,6 +17,8 @@ RuntimeRun run_on(const StepOnCard& on_card) {
       return run_pytorch(on_card);
     case Runtime::tensorflow:
       return run_tensorflow(on_card);
+    case Runtime::theano:
+      return run_theano(on_card);
     case Runtime::stowage:
     case Runtime::ideal:
       break;
@@ -51,7 +54,7 @@ MemoryRules rules_of(const StepOnCard& on_card, const RuntimeRun& run) {
 std::vector<PhasePeak> phases(const StepOnCard& on_card, const RuntimeRun& run,
                               Bytes steady_tensors) {
   const SizedStep& step = on_card.step;
-  const bool keras = is_keras(on_card.settings);
+  const bool keras = is_keras(on_card.settings.runtime);
   const Bytes outside = outside_allocator(*step.graph, on_card.card, on_card.settings);
   const ReservedBytes reserved = run.reserved();
   MemoryRules rules = rules_of(on_card, run);
@@ -86,10 +89,14 @@ std::vector<RuntimeRow> runtime_rows(const StepOnCard& on_card, const RuntimeRun
   const CheckSettings& settings = on_card.settings;
   std::vector<RuntimeRow> rows;
   const Bytes more = run.reserved().most - tensor_bytes;
-  if (is_keras(settings)) {
+  if (settings.runtime == Runtime::tensorflow) {
     if (more != Bytes()) add_pool_rows(rows, run, settings, tensor_bytes);
   } else if (more != Bytes() && settings.runtime == Runtime::stowage) {
     rows.push_back({"arena rounding and gaps", more, "256-byte alignment and packing"});
+  } else if (more != Bytes() && settings.runtime == Runtime::theano) {
+    rows.push_back({"rest of the pool", more,
+                    fmt::format("{}, simulated for {} steps", theano_pool_name(settings.theano),
+                                run.process().steps)});
   } else if (more != Bytes()) {
     rows.push_back(
         {"cached by the allocator", more,
@@ -105,8 +112,9 @@ std::vector<RuntimeRow> runtime_rows(const StepOnCard& on_card, const RuntimeRun
 std::string culprit_of(const CheckReport& report, const StepOnCard& on_card) {
   if (report.fits) return {};
   if (report.run.failure && report.run.failure->at.library) {
-    return fmt::format("{} finds no room beside what TensorFlow has taken, {}",
+    return fmt::format("{} finds no room beside what {} has taken, {}",
                        report.run.failure->at.library->library.name,
+                       on_card.settings.runtime == Runtime::theano ? "Theano" : "TensorFlow",
                        format_bytes(report.reserved_bytes()));
   }
   if (on_card.settings.runtime == Runtime::pytorch && on_card.limit < Bytes()) {
@@ -133,7 +141,10 @@ CheckReport report_of(RuntimeRun run, const StepOnCard& on_card) {
   report.runtime_rows = runtime_rows(on_card, run, report.tensor_bytes());
   report.phases = phases(on_card, run, report.tensor_bytes());
   report.host_bytes = std::ssize(run.replicas) * class_bytes(step, StorageClass::input) +
-                      Bytes(step.graph->host_state_bytes);
+                      Bytes(step.graph->host_state_bytes) +
+                      Bytes(offloaded_bytes(*step.graph).at(step.batch));
+  report.host_buffers = host_buffers(*step.graph);
+  for (const HostBuffer& buffer : report.host_buffers) report.host_bytes += Bytes(buffer.bytes);
   report.total_bytes = on_card.card.cuda_total;
   report.available_bytes = on_card.card.cuda_total - settings.in_use - settings.reserve;
   report.headroom = report.available_bytes - report.device_bytes;
@@ -157,6 +168,7 @@ bool completes(const SizedStep& step, const Card& card, const CheckSettings& set
   const StepOnCard on_card(step, card, settings);
   if (settings.runtime == Runtime::pytorch) return completes_in_pytorch(on_card);
   if (settings.runtime == Runtime::tensorflow) return completes_in_tensorflow(on_card);
+  if (settings.runtime == Runtime::theano) return completes_in_theano(on_card);
   return report_of(run_unallocated(on_card), on_card).fits;
 }
 

@@ -43,10 +43,11 @@ struct CheckReport {
   Bytes device_bytes;   ///< what the runtime reserves, the context and the libraries
   std::vector<RuntimeRow> runtime_rows;  ///< device_bytes - tensor_bytes(), row by row
   std::vector<PhasePeak> phases;
-  Bytes host_bytes;       ///< the step's inputs on the host
-  Bytes total_bytes;      ///< the card's CUDA total
-  Bytes available_bytes;  ///< total - in use - reserve
-  Bytes headroom;         ///< available - device bytes; negative: what is missing
+  Bytes host_bytes;                      ///< the step's inputs on the host, and all host_buffers
+  std::vector<HostBuffer> host_buffers;  ///< of one GPU's process: what is offloaded
+  Bytes total_bytes;                     ///< the card's CUDA total
+  Bytes available_bytes;                 ///< total - in use - reserve
+  Bytes headroom;                        ///< available - device bytes; negative: what is missing
   std::vector<EngineFallback> fallbacks;
   std::string culprit;  ///< where it does not fit: the node and what it needs; else empty
   WorkspaceOrigin workspace_origin = WorkspaceOrigin::none;

@@ -2,8 +2,7 @@
 //
 // As of a batch (batch_search.hpp) only a run at a value says whether it fits, and each value that
 // is named has been run. A trial reads and lowers the model anew, so that there are few of them:
-// doubling from 1; from there an estimate, if there is one, and steps that double away from it;
-// then bisection. A value beyond the one found may fit by chance.
+// doubling from 1, then bisection. A value beyond the one found may fit by chance.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +18,11 @@ struct LargestValue {
   Diagnostics refused = {};   ///< why value + 1 cannot be asked at all; empty: it does not fit
 };
 
-/// `fits` is asked about values in [1, most], at most 4 log2(most) of them. Its error at 1 is
+/// `fits` is asked about values in [1, most], at most 2 log2(most) of them. Its error at 1 is
 /// returned; at a larger value it counts as a limit, which the model itself sets.
-/// `estimate`: about the largest that fits, by what is known of a value that does and of its half;
-/// empty: none.
+/// `guess`: where the search begins, after 1: from there in steps that double, then bisection.
 [[nodiscard]] Result<LargestValue> find_largest_value(
     std::int64_t most, const std::function<Result<bool>(std::int64_t)>& fits,
-    const std::function<std::int64_t(std::int64_t)>& estimate = {});
+    std::int64_t guess = 2);
 
 }  // namespace stowage

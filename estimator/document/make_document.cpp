@@ -5,6 +5,7 @@
 #include <set>
 
 #include "estimator/model/operator_row.hpp"
+#include "estimator/rewrite/cast_output.hpp"
 #include "estimator/rewrite/lower_step.hpp"
 #include "estimator/rewrite/packed_gradients.hpp"
 
@@ -107,11 +108,20 @@ void add_step_costs(const StepGraph& step, const std::vector<Layer*>& layers) {
 Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& chosen,
                                    Runtime runtime, std::optional<std::int64_t> seq,
                                    const DocumentParts& parts) {
-  std::optional<ModelGraph> keras;
-  if (runtime == Runtime::tensorflow) keras = as_keras_has_it(model);
-  const ModelGraph& lowered = keras ? *keras : model;
-  auto graph = lower_step(lowered, chosen.lowering);
   const LoweringSettings& lowering = chosen.lowering;
+  const bool keras = is_keras(runtime);
+  std::optional<ModelGraph> changed;
+  if (keras) changed = as_keras_has_it(model);
+  if (const auto type = lowering.parallel.fsdp.output_type; type && lowering.mode == Mode::train) {
+    auto cast = with_cast_output(model, *type);
+    if (!cast) return tl::unexpected(std::move(cast.error()));
+    changed = *std::move(cast);
+  }
+  const ModelGraph& lowered = changed ? *changed : model;
+  auto graph = lower_step(lowered, lowering);
+  if (graph && runtime == Runtime::theano) {
+    graph = with_theano_buffers(*std::move(graph), parts.theano);
+  }
   if (graph && keras && lowering.parallel.is_parallel() && lowering.mode == Mode::train) {
     graph = with_packed_gradients(*std::move(graph));
   }
@@ -124,10 +134,10 @@ Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& ch
   if (model.default_seq > 0) document.seq = seq.value_or(model.default_seq);
   document.accumulation = chosen.accumulation;
   document.parameters = model.parameters;
-  document.layers = layers_of(model);
+  document.layers = layers_of(lowered);
   if (parts.costs) {
     std::vector<Layer> layers = document.layers;
-    if (add_costs(model, chosen.lowering.step.layout, layers)) {
+    if (add_costs(lowered, chosen.lowering.step.layout, layers)) {
       document.layers = std::move(layers);
       document.has_costs = true;
     }

@@ -9,15 +9,17 @@
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/document/step_document.hpp"
 #include "estimator/model/model_graph.hpp"
+#include "estimator/rewrite/theano_buffers.hpp"
 #include "estimator/step/choose_step.hpp"
 
 namespace stowage {
 
 /// What takes a lowering of its own, and is left out where nobody will ask.
 struct DocumentParts {
-  bool costs = true;         ///< of the layers
-  bool result_bytes = true;  ///< for the rule of thumb
-  bool evaluation = true;    ///< of a step that trains
+  bool costs = true;          ///< of the layers
+  bool result_bytes = true;   ///< for the rule of thumb
+  bool evaluation = true;     ///< of a step that trains
+  TheanoBuffers theano = {};  ///< of Runtime::theano
 };
 inline constexpr DocumentParts step_alone{false, false, false};
 

@@ -42,11 +42,24 @@ class GraphReader {
     if (!outputs.empty()) graph_.output = outputs.front();
     graph_.host_state_bytes =
         integer_of(members_.required("host_state_bytes"), "'host_state_bytes'");
+    if (const auto buffers = members_.find("host_buffers")) read_host_buffers(*buffers);
     members_.finish();
     return std::move(graph_);
   }
 
  private:
+  void read_host_buffers(const JsonValue& list) {
+    expect(list, JsonValue::Kind::array, "'host_buffers'");
+    for (auto at = list.begin(); !(at == list.end()); ++at) {
+      Row row(*at, "a host buffer");
+      HostBuffer buffer{.name = name_of(row.next("name"), "a host buffer's name")};
+      buffer.bytes = integer_of(row.next("bytes"), "a host buffer's bytes");
+      buffer.pinned = boolean_of(row.next("pinned"), "'pinned'");
+      row.finish();
+      graph_.host_buffers.push_back(std::move(buffer));
+    }
+  }
+
   void read_loop(const JsonValue& value, const JsonValue& storages, const JsonValue& nodes) {
     Members members(value, "'repeated'");
     const int micro_batches = graph_.settings.micro_batches;

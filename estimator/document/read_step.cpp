@@ -89,6 +89,51 @@ std::vector<NodeRun> order_of(const JsonValue& list) {
   return runs;
 }
 
+std::optional<DataType> float_type_of(Members& members, std::string_view key) {
+  const auto given = members.find(key);
+  if (!given) return std::nullopt;
+  const DataType type = choice_of(*given, fmt::format("'{}'", key), all_data_types);
+  if (!is_floating_point(type)) refuse(*given, fmt::format("'{}' is a floating-point type", key));
+  return type;
+}
+
+FullyShard fully_shard_of(const JsonValue& value) {
+  Members members(value, "'fsdp'");
+  constexpr std::array<std::string_view, 2> wraps{"blocks", "root"};
+  FullyShard fsdp{.on = true};
+  const JsonValue wrap = members.required("wrap");
+  const std::string word = text_of(wrap, "'wrap'");
+  if (std::ranges::find(wraps, word) == wraps.end()) refuse_word(wrap, "'wrap'", wraps);
+  fsdp.by_block = word == wraps.front();
+  fsdp.reshards_after_forward =
+      boolean_of(members.required("reshard_after_forward"), "'reshard_after_forward'");
+  const auto number = [&](std::string_view key, std::int64_t most) {
+    return static_cast<int>(integer_of(members.required(key), fmt::format("'{}'", key), 0, most));
+  };
+  fsdp.reshards_among = number("reshard_among", most_gpus);
+  fsdp.forward_prefetch = number("forward_prefetch", most_prefetched_blocks);
+  fsdp.backward_prefetch = number("backward_prefetch", most_prefetched_blocks);
+  fsdp.reduce_type = float_type_of(members, "reduce_dtype");
+  fsdp.output_type = float_type_of(members, "output_dtype");
+  members.finish();
+  return fsdp;
+}
+
+void read_sharding(Members& members, DataParallel& parallel) {
+  if (const auto fsdp = members.find("fsdp")) {
+    parallel.fsdp = fully_shard_of(*fsdp);
+    if (parallel.zero > 0) refuse(*fsdp, "a model is sharded by ZeRO or by FSDP, not by both");
+  }
+  if (const auto offload = members.find("offload")) {
+    constexpr std::array kinds{Offload::none, Offload::optimizer, Offload::parameters,
+                               Offload::all};
+    parallel.offload = choice_of(*offload, "'offload'", kinds);
+  }
+  if (const auto pinned = members.find("pinned")) {
+    parallel.pinned = boolean_of(*pinned, "'pinned'");
+  }
+}
+
 LoweringSettings settings_of(const JsonValue& value) {
   Members members(value, "'settings'");
   constexpr int most_copies = 1000;  // of inputs: augmented, prefetched
@@ -132,6 +177,7 @@ LoweringSettings settings_of(const JsonValue& value) {
                            .benchmark = flag("cudnn_benchmark")};
   settings.parallel = {.gpus = number("gpus", 1, most_gpus),
                        .zero = number("zero", 0, last_zero_stage)};
+  read_sharding(members, settings.parallel);
   if (const auto recomputed = members.find("recomputed")) {
     settings.recomputed = recomputed_values_of(*recomputed);
   }

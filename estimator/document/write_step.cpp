@@ -183,7 +183,15 @@ class GraphWriter {
     views("losses", graph_.losses);
     views("gradients", graph_.gradients);
     if (graph_.micro_batch.first_node.valid()) micro_batch(graph_.micro_batch);
-    put(text_, ",\n\"host_state_bytes\": {}}}", graph_.host_state_bytes);
+    put(text_, ",\n\"host_state_bytes\": {}", graph_.host_state_bytes);
+    if (!graph_.host_buffers.empty()) {
+      put(text_, ",\n\"host_buffers\": ");
+      put_list(text_, graph_.host_buffers.size(), [&](std::size_t i) {
+        const HostBuffer& buffer = graph_.host_buffers[i];
+        put(text_, "[{},{},{}]", quoted(buffer.name), buffer.bytes, buffer.pinned);
+      });
+    }
+    put(text_, "}}");
     return fmt::to_string(text_);
   }
 
@@ -351,6 +359,28 @@ void put_optimizer(Text& text, const OptimizerSettings& optimizer) {
       quoted(to_string(optimizer.implementation)), quoted(to_string(optimizer.master_weights)));
 }
 
+void put_sharding(Text& text, const DataParallel& parallel) {
+  const FullyShard& fsdp = parallel.fsdp;
+  if (fsdp.on) {
+    put(text,
+        ",\n\"fsdp\": {{\"wrap\": \"{}\", \"reshard_after_forward\": {}, \"reshard_among\": {}, "
+        "\"forward_prefetch\": {}, \"backward_prefetch\": {}",
+        fsdp.by_block ? "blocks" : "root", fsdp.reshards_after_forward, fsdp.reshards_among,
+        fsdp.forward_prefetch, fsdp.backward_prefetch);
+    if (fsdp.reduce_type) {
+      put(text, ", \"reduce_dtype\": {}", quoted(to_string(*fsdp.reduce_type)));
+    }
+    if (fsdp.output_type) {
+      put(text, ", \"output_dtype\": {}", quoted(to_string(*fsdp.output_type)));
+    }
+    put(text, "}}");
+  }
+  if (parallel.offload != Offload::none) {
+    put(text, ",\n\"offload\": {}", quoted(to_string(parallel.offload)));
+  }
+  if (!parallel.pinned) put(text, ",\n\"pinned\": false");
+}
+
 // Of both graphs: the evaluation's differ in the mode alone, and in that it has one micro-batch.
 void put_settings(Text& text, const LoweringSettings& settings) {
   put(text, ",\n\"settings\": {{\n\"kernels\": {},\n\"mode\": {},\n\"optimizer\": ",
@@ -367,6 +397,7 @@ void put_settings(Text& text, const LoweringSettings& settings) {
       "\"zero\": {}",
       settings.convolutions.tf32, settings.convolutions.deterministic,
       settings.convolutions.benchmark, settings.parallel.gpus, settings.parallel.zero);
+  put_sharding(text, settings.parallel);
   if (!settings.recomputed.empty()) {
     put(text, ",\n\"recomputed\": ");
     put_list(text, settings.recomputed.size(), [&](std::size_t i) {

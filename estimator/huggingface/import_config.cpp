@@ -10,6 +10,7 @@
 #include "estimator/base/read_source.hpp"
 #include "estimator/huggingface/families.hpp"
 #include "estimator/huggingface/local_cache.hpp"
+#include "estimator/huggingface/model_type.hpp"
 #include "estimator/huggingface/network.hpp"
 #include "estimator/huggingface/stated_settings.hpp"
 #include "estimator/text/mistakes.hpp"
@@ -20,8 +21,6 @@ namespace stowage {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view cache_prefix = "hf:";
 
 bool is_json_mapping_with(std::string_view text, std::string_view key) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -85,55 +84,6 @@ Diagnostics errors_of(Diagnostics found) {
   return found;
 }
 
-/// Of a model of several kinds of input: the part that would be read alone; empty: none.
-std::string readable_part(const YamlNode& root, std::string_view type) {
-  if (type == "gemma3") return "its text_config alone, with \"model_type\": \"gemma3_text\", is";
-  for (const std::string_view part : {"text_config", "vision_config"}) {
-    const YamlNode* config = root.find(part);
-    if (config == nullptr || !config->is_mapping()) continue;
-    const YamlNode* of_part = config->find("model_type");
-    if (of_part == nullptr || find_family(of_part->text) == nullptr) continue;
-    return fmt::format("its {} alone, of type '{}', is", part, of_part->text);
-  }
-  return {};
-}
-
-/// What can be done with a type that is not read. `argument`: as typed.
-std::string other_ways(const YamlNode& root, std::string_view type, std::string_view argument) {
-  std::vector<std::string_view> known;
-  for (const Family& family : families()) known.push_back(family.type);
-  std::string hint = readable_part(root, type);
-  if (hint.empty()) hint = did_you_mean(type, known);
-  if (hint.empty()) hint = fmt::format("read are {}", fmt::join(known, ", "));
-  if (argument.starts_with(cache_prefix)) argument.remove_prefix(cache_prefix.size());
-  constexpr std::string_view needs_no_quotes =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
-  const bool can_be_typed = !argument.empty() && argument != "-" &&
-                            argument.find_first_not_of(needs_no_quotes) == argument.npos;
-  if (!can_be_typed) return hint;
-  return fmt::format("{}{} of any type: python -m stowage record transformers:{}", hint,
-                     hint.ends_with('?') ? "" : ";", argument);
-}
-
-/// The type of the mapping; empty: a mistake was reported.
-std::string model_type(const YamlNode& root, std::string_view argument, Mistakes& mistakes) {
-  const YamlNode* type = root.find("model_type");
-  if (type == nullptr) {
-    mistakes.error(root.mark, "there is no 'model_type': this is no configuration of transformers",
-                   "a config.json that save_pretrained writes has one");
-    return {};
-  }
-  if (!type->is_scalar() || !type->quoted) {
-    mistakes.error(type->mark, fmt::format("'model_type' must be a text, not {}", describe(*type)));
-    return {};
-  }
-  if (find_family(type->text) != nullptr) return type->text;
-  mistakes.error(type->mark,
-                 fmt::format("model type '{}' is not one of those that are read", type->text),
-                 other_ways(root, type->text, argument));
-  return {};
-}
-
 Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
   const std::string_view attention = stated.has_paged_attention                     ? "paged"
                                      : stated.attention == AttentionFunction::eager ? "eager"
@@ -172,7 +122,7 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
     mistakes.error(root.mark, fmt::format("a configuration is a mapping, not {}", describe(root)));
     return tl::unexpected(std::move(mistakes).in_order());
   }
-  const std::string type = model_type(root, opening.argument, mistakes);
+  const std::string type = read_model_type(root, opening.argument, mistakes);
   if (type.empty()) return tl::unexpected(errors_of(std::move(mistakes).in_order()));
   const Family& family = *find_family(type);
   ConfigReader config(root, type, "", mistakes);

@@ -6,10 +6,14 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "estimator/base/diagnostic.hpp"
 
 namespace stowage {
+
+/// Before a name on the hub: "hf:meta-llama/Meta-Llama-3-8B".
+inline constexpr std::string_view cache_prefix = "hf:";
 
 /// HF_HUB_CACHE, else HF_HOME/hub, else XDG_CACHE_HOME/huggingface/hub, else
 /// ~/.cache/huggingface/hub.

@@ -96,7 +96,9 @@ void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame) {
     std::string name;
     Shape shape;
   };
-  std::map<std::string, Owner> owners;
+  // An exporter may make one of equal parameters and buffers: those stay apart, and whoever comes
+  // first has the file's name.
+  std::map<std::pair<std::string, bool>, Owner> owners;  // by name, and whether it is a buffer
   const std::vector<bool> needed = needed_layers(layers, frame);
   for (int i = 0; i < layers.count(); ++i) {
     ImportedLayer& layer = layers.at(i);
@@ -105,10 +107,13 @@ void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame) {
     for (auto& [parameter, file_name] : layer.parameter_names) {
       const auto spec = std::ranges::find(layer.parameters, parameter, &ParameterSpec::name);
       if (spec == layer.parameters.end()) continue;
-      const auto [owner, fresh] = owners.emplace(
-          file_name, Owner{fmt::format("{}.{}", layer.name, parameter), spec->shape});
+      const auto [owner, fresh] =
+          owners.emplace(std::pair(file_name, spec->is_buffer),
+                         Owner{fmt::format("{}.{}", layer.name, parameter), spec->shape});
       if (fresh) {
-        names.emplace_back(parameter, file_name);
+        if (!owners.contains({file_name, !spec->is_buffer})) {
+          names.emplace_back(parameter, file_name);
+        }
       } else if (owner->second.shape == spec->shape) {
         layer.ties.emplace_back(parameter, owner->second.name);
       }

@@ -160,7 +160,8 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
       total = checked_add(total, bytes);
       if (total > largest_memory.count()) return too_large(storage, batch);
       const bool is_shared = shared[sized.storage_bytes.size()];
-      sized.storage_bytes.push_back(is_shared ? share_of(Bytes(bytes), *graph) : Bytes(bytes));
+      sized.storage_bytes.push_back(is_shared ? kept_of(storage, Bytes(bytes), *graph)
+                                              : Bytes(bytes));
     } catch (const ArithmeticOverflow&) {
       return too_large(storage, batch);
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "estimator/memory/partition.hpp"
+
 namespace stowage {
 
 namespace {
@@ -35,14 +37,25 @@ void for_each_workspace(const SizedStep& step, const MemoryRules& rules, Take ta
   }
 }
 
+/// The first and the last node of these phases; none where the step has none of them.
+Touches touches_of(const StepGraph& graph, PhaseRange range) {
+  Touches ends;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Phase phase = graph.nodes[i].phase;
+    if (range.first <= phase && phase <= range.last) ends.push_back(static_cast<std::int32_t>(i));
+  }
+  return ends;
+}
+
 // A gradient of which each GPU keeps a share is whole while it is made.
 template <typename Take>
 void for_each_whole_gradient(const SizedStep& step, const MemoryRules& rules,
                              const std::vector<Touches>& touches, Take take) {
   if (!step.graph->settings.parallel.shares_gradients()) return;
+  const std::vector<bool> is_gradient = parameter_gradients(*step.graph);
   for (std::size_t i = 0; i < step.graph->storages.size(); ++i) {
     const Storage& storage = step.graph->storages[i];
-    if (storage.storage_class != StorageClass::gradient || touches[i].empty()) continue;
+    if (!is_gradient[i] || touches[i].empty()) continue;
     const Bytes rest = Bytes(storage.bytes.at(step.batch)) - step.storage_bytes[i];
     take({.storage_class = StorageClass::gradient,
           .storage = StorageId::of(i),
@@ -56,6 +69,9 @@ template <typename Take>
 void take_entries(const SizedStep& step, const MemoryRules& rules,
                   const std::vector<Touches>& touches, Take take) {
   const StepGraph& graph = *step.graph;
+  const bool keeps_gradients = graph.settings.parallel.shares_parameters();
+  const std::vector<bool> is_gradient =
+      keeps_gradients ? parameter_gradients(graph) : std::vector<bool>();
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
     const Storage& storage = graph.storages[i];
     StorageUse use = use_of(storage, rules);
@@ -64,6 +80,8 @@ void take_entries(const SizedStep& step, const MemoryRules& rules,
     if (touches[i].empty() && !loaded) continue;
     use.bytes = round_up(step.storage_bytes[i], rules.granularity);
     use.touches = touches[i];
+    // ZeRO 3 has its share of the gradients in one buffer, which is made once.
+    if (keeps_gradients && is_gradient[i]) use.whole_step = true;
     if (storage.loaded_before.valid()) {
       use.touches = {storage.loaded_before.value, use.touches.back()};
     }
@@ -82,10 +100,15 @@ void take_entries(const SizedStep& step, const MemoryRules& rules,
   if (rules.with_workspaces) for_each_workspace(step, rules, take);
   for (std::size_t i = 0; i < rules.buffers.size(); ++i) {
     const RuntimeBuffer& buffer = rules.buffers[i];
+    StorageUse use{.bytes = round_up(buffer.bytes, rules.granularity), .whole_step = true};
+    if (buffer.during) {
+      use.whole_step = false;
+      use.touches = touches_of(graph, *buffer.during);
+    }
     take({.storage_class = buffer.storage_class,
           .buffer = static_cast<std::int32_t>(i),
           .exact = buffer.bytes},
-         {.bytes = round_up(buffer.bytes, rules.granularity), .whole_step = true});
+         use);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,13 +21,19 @@ namespace stowage {
 /// Which execution of the step: optimizer state appears at the first one's update.
 enum class StepNumber { first, steady };
 
+/// From the first node of a phase to the last of another, or of the same.
+struct PhaseRange {
+  Phase first = Phase::forward, last = Phase::update;
+};
+
 /// What is there for the whole step though none of its kernels names it: the runtime's own buffers,
 /// and what else the process keeps (an evaluation's optimizer state).
 struct RuntimeBuffer {
   std::string name;
   Bytes bytes;
   StorageClass storage_class = StorageClass::workspace;
-  NodeId first_use = {};  ///< in the first step; none: it is there before
+  NodeId first_use = {};                  ///< in the first step; none: it is there before
+  std::optional<PhaseRange> during = {};  ///< it is there during these alone; none: it is kept
 };
 
 struct MemoryRules {

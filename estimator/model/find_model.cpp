@@ -146,6 +146,9 @@ ModelOptions overridden(ModelOptions variant, const ModelOptions& command_line) 
   take(variant.fine_tuning.base, command_line.fine_tuning.base);
   take(variant.fine_tuning.checkpoint, command_line.fine_tuning.checkpoint);
   take(variant.fine_tuning.layer_dtype, command_line.fine_tuning.layer_dtype);
+  take(variant.fine_tuning.chunked_loss, command_line.fine_tuning.chunked_loss);
+  take(variant.fine_tuning.offload_activations, command_line.fine_tuning.offload_activations);
+  take(variant.fine_tuning.optimizer_in_backward, command_line.fine_tuning.optimizer_in_backward);
   for (const auto& [name, value] : command_line.arguments) {
     variant.arguments[name] = value;
     variant.places.erase(name);

@@ -17,6 +17,8 @@ namespace {
 constexpr std::int64_t most_rank = 1'000'000;
 constexpr std::size_t longest_quoted = 60;
 constexpr std::size_t most_patterns = 64;
+constexpr std::int64_t most_chunks = 1024;
+constexpr std::int64_t most_least_bytes = std::int64_t{1} << 40;
 
 struct Setting {
   std::string_view key, value;  // value empty and no '=': a word alone
@@ -122,8 +124,9 @@ constexpr std::array<FormatWord, 8> format_words{{{"fp32", DataType::float32},
                                                   {"float64", DataType::float64}}};
 
 Result<void> read_lora_setting(const Setting& setting, LoraSettings& lora) {
-  static constexpr std::array<std::string_view, 9> known{
-      "r", "alpha", "dropout", "targets", "modules_to_save", "dtype", "bias", "use_rslora", "dora"};
+  static constexpr std::array<std::string_view, 10> known{
+      "r",     "alpha", "dropout",    "targets", "modules_to_save",
+      "dtype", "bias",  "use_rslora", "dora",    "use_dora"};
   const std::string_view key = setting.key;
   if (key == "r") {
     const auto rank = count_of(setting, most_rank);
@@ -155,9 +158,12 @@ Result<void> read_lora_setting(const Setting& setting, LoraSettings& lora) {
     const auto truth = truth_of(setting);
     if (!truth) return unsuitable(setting, "true or false");
     lora.rank_stabilised = *truth;
-  } else if (key == "dora") {
-    if (truth_of(setting) == false) return {};
-    return failure("DoRA is not served: its weight norms make temporaries of each weight's size");
+  } else if (key == "dora" || key == "use_dora") {
+    const auto truth = truth_of(setting);
+    if (!truth) return unsuitable(setting, "true or false");
+    if (*truth) {
+      return failure("DoRA is not served: its weight norms make temporaries of each weight's size");
+    }
   } else {
     return unknown_setting(key, known);
   }
@@ -281,6 +287,64 @@ Result<std::vector<LayerType>> parse_layer_types(std::string_view text) {
   return types;
 }
 
+Result<ChunkedLossSettings> parse_chunked_loss(std::string_view text) {
+  static constexpr std::array<std::string_view, 2> known{"chunks", "compiled"};
+  const auto settings = settings_of(text);
+  if (!settings) return tl::unexpected(settings.error());
+  ChunkedLossSettings loss;
+  for (const Setting& setting : *settings) {
+    if (setting.key == "compiled") {
+      const auto truth = truth_of(setting);
+      if (!truth) return unsuitable(setting, "true or false");
+      loss.compiled = *truth;
+      continue;
+    }
+    const bool alone = !setting.has_value && &setting == &settings->front();
+    if (setting.key != "chunks" && !(alone && parse_number<std::int64_t>(setting.key))) {
+      return unknown_setting(setting.key, known);
+    }
+    const Setting chunks{"chunks", alone ? setting.key : setting.value, true};
+    const auto count = count_of(chunks, most_chunks);
+    if (!count) return unsuitable(chunks, fmt::format("1 to {} chunks", most_chunks));
+    loss.chunks = *count;
+  }
+  return loss;
+}
+
+Result<OffloadSettings> parse_offload(std::string_view text) {
+  static constexpr std::array<std::string_view, 4> known{"all", "min_bytes", "stash", "streams"};
+  const auto settings = settings_of(text);
+  if (!settings) return tl::unexpected(settings.error());
+  OffloadSettings offload;
+  for (const Setting& setting : *settings) {
+    if (setting.key == "all") {
+      if (setting.has_value) return failure("'all' takes no value");
+    } else if (setting.key == "min_bytes" || setting.key == "stash") {
+      const bool bytes = setting.key == "min_bytes";
+      const auto count = count_of(setting, bytes ? most_least_bytes : most_rank);
+      if (!count) return unsuitable(setting, "a whole number of at least 1");
+      (bytes ? offload.least_bytes : offload.stash) = *count;
+    } else if (setting.key == "streams") {
+      const auto truth = truth_of(setting);
+      if (!truth) return unsuitable(setting, "true or false");
+      offload.streams = *truth;
+    } else {
+      return unknown_setting(setting.key, known);
+    }
+  }
+  return offload;
+}
+
+namespace {
+
+Result<bool> parse_truth(std::string_view text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  return failure(fmt::format("it is true or false, not {}", quoted(text)));
+}
+
+}  // namespace
+
 Result<void> read_fine_tuning(const FineTuningTexts& texts, FineTuning& settings) {
   Diagnostics mistakes;
   const auto read = [&](std::string_view name, const std::optional<std::string>& text, auto parse,
@@ -299,6 +363,12 @@ Result<void> read_fine_tuning(const FineTuningTexts& texts, FineTuning& settings
        [&](CheckpointSettings checkpoint) { settings.checkpoint = std::move(checkpoint); });
   read("layer_dtype", texts.layer_dtype, parse_layer_types,
        [&](std::vector<LayerType> types) { settings.layer_types = std::move(types); });
+  read("chunked_loss", texts.chunked_loss, parse_chunked_loss,
+       [&](ChunkedLossSettings loss) { settings.chunked_loss = loss; });
+  read("offload_activations", texts.offload_activations, parse_offload,
+       [&](OffloadSettings offload) { settings.offload = offload; });
+  read("optimizer_in_backward", texts.optimizer_in_backward, parse_truth,
+       [&](bool early) { settings.optimizer_in_backward = early; });
   if (!mistakes.empty()) return tl::unexpected(std::move(mistakes));
   return {};
 }

@@ -1,5 +1,6 @@
 // FineTuning: how a model is changed before it is trained: adapters beside frozen weights, a
-// quantised base, checkpointed blocks, layers in a format of their own.
+// quantised base, checkpointed blocks, layers in a format of their own, a loss in chunks, saved
+// tensors on the host, updates within backward.
 //
 // A description says it in `train:`, a command line over it; what it does to the graph is the room
 // `adapt`. Each part is read from one line of text, the same in both places:
@@ -8,9 +9,12 @@
 //   base         nf4, fp4, int8 or fp8; nf4,double_quant=false
 //   checkpoint   all, every=N, layers=PATTERN, selective=attention+matmul; several, by commas
 //   layer_dtype  PATTERN=fp32; several, by commas
+//   chunked_loss             8; 8,compiled
+//   offload_activations      all; min_bytes=1024,stash=5,streams=false
+//   optimizer_in_backward    true
 //
 // Names and defaults are those of peft 0.21's LoraConfig, of bitsandbytes 0.50 as transformers'
-// BitsAndBytesConfig sets it up, and of torchao 0.18 (docs/fine-tuning.md).
+// BitsAndBytesConfig sets it up, of torchao 0.18, torchtune 0.6 and TRL 1.16 (docs/fine-tuning.md).
 #pragma once
 
 #include <cstdint>
@@ -76,16 +80,33 @@ struct LayerType {
   DataType type = DataType::float32;
 };
 
+/// The output layer and the loss in parts of the sequence.
+struct ChunkedLossSettings {
+  std::int64_t chunks = 8;
+  bool compiled = false;  ///< torch.compile of the loss of a chunk, and of nothing else
+};
+
+/// Tensors that autograd saves go to the host until backward wants them.
+struct OffloadSettings {
+  std::int64_t least_bytes = 1024;  ///< smaller ones stay
+  std::int64_t stash = 5;           ///< copies that may be under way; saved tensors are counted
+  bool streams = true;              ///< copies run beside the kernels
+};
+
 struct FineTuning {
   std::optional<LoraSettings> lora;
   std::optional<BaseSettings> base;
   std::optional<CheckpointSettings> checkpoint;
   std::vector<LayerType> layer_types;  ///< the first that fits counts
+  std::optional<ChunkedLossSettings> chunked_loss;
+  std::optional<OffloadSettings> offload;
+  bool optimizer_in_backward = false;  ///< each parameter updated when its gradient has come
 };
 
 /// The texts as they were given; absent: not said. What a plan file repeats.
 struct FineTuningTexts {
-  std::optional<std::string> lora, base, checkpoint, layer_dtype;
+  std::optional<std::string> lora, base, checkpoint, layer_dtype, chunked_loss, offload_activations,
+      optimizer_in_backward;
   bool operator==(const FineTuningTexts&) const = default;
   [[nodiscard]] bool empty() const { return *this == FineTuningTexts{}; }
 };
@@ -98,6 +119,8 @@ inline constexpr std::size_t longest_fine_tuning_text = 4096;  ///< bytes
 [[nodiscard]] Result<BaseSettings> parse_base(std::string_view text);
 [[nodiscard]] Result<CheckpointSettings> parse_checkpoint(std::string_view text);
 [[nodiscard]] Result<std::vector<LayerType>> parse_layer_types(std::string_view text);
+[[nodiscard]] Result<ChunkedLossSettings> parse_chunked_loss(std::string_view text);
+[[nodiscard]] Result<OffloadSettings> parse_offload(std::string_view text);
 
 /// Parses those that are said into `settings`, which keeps the others. Errors: as above, each
 /// starting with its option's name, "lora: ...".

@@ -10,8 +10,24 @@ namespace stowage {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> fine_tuning_key_names{"lora", "base", "checkpoint",
-                                                                "layer_dtype"};
+constexpr std::array<std::string_view, 7> fine_tuning_key_names{"lora",
+                                                                "base",
+                                                                "checkpoint",
+                                                                "layer_dtype",
+                                                                "chunked_loss",
+                                                                "offload_activations",
+                                                                "optimizer_in_backward"};
+
+/// The text of a key.
+std::optional<std::string>& text_of_key(FineTuningTexts& texts, std::string_view key) {
+  if (key == "lora") return texts.lora;
+  if (key == "base") return texts.base;
+  if (key == "checkpoint") return texts.checkpoint;
+  if (key == "layer_dtype") return texts.layer_dtype;
+  if (key == "chunked_loss") return texts.chunked_loss;
+  if (key == "offload_activations") return texts.offload_activations;
+  return texts.optimizer_in_backward;
+}
 
 /// "q_proj+v_proj" of a list, the text of a scalar.
 std::optional<std::string> written_names(const YamlNode& node) {
@@ -61,13 +77,11 @@ void read_fine_tuning_key(std::string_view key, const YamlNode& value, FineTunin
   std::optional<std::string> text = fine_tuning_text(key, value, mistakes);
   if (!text) return;
   FineTuningTexts texts;
-  if (key == "checkpoint") {
+  if (key == "checkpoint" || key == "offload_activations") {
     if (*text == "false") return;
     if (*text == "true") text = "all";
-    texts.checkpoint = std::move(text);
-  } else {
-    (key == "lora" ? texts.lora : key == "base" ? texts.base : texts.layer_dtype) = std::move(text);
   }
+  text_of_key(texts, key) = std::move(text);
   const auto read = read_fine_tuning(texts, settings);
   if (read) return;
   for (const Diagnostic& mistake : read.error()) {

@@ -71,9 +71,10 @@ struct ModelGraph {
   std::vector<Parameter> parameters;  ///< trainable ones, frozen ones and buffers
   std::vector<Operator> operators;    ///< execution order; the loss, if any, is the last
   std::vector<TensorId> inputs;
-  TensorId output;             ///< what the model returns (the loss's first input)
-  TensorId loss;               ///< none: inference only
-  bool loss_in_model = false;  ///< the module computes its loss itself, as transformers' do
+  TensorId output;              ///< what the model returns (the loss's first input)
+  TensorId loss;                ///< none: inference only
+  bool loss_in_model = false;   ///< the module computes its loss itself, as transformers' do
+  bool forgets_output = false;  ///< the script lets go of the output when it has the loss
   Precision precision = Precision::fp32;  ///< in which its types were inferred
   OptimizerSettings optimizer;            ///< of `train:`
   StepSettings step;                      ///< of `train:`

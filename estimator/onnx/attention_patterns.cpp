@@ -24,6 +24,7 @@ struct Scores {
   bool key_is_turned = false;  ///< [.., features, positions]
   std::optional<LayerOutput> mask;
   double scale = 1;
+  bool one_is_scaled = false;  ///< not both alike, as exporters write the fused attention
 };
 
 std::optional<Scores> product_of(const LayerList& layers, LayerOutput output) {
@@ -31,8 +32,12 @@ std::optional<Scores> product_of(const LayerList& layers, LayerOutput output) {
   output = unscaled(layers, output, scores.scale);
   const ImportedLayer& product = layers.at(output.layer);
   if (!product.is("matmul") || given_flag(product, "transpose_a", false)) return std::nullopt;
-  scores.query = unscaled(layers, product.from[0], scores.scale);
-  scores.key = unscaled(layers, product.from[1], scores.scale);
+  double of_query = 1;
+  double of_key = 1;
+  scores.query = unscaled(layers, product.from[0], of_query);
+  scores.key = unscaled(layers, product.from[1], of_key);
+  scores.one_is_scaled = scores.scale != 1 || !nearly(of_query, of_key);
+  scores.scale *= of_query * of_key;
   scores.key_is_turned = !given_flag(product, "transpose_b", false);
   return scores;
 }
@@ -93,10 +98,55 @@ std::optional<LayerOutput> straight_key(LayerList& layers, const std::vector<int
   return key;
 }
 
+// Whether its last axis is not the innermost one in memory: reshapes may be views, and results of
+// element-by-element kernels lie as their inputs do.
+bool is_transposed_view(const LayerList& layers, const LayerOutput& output, int depth = 0) {
+  constexpr int deepest = 6;
+  const ImportedLayer& layer = layers.at(output.layer);
+  if (layer.is("transpose")) return true;
+  const bool passes = layer.is("reshape") || layer.is("add") || layer.is("where");
+  return passes && depth < deepest && std::ranges::any_of(layer.from, [&](const LayerOutput& one) {
+           return is_transposed_view(layers, one, depth + 1);
+         });
+}
+
+// What repeats each head of keys or values, [b, h, s, d] to [b, h n, s, d]: a new axis, expanded,
+// and taken together. The heads before it.
+std::optional<LayerOutput> before_repeat(const LayerList& layers, const LayerOutput& heads) {
+  const ImportedLayer& together = layers.at(heads.layer);
+  if (!together.is("reshape")) return std::nullopt;
+  const ImportedLayer& expanded = layers.at(together.from[0].layer);
+  if (!expanded.is("expand")) return std::nullopt;
+  const ImportedLayer& apart = layers.at(expanded.from[0].layer);
+  if (!apart.is("reshape")) return std::nullopt;
+  const Shape& from = layers.type(apart.from[0]).shape;
+  const Shape& wide = expanded.outputs[0].shape;
+  constexpr std::size_t heads_rank = 4;
+  if (from.size() != heads_rank || wide.size() != heads_rank + 1 ||
+      apart.outputs[0].shape != Shape{from[0], from[1], 1, from[2], from[3]} ||
+      wide != Shape{from[0], from[1], wide[2], from[2], from[3]} ||
+      layers.type(heads).shape != Shape{from[0], from[1] * wide[2], from[2], from[3]}) {
+    return std::nullopt;
+  }
+  return apart.from[0];
+}
+
+// Fewer heads of keys and values. transformers leaves the repeating to PyTorch's kernel where there
+// is no mask but the causal one.
+void group_queries(const LayerList& layers, std::vector<LayerOutput>& from,
+                   Attributes::Entries& given) {
+  const auto key = before_repeat(layers, from[1]);
+  const auto value = before_repeat(layers, from[2]);
+  if (!key || !value || layers.type(*key).shape[1] != layers.type(*value).shape[1]) return;
+  from[1] = *key;
+  from[2] = *value;
+  if (from.size() > 3) given.emplace_back("grouped", std::string("repeat"));
+}
+
 }  // namespace
 
 bool find_attention(LayerList& layers, const std::vector<int>& readers,
-                    const std::set<int>& triangles, int layer) {
+                    const std::set<int>& triangles, bool of_pytorch, int layer) {
   const ImportedLayer& product = layers.at(layer);
   const bool is_plain = product.is("matmul") && !given_flag(product, "transpose_a", false) &&
                         !given_flag(product, "transpose_b", false);
@@ -114,7 +164,7 @@ bool find_attention(LayerList& layers, const std::vector<int>& readers,
   const double axis = given_real(softmax, "axis", -1);
   if (axis != -1 && axis != rank - 1) return false;
   auto scores = scores_of(layers, softmax.from[0]);
-  if (!scores) return false;
+  if (!scores || (of_pytorch && scores->one_is_scaled)) return false;
   // Shapes are compared before a key is turned, so that nothing is changed in vain.
   const Shape& query = layers.type(scores->query).shape;
   constexpr std::size_t usual_rank = 4;
@@ -133,7 +183,12 @@ bool find_attention(LayerList& layers, const std::vector<int>& readers,
     given.emplace_back("causal", true);
   } else if (scores->mask) {
     from.push_back(*scores->mask);
+    // transformers copies a mask that is a transposed view, which no exporter writes.
+    if (of_pytorch && is_transposed_view(layers, *scores->mask)) {
+      given.emplace_back("copy_bias", true);
+    }
   }
+  group_queries(layers, from, given);
   return layers.change(layer, "scaled_dot_product_attention", std::move(from), std::move(given));
 }
 

@@ -16,20 +16,6 @@ namespace {
 using Inputs = std::vector<const OnnxValue*>;
 using Numbers = std::vector<Affine>;
 
-std::optional<std::size_t> small_count(const Shape& shape) {
-  const Affine count = element_count(shape);
-  if (!count.is_constant() || count.constant < 0 ||
-      count.constant > static_cast<std::int64_t>(most_kept_numbers)) {
-    return std::nullopt;
-  }
-  return static_cast<std::size_t>(count.constant);
-}
-
-bool is_known(const OnnxValue& value) {
-  const auto count = small_count(value.type.shape);
-  return count && (value.integers.size() == *count || value.reals.size() == *count);
-}
-
 // Where each element of `to` comes from in `from`, both broadcast to `to`.
 std::size_t source_of(std::size_t element, const std::vector<std::int64_t>& to,
                       const std::vector<std::int64_t>& from) {
@@ -162,35 +148,6 @@ void fold_choice(const Inputs& inputs, std::size_t count, OnnxValue& result) {
   choose(inputs[1]->reals, inputs[2]->reals, result.reals);
 }
 
-void fold_gather(const OnnxNode& node, const Inputs& inputs, OnnxValue& result) {
-  const OnnxValue& from = *inputs[0];
-  const auto places = inputs[1]->numbers();
-  if (!places || from.rank() != 1 || node.integer("axis", 0) > 0) return;
-  const auto pick = [&](const auto& numbers, auto& into) {
-    if (numbers.empty()) return;
-    for (const std::int64_t place : *places) {
-      const auto at = axis_in(place, numbers.size());
-      if (!at) return into.clear();
-      into.push_back(numbers[*at]);
-    }
-  };
-  pick(from.integers, result.integers);
-  pick(from.reals, result.reals);
-}
-
-void fold_concat(const Inputs& inputs, OnnxValue& result) {
-  if (result.type.shape.size() != 1) return;
-  for (const OnnxValue* input : inputs) {
-    if (!is_known(*input)) {
-      result.integers.clear();
-      result.reals.clear();
-      return;
-    }
-    result.integers.insert(result.integers.end(), input->integers.begin(), input->integers.end());
-    result.reals.insert(result.reals.end(), input->reals.begin(), input->reals.end());
-  }
-}
-
 void fold_cast(const OnnxValue& from, OnnxValue& result) {
   const bool to_real = is_floating_point(result.type.type);
   if (to_real == from.integers.empty()) {
@@ -250,51 +207,6 @@ std::optional<OnnxValue> fold_range(const Inputs& inputs) {
   return result;
 }
 
-// Of a list of numbers; of any other constant the size, where its extents are known.
-std::optional<OnnxValue> fold_slice(const OnnxNode& node, const Inputs& inputs) {
-  const auto given = [&](std::string_view attribute, std::size_t input) {
-    if (const OnnxAttribute* found = node.find(attribute)) return std::optional(found->integers);
-    if (input >= inputs.size() || inputs[input]->is_absent()) {
-      return std::optional<std::vector<std::int64_t>>(std::in_place);
-    }
-    return inputs[input]->numbers();
-  };
-  const auto starts = given("starts", 1);
-  const auto ends = given("ends", 2);
-  auto axes = given("axes", 3);
-  auto steps = given("steps", 4);
-  if (!starts || !ends || !axes || !steps || starts->size() != ends->size()) return std::nullopt;
-  if (axes->empty()) {
-    axes->resize(starts->size());
-    std::iota(axes->begin(), axes->end(), 0);
-  }
-  if (steps->empty()) steps->assign(starts->size(), 1);
-  if (axes->size() != starts->size() || steps->size() != starts->size()) return std::nullopt;
-  OnnxValue result = constant_value(inputs[0]->type);
-  for (std::size_t i = 0; i < axes->size(); ++i) {
-    const auto axis = axis_in((*axes)[i], result.rank());
-    if (!axis || !result.type.shape[*axis].is_constant()) return std::nullopt;
-    const std::int64_t extent = result.type.shape[*axis].constant;
-    const auto bounded = [&](std::int64_t place) {
-      return std::clamp<std::int64_t>(place < 0 ? place + extent : place, 0, extent);
-    };
-    const std::int64_t step = (*steps)[i];
-    if (step < 1) return std::nullopt;
-    const std::int64_t first = bounded((*starts)[i]);
-    const std::int64_t last = std::max(bounded((*ends)[i]), first);
-    const bool is_list = result.rank() == 1 && axes->size() == 1;
-    if (is_list && is_known(*inputs[0])) {
-      for (std::int64_t at = first; at < last; at += step) {
-        const auto place = static_cast<std::size_t>(at);
-        if (!inputs[0]->integers.empty()) result.integers.push_back(inputs[0]->integers[place]);
-        if (!inputs[0]->reals.empty()) result.reals.push_back(inputs[0]->reals[place]);
-      }
-    }
-    result.type.shape[*axis] = Affine((last - first + step - 1) / step);
-  }
-  return result;
-}
-
 std::optional<OnnxValue> fold_split(const OnnxNode& node, const Inputs& inputs,
                                     std::size_t output) {
   const OnnxValue& from = *inputs[0];
@@ -323,8 +235,6 @@ bool is_rearrangement(std::string_view op) {
 void fold_numbers(const OnnxNode& node, const Inputs& inputs, std::size_t count,
                   OnnxValue& result) {
   const OnnxValue& first = *inputs[0];
-  if (node.op == "Gather" && inputs.size() == 2) return fold_gather(node, inputs, result);
-  if (node.op == "Concat") return fold_concat(inputs, result);
   if (node.op == "Cast" || node.op == "CastLike") return fold_cast(first, result);
   if (node.op == "Where" && inputs.size() == 3) return fold_choice(inputs, count, result);
   if (node.op.starts_with("Reduce")) return fold_reduction(node, first, result);
@@ -369,10 +279,22 @@ bool counts_along(const OnnxValue& value, std::size_t from_last) {
   return value.integers.size() > 1;
 }
 
+bool is_square(const Shape& shape) {
+  const std::size_t rank = shape.size();
+  return rank >= 2 && shape[rank - 1] == shape[rank - 2] && shape[rank - 1] != Affine(1);
+}
+
 // A causal mask is made by trilu, or by comparing places with places; what casts, chooses by and
 // reshapes it leaves it one.
-bool makes_triangle(const OnnxNode& node, const Inputs& inputs) {
+bool makes_triangle(const OnnxNode& node, const Inputs& inputs, const OnnxValue& result) {
   if (node.op == "Trilu") return node.integer("upper", 1) == 0 || inputs[0]->is_triangle;
+  const bool orders = node.op == "LessOrEqual" || node.op == "GreaterOrEqual" ||
+                      node.op == "Less" || node.op == "Greater";
+  // Of places that were gathered for each sample, whose numbers are not kept.
+  if (orders && inputs.size() == 2 && inputs[0]->integers.empty() && inputs[1]->integers.empty() &&
+      inputs[0]->type.type == DataType::int64 && is_square(result.type.shape)) {
+    return true;
+  }
   if (inputs.size() == 2) {
     const bool keys_first = counts_along(*inputs[0], 1) && counts_along(*inputs[1], 2);
     const bool queries_first = counts_along(*inputs[0], 2) && counts_along(*inputs[1], 1);
@@ -393,7 +315,7 @@ std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inpu
 
 std::optional<OnnxValue> fold(const OnnxNode& node, const Inputs& inputs, std::size_t output) {
   auto result = folded_numbers(node, inputs, output);
-  if (result && result->rank() > 1) result->is_triangle = makes_triangle(node, inputs);
+  if (result && result->rank() > 1) result->is_triangle = makes_triangle(node, inputs, *result);
   return result;
 }
 
@@ -403,9 +325,9 @@ std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inpu
                                         std::size_t output) {
   if (inputs.empty() || inputs[0]->is_absent()) return std::nullopt;
   if (node.op == "Range") return fold_range(inputs);
-  if (node.op == "Slice") return fold_slice(node, inputs);
   if (node.op == "Split") return fold_split(node, inputs, output);
   if (output > 0) return std::nullopt;
+  if (is_placing(node.op)) return fold_placing(node, inputs);
   std::optional<TensorType> type = infer_type(node, inputs);
   if (node.op == "Flatten" && inputs[0]->rank() == 1) type = inputs[0]->type;
   if (!type) return std::nullopt;

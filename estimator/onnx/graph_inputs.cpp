@@ -36,6 +36,16 @@ bool names_sequence(std::string_view symbol) {
              parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
+// torch.export calls dimensions s0, s77: the second one of [samples, tokens] is the sequence.
+bool counts_tokens(const OnnxValueInfo& input, std::size_t axis) {
+  const std::string& symbol = input.shape[axis].symbol;
+  const bool is_numbered =
+      symbol.size() > 1 && symbol[0] == 's' &&
+      std::all_of(symbol.begin() + 1, symbol.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const auto type = data_type_of(input.type);
+  return is_numbered && axis == 1 && input.shape.size() == 2 && type && !is_floating_point(*type);
+}
+
 std::optional<std::int64_t> extent_of(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -85,7 +95,7 @@ class InputReader {
         read_given(given->first, given->second);
       } else if (names_batch(dimension.symbol)) {
         found_.symbols[dimension.symbol] = batch_symbol;
-      } else if (names_sequence(dimension.symbol)) {
+      } else if (names_sequence(dimension.symbol) || counts_tokens(input, i)) {
         read_sequence(input, dimension);
       } else if (i == 0) {
         found_.symbols[dimension.symbol] = batch_symbol;

@@ -2,8 +2,9 @@
 //
 // A dimension is the batch if its name says so (batch, N, bs, ...), or if it is the first of an
 // input and has no name that says otherwise; the sequence if its name says so (seq, sequence,
-// length, tokens, ...). Any other needs a value from the user: no size is guessed. A fixed first
-// dimension that all inputs share is taken for the batch.
+// length, tokens, ...), or if it is the second of whole numbers [samples, tokens] and called s70,
+// as torch.export calls what has no name. Any other needs a value from the user: no size is
+// guessed. A fixed first dimension that all inputs share is taken for the batch.
 #pragma once
 
 #include <map>

@@ -104,6 +104,23 @@ OptionalType gathered(const OnnxNode& node, const Inputs& inputs) {
   return TensorType{shape, inputs[0]->type.type};
 }
 
+// Of indices [..., k]: what k axes are left of by each.
+OptionalType gathered_nd(const OnnxNode& node, const Inputs& inputs) {
+  if (inputs.size() < 2 || inputs[1]->rank() < 1) return std::nullopt;
+  const Shape& from = inputs[0]->type.shape;
+  const Shape& indices = inputs[1]->type.shape;
+  const auto rank = static_cast<std::int64_t>(from.size());
+  const std::int64_t outer = node.integer("batch_dims", 0);
+  const Affine axes = indices.back();
+  if (outer < 0 || outer >= rank || !axes.is_constant() || axes.constant < 0 ||
+      axes.constant > rank - outer) {
+    return std::nullopt;
+  }
+  Shape shape(indices.begin(), indices.end() - 1);
+  shape.insert(shape.end(), from.begin() + outer + axes.constant, from.end());
+  return TensorType{shape, inputs[0]->type.type};
+}
+
 OptionalType joined(const OnnxNode& node, const Inputs& inputs) {
   TensorType type = inputs[0]->type;
   const auto axis = axis_in(node.integer("axis", 0), type.shape.size());
@@ -179,7 +196,8 @@ OptionalType type_by_rule(const OnnxNode& node, const Inputs& inputs) {
   const std::string& op = node.op;
   if (inputs.empty() || inputs[0]->is_absent()) return std::nullopt;
   if (is_one_of(op, truth_operators)) return broadcast_type(inputs, 0, DataType::boolean);
-  if (op == "Trilu" || op == "CumSum" || op == "Clip" || op.starts_with("Random")) {
+  if (op == "Trilu" || op == "CumSum" || op == "Clip" || op.starts_with("Random") ||
+      op.starts_with("Scatter")) {
     return inputs[0]->type;
   }
   if (is_one_of(op, elementwise_operators)) {
@@ -196,6 +214,7 @@ OptionalType type_by_rule(const OnnxNode& node, const Inputs& inputs) {
   if (op == "GatherElements" && inputs.size() == 2) {
     return TensorType{inputs[1]->type.shape, inputs[0]->type.type};
   }
+  if (op == "GatherND") return gathered_nd(node, inputs);
   if (op == "Concat") return joined(node, inputs);
   if (op == "Transpose") return transposed(node, inputs);
   if (op == "Expand") return expanded(inputs);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/onnx/exporter_rewrites.hpp"
 #include "estimator/onnx/translation_rules.hpp"
 #include "estimator/onnx/window.hpp"
 
@@ -33,6 +34,31 @@ bool add_rest(Translation& translation, const OnnxNode& node, int layer, std::si
   return sum.has_value();
 }
 
+// The batch norm that an exporter folded into the node is the node's output again.
+bool give_with_norm(Translation& translation, const OnnxNode& node, int layer) {
+  OnnxNode named = node;
+  named.name = folded_norm_name(node);
+  const auto norm = translation.layer(named, "batch_norm", {{layer, 0}});
+  if (!norm) return false;
+  if (!named.name.empty()) {
+    ImportedLayer& made = translation.layers().at(*norm);
+    for (const ParameterSpec& spec : made.parameters) {
+      made.parameter_names.emplace_back(spec.name, named.name + "." + std::string(spec.name));
+    }
+  }
+  ++translation.restored_norms;
+  translation.give(node, *norm);
+  return true;
+}
+
+// Its name is that of the weight beside it.
+void name_lost_bias(Translation& translation, int layer) {
+  ImportedLayer& made = translation.layers().at(layer);
+  if (made.parameter_names.empty()) return;
+  const std::string owner = owner_of_parameter(made.parameter_names[0].second);
+  made.parameter_names.emplace_back("bias", owner + ".bias");
+}
+
 bool translate_convolution(Translation& translation, const OnnxNode& node) {
   const OnnxValue& x = translation.input(node, 0);
   const OnnxValue& w = translation.input(node, 1);
@@ -45,14 +71,16 @@ bool translate_convolution(Translation& translation, const OnnxNode& node) {
     translation.refuse("its padding does not follow");
     return false;
   }
-  const bool biased = has_bias(translation, node, 2, w.type.shape[0]);
+  const bool normed = has_folded_norm(node);  // what bias there is came from it
+  const bool biased = !normed && has_bias(translation, node, 2, w.type.shape[0]);
+  const bool lost_bias = has_lost_bias(node) && !translation.has(node, 2);
   Attributes::Entries given{{"channels", w.type.shape[0].constant},
                             {"kernel", window->kernel},
                             {"stride", window->stride},
                             {"padding", window->padding_pairs_or_single()},
                             {"dilation", window->dilation},
                             {"groups", node.integer("group", 1)},
-                            {"bias", biased}};
+                            {"bias", biased || lost_bias}};
   const std::string row = fmt::format("conv{}d", window->kernel.size());
   std::vector<LayerOutput> from{x.layer};
   const bool owns_filter = w.is_parameter() && !w.turned;
@@ -64,6 +92,8 @@ bool translate_convolution(Translation& translation, const OnnxNode& node) {
   const auto made =
       translation.layer_with_weights(node, row, std::move(from), std::move(given), weights);
   if (!made) return false;
+  if (normed) return give_with_norm(translation, node, *made);
+  if (lost_bias) name_lost_bias(translation, *made);
   if (biased) {
     translation.give(node, *made);
     return true;
@@ -108,11 +138,14 @@ bool translate_transposed_convolution(Translation& translation, const OnnxNode& 
 bool translate_linear(Translation& translation, const OnnxNode& node, const OnnxValue& x,
                       const OnnxValue& w, const Affine& features, std::size_t bias_input) {
   const bool biased = has_bias(translation, node, bias_input, features);
+  const bool lost_bias = has_lost_bias(node) && !translation.has(node, bias_input);
   std::vector<std::pair<std::string, const OnnxValue*>> weights{{"weight", &w}};
   if (biased) weights.emplace_back("bias", &translation.input(node, bias_input));
   const auto made = translation.layer_with_weights(
-      node, "linear", {x.layer}, {{"features", features.constant}, {"bias", biased}}, weights);
+      node, "linear", {x.layer}, {{"features", features.constant}, {"bias", biased || lost_bias}},
+      weights);
   if (!made) return false;
+  if (lost_bias) name_lost_bias(translation, *made);
   if (biased) {
     translation.give(node, *made);
     return true;
@@ -177,9 +210,10 @@ std::span<const OnnxRule> onnx_layer_rules() {
 }
 
 const OnnxRule* find_onnx_rule(std::string_view op) {
-  for (const auto& rules : {onnx_layer_rules(), onnx_normalization_rules(), onnx_pooling_rules(),
-                            onnx_elementwise_rules(), onnx_layout_rules(), onnx_reduction_rules(),
-                            onnx_recurrent_rules()}) {
+  for (const auto& rules :
+       {onnx_layer_rules(), onnx_normalization_rules(), onnx_pooling_rules(),
+        onnx_elementwise_rules(), onnx_layout_rules(), onnx_gather_rules(), onnx_sequence_rules(),
+        onnx_reduction_rules(), onnx_recurrent_rules()}) {
     for (const OnnxRule& rule : rules) {
       if (rule.op == op) return &rule;
     }

@@ -1,4 +1,4 @@
-// Shapes, joining and taking apart, gathering.
+// Shapes, joining and taking apart.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -221,69 +221,6 @@ bool translate_slice(Translation& translation, const OnnxNode& node) {
   return translation.chain(node, translation.activation(x), rows);
 }
 
-// Rows of a table of the model's own.
-bool translate_embedding(Translation& translation, const OnnxNode& node, const OnnxValue& table,
-                         const OnnxValue& indices) {
-  LayerOutput places;
-  const auto numbers = indices.numbers();
-  const bool counts = numbers && indices.rank() == 2 && indices.type.shape[0] == Affine(1) &&
-                      std::ranges::is_sorted(*numbers) && !numbers->empty() &&
-                      numbers->front() == 0 &&
-                      numbers->back() + 1 == static_cast<std::int64_t>(numbers->size());
-  if (counts) {
-    const auto made = translation.layer(node, "positions", {},
-                                        {{"length", static_cast<std::int64_t>(numbers->size())},
-                                         {"at_most", table.type.shape[0].constant}});
-    if (made) places = {*made, 0};
-  }
-  if (!places.valid()) places = translation.activation(indices);
-  const auto made = translation.layer_with_weights(
-      node, "embedding", {places},
-      {{"count", table.type.shape[0].constant}, {"features", table.type.shape[1].constant}},
-      {{"weight", &table}});
-  if (made) translation.give(node, *made);
-  return made.has_value();
-}
-
-bool translate_gather(Translation& translation, const OnnxNode& node) {
-  const OnnxValue& x = translation.input(node, 0);
-  const OnnxValue& indices = translation.input(node, 1);
-  const auto axis = axis_in(node.integer("axis", 0), x.rank());
-  const auto type = infer_type(node, translation.inputs(node));
-  if (!axis || !type) return false;
-  if (x.is_parameter() && !x.turned && x.rank() == 2 && *axis == 0) {
-    return translate_embedding(translation, node, x, indices);
-  }
-  const auto place = static_cast<std::int64_t>(*axis);
-  const auto number = indices.scalar();
-  if (number && indices.rank() == 0 && x.type.shape[*axis].is_constant()) {
-    const auto at = axis_in(static_cast<std::int64_t>(*number),
-                            static_cast<std::size_t>(x.type.shape[*axis].constant));
-    if (!at) return false;
-    return translation.chain(node, translation.activation(x),
-                             {{"slice",
-                               {{"axis", place},
-                                {"start", static_cast<std::int64_t>(*at)},
-                                {"length", std::int64_t{1}}}},
-                              {"reshape", {{"shape", type->shape}}}});
-  }
-  const bool is_list = indices.rank() == 1;
-  const auto made = translation.layer(node, is_list ? "index_select" : "index",
-                                      {translation.activation(x), translation.activation(indices)},
-                                      {{"axis", place}});
-  if (made) translation.give(node, *made);
-  return made.has_value();
-}
-
-bool translate_gather_elements(Translation& translation, const OnnxNode& node) {
-  const auto made = translation.layer(node, "gather",
-                                      {translation.activation(translation.input(node, 0)),
-                                       translation.activation(translation.input(node, 1))},
-                                      {{"axis", node.integer("axis", 0)}});
-  if (made) translation.give(node, *made);
-  return made.has_value();
-}
-
 bool translate_expand(Translation& translation, const OnnxNode& node) {
   const OnnxValue& x = translation.input(node, 0);
   const auto type = infer_type(node, translation.inputs(node));
@@ -384,8 +321,6 @@ std::span<const OnnxRule> onnx_layout_rules() {
       OnnxRule{"Concat", translate_concat},
       OnnxRule{"Split", translate_split},
       OnnxRule{"Slice", translate_slice},
-      OnnxRule{"Gather", translate_gather},
-      OnnxRule{"GatherElements", translate_gather_elements},
       OnnxRule{"Expand", translate_expand},
       OnnxRule{"Tile", translate_tile},
       OnnxRule{"DepthToSpace", translate_depth_to_space},

@@ -32,6 +32,7 @@ struct RootMeanSquare {
   LayerOutput x;
   double eps = 0;
   std::int64_t axes = 1;
+  bool by_inverse = false;  ///< x * (1 / root), as transformers' models write it
 };
 
 // sqrt(mean(x^2) + eps).
@@ -65,7 +66,10 @@ std::optional<RootMeanSquare> normalized_value(const LayerList& layers,
     const bool is_inverse =
         (inverse.is("pow") && given_real(inverse, "exponent", 0) == -1) || inverse.is("reciprocal");
     if (!is_inverse) continue;
-    if (const auto found = of(layer.from[i], inverse.from[0])) return found;
+    if (auto found = of(layer.from[i], inverse.from[0])) {
+      found->by_inverse = true;
+      return found;
+    }
   }
   return std::nullopt;
 }
@@ -92,6 +96,8 @@ bool find_plain_norm(LayerList& layers, int layer) {
   if (const auto x = centered(layers, found->x)) {
     return layers.change(layer, "layer_norm", {*x}, std::move(given));
   }
+  // torch.nn.RMSNorm's kernel, which the tracing exporter writes as a division, or operators.
+  if (found->by_inverse) given.emplace_back("implementation", std::string("composite"));
   return layers.change(layer, "rms_norm", {found->x}, std::move(given));
 }
 
@@ -113,6 +119,8 @@ bool find_weight(LayerList& layers, int layer) {
   Attributes::Entries given{{"axes", axes}, {"eps", given_real(norm, "eps", 0)}};
   const std::string row(norm.row->name);
   if (row == "layer_norm") given.emplace_back("bias", false);
+  const std::string implementation = given_text(norm, "implementation");
+  if (!implementation.empty()) given.emplace_back("implementation", implementation);
   const ImportedLayer before = scale;
   if (!layers.change(layer, row, norm.from, std::move(given))) return false;
   ImportedLayer& changed = layers.at(layer);
@@ -143,10 +151,50 @@ bool find_offset(LayerList& layers, int layer) {
   return false;
 }
 
+// One extent beside ones, as a number a channel is written before two axes: [8, 1, 1].
+bool is_per_channel(const Shape& shape, const Shape& image) {
+  if (image.size() < 2 || shape.size() + 1 != image.size() || shape[0] != image[1]) return false;
+  return std::all_of(shape.begin() + 1, shape.end(), [](Affine one) { return one == Affine(1); });
+}
+
+// PyTorch's exporters write a group norm as an instance norm of its groups:
+// [n, c, h, w] as [n, groups, rest], normalized, as [n, c, h, w] again, times and plus a number a
+// channel.
+bool find_group_norm(LayerList& layers, int layer) {
+  const ImportedLayer sum = layers.at(layer);
+  if (!sum.is("add")) return false;
+  const ImportedLayer scale = layers.at(sum.from[0].layer);
+  const ImportedLayer view = layers.at(sum.from[1].layer);
+  const ImportedLayer offset = view.is("reshape") ? layers.at(view.from[0].layer) : view;
+  if (!is_learned_scale(scale) || scale.parameters.empty() || !offset.is("parameter")) return false;
+  const ImportedLayer& whole = layers.at(scale.from[0].layer);
+  if (!whole.is("reshape")) return false;
+  const ImportedLayer& norm = layers.at(whole.from[0].layer);
+  if (!norm.is("instance_norm")) return false;
+  const ImportedLayer& grouped = layers.at(norm.from[0].layer);
+  if (!grouped.is("reshape")) return false;
+  const Shape& image = layers.type(grouped.from[0]).shape;
+  const Shape& groups = grouped.outputs[0].shape;
+  const bool is_whole = groups.size() == 3 && image.size() > 2 && groups[0] == image[0] &&
+                        groups[1].is_constant() && whole.outputs[0].shape == image;
+  if (!is_whole || !is_per_channel(scale.parameters[0].shape, image) ||
+      !is_per_channel(view.outputs[0].shape, image)) {
+    return false;
+  }
+  if (!layers.change(layer, "group_norm", grouped.from,
+                     {{"groups", groups[1].constant}, {"eps", given_real(norm, "eps", 0)}})) {
+    return false;
+  }
+  take_names(layers.at(layer), scale, "weight");
+  take_names(layers.at(layer), offset, "bias");
+  return true;
+}
+
 }  // namespace
 
 bool find_norm(LayerList& layers, int layer) {
-  return find_plain_norm(layers, layer) || find_weight(layers, layer) || find_offset(layers, layer);
+  return find_plain_norm(layers, layer) || find_weight(layers, layer) ||
+         find_offset(layers, layer) || find_group_norm(layers, layer);
 }
 
 }  // namespace stowage

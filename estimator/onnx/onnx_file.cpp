@@ -21,7 +21,8 @@ namespace graph_field {
 constexpr int node = 1, name = 2, initializer = 5, input = 11, output = 12, value = 13;
 }
 namespace node_field {
-constexpr int input = 1, output = 2, name = 3, op = 4, attribute = 5, domain = 7, overload = 8;
+constexpr int input = 1, output = 2, name = 3, op = 4, attribute = 5, domain = 7, overload = 8,
+              metadata = 9, key = 1, text = 2;
 }
 namespace attribute_field {
 constexpr int name = 1, real = 2, integer = 3, text = 4, tensor = 5, graph = 6, reals = 7,
@@ -243,11 +244,31 @@ class FileReader {
         case node_field::overload:
           node.overload = text(field);
           break;
+        case node_field::metadata:
+          read_metadata(field, node);
+          break;
         default:
           break;
       }
     });
     if (node.domain == "ai.onnx") node.domain.clear();
+  }
+
+  // Three keys of many: others, such as stack traces, may be long, and are stepped over.
+  void read_metadata(const WireField& message, OnnxNode& node) {
+    std::string* into = nullptr;
+    each_field(message, [&](const WireField& field) {
+      if (field.end - field.begin > longest_onnx_name) return;
+      if (field.number == node_field::key) {
+        const std::string key = read_text(source_, field, longest_onnx_name);
+        into = key == "pkg.onnxscript.rewriter.rule_name" ? &node.rewrites
+               : key == "pkg.torch.onnx.name_scopes"      ? &node.scopes
+               : key == "pkg.torch.onnx.fx_node"          ? &node.call
+                                                          : nullptr;
+      } else if (field.number == node_field::text && into != nullptr) {
+        *into = text(field);
+      }
+    });
   }
 
   void read_attribute(const WireField& message, OnnxAttribute& attribute, int depth) {

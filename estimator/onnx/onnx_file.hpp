@@ -87,7 +87,10 @@ struct OnnxNode {
   std::string name, op, domain, overload;
   std::vector<std::string> inputs, outputs;
   std::vector<OnnxAttribute> attributes;
-  std::int64_t offset = 0;  ///< in the file
+  std::string rewrites = {};  ///< metadata: onnxscript's rules that made it
+  std::string scopes = {};    ///< metadata: the modules that it came from
+  std::string call = {};      ///< metadata: the ATen call that it came from
+  std::int64_t offset = 0;    ///< in the file
 
   [[nodiscard]] const OnnxAttribute* find(std::string_view attribute) const;
   [[nodiscard]] std::int64_t integer(std::string_view attribute, std::int64_t otherwise) const;

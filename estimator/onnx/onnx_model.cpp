@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 
 #include "estimator/import/choose_loss.hpp"
 #include "estimator/import/unknown_operators.hpp"
+#include "estimator/onnx/exporter_rewrites.hpp"
 #include "estimator/onnx/graph_inputs.hpp"
+#include "estimator/onnx/in_place.hpp"
 #include "estimator/onnx/inline_functions.hpp"
 #include "estimator/onnx/patterns.hpp"
 
@@ -59,7 +63,11 @@ class ModelMaker {
       : opening_(opening), options_(options), file_(std::move(file)) {}
 
   Result<ImportedModel> make() {
-    auto inputs = read_graph_inputs(file_.graph, options_);
+    const auto in_place = asked_in_place();
+    if (!in_place) return refused(in_place.error());
+    ImportOptions of_dimensions = options_;
+    of_dimensions.values.erase("in_place");
+    auto inputs = read_graph_inputs(file_.graph, of_dimensions);
     if (!inputs) return refused(std::move(inputs.error()));
     notes_ = std::move(inputs->notes);
     Translation translation(file_.graph, inputs->symbols, opening_.argument);
@@ -72,7 +80,8 @@ class ModelMaker {
     set_initialisers(translation);
     translation.run();
     if (!translation.mistakes().empty()) return refused(std::move(translation.mistakes()));
-    note_patterns(find_patterns(layers, translation.triangles));
+    note_restored(translation.restored_norms);
+    note_patterns(find_patterns(layers, translation.triangles, is_of_pytorch()));
 
     std::vector<LayerOutput> outputs;
     for (const OnnxValueInfo& output : file_.graph.outputs) {
@@ -81,6 +90,9 @@ class ModelMaker {
     }
     if (outputs.empty())
       return refused({{.message = "no output of the graph depends on its inputs"}});
+    if (in_place->value_or(is_of_pytorch())) {
+      note_overwriting(overwrite_inputs(layers, outputs), !in_place->has_value());
+    }
     DescriptionFrame frame{.model = std::filesystem::path(opening_.argument).stem().string(),
                            .source = source_text(),
                            .output = outputs[0]};
@@ -92,6 +104,9 @@ class ModelMaker {
         count_unknown_operators(layers, frame, options_.allow_unknown, translation.reasons);
     if (!counted) return refused(std::move(counted.error()));
     take(*std::move(counted));
+    if (is_of_pytorch()) {
+      note_separated(separate_merged_vectors(layers, needed_layers(layers, frame)));
+    }
     tie_shared_parameters(layers, frame);
     if (const auto precision = usual_precision()) frame.train.emplace_back("precision", *precision);
     return ImportedModel{.description = std::make_shared<const SourceText>(
@@ -108,13 +123,53 @@ class ModelMaker {
                   std::make_move_iterator(more.end()));
   }
 
+  // The argument `in_place`; absent: it is not given.
+  [[nodiscard]] Result<std::optional<bool>> asked_in_place() const {
+    const auto given = options_.values.find("in_place");
+    if (given == options_.values.end()) return std::nullopt;
+    if (given->second == "true" || given->second == "false") return given->second == "true";
+    return failure(fmt::format("'in_place' takes true or false, not '{}'", given->second));
+  }
+  [[nodiscard]] bool is_of_pytorch() const { return file_.producer == "pytorch"; }
+
+  void note_overwriting(const OverwritingLayers& found, bool is_assumed) {
+    if (!is_assumed || found.activations == 0) return;
+    const auto counted = [](int count, std::string_view what) {
+      return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+    };
+    std::string layers = counted(found.activations, "activation");
+    if (found.sums > 0) layers += " and " + counted(found.sums, "sum");
+    const bool is_one = found.activations + found.sums == 1;
+    notes_.push_back(onnx_note(fmt::format(
+        "{} {} taken to overwrite {} input, as in PyTorch's image networks; the file does not say "
+        "it, and in_place=false takes every layer to make a result of its own",
+        layers, is_one ? "is" : "are", is_one ? "its" : "their")));
+  }
+
   [[nodiscard]] std::string source_text() const {
     return fmt::format("ONNX opset {}{}{}", file_.opset, file_.producer.empty() ? "" : ", by ",
                        file_.producer);
   }
 
+  // Buffers and constants of a module, as torch.export and transformers call them: no parameters.
+  static bool is_buffer(std::string_view name) {
+    constexpr std::array<std::string_view, 4> parts{"inv_freq", "lifted_tensor", "_tensor_constant",
+                                                    "position_ids"};
+    return std::ranges::any_of(
+        parts, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+  }
+  // Masks are written by scattering into zeros.
+  [[nodiscard]] std::set<std::string_view> scattered() const {
+    std::set<std::string_view> names;
+    for (const OnnxNode& node : file_.graph.nodes) {
+      if (node.op.starts_with("Scatter")) names.insert(node.inputs.begin(), node.inputs.end());
+    }
+    return names;
+  }
+
   // Real numbers are parameters, whole ones constants.
   void set_initialisers(Translation& translation) const {
+    const std::set<std::string_view> masks = scattered();
     for (std::size_t i = 0; i < file_.graph.initializers.size(); ++i) {
       const OnnxTensor& tensor = file_.graph.initializers[i];
       const auto type = data_type_of(tensor.type);
@@ -126,12 +181,28 @@ class ModelMaker {
         value.integers.clear();
         value.reals.clear();
       }
-      if (is_floating_point(*type)) {
+      if (is_floating_point(*type) && !masks.contains(tensor.name) &&
+          !(is_of_pytorch() && is_buffer(tensor.name))) {
         value.kind = OnnxValue::Kind::parameter;
         value.tensor = static_cast<int>(i);
       }
       translation.set(tensor.name, std::move(value));
     }
+  }
+
+  void note_restored(int norms) {
+    if (norms == 0) return;
+    notes_.push_back(onnx_note(fmt::format(
+        "{} that the exporter folded into {} put back",
+        norms == 1 ? std::string("a batch norm") : fmt::format("{} batch norms", norms),
+        norms == 1 ? "the convolution before it is" : "the convolutions before them are")));
+  }
+  void note_separated(int layers) {
+    if (layers == 0) return;
+    notes_.push_back(onnx_note(fmt::format(
+        "{} parameters that are equal, which the exporter made one, and {} their own here",
+        layers == 1 ? std::string("a layer has") : fmt::format("{} layers have", layers),
+        layers == 1 ? "it has" : "they have")));
   }
 
   void note_patterns(const FoundPatterns& found) {

@@ -31,6 +31,20 @@ OnnxValue constant_value(TensorType type, std::vector<Affine> integers, std::vec
           .reals = std::move(reals)};
 }
 
+std::optional<std::size_t> small_count(const Shape& shape) {
+  const Affine count = element_count(shape);
+  if (!count.is_constant() || count.constant < 0 ||
+      count.constant > static_cast<std::int64_t>(most_kept_numbers)) {
+    return std::nullopt;
+  }
+  return static_cast<std::size_t>(count.constant);
+}
+
+bool is_known(const OnnxValue& value) {
+  const auto count = small_count(value.type.shape);
+  return count && (value.integers.size() == *count || value.reals.size() == *count);
+}
+
 std::optional<DataType> data_type_of(int onnx_type) {
   switch (static_cast<OnnxType>(onnx_type)) {
     case OnnxType::float32:

@@ -58,6 +58,16 @@ struct OnnxValue {
 [[nodiscard]] std::optional<TensorType> infer_type(const OnnxNode& node,
                                                    const std::vector<const OnnxValue*>& inputs);
 
+/// Slice, Gather, Transpose, Concat: nodes that choose elements by their places.
+[[nodiscard]] bool is_placing(std::string_view op);
+/// What such a node gives of constants. nullopt: its size does not follow.
+[[nodiscard]] std::optional<OnnxValue> fold_placing(const OnnxNode& node,
+                                                    const std::vector<const OnnxValue*>& inputs);
+/// How many elements, where their numbers may be kept; nullopt: too many, or the batch decides.
+[[nodiscard]] std::optional<std::size_t> small_count(const Shape& shape);
+/// Whether all its numbers are kept.
+[[nodiscard]] bool is_known(const OnnxValue& value);
+
 /// A node's axes, of its attribute or, in later opsets, of its second input.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> axes_of(
     const OnnxNode& node, const std::vector<const OnnxValue*>& inputs, std::size_t input = 1);

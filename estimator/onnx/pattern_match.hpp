@@ -32,6 +32,15 @@ inline bool given_flag(const ImportedLayer& layer, std::string_view name, bool o
   return otherwise;
 }
 
+/// Empty where it is not given.
+inline std::string given_text(const ImportedLayer& layer, std::string_view name) {
+  for (const auto& [key, value] : layer.given) {
+    if (key != name) continue;
+    if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  }
+  return {};
+}
+
 inline std::vector<std::int64_t> given_integers(const ImportedLayer& layer, std::string_view name) {
   for (const auto& [key, value] : layer.given) {
     if (key != name) continue;

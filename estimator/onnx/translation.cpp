@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
 
 #include "estimator/onnx/translation_rules.hpp"
 
@@ -23,6 +26,13 @@ std::string layer_name_of(const OnnxNode& node) {
     return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   });
   return op;
+}
+
+// Masks hold -inf, which descriptions cannot write; what softmax makes of the lowest number is 0
+// too.
+double finite(double number) {
+  constexpr double largest = std::numeric_limits<float>::max();
+  return std::isnan(number) ? 0 : std::clamp(number, -largest, largest);
 }
 
 }  // namespace
@@ -95,7 +105,7 @@ LayerOutput Translation::activation(const OnnxValue& value) {
   if (value.type.type != DataType::float32) {
     given.emplace_back("dtype", std::string(to_string(value.type.type)));
   }
-  if (const auto number = value.scalar()) given.emplace_back("value", *number);
+  if (const auto number = value.scalar()) given.emplace_back("value", finite(*number));
   const auto made = layers_.add("constant", "constant", {}, std::move(given));
   if (!made) return {};
   constants_[&value] = *made;
@@ -191,8 +201,10 @@ std::optional<TensorType> Translation::stated_type(const std::string& name) cons
 // is still the layer's own.
 bool Translation::folded(const OnnxNode& node) {
   const auto all = inputs(node);
+  // CastLike takes the format alone of its second input.
+  const auto read = std::span(all).first(node.op == "CastLike" && !all.empty() ? 1 : all.size());
   const bool has_activation =
-      std::ranges::any_of(all, [](const OnnxValue* one) { return one->is_activation(); });
+      std::ranges::any_of(read, [](const OnnxValue* one) { return one->is_activation(); });
   if (node.op == "Shape" && !all.empty() && !all[0]->is_absent()) {
     const Shape& shape = all[0]->type.shape;
     const auto rank = static_cast<std::int64_t>(shape.size());
@@ -217,7 +229,9 @@ bool Translation::folded(const OnnxNode& node) {
     OnnxValue view = *all[0];
     const bool is_view = node.op == "Identity" || node.op == "Cast" || node.op == "CastLike" ||
                          node.op == "Reshape" || node.op == "Unsqueeze" || node.op == "Squeeze" ||
-                         (node.op == "Expand" && type->shape == view.type.shape);
+                         (node.op == "Expand" && type->shape == view.type.shape) ||
+                         (node.op == "Transpose" && std::ranges::is_sorted(node.integers("perm")) &&
+                          node.find("perm") != nullptr);
     const bool keeps_type = type->type == view.type.type;
     const std::size_t rank = view.rank();
     const bool turns = node.op == "Transpose" && rank == 2 && type->shape[0] == view.type.shape[1];

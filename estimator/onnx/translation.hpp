@@ -65,6 +65,8 @@ class Translation {
   std::map<int, std::string> reasons;
   /// Constants that are causal masks.
   std::set<int> triangles;
+  /// Batch norms that an exporter had folded, and are layers again.
+  int restored_norms = 0;
 
  private:
   void translate(const OnnxNode& node);

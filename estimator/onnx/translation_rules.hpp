@@ -19,7 +19,9 @@ struct OnnxRule {
 [[nodiscard]] std::span<const OnnxRule> onnx_normalization_rules();
 [[nodiscard]] std::span<const OnnxRule> onnx_pooling_rules();  ///< and resizing, padding
 [[nodiscard]] std::span<const OnnxRule> onnx_elementwise_rules();
-[[nodiscard]] std::span<const OnnxRule> onnx_layout_rules();  ///< shapes, joining, gathering
+[[nodiscard]] std::span<const OnnxRule> onnx_layout_rules();  ///< shapes, joining
+[[nodiscard]] std::span<const OnnxRule> onnx_gather_rules();
+[[nodiscard]] std::span<const OnnxRule> onnx_sequence_rules();
 [[nodiscard]] std::span<const OnnxRule> onnx_reduction_rules();
 [[nodiscard]] std::span<const OnnxRule> onnx_recurrent_rules();  ///< and attention
 

@@ -68,6 +68,13 @@ Result<StepGraph> with_early_updates(StepGraph step) {
     const NodeId last = place[end.index() - 1];
     step.micro_batch.end_node = NodeId::of(last.index() + 1);
   }
+  // Hooks run within backward(), which keeps the gradient that it starts from until it returns.
+  if (step.kernel_set().library_optimizer) {
+    for (const ScriptVariable& variable : step.micro_batch.variables) {
+      if (variable.kind != ScriptVariable::Kind::first_gradient) continue;
+      step.nodes.back().holds.push_back(variable.storage);
+    }
+  }
   step.settings.early_updates = true;
   return step;
 }

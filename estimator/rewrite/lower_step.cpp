@@ -1,9 +1,13 @@
 #include "estimator/rewrite/lower_step.hpp"
 
+#include "estimator/model/operator_row.hpp"
+#include "estimator/rewrite/cast_output.hpp"
 #include "estimator/rewrite/checkpoints.hpp"
 #include "estimator/rewrite/early_updates.hpp"
+#include "estimator/rewrite/fully_sharded.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/node_order.hpp"
+#include "estimator/rewrite/offload_activations.hpp"
 #include "estimator/rewrite/recompute.hpp"
 #include "estimator/rewrite/results_in_place.hpp"
 #include "estimator/step/lower.hpp"
@@ -25,23 +29,69 @@ std::vector<CheckpointRegion> checkpoint_regions(const ModelGraph& model) {
   return regions;
 }
 
+/// The layer whose result the loss reads, whatever is done to that on the way.
+OperatorId head_of(const ModelGraph& model, const Operator& loss) {
+  TensorId tensor = loss.inputs.front();
+  while (model.tensor(tensor).producer.valid()) {
+    const OperatorId producer = model.tensor(tensor).producer;
+    const Operator& op = model.op(producer);
+    if (!op.parameters.empty()) return producer;
+    if (op.inputs.empty()) break;
+    tensor = op.inputs.front();
+  }
+  return {};
+}
+
+/// The hooks are off for output layers. A script that has the list of the chunks' logits computes
+/// the loss outside of them.
+OffloadedPart offloaded_part(const ModelGraph& model) {
+  OffloadedPart part{.regions = checkpoint_regions(model)};
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    const Operator& op = model.operators[i];
+    if (!op.row->is_loss) continue;
+    if (model.forgets_output) part.unhooked.push_back(OperatorId::of(i));
+    if (op.row == &total_loss_row()) continue;
+    if (const OperatorId head = head_of(model, op); head.valid()) part.unhooked.push_back(head);
+  }
+  return part;
+}
+
 }  // namespace
 
 Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& settings) {
+  const FullyShard& fsdp = settings.parallel.fsdp;
+  if (fsdp.on && fsdp.output_type && settings.mode == Mode::train) {
+    LoweringSettings rest = settings;
+    rest.parallel.fsdp.output_type.reset();
+    return with_cast_output(model, *fsdp.output_type)
+        .and_then([&](const ModelGraph& cast) { return lower_step(cast, rest); })
+        .map([&](StepGraph&& step) {
+          step.settings.parallel = settings.parallel;
+          return std::move(step);
+        });
+  }
   LoweringSettings one = settings;
   one.micro_batches = 1;
-  one.early_updates = false;
+  // Hooks of PyTorch's have an optimizer for each parameter, whose calls are lowered one by one.
+  one.early_updates = settings.early_updates && traits(settings.kernels).library_optimizer;
   one.in_place = false;
   one.recomputed.clear();
   one.order.clear();
   return lower(model, one)
       .and_then([&](StepGraph&& step) {
+        step.settings.early_updates = false;
         return with_checkpoints(std::move(step), checkpoint_regions(model));
+      })
+      .and_then([&](StepGraph&& step) -> Result<StepGraph> {
+        if (!model.fine_tuning.offload || settings.mode != Mode::train) return std::move(step);
+        return with_offloaded_activations(std::move(step), offloaded_part(model),
+                                          *model.fine_tuning.offload);
       })
       .and_then([&](StepGraph&& step) -> Result<StepGraph> {
         if (!settings.in_place) return std::move(step);
         return with_results_in_place(std::move(step));
       })
+      .and_then([&](StepGraph&& step) { return with_full_sharding(std::move(step), model); })
       .and_then([&](StepGraph&& step) {
         return with_micro_batches(std::move(step), settings.micro_batches);
       })

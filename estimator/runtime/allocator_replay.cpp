@@ -13,6 +13,8 @@ namespace stowage {
 
 namespace {
 
+constexpr std::int64_t most_streams = 64;
+
 /// PyTorch's allocator as process_walk.hpp wants a pool. Its libraries are not on this device:
 /// the limit is what they leave.
 class PyTorchPool {
@@ -29,7 +31,9 @@ class PyTorchPool {
     allocator_.expect(entries);
   }
 
-  [[nodiscard]] auto allocate(Bytes bytes) { return allocator_.allocate(bytes); }
+  [[nodiscard]] auto allocate(Bytes bytes, NodeId node) {
+    return allocator_.allocate(bytes, node.valid() ? stream_of(node) : default_stream);
+  }
   void free(BlockId id) { allocator_.free(id); }
   [[nodiscard]] const AllocatorStatistics& statistics() const { return allocator_.statistics(); }
   void reset_peaks() { allocator_.reset_peaks(); }
@@ -46,6 +50,17 @@ class PyTorchPool {
   }
 
  private:
+  /// The attribute `stream` (step-file.md), which a step's file may give any value.
+  [[nodiscard]] StreamId stream_of(NodeId node) const {
+    for (const auto& [name, value] : step_.graph->node(node).attributes.entries()) {
+      const auto* stream = name == "stream" ? std::get_if<std::int64_t>(&value) : nullptr;
+      if (stream != nullptr && *stream > 0 && *stream <= most_streams) {
+        return StreamId::of(static_cast<std::size_t>(*stream));
+      }
+    }
+    return default_stream;
+  }
+
   template <typename TryBlock>
   [[nodiscard]] std::vector<Engine> time_plans(const std::vector<Engine>& plans,
                                                TryBlock try_block) {

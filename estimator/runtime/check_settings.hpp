@@ -7,6 +7,7 @@
 
 #include "estimator/allocator/allocator_settings.hpp"
 #include "estimator/allocator/tensorflow_memory.hpp"
+#include "estimator/allocator/theano_memory.hpp"
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/runtime.hpp"
 #include "estimator/card/software_stack.hpp"
@@ -22,6 +23,7 @@ struct CheckSettings {
   SoftwareStack stack = {};
   AllocatorSettings allocator = {};  ///< of PyTorch's allocator
   TensorFlowMemory tensorflow = {};  ///< with several logical devices: the step is a replica's
+  TheanoMemory theano = {};
   /// What the same process keeps beside the step (evaluation.hpp); counted as tensors.
   std::vector<RuntimeBuffer> resident = {};
 };

@@ -89,7 +89,8 @@ bool within_framework(const CheckSettings& settings) {
 
 RuntimeRow eager_context(const Card& card, const CheckSettings& settings) {
   RuntimeRow row{"CUDA context", card.context, card.context_source};
-  if (settings.runtime == Runtime::stowage) return row;
+  // Theano compiles its kernels as functions need them.
+  if (settings.runtime == Runtime::stowage || settings.runtime == Runtime::theano) return row;
   const KernelLibrary framework =
       settings.runtime == Runtime::pytorch ? KernelLibrary::pytorch : KernelLibrary::tensorflow;
   const KernelCode code = kernel_code(framework, settings.stack.cuda, card.compute_capability);

@@ -2,7 +2,8 @@
 //
 // What differs between runtimes is their pool: a type with
 //
-//   allocate(Bytes), free(BlockId), statistics(), reset_peaks()   as the allocators have them
+//   allocate(Bytes, NodeId), free(BlockId), statistics(), reset_peaks()   as the allocators have
+//                                                  them; for which node, none: before the steps
 //   library_missing_at(NodeId) -> optional<MissingLibrary>        before a node of the first step:
 //                                                  libraries that it is the first to call are
 //                                                  loaded
@@ -90,7 +91,7 @@ class ProcessWalk {
   }
 
   [[nodiscard]] bool allocate(NodeId node, std::size_t entry) {
-    const auto block = pool_.allocate(steady_[entry].bytes);
+    const auto block = pool_.allocate(steady_[entry].bytes, node);
     note_reserved();
     if (!block) {
       fail(node, block.error());
@@ -151,8 +152,8 @@ class ProcessWalk {
     return true;
   }
 
-  [[nodiscard]] std::optional<OutOfMemory> refused(Bytes bytes) {
-    const auto block = pool_.allocate(bytes);
+  [[nodiscard]] std::optional<OutOfMemory> refused(Bytes bytes, NodeId node) {
+    const auto block = pool_.allocate(bytes, node);
     note_reserved();
     if (!block) return block.error();
     pool_.free(*block);
@@ -162,9 +163,9 @@ class ProcessWalk {
   // The first engine whose workspace there is room for.
   [[nodiscard]] bool run_engine(std::size_t node) {
     const std::vector<Engine>& engines =
-        pool_.engines(node, [this](Bytes bytes) { return !refused(bytes); });
+        pool_.engines(node, [&](Bytes bytes) { return !refused(bytes, NodeId::of(node)); });
     for (std::size_t i = 0; i < engines.size(); ++i) {
-      const std::optional<OutOfMemory> no_room = refused(engines[i].workspace);
+      const std::optional<OutOfMemory> no_room = refused(engines[i].workspace, NodeId::of(node));
       if (!no_room) {
         const auto known =
             std::ranges::find(step_.engines[node].list(), engines[i].workspace, &Engine::workspace);

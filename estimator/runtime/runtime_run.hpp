@@ -2,6 +2,7 @@
 //
 //   StepOnCard -> run_pytorch     PyTorch's caching allocator, capped at what the card has left
 //              -> run_tensorflow  TensorFlow's pools beside the libraries on the same card
+//              -> run_theano      CNMeM, or libgpuarray's cache
 //              -> run_unallocated our executor's arena, or what is live: no allocator to simulate
 //              -> RuntimeRun
 //
@@ -95,6 +96,9 @@ struct RuntimeRun {
 [[nodiscard]] RuntimeRun run_tensorflow(const StepOnCard& on_card);
 /// Whether it completes, and leaves what is to stay free.
 [[nodiscard]] bool completes_in_tensorflow(const StepOnCard& on_card);
+
+[[nodiscard]] RuntimeRun run_theano(const StepOnCard& on_card);
+[[nodiscard]] bool completes_in_theano(const StepOnCard& on_card);
 
 /// Runtime::stowage and Runtime::ideal. Whether it fits, its figures say.
 [[nodiscard]] RuntimeRun run_unallocated(const StepOnCard& on_card);

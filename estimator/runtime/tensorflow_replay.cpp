@@ -52,7 +52,7 @@ class TensorFlowPool {
   TensorFlowPool(const SizedStep& step, BfcAllocator& allocator, Libraries& libraries)
       : step_(step), allocator_(allocator), libraries_(libraries) {}
 
-  [[nodiscard]] auto allocate(Bytes bytes) { return allocator_.allocate(bytes); }
+  [[nodiscard]] auto allocate(Bytes bytes, NodeId) { return allocator_.allocate(bytes); }
   void free(BlockId id) { allocator_.free(id); }
   [[nodiscard]] const AllocatorStatistics& statistics() const { return allocator_.statistics(); }
   void reset_peaks() { allocator_.reset_peaks(); }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <tuple>
 
+#include "estimator/base/cure.hpp"
 #include "estimator/model/operator_row.hpp"
 #include "estimator/serving/graph_editor.hpp"
 #include "estimator/serving/serving_rows.hpp"
@@ -73,8 +74,8 @@ std::optional<Diagnostic> why_not_served(const ModelGraph& model) {
                              "keep from token to token",
                              model.name),
       .hint =
-          "a cache serves models with scaled_dot_product_attention, `causal: true`; a "
-          "config.json that states an older transformers has it with --set attention=sdpa"};
+          fmt::format("a cache serves models with scaled_dot_product_attention, `causal: true`; {}",
+                      in_words(Cure::one_attention_call))};
 }
 
 /// One attention's sizes in a pass.

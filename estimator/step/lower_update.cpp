@@ -80,20 +80,23 @@ class UpdateLowering {
   void run() {
     make_updates();
     if (updates_.empty()) return;
-    if (from_library_) {
-      add_shared_state();
-      add_library_calls();
-    } else {
+    if (!from_library_) {
       for (const Update& update : updates_) add_own_call(update);
+    } else if (!graph_.settings.early_updates) {
+      add_shared_state(seen_, "");
+      add_library_calls(0, updates_.size());
+    } else {
+      add_optimizer_of_each();
     }
   }
 
  private:
   void make_updates();
   void add_state(Update& update, const UpdatedTensor& seen);
-  void add_shared_state();
+  void add_shared_state(std::span<const UpdatedTensor> seen, std::string_view owner);
   void add_own_call(const Update& update);
-  void add_library_calls();
+  void add_library_calls(std::size_t first, std::size_t count);
+  void add_optimizer_of_each();
   void append(KernelNode& node, const Update& update) const;
   [[nodiscard]] Attributes attributes() const;
   [[nodiscard]] bool on_device(const StateTensor& state) const;
@@ -193,12 +196,13 @@ void UpdateLowering::make_updates() {
   }
 }
 
-void UpdateLowering::add_shared_state() {
+void UpdateLowering::add_shared_state(std::span<const UpdatedTensor> seen, std::string_view owner) {
   for (const SharedState& state : row_.shared) {
-    const bool kept = state.kept == nullptr || std::any_of(seen_.begin(), seen_.end(), state.kept);
+    const bool kept = state.kept == nullptr || std::any_of(seen.begin(), seen.end(), state.kept);
     if (!kept) continue;
     TensorView view = contiguous_view(StorageId{}, {state.elements}, DataType::float32);
-    view.storage = add({.name = fmt::format("{}.{}", row_.name, state.name),
+    const std::string name = fmt::format("{}.{}", row_.name, state.name);
+    view.storage = add({.name = owner.empty() ? name : dotted(owner, name),
                         .storage_class = StorageClass::optimizer_state,
                         .persistence = Persistence::persistent,
                         .bytes = byte_count(view)});
@@ -259,8 +263,9 @@ void UpdateLowering::add_own_call(const Update& update) {
 
 // State that all parameters get before the first call is there from that call on, and gradients
 // stay until the step is over.
-void UpdateLowering::add_library_calls() {
-  const UpdateCalls calls = update_calls(row_, settings_, seen_);
+void UpdateLowering::add_library_calls(std::size_t first, std::size_t count) {
+  const std::span<const Update> updates = std::span(updates_).subspan(first, count);
+  const UpdateCalls calls = update_calls(row_, settings_, std::span(seen_).subspan(first, count));
   std::vector<StorageId> temporaries(calls.temporaries.size());
   const std::size_t first_temporary = graph_.storages.size();
   const auto storage_of = [&](std::size_t i) {
@@ -268,7 +273,7 @@ void UpdateLowering::add_library_calls() {
     const UpdateTemporary& temporary = calls.temporaries[i];
     const ParameterId parameter =
         temporary.parameter < 0 ? ParameterId{}
-                                : updates_[static_cast<std::size_t>(temporary.parameter)].parameter;
+                                : updates[static_cast<std::size_t>(temporary.parameter)].parameter;
     const std::string_view owner =
         parameter.valid() ? std::string_view(model_.parameter(parameter).name) : "optimizer";
     return temporaries[i] = add({.name = dotted(owner, "update", temporary.variable),
@@ -282,24 +287,34 @@ void UpdateLowering::add_library_calls() {
                     .kernel = Kernel::foreach_update,
                     .phase = Phase::update,
                     .attributes = attributes()};
-    if (calls.calls.size() > 1) {
-      node.name += "." + model_.parameter(updates_[call.parameters.front()].parameter).name;
+    if (calls.calls.size() > 1 || count < updates_.size()) {
+      node.name += "." + model_.parameter(updates[call.parameters.front()].parameter).name;
     }
     const std::size_t views = call.parameters.size() * (row_.state.size() + 2);
     node.reads.reserve(views + shared_.size());
     node.writes.reserve(views);
-    for (const std::size_t i : call.parameters) append(node, updates_[i]);
+    for (const std::size_t i : call.parameters) append(node, updates[i]);
     node.reads.insert(node.reads.end(), shared_.begin(), shared_.end());
     for (const std::size_t i : call.temporaries) node.temporaries.push_back(storage_of(i));
     graph_.nodes.push_back(std::move(node));
   }
   number_repetitions(graph_.storages, first_temporary);
-  for (const Update& update : updates_) {
+  for (const Update& update : updates) {
     graph_.nodes.back().holds.push_back(gradient(update).storage);
     if (row_.state_in_turn) continue;
     for (const TensorView& kept : state(update)) {
       graph_.nodes[first_node].holds.push_back(kept.storage);
     }
+  }
+}
+
+// As hooks on parameters have them (register_post_accumulate_grad_hook): what the parameters of one
+// optimizer share is there for each.
+void UpdateLowering::add_optimizer_of_each() {
+  for (std::size_t i = 0; i < updates_.size(); ++i) {
+    shared_.clear();
+    add_shared_state(std::span(seen_).subspan(i, 1), model_.parameter(updates_[i].parameter).name);
+    add_library_calls(i, 1);
   }
 }
 

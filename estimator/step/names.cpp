@@ -7,6 +7,11 @@ namespace stowage {
 
 std::string_view to_string(Mode mode) { return mode == Mode::train ? "train" : "inference"; }
 
+std::string_view to_string(Offload offload) {
+  constexpr std::array<std::string_view, 4> names{"none", "optimizer", "parameters", "all"};
+  return names[static_cast<std::size_t>(offload)];
+}
+
 std::string_view to_string(Phase phase) {
   constexpr std::array<std::string_view, 4> names{"forward", "loss", "backward", "update"};
   return names[static_cast<std::size_t>(phase)];

@@ -48,8 +48,14 @@ void StepBuilder::keep_result(StorageId id, NodeId assigned_after) {
 void StepBuilder::keep_script_variables() {
   const PhaseEnds end = phase_ends(graph_);
   const bool with_loss = model_.loss_in_model && end.loss.valid();
-  for (const StorageId other : variables_.other_outputs) keep_result(other, end.forward);
-  keep_result(variables_.output, with_loss ? end.loss : end.forward);
+  if (model_.forgets_output && end.loss.valid()) {
+    std::vector<StorageId>& holds = graph_.nodes[end.loss.index()].holds;
+    for (const StorageId other : variables_.other_outputs) holds.push_back(other);
+    if (variables_.output.valid()) holds.push_back(variables_.output);
+  } else {
+    for (const StorageId other : variables_.other_outputs) keep_result(other, end.forward);
+    keep_result(variables_.output, with_loss ? end.loss : end.forward);
+  }
   keep_result(variables_.loss, end.loss);
   for (const StorageId id : variables_.kept_by_graph) keep_result(id, end.loss);  // loss.grad_fn
   const NodeId last = end.backward.valid() ? end.backward : end.forward;

@@ -177,6 +177,14 @@ struct MicroBatch {
   bool operator==(const MicroBatch&) const = default;
 };
 
+/// What training on several GPUs keeps of a GPU's share in the CPU's memory (offload).
+struct HostBuffer {
+  std::string name;
+  std::int64_t bytes = 0;
+  bool pinned = false;  ///< page-locked
+  bool operator==(const HostBuffer&) const = default;
+};
+
 struct StepGraph {
   LoweringSettings settings;
   std::string model;
@@ -191,6 +199,7 @@ struct StepGraph {
   std::vector<TensorView> gradients;          ///< by ParameterId; storage none: no gradient
   MicroBatch micro_batch;                     ///< what of all this is there for each micro-batch
   std::int64_t host_state_bytes = 0;  ///< what the optimizer keeps on the CPU: its step counters
+  std::vector<HostBuffer> host_buffers;  ///< of this GPU's process, for the whole training
 
   [[nodiscard]] const Storage& storage(StorageId id) const { return storages[id.index()]; }
   [[nodiscard]] const KernelNode& node(NodeId id) const { return nodes[id.index()]; }

@@ -82,6 +82,9 @@ void read_fine_tuning_texts(Section& section, Mistakes& mistakes, FineTuningText
   read("base", texts.base);
   read("checkpoint", texts.checkpoint);
   read("layer_dtype", texts.layer_dtype);
+  read("chunked_loss", texts.chunked_loss);
+  read("offload_activations", texts.offload_activations);
+  read("optimizer_in_backward", texts.optimizer_in_backward);
   fields.finish();
 }
 

@@ -85,6 +85,11 @@ class Writer {
       if (texts.base) out_.text("base", *texts.base);
       if (texts.checkpoint) out_.text("checkpoint", *texts.checkpoint);
       if (texts.layer_dtype) out_.text("layer_dtype", *texts.layer_dtype);
+      if (texts.chunked_loss) out_.text("chunked_loss", *texts.chunked_loss);
+      if (texts.offload_activations) out_.text("offload_activations", *texts.offload_activations);
+      if (texts.optimizer_in_backward) {
+        out_.text("optimizer_in_backward", *texts.optimizer_in_backward);
+      }
     });
   }
 

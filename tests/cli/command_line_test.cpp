@@ -132,7 +132,7 @@ TEST_CASE("sizes, choices, assignments") {
         "  did you mean 'GiB'?\n");
   CHECK(complaint_about({"m", "--runtime", "jax"}) ==
         "<command line>: error: --runtime does not know 'jax'\n"
-        "  --runtime takes ideal, stowage, pytorch, tensorflow\n");
+        "  --runtime takes ideal, stowage, pytorch, tensorflow, theano\n");
   CHECK(complaint_about({"m", "--precision", "fp64x"}) ==
         "<command line>: error: --precision does not know 'fp64x'\n"
         "  did you mean 'fp64'?\n");

@@ -71,66 +71,6 @@ TEST_CASE("a row of a comparison is the answer for its card alone") {
   }
 }
 
-TEST_CASE("a row of a table of serving is the answer for its card alone") {
-  const std::vector<std::string> asked{
-      "check", "llama-3.2-1b",     "--precision", "bf16",     "--users",
-      "4",     "--context-length", "4096",        "--format", "json"};
-  const auto with_cards = [&](const std::string& cards) {
-    std::vector<std::string> words = asked;
-    words.insert(words.end(), {"--gpu", cards});
-    return json::parse(stowage_program(words).out);
-  };
-  const json rows = with_cards("rtx3060,h100-pcie-80gb,gtx1050")["rows"];
-  REQUIRE(rows.size() == 3);
-  for (const json& row : rows) {
-    const json alone = with_cards(row["device"]["name"]);
-    CHECK(row["fits"] == alone["fits"]);
-    CHECK(row["needed_bytes"] == alone["serving"]["device_bytes"]);
-    CHECK(row["headroom_bytes"] == alone["serving"]["headroom_bytes"]);
-    CHECK_FALSE(row.contains("needed_at_batch"));
-  }
-}
-
-TEST_CASE("a row of batch --of is the search for its card alone") {
-  const auto found = [](std::vector<std::string> words, const std::string& cards) {
-    words.insert(words.begin(), "batch");
-    words.insert(words.end(), {"--gpu", cards, "--format", "json"});
-    return json::parse(stowage_program(words).out);
-  };
-  const std::vector<std::string> users{"llama-3.2-1b", "--precision",      "bf16", "--of",
-                                       "users",        "--context-length", "2048"};
-  const std::vector<std::string> context{"llama-3.2-1b",   "--precision", "bf16", "--of",
-                                         "context-length", "--users",     "2"};
-  const std::vector<std::string> seq{"gpt2", "--of", "seq", "--at-batch", "4"};
-  for (const std::vector<std::string>& words : {users, context, seq}) {
-    const json rows = found(words, "gtx1050,rtx3060,rtx4090,a100-sxm4-80gb")["rows"];
-    REQUIRE(rows.size() == 4);
-    for (const json& row : rows) {
-      const std::string name = row["device"]["name"];
-      CAPTURE(name);
-      const json alone = found(words, name);
-      CHECK(row["largest"] == alone["largest"]);
-      CHECK(row["recommended"] == alone["recommended"]);
-      if (alone["recommended"] == 0) continue;
-      CHECK(row["needed_bytes"] == alone["recommended_device_bytes"]);
-      CHECK(row["needed_at"] == row["recommended"]);
-    }
-  }
-}
-
-TEST_CASE("a model that cannot be served has a row that says so beside the others' answers") {
-  const Outcome outcome = stowage_program({"check", "gpt2", "resnet50", "--gpu", "rtx3060,rtx3090",
-                                           "--context-length", "64", "--users", "2"});
-  CHECK(outcome.exit_code == 2);
-  CHECK(outcome.err ==
-        "error: model 'resnet50' has no symbol 'seq', so that its context has no length\n");
-  CHECK(outcome.out.starts_with(
-      "gpt2 serving 2 users of 64 tokens, fp32, paged cache in blocks of 16, pytorch runtime\n"));
-  CHECK(
-      outcome.out.ends_with("gpt2 fits 2 of 2 cards; the smallest is GeForce RTX 3060 12GB, 11.8 "
-                            "GiB\nresnet50 has no answer\n1 of 2 models fit a card\n"));
-}
-
 TEST_CASE("the exit code says whether every model has a card") {
   const TemporaryFolder folder;
   const std::string small = folder.file("small.yaml", compared_dense_net);
@@ -168,6 +108,67 @@ TEST_CASE("a folder stands for the models in it, mistakes of one beside the answ
   CHECK(rows[1]["model"] == bad);
   CHECK(rows[1]["verdict"] == "no answer");
   CHECK(rows[1]["mistakes"][0]["file"] == bad);
+}
+
+TEST_CASE("a served model's table says what both passes need of each card") {
+  const std::vector<std::string> words{"check",   "gpt2", "--context-length", "512",
+                                       "--users", "4",    "--no-cache"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return stowage_program(more);
+  };
+  const Outcome table = with({"--gpu", "gtx1080ti,h200"});
+  CHECK(table.exit_code == 0);
+  CHECK(
+      table.out.starts_with("serving, users 4, context length 512, paged cache, pytorch runtime\n"
+                            "    Card has"));
+  CHECK(table.out.find("At users") != std::string::npos);
+  CHECK(table.out.find("Largest") == std::string::npos);
+  const json rows = json::parse(with({"--gpu", "gtx1080ti,h200", "--format", "json"}).out)["rows"];
+  REQUIRE(rows.size() == 2);
+  for (const json& row : rows) {
+    const std::string name = row["device"]["name"];
+    const json alone = json::parse(with({"--gpu", name, "--format", "json"}).out);
+    CHECK(row["needed_bytes"] == alone["serving"]["device_bytes"]);
+    CHECK(row["fits"] == alone["fits"]);
+    CHECK(row["needed_at_users"] == 4);
+    CHECK_FALSE(row.contains("largest"));
+  }
+}
+
+TEST_CASE("a table of the largest users, context or sequence names what a card alone does") {
+  const auto both_agree = [](const std::string& of, std::vector<std::string> words) {
+    words.insert(words.begin(), {"batch", "gpt2", "--of", of, "--format", "json", "--no-cache"});
+    std::vector<std::string> several = words;
+    several.insert(several.end(), {"--gpu", "gtx960,gtx1080ti,rtx3060"});
+    const Outcome table = stowage_program(several);
+    CHECK(table.exit_code == 0);
+    const json rows = json::parse(table.out)["rows"];
+    CHECK(rows.size() == 3);
+    for (const json& row : rows) {
+      std::vector<std::string> one = words;
+      one.insert(one.end(), {"--gpu", row["device"]["name"]});
+      const json alone = json::parse(stowage_program(one).out);
+      CHECK(row["largest"] == alone["largest"]);
+      CHECK(row["recommended"] == alone["recommended"]);
+      if (row["recommended"] == 0) continue;
+      CHECK(row["needed_bytes"] == alone["recommended_device_bytes"]);
+    }
+  };
+  both_agree("users", {"--context-length", "256"});
+  both_agree("context-length", {"--users", "40"});
+  both_agree("seq", {"--at-batch", "4"});
+}
+
+TEST_CASE("a model of a folder that serves no cache has a row that says so") {
+  const TemporaryFolder folder;
+  (void)folder.file("dense.yaml", compared_dense_net);
+  const Outcome outcome =
+      stowage_program({"check", folder.path(), "--gpu", "rtx3090,h200", "--context-length", "64"});
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.err.find("model 'dense' has no symbol 'seq', so that its context has no length") !=
+        std::string::npos);
+  CHECK(outcome.out.find("no answer") != std::string::npos);
 }
 
 TEST_CASE("what means one card or one model is refused with several") {

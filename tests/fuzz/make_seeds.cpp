@@ -1,4 +1,5 @@
-// fuzz_seeds KIND FOLDER: writes seeds for the fuzz targets `plan` and `answers`.
+// fuzz_seeds KIND FOLDER: writes seeds for the fuzz targets `plan`, `answers`
+// and `weights`.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include "planner/plan/plan_file.hpp"
 #include "planner/propose/proposals.hpp"
 #include "tests/support/source_directory.hpp"
+#include "tests/support/weight_files.hpp"
 
 namespace stowage {
 namespace {
@@ -72,15 +74,22 @@ void write_answers(const std::string& folder) {
   }
 }
 
+void write_weights(const std::string& folder) {
+  write(folder + "/two.safetensors",
+        testing::safetensors_file(std::string(testing::two_stored_tensors), 16));
+  write(folder + "/two.gguf", testing::gguf_file(104));
+}
+
 }  // namespace
 }  // namespace stowage
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fputs("fuzz_seeds plan|answers FOLDER\n", stderr);
+    std::fputs("fuzz_seeds plan|answers|weights FOLDER\n", stderr);
     return 2;
   }
   if (std::string_view(argv[1]) == "plan") stowage::write_plans(argv[2]);
   if (std::string_view(argv[1]) == "answers") stowage::write_answers(argv[2]);
+  if (std::string_view(argv[1]) == "weights") stowage::write_weights(argv[2]);
   return 0;
 }

@@ -9,7 +9,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-60}
 shift || true
 targets=("$@")
-[[ ${#targets[@]} -gt 0 ]] || targets=(description plan step answers machine alloc_conf import)
+[[ ${#targets[@]} -gt 0 ]] || targets=(description plan step answers machine alloc_conf import config weights)
 
 command -v clang++ >/dev/null || { echo "fuzzing needs clang++" >&2; exit 77; }
 [[ -f build-fuzz/build.ninja ]] || cmake --preset fuzz >/dev/null
@@ -23,9 +23,17 @@ seeds() {
       build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2"
       cp -n tests/plans/plan-*/*.yaml "$2"
       ;;
-    answers) build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2" ;;
+    answers | weights) build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2" ;;
+    config)
+      for folder in tests/hf/small-*/ tests/hf/tiny-*/; do  # whose networks are small
+        cp -n "${folder}config.json" "$2/$(basename "$folder").json"
+      done
+      ;;
     step) cp -n tests/plans/step-*/*.json tests/recorded/*.json "$2" ;;
-    import) cp -n tests/onnx/*.onnx tests/keras/*.json "$2" ;;
+    import)
+      cp -n tests/keras/*.json "$2"
+      find tests/onnx -name '*.onnx' -size -64k -exec cp -n {} "$2" ';'
+      ;;
     machine) cp -n configs/gpus/*.yaml configs/hosts/*.yaml "$2" ;;
     *) [[ ! -d tests/fuzz/$1 ]] || cp -n "tests/fuzz/$1"/* "$2" ;;
   esac

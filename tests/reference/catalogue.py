@@ -128,14 +128,24 @@ def timm_model(name, size=224):
                      cross_entropy, (3, size, size))
 
 
-def hugging_face(class_name, loss=language_model, seq=128, **config):
+def frames(reference, batch, seq):
+    """30 seconds of sound as Whisper takes them, and the tokens that were said."""
+    return torch.rand(batch, *reference.input_shape), torch.zeros(batch, seq, dtype=torch.int64)
+
+
+def speech_recognition(model, inputs, target):
+    output = model(input_features=inputs, labels=target, use_cache=False)
+    return output, output.loss
+
+
+def hugging_face(class_name, loss=language_model, seq=128, attention="sdpa", **config):
     """`class_name` with its configuration class's defaults, but for `config`."""
     def build(_seq):
         import transformers
 
         model_class = getattr(transformers, class_name)
         settings = model_class.config_class(**config)
-        settings._attn_implementation = "sdpa"
+        settings._attn_implementation = attention
         return model_class(settings)
 
     written = ", ".join(f"{key}={value}" for key, value in config.items())
@@ -162,6 +172,7 @@ BERT = {
 }
 GPT2 = {
     "gpt2": dict(n_embd=768, n_layer=12, n_head=12),
+    "distilgpt2": dict(n_embd=768, n_layer=6, n_head=12),
     "gpt2-medium": dict(n_embd=1024, n_layer=24, n_head=16),
     "gpt2-large": dict(n_embd=1280, n_layer=36, n_head=20),
     "gpt2-xl": dict(n_embd=1600, n_layer=48, n_head=25),
@@ -191,6 +202,33 @@ MISTRAL_7B = dict(vocab_size=32000, hidden_size=4096, intermediate_size=14336,
                   tie_word_embeddings=False)
 T5_SMALL = dict(vocab_size=32128, d_model=512, d_kv=64, d_ff=2048, num_layers=6, num_heads=8,
                 feed_forward_proj="relu", tie_word_embeddings=True, decoder_start_token_id=0)
+T5_BASE = dict(T5_SMALL, d_model=768, d_ff=3072, num_layers=12, num_heads=12)
+OPT_125M = dict(vocab_size=50272, hidden_size=768, num_hidden_layers=12, ffn_dim=3072,
+                num_attention_heads=12, max_position_embeddings=2048, dropout=0.1,
+                attention_dropout=0.0, layerdrop=0.0, activation_function="relu",
+                word_embed_proj_dim=768, tie_word_embeddings=True)
+QWEN3_06B = dict(vocab_size=151936, hidden_size=1024, intermediate_size=3072,
+                 num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, head_dim=128,
+                 max_position_embeddings=40960, rms_norm_eps=1e-6, tie_word_embeddings=True,
+                 rope_parameters={"rope_type": "default", "rope_theta": 1000000.0})
+GEMMA_2_2B = dict(vocab_size=256000, hidden_size=2304, intermediate_size=9216,
+                  num_hidden_layers=26, num_attention_heads=8, num_key_value_heads=4, head_dim=256,
+                  query_pre_attn_scalar=256, sliding_window=4096, attn_logit_softcapping=50.0,
+                  final_logit_softcapping=30.0, tie_word_embeddings=True)
+MIXTRAL_8X7B = dict(vocab_size=32000, hidden_size=4096, intermediate_size=14336,
+                    num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8,
+                    num_local_experts=8, num_experts_per_tok=2, rms_norm_eps=1e-5,
+                    max_position_embeddings=32768, tie_word_embeddings=False,
+                    rope_parameters={"rope_type": "default", "rope_theta": 1000000.0})
+PHI_2 = dict(vocab_size=51200, hidden_size=2560, intermediate_size=10240, num_hidden_layers=32,
+             num_attention_heads=32, num_key_value_heads=32, partial_rotary_factor=0.4,
+             hidden_act="gelu_new", resid_pdrop=0.1, max_position_embeddings=2048,
+             tie_word_embeddings=False)
+WHISPER_SMALL = dict(vocab_size=51865, d_model=768, encoder_layers=12, decoder_layers=12,
+                     encoder_attention_heads=12, decoder_attention_heads=12,
+                     encoder_ffn_dim=3072, decoder_ffn_dim=3072, num_mel_bins=80,
+                     max_source_positions=1500, max_target_positions=448, pad_token_id=50257,
+                     decoder_start_token_id=50258, dropout=0.0)
 
 
 EFFICIENTNET_SIZES = {"b0": 224, "b1": 240, "b2": 260, "b3": 300, "b4": 380, "b5": 456, "b6": 528,
@@ -206,6 +244,9 @@ def convolutional():
              "mobilenet_v3_large", "mobilenet_v3_small",
              *(f"shufflenet_v2_x{n}" for n in ("0_5", "1_0", "1_5", "2_0"))]
     result = {name: Entry(name, torchvision_model(name)) for name in plain}
+    for size in ("t", "s", "b"):
+        result[f"swin_v2_{size}"] = Entry(f"swin_v2_{size}",
+                                          torchvision_model(f"swin_v2_{size}", 256))
     for width in ("050", "140"):
         name = f"mobilenetv2_{width}"
         result[name] = Entry(name, timm_model(name))
@@ -241,8 +282,19 @@ def language_models():
     for name, config in LLAMA.items():
         result[name] = Entry(name, hugging_face("LlamaForCausalLM", **config))
     result["mistral-7b"] = Entry("mistral-7b", hugging_face("MistralForCausalLM", **MISTRAL_7B))
-    result["t5-small"] = Entry("t5-small", hugging_face("T5ForConditionalGeneration",
-                                                        sequence_to_sequence, **T5_SMALL))
+    for name, config in {"t5-small": T5_SMALL, "t5-base": T5_BASE}.items():
+        result[name] = Entry(name, hugging_face("T5ForConditionalGeneration",
+                                                sequence_to_sequence, **config))
+    result["opt-125m"] = Entry("opt-125m", hugging_face("OPTForCausalLM", **OPT_125M))
+    result["phi-2"] = Entry("phi-2", hugging_face("PhiForCausalLM", **PHI_2))
+    result["qwen3-0.6b"] = Entry("qwen3-0.6b", hugging_face("Qwen3ForCausalLM", **QWEN3_06B))
+    result["gemma-2-2b"] = Entry("gemma-2-2b", hugging_face(
+        "Gemma2ForCausalLM", attention="eager", **GEMMA_2_2B))
+    result["mixtral-8x7b"] = Entry("mixtral-8x7b", hugging_face("MixtralForCausalLM",
+                                                                **MIXTRAL_8X7B))
+    result["whisper-small"] = Entry("whisper-small", dataclasses.replace(
+        hugging_face("WhisperForConditionalGeneration", speech_recognition, **WHISPER_SMALL),
+        inputs=frames, input_shape=(80, 3000)))
     result["lstm-lm"] = Entry("lstm-lm", Reference(
         "tests/reference/models.py: WordLanguageModel", None,
         lambda _seq: models.WordLanguageModel(), sequence_first, negative_log_likelihood, seq=35))
@@ -283,8 +335,13 @@ def few_layers():
         result[name] = hugging_face("GPT2LMHeadModel", **{**GPT2[name], "n_layer": 2})
     for name, config in LLAMA.items():
         result[name] = hugging_face("LlamaForCausalLM", **{**config, "num_hidden_layers": 2})
-    result["mistral-7b"] = hugging_face("MistralForCausalLM",
-                                        **{**MISTRAL_7B, "num_hidden_layers": 2})
+    for name, class_name, config in (
+            ("mistral-7b", "MistralForCausalLM", MISTRAL_7B), ("phi-2", "PhiForCausalLM", PHI_2),
+            ("mixtral-8x7b", "MixtralForCausalLM", MIXTRAL_8X7B),
+            ("qwen3-0.6b", "Qwen3ForCausalLM", QWEN3_06B)):
+        result[name] = hugging_face(class_name, **{**config, "num_hidden_layers": 2})
+    result["gemma-2-2b"] = hugging_face("Gemma2ForCausalLM", attention="eager",
+                                        **{**GEMMA_2_2B, "num_hidden_layers": 2})
     result["bert-large"] = hugging_face("BertForMaskedLM", masked_language_model,
                                         **{**BERT["bert-large"], "num_hidden_layers": 2})
     entries = {f"{name}-2layers": Entry(name, reference, {"layers": 2})
@@ -308,6 +365,6 @@ ENTRIES = {
 def cases():
     """Everything that a training step is measured of, by name."""
     large = {"gpt2-large", "gpt2-xl", "bert-large", "llama-2-7b", "llama-3-8b", "llama-3.2-1b",
-             "mistral-7b"}
+             "mistral-7b", "phi-2", "mixtral-8x7b", "qwen3-0.6b", "gemma-2-2b"}
     return {**{name: entry for name, entry in ENTRIES.items() if name not in large},
             **few_layers()}

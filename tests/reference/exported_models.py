@@ -142,7 +142,7 @@ def saved_by_stowage(program, description):
         done = subprocess.run([program, "lower", description, "--batch", str(BATCH), "-o", path],
                               capture_output=True, text=True)
         if done.returncode:
-            raise RuntimeError(done.stderr.strip())
+            raise RuntimeError(done.stderr.strip().replace(f"{description.parent}/", ""))
         step = json.loads(path.read_text())
     storages = step["step"]["storages"]
     kept = {row[1] for row in step["step"]["saved"]}

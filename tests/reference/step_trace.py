@@ -39,6 +39,7 @@ class Loop:
 
     micro_batches: int = 1
     set_to_none: bool = True
+    in_backward: bool = False  # hooks update each parameter
     optimizer_options: dict = dataclasses.field(default_factory=dict)
 
 
@@ -189,7 +190,13 @@ def run(reference, model, inputs, target, optimizer_name,
     """Trace two steps; returns the finished StorageTrace."""
     gc.collect()
     trace = trace_class(target.device.type)
-    optimizer = OPTIMIZERS[optimizer_name](model.parameters(), **loop.optimizer_options)
+    if loop.in_backward:
+        import memory_savers
+
+        optimizer = memory_savers.optimizer_in_backward(model.parameters(),
+                                                        OPTIMIZERS[optimizer_name])
+    else:
+        optimizer = OPTIMIZERS[optimizer_name](model.parameters(), **loop.optimizer_options)
     trace.observe("[parameters and buffers]", [*model.parameters(), *model.buffers()])
     trace.observe("[input and target]", [*tree_iter(inputs), target])
     gc.disable()
@@ -198,6 +205,8 @@ def run(reference, model, inputs, target, optimizer_name,
             train(reference, model, inputs, target, optimizer, trace, backward_context, loop)
     finally:
         gc.enable()
+        if loop.in_backward:
+            optimizer.remove()
     return trace
 
 

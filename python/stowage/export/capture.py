@@ -39,6 +39,7 @@ class Value:
     producer: "Operation | None" = None
     index: int = 0
     frozen: bool = False  # a parameter that is not trained
+    order: tuple = ()  # axes of more than one element, outermost in memory first
     readers: list = dataclasses.field(default_factory=list)
 
 
@@ -69,6 +70,17 @@ class Captured:
     parameters: dict  # name -> Value
     buffers: dict
     unexplained: list  # paths of operations whose sizes are no sums of symbols
+
+
+def order_of(tensor):
+    """The order in which the tensor's axes lie in memory."""
+    axes = [axis for axis, size in enumerate(tensor.shape) if size != 1]
+    return tuple(sorted(axes, key=lambda axis: -tensor.stride(axis)))
+
+
+def lie_alike(a, b):
+    """Whether a sum of the two lies in memory the same way, whichever stands first."""
+    return a.shape != b.shape or not a.order or not b.order or a.order == b.order
 
 
 def values_in(tree):
@@ -219,7 +231,8 @@ class Joined:
         for index, tensors in enumerate(rows):
             if isinstance(tensors[0], torch.Tensor):
                 operation.outputs.append(Value("result", self.shape_of(tensors),
-                                               dtype_name(tensors[0]), "", operation, index))
+                                               dtype_name(tensors[0]), "", operation, index,
+                                               order=order_of(tensors[0])))
         return operation.outputs if several else (operation.outputs or [None])[0]
 
     def bound(self, schema, nodes):

@@ -2,21 +2,22 @@
 
 # What `stowage ops` lists (tests/python/test_export_catalogue.py holds them against each other).
 OPERATORS = set("""
-conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear matmul batch_norm
-layer_norm group_norm instance_norm rms_norm local_response_norm relu relu6 leaky_relu prelu elu
-gelu silu mish hardswish hardsigmoid sigmoid tanh softplus glu swiglu softmax log_softmax
-max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d
-adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
-adaptive_max_pool3d pad upsample pixel_shuffle pixel_unshuffle dropout feature_dropout drop_path
-add sub mul div scale pow sqrt exp log clamp mean sum concat stack split slice reshape flatten
-transpose contiguous roll expand identity cast constant embedding positions parameter
-rotary_table rotary relative_position_bias relative_position_buckets lstm gru rnn
-scaled_dot_product_attention cross_entropy nll mse l1 bce bce_with_logits kl_div custom
+conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear matmul einsum
+batch_norm layer_norm group_norm instance_norm rms_norm rms_norm_plus_one local_response_norm relu
+relu6 leaky_relu prelu elu selu celu gelu silu mish hardswish hardsigmoid hardtanh sigmoid tanh
+softplus log_sigmoid glu swiglu softmax log_softmax max_pool1d max_pool2d max_pool3d avg_pool1d
+avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d pad upsample pixel_shuffle
+pixel_unshuffle dropout feature_dropout drop_path add sub mul div maximum minimum addcmul addcdiv
+scale pow sqrt rsqrt reciprocal abs exp expm1 log log1p sin cos erf clamp mean sum amax amin var std
+norm max min argmax argmin topk cumsum concat stack split slice reshape flatten transpose contiguous
+roll expand tile repeat_interleave unfold fold index_select index gather index_add scatter_add
+compare logical where masked_fill tril triu identity cast constant embedding one_hot positions
+parameter rotary_table rotary relative_position_bias relative_position_buckets lstm gru rnn
+scaled_dot_product_attention cross_entropy nll mse l1 bce bce_with_logits kl_div routed_experts
+custom
 """.split())
-# What layers of the same name learn to take: conv and batch_norm a computed weight, ...
-COMPUTED_WEIGHTS = False
-ONE_SIDED_CLAMP = False
-NORM_WITHOUT_BIAS = False
+# Axes that fused attention's query may have.
 ATTENTION_AXES = (3, 4)
 
 DEFAULTS = {

@@ -7,7 +7,7 @@ exactly, the two are one block whose items have a condition (`when`).
 
 import copy
 
-from .capture import Value
+from .capture import Value, lie_alike
 from .tree import CONTAINERS, Group, Item
 
 
@@ -126,8 +126,9 @@ def completed(short, long):
 
 
 def swap_sum(item, own, values, passed_by):
-    """Turns the sides of our sum where that makes it read what the other's does."""
-    if item.kind != "add" or item.layer.attributes.get("in_place"):
+    """Turns the sides of our sum where that makes it read what the other's does, and leaves it as
+    it lies in memory."""
+    if item.kind != "add" or item.layer.attributes.get("in_place") or not lie_alike(*own.inputs()):
         return
     wanted = [through(values.get(v), passed_by) for v in item.inputs()]
     if own.inputs() != wanted and own.inputs()[::-1] == wanted:

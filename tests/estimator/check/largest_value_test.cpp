@@ -1,43 +1,49 @@
-// The search for the largest value, with and without an estimate.
+// The search for the largest value, from every guess.
 #include "estimator/check/largest_value.hpp"
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 namespace stowage {
 
-namespace {
-
-std::int64_t largest_up_to(std::int64_t limit, std::int64_t error, int& asked) {
-  const auto fits = [&](std::int64_t value) -> Result<bool> {
-    ++asked;
-    return value <= limit;
-  };
-  const auto found = find_largest_value(1 << 20, fits, [&](std::int64_t) { return limit + error; });
-  REQUIRE(found.has_value());
-  return found->value;
-}
-
-}  // namespace
-
-TEST_CASE("an estimate changes how many values are asked about, and not the one that is found") {
-  for (std::int64_t limit = 0; limit < 300; ++limit) {
-    for (const std::int64_t error : {-1000, -17, -1, 0, 1, 5, 1000}) {
+TEST_CASE("the largest value that fits is found from every guess") {
+  constexpr std::int64_t most = 40;
+  for (std::int64_t limit = 0; limit <= most; ++limit) {
+    for (std::int64_t guess = -1; guess <= most + 2; ++guess) {
       CAPTURE(limit);
-      CAPTURE(error);
-      int asked = 0;
-      CHECK(largest_up_to(limit, error, asked) == limit);
-      CHECK(asked <= 40);
+      CAPTURE(guess);
+      std::set<std::int64_t> asked;
+      const auto found = find_largest_value(
+          most,
+          [&](std::int64_t value) -> Result<bool> {
+            CHECK((value >= 1 && value <= most));
+            CHECK(asked.insert(value).second);
+            return value <= limit;
+          },
+          guess);
+      REQUIRE(found.has_value());
+      CHECK(found->value == limit);
+      CHECK(found->reached_most == (limit == most));
     }
   }
 }
 
-TEST_CASE("a good estimate leaves few questions behind the doubling") {
-  int asked = 0;
-  CHECK(largest_up_to(300'000, 1, asked) == 300'000);
-  CHECK(asked < 36);
-  asked = 0;
-  CHECK(largest_up_to(100, 0, asked) == 100);
-  CHECK(asked == 10);  // 1, 2, 4, ... 128: eight; then 100 and 101
+TEST_CASE("a good guess of a large value takes few trials, and an error is a limit") {
+  constexpr std::int64_t limit = 165'504;
+  int trials = 0;
+  const auto found = find_largest_value(
+      1 << 24,
+      [&](std::int64_t value) -> Result<bool> {
+        ++trials;
+        if (value > limit) return failure("no more positions");
+        return true;
+      },
+      limit - 100);
+  REQUIRE(found.has_value());
+  CHECK(found->value == limit);
+  CHECK(found->refused.front().message == "no more positions");
+  CHECK(trials <= 12);
 }
 
 }  // namespace stowage

@@ -1,4 +1,6 @@
 // What a config.json says beside sizes, and what is wrong with one.
+#include "estimator/huggingface/import_config.hpp"
+
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -84,11 +86,8 @@ TEST_CASE("mistakes in a configuration have their place") {
         "config.json:1:16: error: model type 'lama' is not one of those that are read\n"
         "  {\"model_type\": \"lama\"}\n"
         "                 ^~~~~~\n"
-        "  did you mean 'llama'? of any type: python -m stowage record transformers:config.json\n");
-  CHECK(
-      mistakes_in("{\"model_type\": \"llava\", \"text_config\": {\"model_type\": \"llama\"}}")
-          .ends_with("  its text_config alone, of type 'llama', is; of any type: python -m stowage "
-                     "record transformers:config.json\n"));
+        "  did you mean 'llama'?; `python -m stowage record transformers:config.json -o step.json` "
+        "records any that transformers has\n");
   CHECK(
       mistakes_in("{\"architectures\": [\"LlamaForCausalLM\"]}").find("there is no 'model_type'") !=
       std::string::npos);
@@ -102,6 +101,32 @@ TEST_CASE("mistakes in a configuration have their place") {
   CHECK(mistakes_in(config_text(R"("hidden_act": "wavy")"))
             .find("activation 'wavy' is not one of those that are read") != std::string::npos);
   CHECK(mistakes_in(config_text(R"("hidden_size": 16)")).find("error") != std::string::npos);
+}
+
+TEST_CASE("an unknown model type is told which are read and how to record it") {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.file("config.json", "{\"model_type\": \"zamba\"}");
+  const auto result = import_hugging_face_model(open_model(path), {});
+  REQUIRE_FALSE(result);
+  const std::string& hint = result.error().front().hint;
+  CHECK(hint.starts_with("read are llama, mistral, mixtral, "));
+  CHECK(hint.ends_with("clip_vision_model; `python -m stowage record transformers:" + path +
+                       " -o step.json` records any that transformers has"));
+}
+
+TEST_CASE("a model that joins others is refused with what it joins") {
+  CHECK(mistakes_in("{\"model_type\": \"llava\", \"text_config\": {\"model_type\": \"llama\"}, "
+                    "\"vision_config\": {\"model_type\": \"clip_vision_model\"}}") ==
+        "config.json:1:16: error: model type 'llava' joins several models (text_config 'llama', "
+        "vision_config 'clip_vision_model') and is not one of those that are read\n"
+        "  {\"model_type\": \"llava\", \"text_config\": {\"model_type\": \"llama\"}, "
+        "\"vision_config\": {\"model_type\": \"clip_vision_model\"}}\n"
+        "                 ^~~~~~~\n"
+        "  its text_config alone, with \"model_type\": \"llama\", is; `python -m stowage record "
+        "transformers:config.json -o step.json` records any that transformers has\n");
+  CHECK(mistakes_in("{\"model_type\": \"gemma3\", \"text_config\": {}, \"vision_config\": {}}")
+            .find("its text_config alone, with \"model_type\": \"gemma3_text\", is") !=
+        std::string::npos);
 }
 
 TEST_CASE("a configuration may state sizes at the edges") {

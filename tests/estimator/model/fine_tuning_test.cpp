@@ -100,6 +100,35 @@ TEST_CASE("a base and checkpoints are said in one line") {
         "error: 'head' takes fp32, bf16, fp16 or fp64, not 'int8'\n");
 }
 
+TEST_CASE("what a script does to save memory is said in one line") {
+  CHECK(parse_chunked_loss("8")->chunks == 8);
+  CHECK_FALSE(parse_chunked_loss("8")->compiled);
+  CHECK(parse_chunked_loss("chunks=4,compiled")->compiled);
+  CHECK(parse_chunked_loss("compiled")->chunks == 8);
+  CHECK(fine_tuning_mistakes(parse_chunked_loss("0")) ==
+        "error: 'chunks' takes 1 to 1024 chunks, not '0'\n");
+  CHECK(fine_tuning_mistakes(parse_chunked_loss("8,9")) ==
+        "error: unknown setting '9'\n  it takes chunks, compiled\n");
+  CHECK(fine_tuning_mistakes(parse_chunked_loss("8,compiled=yes")) ==
+        "error: 'compiled' takes true or false, not 'yes'\n");
+  CHECK(parse_offload("all")->least_bytes == 1024);
+  CHECK(parse_offload("all")->stash == 5);
+  CHECK_FALSE(parse_offload("min_bytes=4096,stash=1,streams=false")->streams);
+  CHECK(fine_tuning_mistakes(parse_offload("stash=0")) ==
+        "error: 'stash' takes a whole number of at least 1, not '0'\n");
+  CHECK(fine_tuning_mistakes(parse_offload("stream=false")) ==
+        "error: unknown setting 'stream'\n  did you mean 'streams'?\n");
+  FineTuning settings;
+  const auto read = read_fine_tuning({.optimizer_in_backward = "maybe"}, settings);
+  CHECK(fine_tuning_mistakes(read) ==
+        "error: optimizer_in_backward: it is true or false, not 'maybe'\n");
+  const ModelGraph written = testing::described(
+      tuned_description("chunked_loss: 4, offload_activations: true, optimizer_in_backward: true"));
+  CHECK(written.fine_tuning.chunked_loss->chunks == 4);
+  CHECK(written.fine_tuning.offload->streams);
+  CHECK(written.fine_tuning.optimizer_in_backward);
+}
+
 TEST_CASE("a description may say them as text or as a mapping") {
   const ModelGraph written = testing::described(
       tuned_description("lora: {r: 4, targets: [a, b]}, checkpoint: true, "

@@ -51,7 +51,9 @@ TEST_CASE("every shipped model loads without a warning") {
     CHECK(model.source != "");
     CHECK(model.loss.valid());
     CHECK(model.operators.back().outputs[0] == model.loss);
-    CHECK(trainable_parameter_count(model) == parameter_count(model));
+    // Whisper's positions in the encoder are sines that do not train: 1,500 of 768.
+    const std::int64_t frozen = name == "whisper-small" ? 1500 * 768 : 0;
+    CHECK(trainable_parameter_count(model) == parameter_count(model) - frozen);
     CHECK(line_count(name) <= 150);
   }
 }

@@ -78,8 +78,14 @@ inline std::string value(int field, const std::string& name, const std::vector<s
   return text_field(field, text_field(1, name) + text_field(2, text_field(1, tensor)));
 }
 
-inline std::string onnx_file(const std::string& graph, std::uint64_t opset = 20) {
-  return number_field(1, 10) + text_field(2, "test") + text_field(7, graph) +
+/// An entry of a node's metadata.
+inline std::string metadata(const std::string& key, const std::string& text) {
+  return text_field(9, text_field(1, key) + text_field(2, text));
+}
+
+inline std::string onnx_file(const std::string& graph, std::uint64_t opset = 20,
+                             const std::string& producer = "test") {
+  return number_field(1, 10) + text_field(2, producer) + text_field(7, graph) +
          text_field(8, text_field(1, "") + number_field(2, opset));
 }
 

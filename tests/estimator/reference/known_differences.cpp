@@ -23,6 +23,10 @@ bool has_adapters(const ReferenceModel& reference) {
   return reference.options.fine_tuning.lora.has_value();
 }
 
+bool has_chunks(const ReferenceModel& reference) {
+  return reference.options.fine_tuning.chunked_loss.has_value();
+}
+
 // ---- saved storages
 
 struct SavedDifference {
@@ -50,7 +54,7 @@ std::int64_t label_bytes(const ReferenceModel& reference, std::int64_t tokens) {
 }
 
 bool shifts_labels(const ReferenceModel& reference) {
-  return concerns({"gpt2*", "llama*", "mistral*"}, reference);
+  return concerns({"gpt2*", "llama*", "mistral*"}, reference) && !has_chunks(reference);
 }
 
 bool take_back_shift(const ReferenceModel& reference, std::vector<SavedStorages>& saved) {
@@ -63,6 +67,12 @@ bool take_back_shift(const ReferenceModel& reference, std::vector<SavedStorages>
     }
   }
   return found;
+}
+
+bool leave_out_count(const ReferenceModel&, std::vector<SavedStorages>& saved) {
+  return std::erase_if(saved, [](const SavedStorages& row) {
+           return row.bytes == element_size(DataType::int64) && row.uses == "DivBackward0.other";
+         }) > 0;
 }
 
 bool copies_one_head(const ReferenceModel& reference) {
@@ -128,6 +138,10 @@ const SavedDifference saved_differences[] = {
      "the loss of transformers' causal language models shifts the labels into a padded copy of its "
      "own and saves that; our descriptions compare with labels that are shifted already",
      shifts_labels, take_back_shift},
+    {"count of tokens",
+     "torchtune divides the sum of all chunks' losses by the number of the labels, which the "
+     "division saves; our chunks are means with weights",
+     has_chunks, leave_out_count},
     {"indices of a head",
      "Falcon takes the head of its keys and that of its values with a list of one index, which "
      "autograd keeps, of 8 bytes; our description copies a slice",
@@ -397,6 +411,22 @@ bool hold_padded_labels(const ReferenceModel& reference, const SizedStep& step, 
   return found;
 }
 
+/// Numbers of 4 bytes beside the losses of chunks: torchtune adds each to one sum, with the count
+/// of the labels (8 bytes) there throughout, and divides at the end; ours are means with weights,
+/// which all wait for the sum. In backward the divided gradient is one more.
+void settle_scalars_of_chunks(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
+  if (granularity != Bytes(1)) return;  // as many blocks
+  const Bytes number(4);
+  std::int64_t done = 0;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const KernelNode& node = step.graph->nodes[i];
+    if (node.phase == Phase::loss) live[i] = live[i] + number * std::int64_t{3} - number * done;
+    if (node.phase == Phase::loss && node.name.ends_with(".weighted")) ++done;
+    const bool of_loss = step.graph->layer(node.op).starts_with("loss.chunk");
+    if (node.phase == Phase::backward && of_loss) live[i] += number;
+  }
+}
+
 /// From the layers' forward passes until they are run back; peaks lie between.
 bool hold_indices(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
   const Bytes held =
@@ -435,6 +465,8 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
         !adapters) {
       continue;
     }
+    // torchtune's script has no outputs around the loss.
+    if (has_chunks(reference) && held.through.starts_with("loss.")) continue;
     // What autocast has held already is held once.
     if (has_adapters(reference) && held.only == "amp") continue;
     if (!hold(held, step, granularity, result.live)) {
@@ -466,6 +498,7 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   if (copies_one_head(reference) && !hold_indices(step, granularity, result.live)) {
     result.without_effect += "indices of a head; ";
   }
+  if (has_chunks(reference)) settle_scalars_of_chunks(step, granularity, result.live);
   if (keeps_position_ids(reference)) {
     hold_position_ids(reference, step, granularity, result.live);
   }

@@ -50,6 +50,9 @@ void read_settings(const json& file, ReferenceModel& model) {
     take("lora", model.options.fine_tuning.lora);
     take("base", model.options.fine_tuning.base);
     take("checkpoint", model.options.fine_tuning.checkpoint);
+    take("chunked_loss", model.options.fine_tuning.chunked_loss);
+    take("offload_activations", model.options.fine_tuning.offload_activations);
+    take("optimizer_in_backward", model.options.fine_tuning.optimizer_in_backward);
     model.is_fine_tuned = true;
     model.trained_parameters = bytes_at(file, "trained_parameters");
   }

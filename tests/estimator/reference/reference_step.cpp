@@ -19,6 +19,7 @@ LoweringSettings settings_of(const ReferenceModel& reference, const std::string&
   LoweringSettings settings{.kernels = KernelSet::pytorch, .optimizer = {.name = optimizer}};
   if (optimizer == "sgd-momentum") settings.optimizer = {.name = "sgd", .momentum = 0.9};
   settings.step.layout = reference.layout;
+  settings.early_updates = reference.options.fine_tuning.optimizer_in_backward.has_value();
   if (reference.variant == "accumulate-2") settings.micro_batches = 2;
   if (reference.variant == "zero-grad-to-zero") settings.step.zero_grad = ZeroGrad::to_zero;
   if (reference.variant == "for-loop") {

@@ -38,10 +38,17 @@ void compare_peaks(const ReferenceModel& reference) {
       return live_of(reference, step, granularity, number, besides);
     };
     const std::vector<Bytes> steady = live(Bytes(1), StepNumber::steady);
+    // Hooks run updates within backward.
+    const bool hooks = step.graph->settings.early_updates;
     for (const auto& entry : trace.phases) {
+      if (hooks && entry.first == "optimizer") continue;
       CAPTURE(entry.first);
       CAPTURE(entry.second.op);
-      CHECK(phase_peak(step, steady, entry.first) == entry.second.bytes);
+      std::int64_t ours = phase_peak(step, steady, entry.first);
+      if (hooks && entry.first == "backward") {
+        ours = std::max(ours, phase_peak(step, steady, "optimizer"));
+      }
+      CHECK(ours == entry.second.bytes);
     }
     CHECK(peak(live(pytorch_block, StepNumber::steady)).bytes.count() == trace.rounded_peak);
     CHECK(peak(live(Bytes(1), StepNumber::first)).bytes.count() == trace.first_peak);

@@ -101,6 +101,35 @@ TEST_CASE("ZeRO keeps fp32 master weights of 16-bit parameters, as DeepSpeed doe
         MasterWeights::weights_and_gradients);
 }
 
+TEST_CASE("FSDP's shards are the master weights themselves") {
+  const StepWishes fsdp{.parallel = {.gpus = 4, .fsdp = {.on = true}}};
+  const ModelGraph mixed = model("", {.precision = Precision::mixed_bf16});
+  CHECK(chosen(mixed, fsdp).lowering.optimizer.master_weights == MasterWeights::none);
+  StepWishes with_gradients = fsdp;
+  with_gradients.master_gradients = true;
+  CHECK(refusal(mixed, with_gradients) ==
+        "error: FSDP keeps gradients in the format of its shards\n"
+        "  the format that they are summed in is reduce=fp32 or reduce=bf16\n");
+}
+
+TEST_CASE("ways to share a model out that do not go together are refused") {
+  const auto with = [](const DataParallel& parallel) {
+    return refusal(model(""), {.parallel = parallel});
+  };
+  CHECK(with({.gpus = 2, .zero = 3, .fsdp = {.on = true}}) ==
+        "error: a model is sharded by ZeRO or by FSDP, not by both\n"
+        "  ZeRO 3 and FSDP share out the same\n");
+  CHECK(with({.gpus = 2, .offload = Offload::all}) ==
+        "error: offload is ZeRO's and FSDP's: whole replicas stay on their GPUs\n"
+        "  share the model out, or let a plan place it\n");
+  CHECK(with({.gpus = 2, .fsdp = {.on = true}, .offload = Offload::optimizer}) ==
+        "error: FSDP offloads parameters, gradients and optimizer state together, or nothing\n"
+        "  offload all\n");
+  CHECK(with({.gpus = 2, .zero = 2, .offload = Offload::all}) ==
+        "error: ZeRO 2 keeps whole parameters on each GPU: stage 3 offloads them\n"
+        "  offload the optimizer alone\n");
+}
+
 TEST_CASE("the card's capability reaches PyTorch's lowering alone") {
   CHECK(chosen(model(""), {.compute_capability = 7.0}).lowering.compute_capability == 7.0);
   CHECK(chosen(model(""), {.kernels = KernelSet::stowage, .compute_capability = 7.0})

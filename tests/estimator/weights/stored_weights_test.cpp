@@ -7,34 +7,17 @@
 #include <fstream>
 
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/weight_files.hpp"
 
 namespace stowage {
 
 namespace {
 
-std::string little(std::uint64_t value, int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
-  return text;
-}
-
-std::string safetensors(const std::string& header, std::size_t data) {
-  return little(header.size(), 8) + header + std::string(data, '\0');
-}
-
-std::string gguf_text(const std::string& text) { return little(text.size(), 8) + text; }
-
-/// Two tensors of F32 and Q4_0, an array of words, at an alignment of 32.
-std::string gguf(std::size_t data) {
-  std::string file = "GGUF" + little(3, 4) + little(2, 8) + little(1, 8);
-  file += gguf_text("tokens") + little(9, 4) + little(8, 4) + little(2, 8) + gguf_text("a") +
-          gguf_text("bc");
-  file += gguf_text("norm") + little(1, 4) + little(8, 8) + little(0, 4) + little(0, 8);
-  file +=
-      gguf_text("up") + little(2, 4) + little(64, 8) + little(2, 8) + little(2, 4) + little(32, 8);
-  file.resize((file.size() + 31) / 32 * 32);
-  return file + std::string(data, '\0');
-}
+using testing::gguf_file;
+using testing::gguf_text;
+using testing::little_endian;
+using testing::safetensors_file;
+using testing::two_stored_tensors;
 
 class WeightFiles {
  public:
@@ -53,15 +36,12 @@ std::string mistake_of(const Result<StoredWeights>& read) {
   return read ? "" : render(read.error());
 }
 
-constexpr std::string_view two_tensors =
-    R"({"__metadata__": {"format": "pt"}, "a": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}, "b": {"dtype": "F32", "shape": [], "data_offsets": [12, 16]}})";
-
 }  // namespace
 
 TEST_CASE("a safetensors header's tensors have their formats and sizes") {
   const WeightFiles files;
-  const auto read =
-      read_safetensors(files.write("m.safetensors", safetensors(std::string(two_tensors), 16)));
+  const auto read = read_safetensors(
+      files.write("m.safetensors", safetensors_file(std::string(two_stored_tensors), 16)));
   REQUIRE_MESSAGE(read, mistake_of(read));
   const auto totals = format_totals(*read);
   REQUIRE(totals.size() == 2);
@@ -78,32 +58,36 @@ TEST_CASE("a hostile safetensors header is refused") {
     return mistake_of(read_safetensors(files.write("bad.safetensors", content)));
   };
   CHECK(refused("ab").find("is no safetensors file: it has 2 bytes") != std::string::npos);
-  CHECK(refused(little(~std::uint64_t{0}, 8) + "{}").find("is cut off") != std::string::npos);
-  CHECK(refused(safetensors(std::string(two_tensors), 15)).find("the file is cut off") !=
+  CHECK(refused(little_endian(~std::uint64_t{0}, 8) + "{}").find("is cut off") !=
         std::string::npos);
   CHECK(
+      refused(safetensors_file(std::string(two_stored_tensors), 15)).find("the file is cut off") !=
+      std::string::npos);
+  CHECK(
       refused(
-          safetensors(
+          safetensors_file(
               R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "b": {"dtype": "F32", "shape": [1], "data_offsets": [2, 6]}})",
               6))
           .find("'a' and 'b' overlap") != std::string::npos);
   CHECK(
       refused(
-          safetensors(
+          safetensors_file(
               R"({"a": {"dtype": "F32", "shape": [9223372036854775807, 8], "data_offsets": [0, 4]}})",
               4))
           .find("the elements of 'a' leave 64 bits") != std::string::npos);
-  CHECK(refused(safetensors(R"({"a": {"dtype": "F99", "shape": [1], "data_offsets": [0, 4]}})", 4))
+  CHECK(refused(
+            safetensors_file(R"({"a": {"dtype": "F99", "shape": [1], "data_offsets": [0, 4]}})", 4))
             .find("is no format of safetensors") != std::string::npos);
-  CHECK(refused(safetensors(R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}})", 4))
+  CHECK(refused(
+            safetensors_file(R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}})", 4))
             .find("'a' has 4 bytes, and its shape in F32 wants 8") != std::string::npos);
-  CHECK(refused(safetensors("[]", 0)).find("a header is a mapping, not a list") !=
+  CHECK(refused(safetensors_file("[]", 0)).find("a header is a mapping, not a list") !=
         std::string::npos);
 }
 
 TEST_CASE("a GGUF header's tensors have their formats and sizes") {
   const WeightFiles files;
-  const auto read = read_gguf(files.write("m.gguf", gguf(32 + 72)));
+  const auto read = read_gguf(files.write("m.gguf", gguf_file(32 + 72)));
   REQUIRE_MESSAGE(read, mistake_of(read));
   REQUIRE(read->tensors.size() == 2);
   CHECK(read->tensors[0].format == "F32");
@@ -114,22 +98,23 @@ TEST_CASE("a GGUF header's tensors have their formats and sizes") {
 
 TEST_CASE("a GGUF header is refused wherever it is cut off") {
   const WeightFiles files;
-  const std::string whole = gguf(32 + 72);
+  const std::string whole = gguf_file(32 + 72);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     CAPTURE(length);
     CHECK_FALSE(read_gguf(files.write("cut.gguf", whole.substr(0, length))));
   }
   std::string many = whole;
-  many.replace(8, 8, little(~std::uint64_t{0}, 8));
+  many.replace(8, 8, little_endian(~std::uint64_t{0}, 8));
   CHECK(mistake_of(read_gguf(files.write("many.gguf", many)))
             .find("it states 18446744073709551615") != std::string::npos);
 }
 
 TEST_CASE("a folder's shards are those that its index names") {
   const WeightFiles files;
-  files.write("model-1.safetensors", safetensors(std::string(two_tensors), 16));
-  files.write("model-2.safetensors",
-              safetensors(R"({"c": {"dtype": "F16", "shape": [5], "data_offsets": [0, 10]}})", 10));
+  files.write("model-1.safetensors", safetensors_file(std::string(two_stored_tensors), 16));
+  files.write(
+      "model-2.safetensors",
+      safetensors_file(R"({"c": {"dtype": "F16", "shape": [5], "data_offsets": [0, 10]}})", 10));
   files.write("stray.safetensors", "no header");
   files.write("model.safetensors.index.json",
               R"({"weight_map": {"a": "model-1.safetensors", "c": "model-2.safetensors"}})");

@@ -1,6 +1,6 @@
 """Sums, products and reductions."""
 
-from ..capture import Value
+from ..capture import Value, lie_alike
 from ..layers import Unsupported, rule
 from .losses import sum_of_losses, weighted_loss
 
@@ -15,8 +15,10 @@ def is_number(value):
 
 def binary(c, op, name, a, b):
     """A binary layer; a parameter or a constant may be either side. A sum that is not in place
-    reads first what was made last: left out, it stands for that (optional.py)."""
-    if name == "add" and not in_place(op) and made_at(c, b) > made_at(c, a):
+    reads first what was made last: left out, it stands for that (optional.py). Where the two lie in
+    memory in different orders PyTorch's order is kept, since the result lies as the first does."""
+    if name == "add" and not in_place(op) and made_at(c, b) > made_at(c, a) and lie_alike(
+            c.real(a), c.real(b)):
         a, b = b, a
     c.emit(name, [a, b], op.outputs, {"in_place": True} if in_place(op) else {})
 
@@ -99,10 +101,8 @@ def divide(c, op, self, other, rounding_mode=None):
         raise Unsupported("aten.div that rounds")
     if is_number(other):
         scaled(c, op, self, 1 / other)
-    elif in_place(op):
-        raise Unsupported("aten.div_ by a tensor")
     else:
-        c.emit("div", [self, other], op.outputs)
+        binary(c, op, "div", self, other)
 
 
 @rule("mean", "sum")

@@ -1,7 +1,6 @@
 """Functions of one or more tensors, element by element, that the catalogue calls as ATen does."""
 
 from ..capture import Value
-from ..catalogue import ONE_SIDED_CLAMP
 from ..layers import Unsupported, rule
 from .arithmetic import in_place, is_number
 
@@ -35,7 +34,7 @@ def combined(c, op, self, tensor1, tensor2, value):
 @rule("clamp_min", "clamp_max")
 def one_sided(c, op, self, min=None, max=None):
     bound = max if min is None else min
-    if not is_number(bound) or not ONE_SIDED_CLAMP:
+    if not is_number(bound):
         raise Unsupported(f"aten.{op.name} of one bound")
     c.emit("clamp", [self], op.outputs, {"maximum" if min is None else "minimum": bound})
 

@@ -25,9 +25,19 @@ def picked(c, op, value, indices):
 
 @rule("repeat", "tile")
 def tile(c, op, self, repeats=None, dims=None):
+    """Repeats that follow the batch are an axis of one that is widened and copied."""
     repeats = list(dims if repeats is None else repeats)
-    missing = len(c.real(self).shape) - len(repeats)
-    c.emit("tile", [self], op.outputs, {"repeats": [1] * missing + repeats})
+    shape = c.real(self).shape
+    repeats = [1] * (len(shape) - len(repeats)) + repeats
+    if all(isinstance(count, int) for count in repeats):
+        c.emit("tile", [self], op.outputs, {"repeats": repeats})
+        return
+    ones = [1] * (len(repeats) - len(shape)) + list(shape)
+    if any(size != 1 for size, count in zip(ones, repeats) if count != 1):
+        raise Unsupported("aten.repeat by the batch of an axis that has several elements")
+    wide = c.middle(op.outputs[0].shape, op.outputs[0])
+    c.emit("expand", [self], [wide], {"shape": list(op.outputs[0].shape)})
+    c.emit("contiguous", [wide], op.outputs)
 
 
 @rule("repeat_interleave")

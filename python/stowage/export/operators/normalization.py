@@ -1,6 +1,5 @@
 """Normalizations. A module in training mode normalizes a batch norm by the batch."""
 
-from ..catalogue import COMPUTED_WEIGHTS, NORM_WITHOUT_BIAS
 from ..layers import Unsupported, rule
 
 
@@ -8,8 +7,6 @@ from ..layers import Unsupported, rule
 def batch_norm(c, op, input, weight, bias, running_mean, running_var, training, momentum, eps,
                cudnn_enabled):
     computed = [v for v in (weight, bias) if v is not None and c.real(v).kind != "parameter"]
-    if (computed or (weight is not None and bias is None)) and not COMPUTED_WEIGHTS:
-        raise Unsupported("aten.batch_norm with a computed weight or without a bias")
     if computed:
         if running_mean is not None or len(computed) != sum(v is not None for v in (weight, bias)):
             raise Unsupported("aten.batch_norm with one of weight and bias computed")
@@ -37,8 +34,6 @@ def layer_norm(c, op, input, normalized_shape, weight, bias, eps, cudnn_enable):
 @rule("group_norm")
 def group_norm(c, op, input, num_groups, weight, bias, eps, cudnn_enabled):
     without_bias = weight is not None and bias is None
-    if without_bias and not NORM_WITHOUT_BIAS:
-        raise Unsupported("aten.group_norm without a bias")
     c.emit("group_norm", [input], op.outputs,
            {"groups": num_groups, "eps": eps, "affine": weight is not None,
             **({"bias": False} if without_bias else {})},

@@ -1,6 +1,5 @@
 """Activations, dropouts and other operations on one tensor, element by element."""
 
-from ..catalogue import ONE_SIDED_CLAMP
 from ..layers import Unsupported, rule
 
 PLAIN = ("relu", "silu", "mish", "hardswish", "hardsigmoid", "sigmoid", "tanh")
@@ -85,8 +84,6 @@ def dropout(c, op, input=None, p=0.5, train=True, self=None):
 def clamp(c, op, self, min, max):
     if op.overload == "Tensor" or op.name.endswith("_"):
         raise Unsupported(f"aten.{op.name} with tensors or in place")
-    if (min is None or max is None) and not ONE_SIDED_CLAMP:
-        raise Unsupported("aten.clamp with one bound")
     bounds = {"minimum": min, "maximum": max}
     c.emit("clamp", [self], op.outputs, {k: v for k, v in bounds.items() if v is not None})
 

@@ -1,6 +1,5 @@
 """Convolutions, linear layers, matrix products."""
 
-from ..catalogue import COMPUTED_WEIGHTS
 from ..layers import Unsupported, rule
 
 
@@ -14,8 +13,6 @@ def convolution(c, op, input, weight, bias, stride, padding, dilation, groups):
     axes = int(op.name[4])
     parameter = c.real(weight)
     computed = parameter.kind != "parameter"
-    if computed and not COMPUTED_WEIGHTS:
-        raise Unsupported(f"aten.{op.name} with a computed weight")
     if len(c.real(input).shape) != axes + 2:
         raise Unsupported(f"{op.name} without a batch")
     attributes = {"channels": parameter.shape[0], "kernel": list(parameter.shape[2:]),

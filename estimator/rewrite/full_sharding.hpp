@@ -1,0 +1,119 @@
+// FullSharding: a step while it becomes one of FSDP's shards. Of fully_sharded.cpp (the order of
+// the events) and sharded_events.cpp (what each event runs and allocates).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "estimator/model/model_graph.hpp"
+#include "estimator/rewrite/shard_groups.hpp"
+#include "estimator/step/operator_lowering.hpp"
+#include "estimator/step/step_graph.hpp"
+
+namespace stowage {
+
+/// Nodes of the step as it was, both ends included; -1: none.
+struct NodeSpan {
+  std::int32_t first = -1, last = -1;
+  void take(std::int32_t node) {
+    if (first < 0) first = node;
+    last = node;
+  }
+};
+
+/// A group while the step is put together.
+struct GroupState {
+  NodeSpan forward, backward;
+  StorageId buffer;                     // gathered, not yet copied apart
+  std::vector<StorageId> unsharded;     // by the group's parameters; empty: sharded
+  std::vector<StorageId> post_forward;  // shards among fewer GPUs
+  bool reduced = false;
+};
+
+class FullSharding {
+ public:
+  FullSharding(StepGraph step, const ModelGraph& model, ShardGroups groups)
+      : step_(std::move(step)),
+        model_(model),
+        parallel_(step_.settings.parallel),
+        groups_(std::move(groups.groups)),
+        group_of_(std::move(groups.group_of)),
+        states_(groups_.size()),
+        place_of_(model.parameters.size()) {}
+
+  Result<StepGraph> run() &&;
+
+ private:
+  // What is there (in the step as it was).
+  void drop_update();
+  void find_spans();
+  [[nodiscard]] std::optional<Diagnostic> interleaved_blocks() const;
+  [[nodiscard]] int group_of(const KernelNode& node) const;
+  void shard_parameters();
+  void keep_inputs_whole();
+
+  // The events of a group, in the order in which PyTorch has them.
+  void put_together();
+  void begin(std::int32_t node);
+  void end(std::int32_t node);
+  void begin_forward(std::size_t group);
+  void end_forward(std::size_t group);
+  void begin_backward(std::size_t group);
+  void end_backward(std::size_t group);
+  void finish_backward();
+  TensorView bring(std::size_t group, const ShardedParameter& parameter, Phase phase,
+                   std::int64_t stream);
+  void gather(std::size_t group, Phase phase);
+  void copy_apart(std::size_t group, Phase phase);
+  void copy_on_one_gpu(std::size_t group, Phase phase);
+  void reshard(std::size_t group);
+  void reduce(std::size_t group);
+  void prefetch_backward(std::size_t group);
+
+  // Storages and nodes.
+  StorageId add_storage(std::string name, StorageClass storage_class, std::int64_t bytes,
+                        OperatorId op, ParameterId parameter = {});
+  KernelNode& emit(std::size_t group, std::string_view what, std::string_view kernel, Phase phase,
+                   std::int64_t stream = 0);
+  void hold(StorageId id) {
+    if (id.valid() && !nodes_.empty()) nodes_.back().holds.push_back(id);
+  }
+  [[nodiscard]] TensorView flat(StorageId id, std::int64_t elements, DataType type) const {
+    return contiguous_view(id, {elements}, type);
+  }
+  [[nodiscard]] TensorView shard(const ShardedParameter& parameter) const {
+    return flat(parameter_storage_[parameter.id.index()], parameter.shard, parameter.kept);
+  }
+  [[nodiscard]] std::int64_t gpus() const { return parallel_.gpus; }
+  void read_unsharded(KernelNode& node) const;
+  void give_gradients();
+
+  StepGraph step_;
+  const ModelGraph& model_;
+  DataParallel parallel_;
+  std::vector<ShardGroup> groups_;
+  std::vector<int> group_of_;  // by OperatorId
+  std::vector<GroupState> states_;
+  std::vector<StorageId> parameter_storage_;  // by ParameterId
+  std::vector<TensorView> shards_;            // by ParameterId: as the optimizer sees them
+  std::vector<TensorView> gradients_;         // by ParameterId: reduced
+  struct Place {
+    int group = -1;
+    std::size_t at = 0;
+  };
+  std::vector<Place> place_of_;      // by ParameterId
+  std::vector<std::size_t> blocks_;  // groups but the root, in the order of their forward
+  std::map<StorageId, ParameterId> is_parameter_;
+  std::map<StorageId, StorageId> cast_inputs_;
+  StorageId waiting_buffer_;  // of the last gather in forward
+  StorageId reduced_buffer_;  // of the last reduction
+  std::int32_t forward_end_ = -1, backward_begin_ = -1, backward_end_ = -1;
+  std::vector<KernelNode> nodes_;  // as they will be
+  std::vector<GradientArrival> arrivals_;
+};
+
+}  // namespace stowage

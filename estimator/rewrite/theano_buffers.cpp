@@ -1,0 +1,158 @@
+#include "estimator/rewrite/theano_buffers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "estimator/rewrite/early_updates.hpp"
+#include "estimator/rewrite/renumber.hpp"
+#include "estimator/step/operator_lowering.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::int64_t float_mask = 4;  // bytes of floatX beside one of ours
+
+bool is_filter(const StepGraph& step, const TensorView& view) {
+  return step.storage(view.storage).storage_class == StorageClass::parameter &&
+         view.shape.size() > 2;
+}
+
+/// The copies that convolutions read, each made before the first that reads it.
+class ContiguousCopies {
+ public:
+  ContiguousCopies(StepGraph& step, bool images) : step_(step), images_(images) {}
+
+  void add() {
+    std::vector<NodeId> place;
+    std::vector<KernelNode> nodes;
+    for (std::size_t i = 0; i < step_.nodes.size(); ++i) {
+      KernelNode node = std::move(step_.nodes[i]);
+      if (node.convolution >= 0) {
+        for (TensorView& view : node.reads) {
+          if (is_filter(step_, view) || (images_ && view.shape.size() > 2)) {
+            view = copy_of(view, node, nodes);
+          }
+        }
+      }
+      place.push_back(NodeId::of(nodes.size()));
+      nodes.push_back(std::move(node));
+    }
+    place.push_back(NodeId::of(nodes.size()));
+    step_.nodes = std::move(nodes);
+    const NodeId first = step_.micro_batch.first_node;
+    renumber_nodes(step_, place);
+    if (first.index() == 0) step_.micro_batch.first_node = first;  // with the first one's copies
+  }
+
+ private:
+  TensorView copy_of(const TensorView& view, const KernelNode& reader,
+                     std::vector<KernelNode>& nodes) {
+    const auto [found, is_new] = copies_.try_emplace(view.storage, view);
+    if (!is_new) return found->second;
+    const Storage& original = step_.storage(view.storage);
+    const std::string name = original.name + ".contiguous";
+    step_.storages.push_back({.name = name,
+                              .storage_class = StorageClass::activation,
+                              .bytes = original.bytes,
+                              .op = reader.op});
+    found->second.storage = StorageId::of(step_.storages.size() - 1);
+    nodes.push_back({.name = name,
+                     .kernel = Kernel::copy,
+                     .phase = reader.phase,
+                     .op = reader.op,
+                     .reads = {view},
+                     .writes = {found->second}});
+    return found->second;
+  }
+
+  StepGraph& step_;
+  bool images_;
+  std::map<StorageId, TensorView> copies_;
+};
+
+bool reads_its_input_again(const KernelNode& node) {
+  if (node.kernel == Kernel::relu_forward) return true;
+  if (node.kernel != Kernel::unary_forward) return false;
+  return node.attributes.text("function") == "relu6";
+}
+
+void keep_what_rectifiers_read(StepGraph& step) {
+  std::map<OperatorId, std::vector<StorageId>> read;
+  for (const KernelNode& node : step.nodes) {
+    if (reads_its_input_again(node)) read[node.op].push_back(node.reads.front().storage);
+  }
+  for (KernelNode& node : step.nodes) {
+    const auto found = read.find(node.op);
+    if (node.phase != Phase::backward || found == read.end()) continue;
+    node.holds.insert(node.holds.end(), found->second.begin(), found->second.end());
+    std::ranges::sort(node.holds);
+    node.holds.erase(std::unique(node.holds.begin(), node.holds.end()), node.holds.end());
+  }
+}
+
+void widen_masks(StepGraph& step) {
+  for (const KernelNode& node : step.nodes) {
+    if (node.kernel != Kernel::dropout_forward && node.kernel != Kernel::feature_dropout_forward) {
+      continue;
+    }
+    Storage& mask = step.storages[node.writes.back().storage.index()];
+    mask.bytes = mask.bytes * Affine(float_mask);
+  }
+}
+
+void add_moments(StepGraph& step) {
+  const bool has_none =
+      step.settings.optimizer.name == "sgd" && step.settings.optimizer.momentum == 0;
+  if (!has_none || step.settings.mode != Mode::train) return;
+  const std::size_t count = step.storages.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Storage parameter = step.storages[i];
+    if (parameter.storage_class != StorageClass::parameter || !parameter.carries_over) continue;
+    step.storages.push_back({.name = parameter.name + ".moment",
+                             .storage_class = StorageClass::optimizer_state,
+                             .persistence = Persistence::persistent,
+                             .bytes = parameter.bytes,
+                             .op = parameter.op,
+                             .parameter = parameter.parameter,
+                             .carries_over = true,
+                             .before_first_step = true});
+    for (KernelNode& node : step.nodes) {
+      const bool updates = node.phase == Phase::update && !node.writes.empty() &&
+                           node.writes.front().storage == StorageId::of(i);
+      if (updates) node.holds.push_back(StorageId::of(step.storages.size() - 1));
+    }
+  }
+}
+
+void keep_all_results(StepGraph& step) {
+  if (step.nodes.empty()) return;
+  std::vector<StorageId>& holds = step.nodes.back().holds;
+  for (std::size_t i = 0; i < step.storages.size(); ++i) {
+    if (step.storages[i].persistence == Persistence::transient) holds.push_back(StorageId::of(i));
+  }
+  std::ranges::sort(holds);
+  holds.erase(std::unique(holds.begin(), holds.end()), holds.end());
+}
+
+}  // namespace
+
+Result<StepGraph> with_theano_buffers(StepGraph step, const TheanoBuffers& buffers) {
+  ContiguousCopies(step, buffers.channels_last).add();
+  keep_what_rectifiers_read(step);
+  widen_masks(step);
+  add_moments(step);
+  if (step.settings.mode == Mode::train && !step.settings.early_updates) {
+    auto early = with_early_updates(std::move(step));
+    if (!early) return early;
+    step = *std::move(early);
+  }
+  if (buffers.keeps_intermediates) keep_all_results(step);
+  return step;
+}
+
+}  // namespace stowage

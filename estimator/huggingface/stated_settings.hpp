@@ -12,8 +12,8 @@ namespace stowage {
 struct StatedSettings {
   Head head = Head::none;
   AttentionFunction attention = AttentionFunction::sdpa;
-  /// The argument `attention` says "paged": a server's own function over blocks of a cache, fused for
-  /// every family (vLLM caps scores within it), in place of transformers'.
+  /// The argument `attention` says "paged": a server's own function over blocks of a cache, fused
+  /// for every family (vLLM caps scores within it), in place of transformers'.
   bool has_paged_attention = false;
   LibraryVersion version = newest_known_version;
   std::string version_source;  ///< ", which the file states"; empty: the newest that is known

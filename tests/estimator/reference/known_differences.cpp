@@ -187,8 +187,7 @@ const HeldOutput held_outputs[] = {
      "padded_labels",
      "loss.nll_loss"},
     // transformers, from configurations: outputs.last_hidden_state
-    {{"small-llama*", "small-mistral*", "small-qwen*", "small-gemma*", "small-phi3*",
-      "small-stablelm*"},
+    {{"small-llama*", "small-mi*", "small-qwen*", "small-gemma*", "small-phi3*", "small-stablelm*"},
      "model.norm",
      "loss.nll_loss",
      "amp"},
@@ -204,13 +203,15 @@ const HeldOutput held_outputs[] = {
      "loss.nll_loss",
      "amp"},
     {{"small-bart"}, "model.decoder.layers.1.final_layer_norm", "loss.nll_loss", "amp"},
+    {{"small-whisper"}, "model.decoder.layer_norm", "loss.nll_loss", "amp"},
     // The same beside adapters: the frozen output layer does not save it.
     {{"gpt2"}, "ln_f", "loss.nll_loss", "adapters"},
     {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "adapters"},
     // transformers: sequence_output = decoder_outputs[0]; then sequence_output * factor
     {{"t5-small"}, "dropout_4", "loss.nll_loss"},
     {{"small-t5"}, "decoder.decoded", "loss.nll_loss"},
-    {{"t5-small"}, "scaled", "loss.nll_loss", "amp"},
+    {{"t5-small", "small-t5"}, "scaled", "loss.nll_loss", "amp"},
+    {{"small-t5-gated"}, "decoder.decoded", "loss.nll_loss", "amp"},
     // word_language_model: output, hidden = self.rnn(embedded, hidden)
     {{"lstm-lm"}, "rnn.hn", "log_probabilities"},
     {{"lstm-lm"}, "rnn.cn", "log_probabilities"},

@@ -29,8 +29,8 @@ std::optional<std::string> plan_advice(const StepRequest& request, const Request
                                        const Card& card) {
   const StepDocument& document = requested.document;
   const LoweringSettings& made_for = document.graph->settings;
-  if (made_for.parallel.is_parallel() || made_for.parallel.fsdp.on || document.accumulation > 1 || made_for.micro_batches > 1 ||
-      replica_count(requested.settings) > 1) {
+  if (made_for.parallel.is_parallel() || made_for.parallel.fsdp.on || document.accumulation > 1 ||
+      made_for.micro_batches > 1 || replica_count(requested.settings) > 1) {
     return std::nullopt;
   }
   if (!requested.model) {

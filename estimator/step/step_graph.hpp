@@ -198,7 +198,7 @@ struct StepGraph {
   std::vector<TensorView> losses;             ///< one a micro-batch
   std::vector<TensorView> gradients;          ///< by ParameterId; storage none: no gradient
   MicroBatch micro_batch;                     ///< what of all this is there for each micro-batch
-  std::int64_t host_state_bytes = 0;  ///< what the optimizer keeps on the CPU: its step counters
+  std::int64_t host_state_bytes = 0;     ///< what the optimizer keeps on the CPU: its step counters
   std::vector<HostBuffer> host_buffers;  ///< of this GPU's process, for the whole training
 
   [[nodiscard]] const Storage& storage(StorageId id) const { return storages[id.index()]; }

@@ -28,12 +28,25 @@ bool only_reshapes(const Operator& op) {
   return row == "reshape" || row == "flatten" || row == "identity";
 }
 
-/// What `tensor` was before it was reshaped.
-TensorId before_reshapes(const ModelGraph& model, TensorId tensor,
+/// All positions but one, from `start` on: how a causal model's own loss sets each position against
+/// the label behind it.
+bool shifts_by_one(const ModelGraph& model, const Operator& op, std::int64_t start) {
+  const Shape& whole = model.tensor(op.inputs.front()).type.shape;
+  const Shape& cut = model.tensor(op.outputs.front()).type.shape;
+  return op.row->name == "slice" && whole.size() > 1 && op.attributes.integer("axis") == 1 &&
+         op.attributes.integer("start") == start && cut[1] + 1 == whole[1];
+}
+
+bool copies(const Operator& op) { return op.row->name == "contiguous" || op.row->name == "cast"; }
+
+/// What `tensor` was before it was reshaped. The loss in chunks takes the place of the model's own,
+/// with labels that the script has shifted: the model's shift, from `start` on, and its copies go.
+TensorId before_reshapes(const ModelGraph& model, TensorId tensor, std::int64_t start,
                          std::vector<OperatorId>& passed) {
   while (model.tensor(tensor).producer.valid()) {
     const OperatorId producer = model.tensor(tensor).producer;
-    if (!only_reshapes(model.op(producer))) break;
+    const Operator& op = model.op(producer);
+    if (!only_reshapes(op) && !copies(op) && !shifts_by_one(model, op, start)) break;
     passed.push_back(producer);
     tensor = model.op(producer).inputs.front();
   }
@@ -62,18 +75,19 @@ Result<LossTail> loss_tail(const ModelGraph& model) {
   LossTail tail{.loss = model.tensor(model.loss).producer, .layer = {}, .target = {}};
   const Operator& loss = model.op(tail.loss);
   if (auto checked = check_loss(model, loss); !checked) return tl::unexpected(checked.error());
-  const TensorId logits = before_reshapes(model, loss.inputs[0], tail.reshaped);
+  const TensorId logits = before_reshapes(model, loss.inputs[0], 0, tail.reshaped);
   const OperatorId layer = model.tensor(logits).producer;
   if (!layer.valid() || !is_linear(model.op(layer))) {
     return failure(Diagnostic{
-        .message = fmt::format("a loss in chunks reads an output layer's result, reshaped at most, "
-                               "and here it reads that of '{}'",
-                               layer.valid() ? model.op(layer).name : model.tensor(logits).name),
+        .message =
+            fmt::format("a loss in chunks reads an output layer's result, reshaped or shifted by "
+                        "one position at most, and here it reads that of '{}'",
+                        layer.valid() ? model.op(layer).name : model.tensor(logits).name),
         .span = loss.span});
   }
   tail.layer = layer;
   const std::size_t rank = model.tensor(logits).type.shape.size();
-  const TensorId target = before_reshapes(model, loss.inputs[1], tail.reshaped);
+  const TensorId target = before_reshapes(model, loss.inputs[1], 1, tail.reshaped);
   Shape wanted = model.tensor(logits).type.shape;
   wanted.pop_back();
   if (rank < 2 || model.tensor(target).type.shape != wanted) {

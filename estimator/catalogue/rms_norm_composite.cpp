@@ -64,14 +64,14 @@ TensorView multiplied_by_rstd(OperatorLowering& lowering, const TensorView& fact
                       factor);
   };
   const bool converts = formats.kept != formats.product;
-  const TensorView normalized =
+  TensorView normalized =
       made("normalized", formats.product, !has_rms_norm_scale(lowering) && !converts);
   lowering.emit(Kernel::multiply, "normalized", {factor, rstd}, {normalized},
                 {.holds = locals, .flops = element_count(factor.shape)});
   if (!converts) return normalized;
   // T5's variable is the converted tensor from here on.
   if (!is_t5(lowering)) locals.push_back(normalized.storage);
-  const TensorView narrow = made("narrow", formats.kept, !has_rms_norm_scale(lowering));
+  TensorView narrow = made("narrow", formats.kept, !has_rms_norm_scale(lowering));
   lowering.emit(Kernel::cast, "narrow", {normalized}, {narrow}, {.holds = locals});
   return narrow;
 }

@@ -86,6 +86,26 @@ TEST_CASE("a loss in chunks is lowered for either kernel set, micro-batches too"
   }
 }
 
+TEST_CASE("a model's own shift by one position goes with the loss that the chunks replace") {
+  const std::string copies =
+      replaced(replaced(language_model, "  - reshape: {name: logits, shape: [batch * 10, 50]}",
+                        "  - cast: {name: wide, dtype: float32}\n"
+                        "  - slice: {name: earlier, axis: 1, length: 9}\n"
+                        "  - contiguous: {name: shift_logits}\n"
+                        "  - reshape: {name: logits, shape: [batch * 9, 50]}"),
+               "  - reshape: {name: targets, from: labels, shape: [batch * 10]}",
+               "  - slice: {name: later, from: labels, axis: 1, start: 1}\n"
+               "  - reshape: {name: targets, from: later, shape: [batch * 9]}");
+  const auto model = chunked("2", copies);
+  if (!model) FAIL(render(model.error()));
+  CHECK(rows_of(*model) == std::vector<std::int64_t>{5, 5});
+  for (const Operator& op : model->operators) CHECK(op.row->name != "slice");
+  // Any other cut is the model's business.
+  CHECK(refusal_of(replaced(copies, "axis: 1, length: 9", "axis: 1, start: 1")) ==
+        "a loss in chunks reads an output layer's result, reshaped or shifted by one position at "
+        "most, and here it reads that of 'earlier'");
+}
+
 TEST_CASE("a compiled chunk saves logits in their own format and two numbers a row") {
   const auto step = lower_step(chunked_model("2,compiled"), {.kernels = KernelSet::pytorch});
   REQUIRE(step);
@@ -107,8 +127,8 @@ TEST_CASE("a loss that is no cross entropy of an output layer is refused") {
         "a loss in chunks is a plain cross entropy, without label_smoothing and weight");
   CHECK(refusal_of(replaced(language_model, "  - reshape: {name: logits",
                             "  - tanh: {name: capped}\n  - reshape: {name: logits")) ==
-        "a loss in chunks reads an output layer's result, reshaped at most, and here it reads that "
-        "of 'capped'");
+        "a loss in chunks reads an output layer's result, reshaped or shifted by one position at "
+        "most, and here it reads that of 'capped'");
   CHECK(refusal_of("model: classes\n"
                    "inputs: {x: {shape: [batch, 4]}, y: {shape: [batch], dtype: int64}}\n"
                    "layers: [{linear: {name: fc, from: x, features: 3}}]\n"

@@ -166,7 +166,7 @@ TEST_CASE("what is offloaded leaves the GPU, and lies pinned in powers of two") 
   CHECK(host[0] == HostBuffer{"fp32 master weights", 4 * share, false});
   CHECK(host[1] == HostBuffer{"fp32 gradients", 4 * share, false});
   CHECK(host[2] == HostBuffer{"updated parameters on their way back", 2 * share, false});
-  CHECK(host[3] == HostBuffer{"gradient on its way", 2 * 50257 * 768, false});
+  CHECK(host[3] == HostBuffer{"gradient on its way", std::int64_t{2} * 50257 * 768, false});
   CHECK(host[4].name == "optimizer state");
   CHECK(static_cast<double>(host[4].bytes) == doctest::Approx(8.0 * share).epsilon(1e-4));
 

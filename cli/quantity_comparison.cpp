@@ -131,6 +131,7 @@ void answer_model(const QuantityQuestion& question, const std::vector<RequestedC
     by_steps[{card.compute_capability, chunk_on(question, card)}].push_back(i);
   }
   std::vector<const std::vector<std::size_t>*> groups;
+  groups.reserve(by_steps.size());
   for (const auto& [key, indices] : by_steps) groups.push_back(&indices);
   const std::size_t first_row = rows.size();
   for (const RequestedCard& card : cards) {

@@ -112,7 +112,7 @@ std::vector<std::int64_t> chunk_lengths(std::int64_t length, std::int64_t chunks
 
 class ChunkingLoss {
  public:
-  ChunkingLoss(ModelGraph model, LossTail tail, const ChunkedLossSettings& settings,
+  ChunkingLoss(ModelGraph model, const LossTail& tail, const ChunkedLossSettings& settings,
                std::vector<std::int64_t> lengths, std::int64_t axis)
       : loss_(model.op(tail.loss)),
         layer_(model.op(tail.layer)),
@@ -262,7 +262,7 @@ Result<ModelGraph> with_chunked_loss(ModelGraph model, const ChunkedLossSettings
   }
   std::vector<std::int64_t> lengths = chunk_lengths(length.constant, settings.chunks);
   const auto axis = static_cast<std::int64_t>(shape.size()) - 2;
-  return ChunkingLoss(std::move(model), *std::move(tail), settings, std::move(lengths), axis).run();
+  return ChunkingLoss(std::move(model), *tail, settings, std::move(lengths), axis).run();
 }
 
 }  // namespace stowage

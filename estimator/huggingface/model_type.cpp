@@ -53,7 +53,7 @@ std::string joined_models(const YamlNode& root) {
 std::string hint_for(const YamlNode& root, const std::string& type, const std::string& argument) {
   std::vector<std::string_view> known;
   for (const Family& family : families()) known.push_back(family.type);
-  const std::string record = fmt::format(
+  std::string record = fmt::format(
       "`python -m stowage record transformers:{} -o step.json` records any that transformers has",
       recorded_name(argument));
   if (!joined_models(root).empty()) {

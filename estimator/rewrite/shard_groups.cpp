@@ -20,7 +20,7 @@ DataType kept_type(const ModelGraph& model, DataType type) {
   return has_master_weights(model.precision) && is_half ? DataType::float32 : type;
 }
 
-ShardedParameter cut(const ModelGraph& model, ParameterId id, std::int64_t gpus) {
+ShardedParameter cut_into_shards(const ModelGraph& model, ParameterId id, std::int64_t gpus) {
   const Parameter& parameter = model.parameter(id);
   ShardedParameter sharded{.id = id,
                            .kept = kept_type(model, parameter.type.type),
@@ -34,9 +34,9 @@ ShardedParameter cut(const ModelGraph& model, ParameterId id, std::int64_t gpus)
   return sharded;
 }
 
-class Grouping {
+class ShardGrouping {
  public:
-  Grouping(const ModelGraph& model, const DataParallel& parallel)
+  ShardGrouping(const ModelGraph& model, const DataParallel& parallel)
       : model_(model), parallel_(parallel), group_of_(model.parameters.size(), -1) {}
 
   Result<ShardGroups> run() {
@@ -72,7 +72,7 @@ class Grouping {
   ShardGroups made_;
 };
 
-std::optional<Diagnostic> Grouping::refusal() const {
+std::optional<Diagnostic> ShardGrouping::refusal() const {
   const int among = parallel_.fsdp.reshards_among;
   if (among > 0 && (among == 1 || parallel_.gpus % among != 0)) {
     return Diagnostic{.message = fmt::format("FSDP reshards among a divisor of the GPUs above 1: "
@@ -94,7 +94,7 @@ std::optional<Diagnostic> Grouping::refusal() const {
   return std::nullopt;
 }
 
-void Grouping::make_groups() {
+void ShardGrouping::make_groups() {
   made_.groups.push_back({.name = "root"});
   std::map<std::string_view, int> of_block;
   if (parallel_.fsdp.by_block) {
@@ -119,7 +119,7 @@ void Grouping::make_groups() {
   }
 }
 
-std::optional<Diagnostic> Grouping::join(ParameterId id, std::size_t op) {
+std::optional<Diagnostic> ShardGrouping::join(ParameterId id, std::size_t op) {
   int& group = group_of_[id.index()];
   const int of_operator = made_.group_of[op];
   if (group < 0) group = of_operator;
@@ -132,18 +132,18 @@ std::optional<Diagnostic> Grouping::join(ParameterId id, std::size_t op) {
       .hint = "one group for the whole model takes it: wrap=root"};
 }
 
-void Grouping::add_parameters() {
+void ShardGrouping::add_parameters() {
   for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
     if (model_.parameters[i].is_buffer) continue;
     const int group = std::max(group_of_[i], 0);
     made_.groups[static_cast<std::size_t>(group)].parameters.push_back(
-        cut(model_, ParameterId::of(i), parallel_.gpus));
+        cut_into_shards(model_, ParameterId::of(i), parallel_.gpus));
   }
 }
 
 // Padding makes a parameter of few rows as large as there are GPUs. In real numbers, which do not
 // overflow; past this all sizes of the group fit in 64 bits.
-std::optional<Diagnostic> Grouping::too_large(const ShardGroup& group) const {
+std::optional<Diagnostic> ShardGrouping::too_large(const ShardGroup& group) const {
   double bytes = 0;
   for (const ShardedParameter& parameter : group.parameters) {
     bytes +=
@@ -156,7 +156,7 @@ std::optional<Diagnostic> Grouping::too_large(const ShardGroup& group) const {
                                     parallel_.gpus, group.name, format_bytes(largest_memory))};
 }
 
-std::optional<Diagnostic> Grouping::mixed_formats(const ShardGroup& group) {
+std::optional<Diagnostic> ShardGrouping::mixed_formats(const ShardGroup& group) {
   const ShardedParameter* first = nullptr;
   for (const ShardedParameter& parameter : group.parameters) {
     if (!parameter.trains) continue;
@@ -177,7 +177,7 @@ bool ShardGroup::trains() const {
 }
 
 Result<ShardGroups> shard_groups(const ModelGraph& model, const DataParallel& parallel) {
-  return Grouping(model, parallel).run();
+  return ShardGrouping(model, parallel).run();
 }
 
 }  // namespace stowage

@@ -87,9 +87,10 @@ struct HeldInForward {
 };
 
 // transformers pads the labels by one and shifts them, which is a copy of several samples' labels.
-constexpr std::int64_t labels = 8 * 129, labels_of_4 = 4 * 8 * 129 + 4 * 8 * 128;
-constexpr std::int64_t activation = 4 * 128 * 768;  // of GPT-2: a module's argument
-constexpr std::int64_t position_ids = 8 * 128;      // of Llama
+constexpr std::int64_t labels = std::int64_t{8} * 129,
+                       labels_of_4 = std::int64_t{4} * 8 * (129 + 128);
+constexpr std::int64_t activation = std::int64_t{4} * 128 * 768;  // of GPT-2: a module's argument
+constexpr std::int64_t position_ids = std::int64_t{8} * 128;      // of Llama
 constexpr std::array held_in_forward{
     HeldInForward{"gpt2-b1-g4-lora", labels + activation},
     HeldInForward{"gpt2-b1-g4-amp-bf16", labels + activation},

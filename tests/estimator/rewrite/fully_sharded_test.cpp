@@ -71,12 +71,15 @@ TEST_CASE("each repeated block is a group, and the root has what is left") {
 TEST_CASE("a shard is the first of equal parts along the first axis, the last ones padded") {
   const auto graph = testing::lowered(testing::described(two_blocks), sharded(4));
   // 7 rows in 4 parts: 2 each, of 8 with the padding; 3 in 4: 1 each.
-  CHECK(storage_named(*graph, "blocks.0.fc.weight").bytes == Affine(2 * 7 * 4));
-  CHECK(storage_named(*graph, "blocks.0.fc.weight.unsharded").bytes == Affine(8 * 7 * 4));
-  CHECK(storage_named(*graph, "out.bias").bytes == Affine(1 * 4));
-  CHECK(storage_named(*graph, "blocks.0.all_gather").bytes == Affine((8 * 7 + 8) * 4));
-  CHECK(storage_named(*graph, "blocks.0.reduce_scatter").bytes == Affine((2 * 7 + 2) * 4));
-  CHECK(storage_named(*graph, "blocks.0.fc.weight.exp_avg").bytes == Affine(2 * 7 * 4));
+  CHECK(storage_named(*graph, "blocks.0.fc.weight").bytes == Affine(std::int64_t{2} * 7 * 4));
+  CHECK(storage_named(*graph, "blocks.0.fc.weight.unsharded").bytes ==
+        Affine(std::int64_t{8} * 7 * 4));
+  CHECK(storage_named(*graph, "out.bias").bytes == Affine(4));
+  CHECK(storage_named(*graph, "blocks.0.all_gather").bytes == Affine(std::int64_t{8 * 7 + 8} * 4));
+  CHECK(storage_named(*graph, "blocks.0.reduce_scatter").bytes ==
+        Affine(std::int64_t{2 * 7 + 2} * 4));
+  CHECK(storage_named(*graph, "blocks.0.fc.weight.exp_avg").bytes ==
+        Affine(std::int64_t{2} * 7 * 4));
 }
 
 TEST_CASE("gathers and reductions allocate on streams of their own") {
@@ -128,7 +131,8 @@ TEST_CASE("offloaded, the GPU keeps no shard, and pinned ones take powers of two
   CHECK(graph->host_buffers[0] == HostBuffer{"sharded parameters", pinned, true});
   CHECK(graph->host_buffers[1] == HostBuffer{"sharded gradients", pinned, true});
   const std::int64_t elements = 40 + 4 + 2 * (28 + 4) + 14 + 2;
-  CHECK(graph->host_buffers[2] == HostBuffer{"optimizer state", 2 * 4 * elements, false});
+  CHECK(graph->host_buffers[2] ==
+        HostBuffer{"optimizer state", std::int64_t{2} * 4 * elements, false});
 }
 
 TEST_CASE("with MixedPrecisionPolicy the result is cast before the loss reads it") {

@@ -62,7 +62,7 @@ TEST_CASE("filters are copied for cuDNN, and the copies live until the inputs' g
   const StepGraph step = theano_step();
   const Storage* copy = storage_named(step, "second.weight.contiguous");
   REQUIRE(copy != nullptr);
-  CHECK(copy->bytes == Affine(8 * 16 * 9 * 4));
+  CHECK(copy->bytes == Affine(std::int64_t{8} * 16 * 9 * 4));
   CHECK(last_user(step, "second.weight.contiguous") == "second.backward.data");
   // Nothing asks for the gradient of the images.
   CHECK(last_user(step, "first.weight.contiguous") == "first.forward");

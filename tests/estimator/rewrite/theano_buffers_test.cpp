@@ -12,7 +12,7 @@ namespace stowage {
 
 namespace {
 
-const std::string small = R"(
+const std::string dropped_network = R"(
 model: m
 inputs: {x: {shape: [batch, 4, 6, 6]}, y: {shape: [batch, 8, 6, 6]}}
 layers:
@@ -26,26 +26,26 @@ train: {optimizer: sgd}
 )";
 
 StepGraph theano_step(const TheanoBuffers& buffers = {}, Mode mode = Mode::train) {
-  const auto lowered =
-      testing::lowered(testing::described(small), {.kernels = KernelSet::stowage, .mode = mode});
+  const auto lowered = testing::lowered(testing::described(dropped_network),
+                                        {.kernels = KernelSet::stowage, .mode = mode});
   auto step = with_theano_buffers(*lowered, buffers);
   REQUIRE(step.has_value());
   return *std::move(step);
 }
 
-const Storage* storage_named(const StepGraph& step, const std::string& name) {
+const Storage* theano_storage(const StepGraph& step, const std::string& name) {
   const auto found = std::ranges::find(step.storages, name, &Storage::name);
   return found == step.storages.end() ? nullptr : &*found;
 }
 
-std::size_t place_of(const StepGraph& step, const std::string& node) {
+std::size_t theano_place(const StepGraph& step, const std::string& node) {
   const auto found = std::ranges::find(step.nodes, node, &KernelNode::name);
   REQUIRE(found != step.nodes.end());
   return static_cast<std::size_t>(found - step.nodes.begin());
 }
 
 /// The last node that reads or holds the storage.
-std::string last_user(const StepGraph& step, const std::string& storage) {
+std::string last_theano_user(const StepGraph& step, const std::string& storage) {
   std::string last;
   for (const KernelNode& node : step.nodes) {
     const auto is_it = [&](StorageId id) { return step.storage(id).name == storage; };
@@ -60,44 +60,44 @@ std::string last_user(const StepGraph& step, const std::string& storage) {
 
 TEST_CASE("filters are copied for cuDNN, and the copies live until the inputs' gradients") {
   const StepGraph step = theano_step();
-  const Storage* copy = storage_named(step, "second.weight.contiguous");
+  const Storage* copy = theano_storage(step, "second.weight.contiguous");
   REQUIRE(copy != nullptr);
   CHECK(copy->bytes == Affine(std::int64_t{8} * 16 * 9 * 4));
-  CHECK(last_user(step, "second.weight.contiguous") == "second.backward.data");
+  CHECK(last_theano_user(step, "second.weight.contiguous") == "second.backward.data");
   // Nothing asks for the gradient of the images.
-  CHECK(last_user(step, "first.weight.contiguous") == "first.forward");
-  CHECK(storage_named(step, "x.contiguous") == nullptr);
+  CHECK(last_theano_user(step, "first.weight.contiguous") == "first.forward");
+  CHECK(theano_storage(step, "x.contiguous") == nullptr);
 }
 
 TEST_CASE("with channels last images and the gradients of results are copied too") {
   const StepGraph step = theano_step({.channels_last = true});
-  const Storage* images = storage_named(step, "x.contiguous");
+  const Storage* images = theano_storage(step, "x.contiguous");
   REQUIRE(images != nullptr);
   CHECK(images->bytes.at(3) == 3 * 4 * 36 * 4);
-  CHECK(last_user(step, "x.contiguous") == "first.backward.filter");
+  CHECK(last_theano_user(step, "x.contiguous") == "first.backward.filter");
 }
 
 TEST_CASE("a rectifier keeps what goes in, and a dropout a mask of floats") {
   const StepGraph step = theano_step();
-  CHECK(last_user(step, "first") == "bend.backward");
-  const Storage* mask = storage_named(step, "drop.mask");
+  CHECK(last_theano_user(step, "first") == "bend.backward");
+  const Storage* mask = theano_storage(step, "drop.mask");
   REQUIRE(mask != nullptr);
   CHECK(mask->bytes.at(1) == 16 * 36 * 4);
 }
 
 TEST_CASE("Keras's SGD has moments, and each update follows its gradient") {
   const StepGraph step = theano_step();
-  const Storage* moment = storage_named(step, "second.weight.moment");
+  const Storage* moment = theano_storage(step, "second.weight.moment");
   REQUIRE(moment != nullptr);
   CHECK(moment->storage_class == StorageClass::optimizer_state);
   CHECK(moment->before_first_step);
-  CHECK(place_of(step, "update.second.weight") < place_of(step, "first.backward.filter"));
+  CHECK(theano_place(step, "update.second.weight") < theano_place(step, "first.backward.filter"));
 }
 
 TEST_CASE("an inference has the copies of the filters alone") {
   const StepGraph step = theano_step({}, Mode::inference);
-  CHECK(storage_named(step, "second.weight.contiguous") != nullptr);
-  CHECK(storage_named(step, "second.weight.moment") == nullptr);
+  CHECK(theano_storage(step, "second.weight.contiguous") != nullptr);
+  CHECK(theano_storage(step, "second.weight.moment") == nullptr);
 }
 
 TEST_CASE("without allow_gc every result lives to the end") {
@@ -105,7 +105,7 @@ TEST_CASE("without allow_gc every result lives to the end") {
   for (const Storage& storage : step.storages) {
     if (storage.persistence != Persistence::transient) continue;
     CAPTURE(storage.name);
-    CHECK(last_user(step, storage.name) == step.nodes.back().name);
+    CHECK(last_theano_user(step, storage.name) == step.nodes.back().name);
   }
 }
 

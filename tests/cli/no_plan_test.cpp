@@ -24,14 +24,14 @@ Line words_of(const std::string& line) {
   return words;
 }
 
-Line with(Line words, const Line& more) {
+Line line_with(Line words, const Line& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
 
 /// What the refused command's answer says to type, less the program's name.
 Line advised(const Line& refused, const char* member) {
-  const Outcome outcome = stowage_program(with(refused, {"--format", "json"}));
+  const Outcome outcome = stowage_program(line_with(refused, {"--format", "json"}));
   CAPTURE(outcome.out);
   CAPTURE(outcome.err);
   REQUIRE(outcome.exit_code == 1);
@@ -46,7 +46,7 @@ Line advised(const Line& refused, const char* member) {
 }
 
 void check_works(const Line& words) {
-  const Outcome outcome = stowage_program(with(words, {"--time-limit", "1"}));
+  const Outcome outcome = stowage_program(line_with(words, {"--time-limit", "1"}));
   CAPTURE(outcome.out);
   CAPTURE(outcome.err);
   CHECK(outcome.exit_code == 0);
@@ -96,7 +96,7 @@ TEST_CASE("a host that is too small is told how much one of the plans needs") {
   const Line words = advised(refused, "least_host");
   CHECK(std::ranges::find(words, "--host-memory") != words.end());
   CHECK(std::ranges::find(words, "--budget") != words.end());
-  const Outcome outcome = stowage_program(with(words, {"--time-limit", "5"}));
+  const Outcome outcome = stowage_program(line_with(words, {"--time-limit", "5"}));
   CAPTURE(outcome.out);
   CHECK(outcome.exit_code == 0);
   const Outcome nothing =

@@ -20,30 +20,30 @@ Outcome run_theano(std::vector<std::string> options) {
   return stowage_program(words);
 }
 
-json report(std::vector<std::string> options) {
+json theano_report(std::vector<std::string> options) {
   options.insert(options.end(), {"--format", "json"});
   return json::parse(run_theano(std::move(options)).out);
 }
 
-std::string complaint(std::vector<std::string> options) {
+std::string theano_complaint(std::vector<std::string> options) {
   const Outcome outcome = run_theano(std::move(options));
   CHECK(outcome.exit_code == 2);
   CHECK(outcome.out.empty());
   return outcome.err;
 }
 
-constexpr std::int64_t parameters = 826'152'768;
+constexpr std::int64_t keras_parameters = 826'152'768;
 
 }  // namespace
 
 TEST_CASE("the network that filled a card of 2 GB at batch 1 doubles when training starts") {
-  const json keras = report({});
+  const json keras = theano_report({});
   CHECK(keras["verdict"] == "does_not_fit");
-  CHECK(keras["footprint"]["parameter"] == parameters);
-  CHECK(keras["footprint"]["optimizer_state"] == parameters);
-  // The filters' copies: all parameters but the biases and the two dense layers'.
+  CHECK(keras["footprint"]["parameter"] == keras_parameters);
+  CHECK(keras["footprint"]["optimizer_state"] == keras_parameters);
+  // The filters' copies: all keras_parameters but the biases and the two dense layers'.
   CHECK(keras["footprint"]["activation"].get<std::int64_t>() > 800'000'000);
-  CHECK(keras["phases"][0]["tensor_bytes"].get<std::int64_t>() >= 2 * parameters);
+  CHECK(keras["phases"][0]["tensor_bytes"].get<std::int64_t>() >= 2 * keras_parameters);
   CHECK(keras["theano"] == json{{"backend", "gpuarray"},
                                 {"pool", "libgpuarray's cache"},
                                 {"preallocate", 0},
@@ -54,8 +54,8 @@ TEST_CASE("the network that filled a card of 2 GB at batch 1 doubles when traini
 
 TEST_CASE("allow_gc=False keeps all gradients, and CNMeM takes its share at once") {
   // All but the last one's bias, whose gradient comes when the inputs have gone.
-  const json kept = report({"--theano-flags", "allow_gc=False"});
-  CHECK(kept["footprint"]["gradient"] == parameters - 1024);
+  const json kept = theano_report({"--theano-flags", "allow_gc=False"});
+  CHECK(kept["footprint"]["gradient"] == keras_parameters - 1024);
   const Outcome outcome =
       stowage_program({"check", "mnist-cnn", "--gpu", "gtx-960-2gb", "--batch", "64", "--runtime",
                        "theano", "--theano-flags", "device=gpu,lib.cnmem=0.5", "--format", "json"});
@@ -68,18 +68,18 @@ TEST_CASE("allow_gc=False keeps all gradients, and CNMeM takes its share at once
 }
 
 TEST_CASE("what Keras over Theano does not have is refused") {
-  CHECK(complaint({"--precision", "bf16"}) ==
+  CHECK(theano_complaint({"--precision", "bf16"}) ==
         "<command line>: error: --runtime theano has no bf16\n"
         "  Theano's floatX is float32, float16 or float64: --precision fp32, fp16 or fp64\n");
-  CHECK(complaint({"--gpus", "2", "--accumulation", "4"}) ==
+  CHECK(theano_complaint({"--gpus", "2", "--accumulation", "4"}) ==
         "<command line>: error: --gpus is not of --runtime theano\n"
         "<command line>: error: --accumulation is not of --runtime theano\n");
-  CHECK(complaint({"--memory-growth"}) ==
+  CHECK(theano_complaint({"--memory-growth"}) ==
         "<command line>: error: --memory-growth is for --runtime tensorflow, not for theano\n");
-  CHECK(complaint({"--lora", "r=8,targets=dense1"}) ==
+  CHECK(theano_complaint({"--lora", "r=8,targets=dense1"}) ==
         "<command line>: error: adapters, quantised weights and checkpoints are PyTorch's, and not "
         "of --runtime theano\n");
-  CHECK(complaint({"--theano-flags", "lib.cnmem=much"}) ==
+  CHECK(theano_complaint({"--theano-flags", "lib.cnmem=much"}) ==
         "<option --theano-flags>:1:11: error: 'much' is no share of the card and no number of MiB\n"
         "  lib.cnmem=much\n"
         "            ^~~~\n"

@@ -41,7 +41,7 @@ TEST_CASE("the network that filled a card of 2 GB at batch 1 doubles when traini
   CHECK(keras["verdict"] == "does_not_fit");
   CHECK(keras["footprint"]["parameter"] == keras_parameters);
   CHECK(keras["footprint"]["optimizer_state"] == keras_parameters);
-  // The filters' copies: all keras_parameters but the biases and the two dense layers'.
+  // The filters' copies: all parameters but the biases and the two dense layers'.
   CHECK(keras["footprint"]["activation"].get<std::int64_t>() > 800'000'000);
   CHECK(keras["phases"][0]["tensor_bytes"].get<std::int64_t>() >= 2 * keras_parameters);
   CHECK(keras["theano"] == json{{"backend", "gpuarray"},

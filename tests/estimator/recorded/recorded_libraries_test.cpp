@@ -32,12 +32,13 @@ TEST_CASE(
     CAPTURE(row.at("model").get<std::string>());
     REQUIRE(row.at("recorded").get<bool>());
     CHECK(row.at("parameters_equal").get<bool>());
-    // Of ConViT 120 bytes more count as buffers; why is not known yet.
+    // ConViT replaces a buffer of its own in its first step, and has both for a while.
     const bool named = row.at("model") == "timm:convit_tiny";
     CHECK(row.at("buffers_equal").get<bool>() != named);
     if (named) CHECK(row.at("buffer_bytes") == nlohmann::json{4610040, 4609920});
     CHECK(row.at("saved_equal").get<bool>());
-    CHECK_FALSE(row.at("fixed_batch").get<bool>());
+    // CSATv2 has scores that are quadratic in the batch.
+    CHECK(row.at("fixed_batch").get<bool>() == (row.at("model") == "timm:csatv2"));
     CHECK(row.at("kernels").get<int>() > 0);
   }
 }
@@ -53,8 +54,8 @@ TEST_CASE("each recorded model of a library is measured once, and both libraries
     torchvision += comes_from(model, "torchvision") ? 1 : 0;
     timm += comes_from(model, "timm") ? 1 : 0;
   }
-  CHECK(torchvision > 0);
-  CHECK(timm > 0);
+  CHECK(torchvision == 80);
+  CHECK(timm == 65);
   CHECK(torchvision + timm == static_cast<int>(models.size()));
 }
 

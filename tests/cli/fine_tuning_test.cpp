@@ -107,6 +107,48 @@ loss: {mse: {from: [head, t]}}
   }
 }
 
+TEST_CASE("what training scripts do to save memory saves it in the order of its size") {
+  const auto checked_gpt2 = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"check",   "gpt2", "--gpu",    "a100-sxm4-80gb",
+                                   "--batch", "4",    "--format", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = stowage_program(words);
+    CHECK(outcome.exit_code == 0);
+    return json::parse(outcome.out);
+  };
+  const auto tensors = [](const json& report) {
+    return report["peak"]["tensor_bytes"].get<std::int64_t>();
+  };
+  const json whole = checked_gpt2({}), eager = checked_gpt2({"--chunked-loss", "8"}),
+             compiled = checked_gpt2({"--chunked-loss", "8,compiled"});
+  CHECK(tensors(eager) < tensors(whole));
+  CHECK(tensors(compiled) < tensors(eager));
+  const json moved = checked_gpt2({"--chunked-loss", "8,compiled", "--offload-activations"});
+  CHECK(tensors(moved) < tensors(compiled));
+  // What leaves the card arrives on the host.
+  CHECK(moved["host_bytes"].get<std::int64_t>() - compiled["host_bytes"].get<std::int64_t>() >
+        tensors(compiled) - tensors(moved));
+  // Of a short sequence the update is the peak, where all gradients are.
+  CHECK(tensors(checked_gpt2({"--seq", "32", "--optimizer-in-backward"})) <
+        tensors(checked_gpt2({"--seq", "32"})));
+}
+
+TEST_CASE("what training scripts do to save memory is refused where there is nothing to save") {
+  const auto gpt2_refusal = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"check", "gpt2", "--gpu", "a100-sxm4-80gb"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = stowage_program(words);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    return outcome.err;
+  };
+  CHECK(gpt2_refusal({"--chunked-loss", "8", "--mode", "inference"}) ==
+        "<command line>: error: an inference has no use for a loss in chunks\n");
+  CHECK(gpt2_refusal({"--optimizer-in-backward", "--accumulation", "2"}) ==
+        "<command line>: error: an optimizer in backward steps at each micro-batch: it does not "
+        "accumulate\n");
+}
+
 TEST_CASE("packed sequences give attention a mask") {
   const auto peak = [](const std::vector<std::string>& more) {
     std::vector<std::string> words{"check",    "llama-3.2-1b", "--gpu", "h100-80gb",   "--batch",

@@ -73,7 +73,9 @@ void StepBuilder::hold_what_dead_ends_saved() {
   if (held.empty()) return;
   const std::vector<NodeId> nodes = last_nodes(graph_, model_.operators.size());
   for (const auto& [op, last] : held) {
-    std::vector<StorageId>& holds = graph_.nodes[nodes[last.index()].index()].holds;
+    const NodeId node = nodes[last.index()];
+    if (!node.valid()) continue;  // nothing has run yet that could hold it
+    std::vector<StorageId>& holds = graph_.nodes[node.index()].holds;
     for (const Saved& saved : saved_[op.index()]) holds.push_back(saved.view.storage);
     std::ranges::sort(holds);
     holds.erase(std::unique(holds.begin(), holds.end()), holds.end());

@@ -186,6 +186,11 @@ Result<RequestedStep> step_of_document(StepDocument document, const StepRequest&
   }
   if (!found.empty()) return tl::unexpected(std::move(found));
   const Runtime runtime = request.process.runtime.value_or(document.runtime);
+  if (request.process.theano.value_or(TheanoMemory{}).keeps_intermediates) {
+    return failure(
+        command_line_error("allow_gc=False is in the step itself, and not in the one of this file",
+                           "name the model in place of its step"));
+  }
   return requested_settings(request, runtime, card).map([&](CheckSettings settings) {
     return RequestedStep{std::move(document), std::move(settings), nullptr};
   });

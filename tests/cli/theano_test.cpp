@@ -10,6 +10,7 @@ namespace stowage {
 using nlohmann::json;
 using testing::Outcome;
 using testing::stowage_program;
+using testing::TemporaryFolder;
 
 namespace {
 
@@ -89,6 +90,29 @@ TEST_CASE("what Keras over Theano does not have is refused") {
   CHECK(other.exit_code == 2);
   CHECK(other.err ==
         "<command line>: error: --theano-flags is for --runtime theano, not for pytorch\n");
+}
+
+TEST_CASE("a step file of another runtime is not taken for Theano's") {
+  const TemporaryFolder folder;
+  const std::string ours = folder.path() + "/ours.json", theirs = folder.path() + "/theirs.json";
+  for (const auto& [runtime, file] : {std::pair("stowage", ours), std::pair("theano", theirs)}) {
+    REQUIRE(stowage_program({"lower", "mnist-cnn", "--gpu", "gtx-960-2gb", "--runtime", runtime,
+                             "--output", file})
+                .exit_code == 0);
+  }
+  const auto checked_file = [](const std::string& file, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"check", file, "--gpu", "gtx-960-2gb", "--batch", "8"};
+    words.insert(words.end(), more.begin(), more.end());
+    return stowage_program(words);
+  };
+  CHECK(checked_file(theirs, {}).exit_code == 0);
+  CHECK(checked_file(ours, {"--runtime", "theano"}).err ==
+        "<command line>: error: --runtime theano: the step was made for stowage\n"
+        "  leave it out, or write the step for it with stowage lower\n");
+  CHECK(checked_file(theirs, {"--theano-flags", "allow_gc=False"}).err ==
+        "<command line>: error: allow_gc=False is in the step itself, and not in the one of this "
+        "file\n"
+        "  name the model in place of its step\n");
 }
 
 TEST_CASE("the largest batch under Theano fits, and the next does not") {

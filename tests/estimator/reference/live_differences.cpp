@@ -57,6 +57,20 @@ const HeldOutput held_outputs[] = {
      "amp"},
     {{"small-bart"}, "model.decoder.layers.1.final_layer_norm", "loss.nll_loss", "amp"},
     {{"small-whisper"}, "model.decoder.layer_norm", "loss.nll_loss", "amp"},
+    // transformers' encoders: hidden_states = self.dropout(hidden_states), which the sum has read,
+    // while the norm runs
+    {{"small-classifier-bert", "small-tokens-bert", "small-answers-bert"},
+     "bert.encoder.layer.1.output.dropped",
+     "bert.encoder.layer.1.output.LayerNorm"},
+    {{"small-classifier-roberta"},
+     "roberta.encoder.layer.1.output.dropped",
+     "roberta.encoder.layer.1.output.LayerNorm"},
+    {{"small-classifier-electra"},
+     "electra.encoder.layer.1.output.dropped",
+     "electra.encoder.layer.1.output.LayerNorm"},
+    {{"small-classifier-distilbert"},
+     "distilbert.transformer.layer.1.ffn.dropped",
+     "distilbert.transformer.layer.1.output_layer_norm"},
     // The same beside adapters: the frozen output layer does not save it.
     {{"gpt2"}, "ln_f", "loss.nll_loss", "adapters"},
     {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "adapters"},
@@ -165,7 +179,9 @@ const InnerStorage inner_storages[] = {
     // native_layer_norm_backward's contiguous copy of the gradient of a mean over its positions
     {{"swin_t"}, "norm.grad.contiguous"},
     // The scratch of the memory-efficient attention's backward.
-    {{"vit_b_16"}, ".attention.workspace"},
+    {{"vit_b_16", "small-vit", "small-swin*", "small-classifier-*", "small-tokens-bert",
+      "small-answers-bert"},
+     ".attention.workspace"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
     {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".sorted_indices"},
     {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".original_indices"},
@@ -281,9 +297,9 @@ void settle_scalars_of_chunks(const SizedStep& step, Bytes granularity, std::vec
 }
 
 /// From the layers' forward passes until they are run back; peaks lie between.
-bool hold_indices(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
-  const Bytes held =
-      round_up(Bytes(element_size(DataType::int64)), granularity) * std::int64_t{index_tensors};
+bool hold_indices(const SizedStep& step, Bytes granularity, Bytes each, std::int64_t count,
+                  std::vector<Bytes>& live) {
+  const Bytes held = round_up(each, granularity) * count;
   bool found = false;
   for (std::size_t i = 0; i < live.size(); ++i) {
     const Phase phase = step.graph->nodes[i].phase;
@@ -337,8 +353,15 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   if (is_recurrent(reference) && !round_flat_weights_once(step, granularity, result.live)) {
     result.without_effect += "flat weights; ";
   }
-  if (copies_one_head(reference) && !hold_indices(step, granularity, result.live)) {
+  if (copies_one_head(reference) &&
+      !hold_indices(step, granularity, Bytes(element_size(DataType::int64)), index_tensors,
+                    result.live)) {
     result.without_effect += "indices of a head; ";
+  }
+  if (takes_last_token(reference) &&
+      !hold_indices(step, granularity, Bytes(label_bytes(reference, 1)), last_token_lists,
+                    result.live)) {
+    result.without_effect += "indices of the last token; ";
   }
   if (has_chunks(reference)) settle_scalars_of_chunks(step, granularity, result.live);
   if (keeps_position_ids(reference)) {

@@ -71,6 +71,55 @@ const HeldOutput held_outputs[] = {
     {{"small-classifier-distilbert"},
      "distilbert.transformer.layer.1.ffn.dropped",
      "distilbert.transformer.layer.1.output_layer_norm"},
+    // SwinLayer.forward: attention_output, attn_mask and attention_windows are variables while the
+    // feed-forward network runs; at its worst in the last block
+    {{"small-swin*"},
+     "swin.encoder.layers_1.blocks.1.attention.o_proj",
+     "swin.encoder.layers_1.blocks.1.done"},
+    {{"small-swin-padded"},
+     "swin.encoder.layers_1.blocks.1.attention.shift_mask",
+     "swin.encoder.layers_1.blocks.1.done"},
+    {{"small-swin-padded"},
+     "swin.encoder.layers_1.blocks.1.cropped",
+     "swin.encoder.layers_1.blocks.1.done"},
+    // transformers' encoders: the layer's input and attention_output, of which autocast saves casts
+    {{"small-classifier-bert", "small-tokens-bert", "small-answers-bert"},
+     "bert.encoder.layer.0.output.LayerNorm",
+     "bert.encoder.layer.1.output.LayerNorm",
+     "amp"},
+    {{"small-classifier-bert", "small-tokens-bert", "small-answers-bert"},
+     "bert.encoder.layer.1.attention.output.LayerNorm",
+     "bert.encoder.layer.1.output.LayerNorm",
+     "amp"},
+    {{"small-classifier-roberta"},
+     "roberta.encoder.layer.0.output.LayerNorm",
+     "roberta.encoder.layer.1.output.LayerNorm",
+     "amp"},
+    {{"small-classifier-roberta"},
+     "roberta.encoder.layer.1.attention.output.LayerNorm",
+     "roberta.encoder.layer.1.output.LayerNorm",
+     "amp"},
+    {{"small-classifier-electra"},
+     "electra.encoder.layer.0.output.LayerNorm",
+     "electra.encoder.layer.1.output.LayerNorm",
+     "amp"},
+    {{"small-classifier-electra"},
+     "electra.encoder.layer.1.attention.output.LayerNorm",
+     "electra.encoder.layer.1.output.LayerNorm",
+     "amp"},
+    {{"small-classifier-distilbert"},
+     "distilbert.transformer.layer.0.output_layer_norm",
+     "distilbert.transformer.layer.1.output_layer_norm",
+     "amp"},
+    {{"small-classifier-distilbert"},
+     "distilbert.transformer.layer.1.sa_layer_norm",
+     "distilbert.transformer.layer.1.output_layer_norm",
+     "amp"},
+    // SwinLayer.forward: self.mlp(hidden_states)
+    {{"small-swin*"},
+     "swin.encoder.layers_1.blocks.1.layernorm_after",
+     "swin.encoder.layers_1.blocks.1.mlp.fc2",
+     "amp"},
     // The same beside adapters: the frozen output layer does not save it.
     {{"gpt2"}, "ln_f", "loss.nll_loss", "adapters"},
     {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "adapters"},
@@ -123,6 +172,52 @@ bool hold(const HeldOutput& held, const SizedStep& step, Bytes granularity,
     live[i] = live[i] + round_up(step.bytes(storage), granularity);
   }
   return first <= through;
+}
+
+/// A copy that transformers or a fake tensor makes and our step does not: of the bytes of
+/// `storage`, there from the first kernel call whose name starts with `from` to the last of
+/// `through`.
+struct MissingCopy {
+  std::vector<std::string_view> models;
+  std::string_view storage, from, through;
+  std::string_view only = {};  ///< the precision
+};
+
+const MissingCopy missing_copies[] = {
+    // SwinStage.forward: its result once more with its channels first, which nobody reads
+    {{"small-swin*"},
+     "swin.encoder.layers_0.downsample.reduction",
+     "swin.encoder.layers_1.blocks.0.layernorm_before.forward",
+     "swin.encoder.layers_1.blocks.1.done.forward"},
+    // A fake layer norm's gradient lies as the gradient of the mean that it is made of, and the
+    // product's view copies it; CUDA's kernel makes it contiguous.
+    {{"small-swin"},
+     "swin.layernorm.grad_input",
+     "swin.encoder.layers_1.blocks.1.mlp.fc2.backward",
+     "swin.encoder.layers_1.blocks.1.mlp.fc2.backward",
+     "fp32"},
+};
+
+bool add_missing_copy(const MissingCopy& copy, const SizedStep& step, Bytes granularity,
+                      std::vector<Bytes>& live) {
+  const StepGraph& graph = *step.graph;
+  const auto named = std::find_if(graph.storages.begin(), graph.storages.end(),
+                                  [&](const Storage& one) { return one.name == copy.storage; });
+  if (named == graph.storages.end()) return false;
+  const auto storage =
+      StorageId::of(static_cast<std::size_t>(std::distance(graph.storages.begin(), named)));
+  const auto starts = [&](std::string_view with) {
+    return [with](const KernelNode& node) { return node.name.starts_with(with); };
+  };
+  const auto first = std::find_if(graph.nodes.begin(), graph.nodes.end(), starts(copy.from));
+  const auto last = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), starts(copy.through));
+  if (first == graph.nodes.end() || last == graph.nodes.rend()) return false;
+  const auto begin = static_cast<std::size_t>(std::distance(graph.nodes.begin(), first));
+  const auto end = static_cast<std::size_t>(std::distance(last, graph.nodes.rend()));
+  for (std::size_t i = begin; i < end; ++i) {
+    live[i] += round_up(step.bytes(storage), granularity);
+  }
+  return begin < end;
 }
 
 /// What the model returns besides its output and its loss; the script's variable keeps it as it
@@ -182,9 +277,15 @@ const InnerStorage inner_storages[] = {
     {{"vit_b_16", "small-vit", "small-swin*", "small-classifier-*", "small-tokens-bert",
       "small-answers-bert"},
      ".attention.workspace"},
+    // cuDNN's contiguous copy of the patches' gradient
+    {{"small-vit"}, "projection.grad.contiguous"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
-    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".sorted_indices"},
-    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".original_indices"},
+    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
+      "small-tokens-bert", "small-answers-bert"},
+     ".sorted_indices"},
+    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
+      "small-tokens-bert", "small-answers-bert"},
+     ".original_indices"},
     // What cuDNN says only on a GPU, ours by formula; and gradients of states that nobody wants.
     {{"lstm*"}, "rnn.reserve"},
     {{"lstm*"}, "workspace"},
@@ -296,14 +397,12 @@ void settle_scalars_of_chunks(const SizedStep& step, Bytes granularity, std::vec
   }
 }
 
-/// From the layers' forward passes until they are run back; peaks lie between.
-bool hold_indices(const SizedStep& step, Bytes granularity, Bytes each, std::int64_t count,
-                  std::vector<Bytes>& live) {
-  const Bytes held = round_up(each, granularity) * count;
+/// In the loss; where peaks of backward lie after the first layers' backward passes, not there.
+bool hold_indices(const SizedStep& step, Bytes held, bool in_backward, std::vector<Bytes>& live) {
   bool found = false;
   for (std::size_t i = 0; i < live.size(); ++i) {
     const Phase phase = step.graph->nodes[i].phase;
-    if (phase != Phase::loss && phase != Phase::backward) continue;
+    if (phase != Phase::loss && !(in_backward && phase == Phase::backward)) continue;
     live[i] += held;
     found = true;
   }
@@ -331,6 +430,12 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
       result.without_effect += fmt::format("{} held; ", held.layer);
     }
   }
+  for (const MissingCopy& copy : missing_copies) {
+    if (!concerns(copy.models, reference) || !reference.precision.starts_with(copy.only)) continue;
+    if (!add_missing_copy(copy, step, granularity, result.live)) {
+      result.without_effect += fmt::format("a copy of {}; ", copy.storage);
+    }
+  }
   for (const ReturnedOutput& returned : returned_outputs) {
     if (!concerns(returned.models, reference)) continue;
     if (!keep_returned(returned, step, rules, result.live)) {
@@ -353,15 +458,19 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   if (is_recurrent(reference) && !round_flat_weights_once(step, granularity, result.live)) {
     result.without_effect += "flat weights; ";
   }
-  if (copies_one_head(reference) &&
-      !hold_indices(step, granularity, Bytes(element_size(DataType::int64)), index_tensors,
-                    result.live)) {
-    result.without_effect += "indices of a head; ";
+  if (copies_one_head(reference)) {
+    const Bytes held =
+        round_up(Bytes(element_size(DataType::int64)), granularity) * std::int64_t{index_tensors};
+    if (!hold_indices(step, held, !takes_last_token(reference), result.live)) {
+      result.without_effect += "indices of a head; ";
+    }
   }
-  if (takes_last_token(reference) &&
-      !hold_indices(step, granularity, Bytes(label_bytes(reference, 1)), last_token_lists,
-                    result.live)) {
-    result.without_effect += "indices of the last token; ";
+  if (takes_last_token(reference)) {
+    const Bytes held =
+        round_up(Bytes(label_bytes(reference, 1)), granularity) * std::int64_t{last_token_lists};
+    if (!hold_indices(step, held, false, result.live)) {
+      result.without_effect += "indices of the last token; ";
+    }
   }
   if (has_chunks(reference)) settle_scalars_of_chunks(step, granularity, result.live);
   if (keeps_position_ids(reference)) {

@@ -39,6 +39,10 @@ std::string_view in_options(Cure cure) {
       return "--set NAME=N gives it a size, --set NAME=batch makes it the batch";
     case Cure::one_attention_call:
       return "a config.json of an older transformers has it with --set attention=sdpa";
+    case Cure::adapters:
+      return "give --lora";
+    case Cure::quantised_base:
+      return "give --base";
     case Cure::count_unknown:
       return "--allow-unknown counts them by the sizes of their outputs";
   }

@@ -38,6 +38,10 @@ std::string_view in_words(Cure cure) {
       return "give the dimension a size";
     case Cure::one_attention_call:
       return "read a config.json of an older transformers with attention in one call";
+    case Cure::adapters:
+      return "train adapters of";
+    case Cure::quantised_base:
+      return "take its linear layers as a frozen base of";
     case Cure::count_unknown:
       return "have unknown operators counted by their outputs";
   }

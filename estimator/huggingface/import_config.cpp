@@ -22,13 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_json_mapping_with(std::string_view text, std::string_view key) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{' &&
-         text.find(key) != std::string_view::npos;
-}
-
 struct FoundConfig {
   SourceTextPtr text;
   std::string name;      ///< of the model
@@ -98,6 +91,13 @@ Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
 }
 
 }  // namespace
+
+bool is_json_mapping_with(std::string_view text, std::string_view key) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' &&
+         text.find(key) != std::string_view::npos;
+}
 
 bool is_hugging_face_model(const Opening& opening) {
   if (opening.argument.starts_with(cache_prefix)) return true;

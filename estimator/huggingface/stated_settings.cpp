@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "estimator/huggingface/quantised_weights.hpp"
+
 namespace stowage {
 
 namespace {
@@ -97,18 +99,6 @@ std::int64_t label_count(ConfigReader& config) {
     }
   }
   return config.written("num_labels") != nullptr ? config.integer("num_labels") : 2;
-}
-
-void warn_of_quantised_weights(ConfigReader& config) {
-  const YamlNode* quantised = config.written("quantization_config");
-  if (quantised == nullptr || !quantised->is_mapping()) return;
-  const YamlNode* method = quantised->find("quant_method");
-  config.warn(
-      "quantization_config",
-      fmt::format("the weights on disk are quantised{}; here they are sized as they were "
-                  "before",
-                  method != nullptr && method->is_scalar() ? fmt::format(" ('{}')", method->text)
-                                                           : std::string()));
 }
 
 std::optional<std::string> given(const ImportOptions& options, const std::string& name) {

@@ -43,6 +43,12 @@ std::string_view in_options(Cure cure) {
       return "give --lora";
     case Cure::quantised_base:
       return "give --base";
+    case Cure::another_loss:
+      return "--loss NAME takes another; --loss none: inference";
+    case Cure::results_apart:
+      return "--set in_place=false makes every layer's result its own";
+    case Cure::library_version:
+      return "--set transformers=VERSION runs it as another version does";
     case Cure::count_unknown:
       return "--allow-unknown counts them by the sizes of their outputs";
   }

@@ -42,6 +42,12 @@ std::string_view in_words(Cure cure) {
       return "train adapters of";
     case Cure::quantised_base:
       return "take its linear layers as a frozen base of";
+    case Cure::another_loss:
+      return "name another loss, or none";
+    case Cure::results_apart:
+      return "let every layer make a result of its own";
+    case Cure::library_version:
+      return "run it as another version of transformers does";
     case Cure::count_unknown:
       return "have unknown operators counted by their outputs";
   }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "estimator/base/bytes.hpp"
+#include "estimator/base/cure.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/huggingface/families.hpp"
 #include "estimator/huggingface/local_cache.hpp"
@@ -85,7 +86,9 @@ Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
   if (!stated.precision.empty() && stated.precision != "fp32") {
     text += fmt::format(", precision {} unless another is asked for", stated.precision);
   }
-  return {.severity = Severity::note, .message = std::move(text)};
+  return {.severity = Severity::note,
+          .message = std::move(text),
+          .hint = stated.is_version_asked ? "" : hint_of(Cure::library_version)};
 }
 
 }  // namespace

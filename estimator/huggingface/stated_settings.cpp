@@ -119,13 +119,14 @@ Result<StatedSettings> stated_settings(ConfigReader& config, const Family& famil
     const auto version = parse_library_version(*text);
     if (!version) return wrong_value("transformers", *text, "a version such as 4.57");
     stated.version = *version;
-    stated.version_source = ", which the argument transformers states";
+    stated.version_source = ", as asked for";
+    stated.is_version_asked = true;
   } else if (config.written("transformers_version") != nullptr &&
              !config.word("transformers_version").empty()) {
     const std::string text = config.word("transformers_version");
     if (const auto version = parse_library_version(text)) {
       stated.version = *version;
-      stated.version_source = ", which the file states (the argument transformers for another)";
+      stated.version_source = ", which the file states";
     } else {
       config.wrong("transformers_version", fmt::format("'{}' is no version", text));
     }

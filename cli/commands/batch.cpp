@@ -118,7 +118,7 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
     return;
   }
   if (report.unlimited) {
-    out.say(fmt::format("memory does not grow with the batch up to {}",
+    out.say(fmt::format("no batch that was tried is too large; the search ends at {}",
                         grouped_digits(largest_searched_batch)));
   }
   out.say(say_largest(report));

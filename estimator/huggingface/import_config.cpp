@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "estimator/base/bytes.hpp"
+#include "estimator/base/cure.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/huggingface/families.hpp"
 #include "estimator/huggingface/local_cache.hpp"
@@ -21,13 +22,6 @@ namespace stowage {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_json_mapping_with(std::string_view text, std::string_view key) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{' &&
-         text.find(key) != std::string_view::npos;
-}
 
 struct FoundConfig {
   SourceTextPtr text;
@@ -94,10 +88,19 @@ Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
   if (!stated.precision.empty() && stated.precision != "fp32") {
     text += fmt::format(", precision {} unless another is asked for", stated.precision);
   }
-  return {.severity = Severity::note, .message = std::move(text)};
+  return {.severity = Severity::note,
+          .message = std::move(text),
+          .hint = stated.is_version_asked ? "" : hint_of(Cure::library_version)};
 }
 
 }  // namespace
+
+bool is_json_mapping_with(std::string_view text, std::string_view key) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' &&
+         text.find(key) != std::string_view::npos;
+}
 
 bool is_hugging_face_model(const Opening& opening) {
   if (opening.argument.starts_with(cache_prefix)) return true;

@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "estimator/huggingface/quantised_weights.hpp"
+
 namespace stowage {
 
 namespace {
@@ -99,18 +101,6 @@ std::int64_t label_count(ConfigReader& config) {
   return config.written("num_labels") != nullptr ? config.integer("num_labels") : 2;
 }
 
-void warn_of_quantised_weights(ConfigReader& config) {
-  const YamlNode* quantised = config.written("quantization_config");
-  if (quantised == nullptr || !quantised->is_mapping()) return;
-  const YamlNode* method = quantised->find("quant_method");
-  config.warn(
-      "quantization_config",
-      fmt::format("the weights on disk are quantised{}; here they are sized as they were "
-                  "before",
-                  method != nullptr && method->is_scalar() ? fmt::format(" ('{}')", method->text)
-                                                           : std::string()));
-}
-
 std::optional<std::string> given(const ImportOptions& options, const std::string& name) {
   const auto found = options.values.find(name);
   if (found == options.values.end()) return std::nullopt;
@@ -127,13 +117,14 @@ Result<StatedSettings> stated_settings(ConfigReader& config, const Family& famil
     const auto version = parse_library_version(*text);
     if (!version) return wrong_value("transformers", *text, "a version such as 4.57");
     stated.version = *version;
-    stated.version_source = ", which the argument transformers states";
+    stated.version_source = ", as asked for";
+    stated.is_version_asked = true;
   } else if (config.written("transformers_version") != nullptr &&
              !config.word("transformers_version").empty()) {
     const std::string text = config.word("transformers_version");
     if (const auto version = parse_library_version(text)) {
       stated.version = *version;
-      stated.version_source = ", which the file states (the argument transformers for another)";
+      stated.version_source = ", which the file states";
     } else {
       config.wrong("transformers_version", fmt::format("'{}' is no version", text));
     }

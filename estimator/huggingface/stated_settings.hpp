@@ -16,9 +16,10 @@ struct StatedSettings {
   /// for every family (vLLM caps scores within it), in place of transformers'.
   bool has_paged_attention = false;
   LibraryVersion version = newest_known_version;
-  std::string version_source;  ///< ", which the file states"; empty: the newest that is known
-  std::string class_name;      ///< "LlamaForCausalLM"
-  std::string precision;       ///< the checkpoint's format, where it is the usual one; or empty
+  bool is_version_asked = false;  ///< and not the file's, or the newest that is known
+  std::string version_source;     ///< ", which the file states"; empty: the newest that is known
+  std::string class_name;         ///< "LlamaForCausalLM"
+  std::string precision;          ///< the checkpoint's format, where it is the usual one; or empty
   std::int64_t labels = 2;
 };
 

@@ -47,13 +47,16 @@ bool has_operator(const ModelGraph& model, std::string_view name) {
 
 TEST_CASE("a configuration's notes name the version, the attention and the head") {
   CHECK(mistakes_in(config_text("")) ==
-        "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm'\n");
+        "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm'\n"
+        "  run it as another version of transformers does\n");
   CHECK(mistakes_in(config_text(R"("transformers_version": "4.30.1", "torch_dtype": "float16")")) ==
-        "note: as transformers 4.30 runs it, which the file states (the argument "
-        "transformers for another): attention 'eager', head 'causal-lm'\n");
+        "note: as transformers 4.30 runs it, which the file states: attention 'eager', head "
+        "'causal-lm'\n"
+        "  run it as another version of transformers does\n");
   CHECK(mistakes_in(config_text(R"("dtype": "bfloat16")")) ==
         "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm', precision bf16 "
-        "unless another is asked for\n");
+        "unless another is asked for\n"
+        "  run it as another version of transformers does\n");
 }
 
 TEST_CASE("values of --set choose the version, the attention and the head") {

@@ -69,9 +69,6 @@ tl::expected<Inference, InferenceError> infer_variance(const Attributes& attribu
 
 tl::expected<Inference, InferenceError> infer_norm(const Attributes& attributes,
                                                    std::span<const TensorType> inputs) {
-  if (attributes.real("p") == 0) {
-    return refuse("p 0 counts elements, which has no gradient", "p");
-  }
   return infer_over_axes(attributes, inputs, norm_flops);
 }
 
@@ -101,7 +98,13 @@ void emit_statistic_backward(OperatorLowering& lowering, const TensorView& y, co
   lowering.give_input_gradient(0, dx);
 }
 
+/// A count of elements has no gradient.
+bool has_slope(const OperatorLowering& lowering) {
+  return row_name(lowering) != "norm" || lowering.attributes().real("p") != 0;
+}
+
 void backward_statistic_stowage(OperatorLowering& lowering) {
+  if (!has_slope(lowering)) return;
   emit_statistic_backward(lowering, lowering.saved("result"), lowering.new_input_gradient(), {});
 }
 
@@ -134,6 +137,7 @@ FormulaTensors formula_tensors(const OperatorLowering& lowering, bool widens) {
 }
 
 void backward_statistic_pytorch(OperatorLowering& lowering) {
+  if (!has_slope(lowering)) return;
   const TensorView x = lowering.saved("input");
   const TensorView dy = lowering.output_gradient();
   const TensorView dx =
@@ -196,9 +200,10 @@ OperatorRow rows::norm() {
       statistic_row("norm", "(sum |x|^p)^(1/p) over axes, a vector's norm", infer_norm,
                     {{.name = "p",
                       .type = AttributeType::real,
-                      .doc = "the power; .inf: the largest absolute value",
+                      .doc = "the power; .inf and -.inf: the largest and the least absolute "
+                             "value; 0: how many elements are not 0, without a gradient",
                       .default_value = 2.0,
-                      .minimum = 0,
+                      .minimum = -std::numeric_limits<double>::infinity(),
                       .maximum = std::numeric_limits<double>::infinity()}});
   result.autocast = AutocastClass::float32;
   result.lowering.pytorch.casts_its_inputs = true;  // its kernel reads 16 bits and sums in float32

@@ -3,9 +3,9 @@
 // PyTorch has four implementations of it and takes the first that can run the call
 // (attention_choice.cpp). Three are single kernels that keep q, k, v, the output and one float32 a
 // row (attention_fused.cpp); the fourth is written in tensor operations and keeps the
-// probabilities (attention_math.cpp). The fused ones take four axes; three and five go to the
+// probabilities (attention_math.cpp). The fused ones take four axes; five go to the
 // fourth. Our executor has fused kernels of its own (attention_own.cpp), and for `implementation:
-// math`, and where there are not four axes, runs products around a softmax
+// math`, and where there are five axes, runs products around a softmax
 // (attention_products.cpp).
 #pragma once
 

@@ -243,6 +243,8 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
       result.bias->shape = shape;
       result.bias->strides = contiguous_strides(shape);
     }
+    // The engine converts it to the mask's format when it has been summed.
+    result.bias = cast_to(lowering, *result.bias, type, "grad_bias.cast", gradient_class);
   }
   const auto [d_query, d_key] =
       product_gradients(lowering, d_scores, a, b, "scores", attention_product_flops(s, s.features));

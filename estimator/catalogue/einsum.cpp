@@ -128,6 +128,9 @@ class Einsum {
       if (reduced_.result.find(label) == std::string::npos) sums += label;
     }
     made = summed(made, sums, "sum");
+    // The caller's list of operands lives until the call returns.
+    const bool calls_kernels = !steps_.empty() || !sums.empty();
+    if (std::is_same_v<Turn, ViewedTurn> && calls_kernels) lowering_.also_hold(operand_storages());
     lowering_.set_output(0, with_axes_of_one(turned(made, reduced_.result, "result"),
                                              reduced_.result, equation_.result));
   }
@@ -154,6 +157,14 @@ class Einsum {
 
  private:
   using Sides = std::pair<std::optional<Labelled>, std::optional<Labelled>>;
+
+  [[nodiscard]] std::vector<StorageId> operand_storages() const {
+    std::vector<StorageId> storages(shapes_.size());
+    for (std::size_t i = 0; i < storages.size(); ++i) {
+      storages[i] = lowering_.input(static_cast<int>(i)).storage;
+    }
+    return storages;
+  }
 
   /// Its diagonals, without axes of one element.
   Labelled operand(std::size_t i) {

@@ -1,5 +1,6 @@
-// scaled_dot_product_attention over [batch, heads, length, features], or without heads, or with one
-// axis more before them (windows of an image): its row, its shape rule, and what surrounds
+// scaled_dot_product_attention over [batch, heads, length, features], or with one axis more before
+// the length (windows of an image; three axes, which PyTorch takes for one sample of as many heads,
+// are refused): its row, its shape rule, and what surrounds
 // PyTorch's kernels: key and value heads repeated as transformers does (repeat_kv), and the fourth
 // input made a mask to add.
 #include <fmt/format.h>
@@ -64,14 +65,14 @@ Shape attention_score_shape(const Shape& query, const Shape& key) {
 
 namespace {
 
-constexpr std::size_t least_axes = 3, most_axes = 5;
+constexpr std::size_t least_axes = 4, most_axes = 5;
 
 std::optional<InferenceError> check_axes(const TensorType& input, std::size_t rank, int i) {
   const std::size_t axes = input.shape.size();
   if (axes >= least_axes && axes <= most_axes && axes == rank) return std::nullopt;
   return InferenceError{
-      .message = fmt::format("wants [batch, heads, length, features], [batch, length, features] or "
-                             "five axes, alike for all inputs, but its input has shape {}",
+      .message = fmt::format("wants [batch, heads, length, features], or five axes, alike for all "
+                             "inputs, but its input has shape {}",
                              to_string(input.shape)),
       .input = i};
 }
@@ -101,7 +102,7 @@ std::optional<InferenceError> check_operands(std::span<const TensorType> inputs)
   const Shape& q = inputs[0].shape;
   const Shape& k = inputs[1].shape;
   const Shape& v = inputs[2].shape;
-  const std::size_t heads = rank - 3;  // of three axes: the batch, which is not shared
+  const std::size_t heads = rank - 3;
   const bool alike =
       std::equal(q.begin(), q.begin() + static_cast<std::ptrdiff_t>(heads), k.begin());
   const bool shares = rank == 4 ? q[1].constant % k[1].constant == 0 : q[heads] == k[heads];
@@ -394,7 +395,7 @@ std::vector<AttributeSpec> attribute_list() {
 OperatorRow rows::scaled_dot_product_attention() {
   return {.name = "scaled_dot_product_attention",
           .doc =
-              "softmax(q k^T / sqrt(features)) v of inputs q, k, v of three to five axes, and a "
+              "softmax(q k^T / sqrt(features)) v of inputs q, k, v of four or five axes, and a "
               "mask to add",
           .attributes = attribute_list(),
           .min_inputs = 3,

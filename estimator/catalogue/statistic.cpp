@@ -10,6 +10,7 @@
 #include "estimator/catalogue/reduced_axes.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/pytorch/attention.hpp"
 
 namespace stowage {
 
@@ -114,6 +115,7 @@ void backward_statistic_stowage(OperatorLowering& lowering) {
 struct FormulaTensors {
   std::int64_t whole = 0, promoted = 0, whole_masks = 0, reduced = 0, reduced_masks = 0,
                reduced_counts = 0;
+  bool mask_or_reduced = false;  ///< a mask of the whole, and later a tensor of the result's size
 };
 
 FormulaTensors norm_tensors(double p, bool widens) {
@@ -123,7 +125,7 @@ FormulaTensors norm_tensors(double p, bool widens) {
     return {.whole = 2, .promoted = 1, .whole_masks = 1, .reduced = 1, .reduced_counts = 1};
   }
   if (p < 1 && widens) return {.whole = 1, .promoted = 1, .reduced = 1};
-  if (p < 1) return {.whole = 2, .whole_masks = 1};
+  if (p < 1) return {.whole = 2, .mask_or_reduced = true};
   if (p < 2 && !widens) return {.whole = 2};
   return {.whole = 1, .reduced = 1};
 }
@@ -156,6 +158,7 @@ void backward_statistic_pytorch(OperatorLowering& lowering) {
   add("reduced", tensors.reduced, byte_count(dy));
   add("reduced_masks", tensors.reduced_masks, reduced);
   add("counts", tensors.reduced_counts, reduced * Affine(8));
+  add("mask_or_reduced", tensors.mask_or_reduced ? 1 : 0, larger(whole, byte_count(dy)));
   emit_statistic_backward(lowering, lowering.has_saved("result") ? lowering.saved("result") : dy,
                           dx, std::move(temporaries));
 }

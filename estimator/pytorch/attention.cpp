@@ -91,10 +91,9 @@ AttentionSizes attention_sizes(const Shape& query, const Shape& key, const Shape
   const std::size_t rank = query.size();
   Affine batch = query[0];
   for (std::size_t axis = 1; axis + 3 < rank; ++axis) batch = batch * query[axis];
-  const bool has_heads = rank > 3;
   return {.batch = batch,
-          .heads = has_heads ? query[rank - 3].constant : 1,
-          .groups = has_heads ? query[rank - 3].constant / key[rank - 3].constant : 1,
+          .heads = query[rank - 3].constant,
+          .groups = query[rank - 3].constant / key[rank - 3].constant,
           .queries = query[rank - 2].constant,
           .keys = key[rank - 2].constant,
           .features = query[rank - 1].constant,

@@ -1,4 +1,4 @@
-"""Random layers of operators that came later: attention over three and five axes, einsum with
+"""Random layers of operators that came later: attention over four and five axes, einsum with
 ellipses, diagonals and axes of one, functions whose gradient is 0, norms of other powers, elements
 and parts that are put in the place of others."""
 
@@ -6,10 +6,10 @@ import math
 
 
 def attention(b):
-    """Of the tensor itself, an axis split for windows or none."""
+    """Of the tensor itself."""
     import torch.nn.functional as functional
 
-    if len(b.shape) not in (2, 4):
+    if len(b.shape) not in (3, 4):
         return False
     causal, scale = b.chance(0.3), b.one_of(0, 0.5)
     settings = {"causal": causal, **({"scale": scale} if scale else {})}
@@ -116,6 +116,7 @@ def put(b):
     """Elements, or a number, in the places that an index says."""
     axis, count = b.number(1, len(b.shape)), b.number(1, 3)
     shape = list(b.shape)
+    count = min(count, shape[axis - 1])
     places = [*shape]
     places[axis - 1] = count
     indices = b.add_input(f"i{len(b.inputs)}", ["batch", *places], "int64")
@@ -128,8 +129,6 @@ def put(b):
     source = b.one_of(*others) if others else None
     if source is None:
         start = b.current
-        if shape[axis - 1] < count:
-            return False
         source = b.add("slice", {"axis": axis, "length": count},
                        lambda: lambda x: x.narrow(axis, 0, count), places)
         b.current = start

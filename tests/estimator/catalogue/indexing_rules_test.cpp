@@ -101,8 +101,8 @@ TEST_CASE("rows of indices, masks and axes refuse with the reason") {
   CHECK(refused("scatter: {from: [x, i], axis: 1}") ==
         "'scatter_1': the indices [3] do not go with [batch, 4, 6] along axis 1");
   CHECK(refused("scaled_dot_product_attention: {from: [x, x, x], implementation: flash}") ==
-        "'scaled_dot_product_attention_1': flash attention takes four axes, and its input has "
-        "shape [batch, 4, 6]");
+        "'scaled_dot_product_attention_1': wants [batch, heads, length, features], or five axes, "
+        "alike for all inputs, but its input has shape [batch, 4, 6]");
   CHECK(refused("amax: {from: x, axes: [3]}") ==
         "'amax_1': axis 3 is outside its input's shape [batch, 4, 6]");
   CHECK(refused("tile: {from: x, repeats: [2]}") ==

@@ -191,8 +191,6 @@ constexpr OperatorModel operators[] = {
      "  - reshape: {name: q, shape: [batch, 2, 2, 2, 3]}\n"
      "  - constant: {name: mask, shape: [2, 1, 2, 2], value: -1.0}\n"
      "  - scaled_dot_product_attention: {from: [q, q, q, mask], causal: true, dropout: 0.2}\n"},
-    {"attention without heads", "4, 5",
-     "  - scaled_dot_product_attention: {from: [stem, stem, stem], causal: true}\n"},
     {"einsum of an ellipsis", "4, 5",
      "  - parameter: {name: table, shape: [1, 6, 3]}\n"
      "  - einsum: {from: [stem, table], equation: \"...i,...ij->...j\"}\n"},

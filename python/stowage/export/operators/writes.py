@@ -61,9 +61,9 @@ def read_later(operations, now, base, into):
                 if view not in seen:
                     seen.add(view)
                     left.append(view)
-    if now.outputs[0].readers:
-        return True
-    return into is not base and any(place[r] > place[now] for r in into.readers)
+    if into is base:
+        return False
+    return bool(now.outputs[0].readers) or any(place[r] > place[now] for r in into.readers)
 
 
 @rule("copy_")
@@ -79,13 +79,16 @@ def assigned(c, op, self, src, non_blocking):
     if source.shape != self.shape or source.dtype != base.dtype:
         raise Unsupported("aten.copy_ of another shape or type")
     if len(part.axes) < len(base.shape):
-        whole = [self.shape[part.axes.index(axis)] if axis in part.axes else 1
+        shape = [self.shape[part.axes.index(axis)] if axis in part.axes else 1
                  for axis in range(len(base.shape))]
-        middle = c.middle(whole, source)
-        c.emit("reshape", [source], [middle], {"shape": whole})
+        middle = c.middle(shape, source)
+        c.emit("reshape", [source], [middle], {"shape": shape})
         source = middle
-    written = c.middle(base.shape, base)
+    # Whoever traces takes what a whole tensor's assignment returns for the tensor from there on.
+    whole = part.base is self
+    written = op.outputs[0] if whole else c.middle(base.shape, base)
     starts = part.starts if any(part.starts) else []
     c.emit("slice_scatter", [base, source], [written], {"start": starts, "in_place": True})
-    written.readers = base.readers
+    if not whole:
+        written.readers = base.readers
     c.same(base, written)

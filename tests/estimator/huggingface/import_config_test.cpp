@@ -75,7 +75,7 @@ TEST_CASE("the note names the attention that is asked for, and what it is sized 
   };
   CHECK(note(R"("_attn_implementation": "flash_attention_2")") ==
         "note: as transformers 5.24 runs it: attention 'flash_attention_2', sized as 'sdpa', head "
-        "'causal-lm'\n");
+        "'causal-lm'\n  run it as another version of transformers does\n");
   CHECK(note(R"("attn_implementation": "eager")").find("attention 'eager'") != std::string::npos);
   CHECK(note(R"("attn_implementation": "eager")", {.values = {{"attention", "sdpa"}}})
             .find("attention 'sdpa', head") != std::string::npos);
@@ -103,6 +103,16 @@ TEST_CASE("attention that transformers does not have for a type is refused") {
     CHECK(mistakes(type, "flash_attention_2") ==
           "error: the argument 'attention' takes sdpa or eager, not 'flash_attention_2'\n");
   }
+}
+
+TEST_CASE("a class with a head of another kind is no bare model") {
+  const auto heads = [](const std::string& name) {
+    return mistakes_in("{\"model_type\": \"llama\", \"architectures\": [\"" + name + "\"]}");
+  };
+  CHECK(heads("LlamaForRewardModel")
+            .find("the head of 'LlamaForRewardModel' is not one of those that are read of llama") !=
+        std::string::npos);
+  CHECK(heads("LlamaModel").find("head 'none'") != std::string::npos);
 }
 
 TEST_CASE("the checkpoint's format is the usual precision from transformers 5 on") {

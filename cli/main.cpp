@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/exit_code.hpp"
-#include "cli/run.hpp"
-#include "cli/signals.hpp"
-#include "cli/terminal.hpp"
+#include "cli/commands/run.hpp"
+#include "cli/output/exit_code.hpp"
+#include "cli/output/signals.hpp"
+#include "cli/output/terminal.hpp"
 #include "estimator/base/printable.hpp"
 
 int main(int argc, char** argv) {

@@ -1,8 +1,8 @@
-#include "cli/advice.hpp"
+#include "cli/options/advice.hpp"
 
 #include <doctest/doctest.h>
 
-#include "cli/shell_word.hpp"
+#include "cli/output/shell_word.hpp"
 #include "tests/cli/program.hpp"
 
 namespace stowage {

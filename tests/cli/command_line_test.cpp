@@ -7,12 +7,12 @@
 #include <set>
 #include <sstream>
 
-#include "cli/arguments.hpp"
-#include "cli/help.hpp"
-#include "cli/kernel_reference.hpp"
-#include "cli/operator_reference.hpp"
-#include "cli/option.hpp"
-#include "cli/version.hpp"
+#include "cli/options/arguments.hpp"
+#include "cli/options/help.hpp"
+#include "cli/options/option.hpp"
+#include "cli/output/version.hpp"
+#include "cli/report/kernel_reference.hpp"
+#include "cli/report/operator_reference.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/source_directory.hpp"
 

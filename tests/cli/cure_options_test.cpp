@@ -1,4 +1,4 @@
-#include "cli/cure_options.hpp"
+#include "cli/options/cure_options.hpp"
 
 #include <doctest/doctest.h>
 

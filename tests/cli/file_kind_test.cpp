@@ -1,4 +1,4 @@
-#include "cli/file_kind.hpp"
+#include "cli/requested/file_kind.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Files that appear whole or not at all.
-#include "cli/output_file.hpp"
+#include "cli/output/output_file.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

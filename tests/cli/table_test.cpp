@@ -1,8 +1,8 @@
-#include "cli/table.hpp"
+#include "cli/output/table.hpp"
 
 #include <doctest/doctest.h>
 
-#include "cli/report.hpp"
+#include "cli/output/report.hpp"
 
 namespace stowage {
 

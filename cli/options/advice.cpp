@@ -1,0 +1,55 @@
+#include "cli/options/advice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/options/command.hpp"
+#include "cli/options/option.hpp"
+#include "cli/output/shell_word.hpp"
+
+namespace stowage {
+
+namespace {
+
+// What is said about the question, not about how it is answered.
+bool is_repeated(const OptionSpec& option) {
+  return option.group == OptionGroup::model || option.group == OptionGroup::training ||
+         option.group == OptionGroup::device;
+}
+
+bool contains(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string option_text(const OptionSpec& option, std::string_view value) {
+  const std::string name = fmt::format(" --{}", option.name);
+  if (option.type == OptionType::flag) return name;
+  // "--seq -5" reads as two options.
+  const char between = value.starts_with('-') ? '=' : ' ';
+  return name + between + shell_word(value);
+}
+
+}  // namespace
+
+std::string advice(const TypedWords& typed, std::string_view command,
+                   const AdviceChanges& changes) {
+  std::string line = fmt::format("stowage {}", command);
+  for (const std::string& word : typed.positionals) line += ' ' + shell_word(word);
+  for (const std::string_view name : find_command(command)->options) {
+    const OptionSpec& option = *find_option(name);
+    if (const auto changed = changes.set.find(std::string(name)); changed != changes.set.end()) {
+      line += option_text(option, changed->second);
+      continue;
+    }
+    const auto given = typed.options.find(std::string(name));
+    const bool repeated = given != typed.options.end() &&
+                          (is_repeated(option) || contains(changes.repeat, name)) &&
+                          !contains(changes.drop, name);
+    if (!repeated) continue;
+    for (const std::string& value : given->second) line += option_text(option, value);
+  }
+  return line;
+}
+
+}  // namespace stowage

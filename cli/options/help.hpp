@@ -1,0 +1,18 @@
+// Help, made from the command and option tables.
+#pragma once
+
+#include <string>
+
+#include "cli/options/command.hpp"
+
+namespace stowage {
+
+[[nodiscard]] std::string program_help();
+/// -h: at most 24 lines of 80 columns, with a real example.
+[[nodiscard]] std::string short_help(const CommandSpec& command);
+/// --help: everything, options grouped, with defaults, units and choices; 80 columns.
+[[nodiscard]] std::string long_help(const CommandSpec& command);
+/// docs/commands.md. A test holds the file to it.
+[[nodiscard]] std::string command_reference();
+
+}  // namespace stowage

@@ -1,0 +1,24 @@
+#include "cli/report/replicas.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stowage {
+
+std::int64_t replica_count(const CheckSettings& settings) {
+  return std::max<std::int64_t>(1, std::ssize(settings.tensorflow.logical_devices));
+}
+
+std::int64_t replica_batch(std::int64_t batch, const CheckSettings& settings) {
+  const std::int64_t replicas = replica_count(settings);
+  return (batch + replicas - 1) / replicas;
+}
+
+std::string describe_replicas(std::int64_t batch, const CheckSettings& settings) {
+  if (replica_count(settings) == 1) return {};
+  return fmt::format(", {} on each of {} virtual GPUs", replica_batch(batch, settings),
+                     replica_count(settings));
+}
+
+}  // namespace stowage

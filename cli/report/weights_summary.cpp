@@ -1,0 +1,106 @@
+#include "cli/report/weights_summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/output/table.hpp"
+#include "estimator/formats/import_model.hpp"
+#include "estimator/weights/stored_weights.hpp"
+
+namespace stowage {
+
+namespace {
+
+bool names_weights(const Opening& opening) {
+  if (opening.is_folder) {
+    std::error_code code;
+    const std::filesystem::path folder(opening.argument);
+    return !std::filesystem::exists(folder / "config.json", code) && has_weights(folder);
+  }
+  return opening.is_file && (is_gguf(opening.head) || is_safetensors(opening.head, opening.size));
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+Table totals_table(const StoredWeights& weights) {
+  Table table{.columns = {{"Format", "format"},
+                          {"Tensors", "tensors"},
+                          {"Elements", "elements"},
+                          {"Size", "bytes"}}};
+  Bytes bytes;
+  std::int64_t tensors = 0, elements = 0;
+  for (const FormatTotal& total : format_totals(weights)) {
+    table.rows.push_back({{total.format, total.tensors, total.elements, total.bytes}});
+    tensors += total.tensors;
+    elements += total.elements;
+    bytes += total.bytes;
+  }
+  table.rows.push_back({{std::string("all"), tensors, elements, bytes}, true});
+  return table;
+}
+
+Table tensor_table(const StoredWeights& weights) {
+  Table table{
+      .columns = {
+          {"Size", "bytes"}, {"Format", "format"}, {"Shape", "shape"}, {"Tensor", "tensor"}}};
+  std::vector<const StoredTensor*> sorted;
+  for (const StoredTensor& tensor : weights.tensors) sorted.push_back(&tensor);
+  std::ranges::stable_sort(sorted, [](const StoredTensor* a, const StoredTensor* b) {
+    return a->bytes.count() > b->bytes.count();
+  });
+  for (const StoredTensor* tensor : sorted) {
+    table.rows.push_back(
+        {{tensor->bytes, tensor->format, shape_text(tensor->shape), tensor->name}});
+  }
+  return table;
+}
+
+constexpr std::size_t most_tensors_shown = 10;
+
+Answer answer_of_weights(const StoredWeights& weights, const std::string& name) {
+  Answer answer;
+  Report& out = answer.report;
+  Json::Object formats;
+  Bytes all;
+  for (const FormatTotal& total : format_totals(weights)) {
+    formats.emplace_back(total.format, Json(Json::Object{{"tensors", Json(total.tensors)},
+                                                         {"elements", Json(total.elements)},
+                                                         {"bytes", Json(total.bytes.count())}}));
+    all += total.bytes;
+  }
+  out.json.emplace_back("weights", Json(name));
+  out.json.emplace_back("kind", Json(weights.kind));
+  out.json.emplace_back("files", Json(static_cast<std::int64_t>(weights.files.size())));
+  out.json.emplace_back("bytes", Json(all.count()));
+  out.json.emplace_back("formats", Json(std::move(formats)));
+  const std::size_t files = weights.files.size();
+  out.say(
+      fmt::format("{}: {} weights in {} file{}", name, weights.kind, files, files == 1 ? "" : "s"),
+      Tone::heading);
+  out.show(totals_table(weights));
+  if (!weights.tensors.empty()) {
+    out.say("\nThe largest tensors:");
+    out.show(folded(tensor_table(weights), most_tensors_shown));
+  }
+  out.say("\nHeaders alone are read. A model of these weights is described by its config.json");
+  out.listing = tensor_table(weights);
+  return answer;
+}
+
+}  // namespace
+
+std::optional<Result<Answer>> weights_summary(const SummaryRequest& request) {
+  const Opening opening = open_model(request.model.source);
+  if (!names_weights(opening)) return std::nullopt;
+  auto weights = opening.is_folder       ? read_weight_folder(opening.argument)
+                 : is_gguf(opening.head) ? read_gguf(opening.argument)
+                                         : read_safetensors(opening.argument);
+  if (!weights) return Result<Answer>(tl::unexpected(std::move(weights.error())));
+  return answer_of_weights(*weights, request.model.source);
+}
+
+}  // namespace stowage

@@ -80,6 +80,12 @@ def cases():
     yield Case(f"{LLAMA}-b4-bf16-checkpoint-selective-both", LLAMA,
                {"checkpoint": "selective=attention+matmul"}, None, "bf16", 4, checkpoint=True,
                kept=(*ATTENTION, "mm"))
+    yield Case("gpt2-b1-lora-wte-c_attn", "gpt2", {"lora": "r=8,alpha=16,targets=wte+c_attn"},
+               {"r": 8, "lora_alpha": 16, "target_modules": ["wte", "c_attn"]})
+    yield Case(f"{LLAMA}-b1-bf16-lora-embed_tokens-dropout", LLAMA,
+               {"lora": "r=8,alpha=8,targets=embed_tokens+q_proj,dropout=0.05"},
+               {"r": 8, "lora_alpha": 8, "target_modules": ["embed_tokens", "q_proj"],
+                "lora_dropout": 0.05}, "bf16")
     for base in ("nf4", "int8", "fp8"):
         yield Case(f"{LLAMA}-b1-bf16-{base}-lora-qv", LLAMA, {"lora": OUR_QV, "base": base}, QV,
                    "bf16", base=base)

@@ -173,19 +173,19 @@ constexpr OperatorModel operators[] = {
      "  - linear: {name: part, from: x, features: 3}\n"
      "  - slice: {name: rows, axis: 1, start: 2}\n"
      "  - slice_scatter: {from: [stem, rows], start: [0, 1, 2], in_place: true}\n"},
+    // Away from the steps: the loss has no slope there.
     {"steps of a number", "4, 5",
-     "  - scale: {name: wide, factor: 3}\n  - floor: {name: a, from: wide}\n"
-     "  - ceil: {name: b, from: wide}\n  - round: {name: c, from: wide}\n"
-     "  - trunc: {name: d, from: wide}\n  - sign: {name: e, from: wide}\n"
+     "  - scale: {name: small, factor: 0.02, offset: 0.3}\n  - floor: {name: a, from: small}\n"
+     "  - ceil: {name: b, from: small}\n  - round: {name: c, from: small}\n"
+     "  - trunc: {name: d, from: small}\n  - sign: {name: e, from: small}\n"
      "  - add: {name: ab, from: [a, b]}\n  - add: {name: cd, from: [c, d]}\n"
      "  - add: {name: abcd, from: [ab, cd]}\n  - add: {name: all, from: [abcd, e]}\n"
      "  - mul: {from: [all, stem]}\n"},
     {"norms of other powers", "4, 5",
-     "  - norm: {name: a, p: -1, axes: [2], keep: true}\n"
-     "  - norm: {name: b, from: stem, p: .inf, axes: [2], keep: true}\n"
-     "  - norm: {name: c, from: stem, p: -.inf, axes: [2], keep: true}\n"
-     "  - norm: {name: d, from: stem, p: 0, axes: [2], keep: true}\n"
-     "  - concat: {name: norms, from: [a, b, c, d], axis: 2}\n"
+     "  - exp: {name: positive}\n  - norm: {name: a, p: -1, axes: [2], keep: true}\n"
+     "  - norm: {name: b, from: positive, p: -.inf, axes: [2], keep: true}\n"
+     "  - norm: {name: c, from: positive, p: 0, axes: [2], keep: true}\n"
+     "  - concat: {name: norms, from: [a, b, c], axis: 2}\n"
      "  - concat: {from: [norms, stem], axis: 2}\n"},
     {"attention over five axes", "4, 5",
      "  - reshape: {name: q, shape: [batch, 2, 2, 2, 3]}\n"

@@ -105,6 +105,14 @@ TEST_CASE("attention that transformers does not have for a type is refused") {
   }
 }
 
+TEST_CASE("a Swin whose windows are larger than a stage's images is refused, as it fails there") {
+  CHECK(
+      mistakes_in(R"({"model_type": "swin", "image_size": 64, "depths": [2, 2],
+  "num_heads": [3, 6], "window_size": 12})")
+          .find("error: windows of 12 x 12 patches are larger than stage 1's images of 8 x 8\n") !=
+      std::string::npos);
+}
+
 TEST_CASE("a class with a head of another kind is no bare model") {
   const auto heads = [](const std::string& name) {
     return mistakes_in("{\"model_type\": \"llama\", \"architectures\": [\"" + name + "\"]}");

@@ -125,10 +125,10 @@ const InnerStorage inner_storages[] = {
     // cuDNN's contiguous copy of the patches' gradient
     {{"small-vit"}, "projection.grad.contiguous"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
-    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
+    {{"phi-2", "llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
       "small-tokens-bert", "small-answers-bert"},
      ".sorted_indices"},
-    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
+    {{"phi-2", "llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
       "small-tokens-bert", "small-answers-bert"},
      ".original_indices"},
     // What cuDNN says only on a GPU, ours by formula; and gradients of states that nobody wants.

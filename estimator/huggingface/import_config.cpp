@@ -79,11 +79,9 @@ Diagnostics errors_of(Diagnostics found) {
 }
 
 Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
-  const std::string_view attention = stated.has_paged_attention                     ? "paged"
-                                     : stated.attention == AttentionFunction::eager ? "eager"
-                                                                                    : "sdpa";
-  std::string text = fmt::format("as transformers {} runs it{}: attention '{}'",
-                                 to_string(stated.version), stated.version_source, attention);
+  std::string text =
+      fmt::format("as transformers {} runs it{}: attention {}", to_string(stated.version),
+                  stated.version_source, stated.attention.words);
   if (family.has_heads) text += fmt::format(", head '{}'", to_string(stated.head));
   if (!stated.precision.empty() && stated.precision != "fp32") {
     text += fmt::format(", precision {} unless another is asked for", stated.precision);
@@ -131,12 +129,14 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
   ConfigReader config(root, type, "", mistakes);
   auto stated = stated_settings(config, family, options);
   if (!stated) return tl::unexpected(std::move(stated.error()));
-  DescriptionText text(found->name, fmt::format("transformers {}, {}", stated->class_name,
-                                                stated->attention == AttentionFunction::eager
-                                                    ? "eager attention"
-                                                    : "scaled_dot_product_attention"));
-  Network network{config,          text,           stated->head,          stated->attention,
-                  stated->version, stated->labels, options.loss != "none"};
+  DescriptionText text(found->name,
+                       fmt::format("transformers {}, {}", stated->class_name,
+                                   stated->attention.function == AttentionFunction::eager
+                                       ? "eager attention"
+                                       : "scaled_dot_product_attention"));
+  Network network{
+      config,          text,           stated->head,          stated->attention.function,
+      stated->version, stated->labels, options.loss != "none"};
   declare_settings(text, *stated, family);
   if (!mistakes.any_errors()) family.write(network);
   config.finish();

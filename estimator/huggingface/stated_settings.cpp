@@ -59,6 +59,8 @@ Head head_of_class(ConfigReader& config, const Family& family) {
   if (classes.empty()) return family.heads.front();
   for (const HeadWord& word : head_words) {
     if (!classes.front().ends_with(word.ending)) continue;
+    // "LlamaForRewardModel" has a head.
+    if (word.head == Head::none && classes.front().find("For") != std::string::npos) break;
     if (reads_head(family, word.head)) return word.head;
     break;
   }
@@ -137,23 +139,9 @@ Result<StatedSettings> stated_settings(ConfigReader& config, const Family& famil
   } else {
     stated.head = head_of_class(config, family);
   }
-  const auto fused = first_with_fused_attention(family.type);
-  const bool has_fused = !family.eager_only && fused && stated.version >= *fused;
-  std::string attention = has_fused ? "sdpa" : "eager";
-  for (const std::string_view key : {"_attn_implementation", "attn_implementation"}) {
-    if (config.written(key) != nullptr && !config.word(key).empty()) attention = config.word(key);
-  }
-  if (const auto text = given(options, "attention")) attention = *text;
-  if (attention == "flash_attention_2" || attention == "flash_attention_3") attention = "sdpa";
-  stated.has_paged_attention = attention == "paged";
-  if (stated.has_paged_attention) attention = "sdpa";
-  if (attention != "sdpa" && attention != "eager") {
-    return wrong_value("attention", attention, "sdpa or eager");
-  }
-  if (attention == "sdpa" && family.eager_only && !stated.has_paged_attention) {
-    return wrong_value("attention", attention, fmt::format("eager for {}", family.type));
-  }
-  stated.attention = attention == "eager" ? AttentionFunction::eager : AttentionFunction::sdpa;
+  auto attention = chosen_attention(config, family, stated.version, options);
+  if (!attention) return tl::unexpected(std::move(attention.error()));
+  stated.attention = *std::move(attention);
   stated.class_name = class_of(config, family, stated.head);
   const std::string precision = checkpoint_precision(config);
   if (loads_checkpoint_format(stated.version)) stated.precision = precision;
@@ -163,7 +151,8 @@ Result<StatedSettings> stated_settings(ConfigReader& config, const Family& famil
 }
 
 void declare_settings(DescriptionText& text, const StatedSettings& stated, const Family& family) {
-  text.argument("attention", stated.attention == AttentionFunction::eager ? "eager" : "sdpa");
+  text.argument("attention",
+                stated.attention.function == AttentionFunction::eager ? "eager" : "sdpa");
   text.argument("transformers", to_string(stated.version));
   if (family.has_heads) text.argument("head", std::string(to_string(stated.head)));
   std::string train =

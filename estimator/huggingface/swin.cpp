@@ -2,7 +2,6 @@
 // stage to stage.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -216,7 +215,15 @@ void write_swin(Network& network) {
     stage.number = static_cast<std::int64_t>(i);
     stage.heads = keys.heads[i];
     stage.depth = keys.depths[i];
-    stage.window = std::min(keys.window, stage.side);
+    stage.window = keys.window;
+    // transformers cuts such a stage into smaller windows, and its biases no longer fit the scores.
+    if (stage.side < stage.window) {
+      return config.wrong("window_size",
+                          fmt::format("windows of {} x {} patches are larger than stage {}'s "
+                                      "images of {} x {}",
+                                      stage.window, stage.window, i, stage.side, stage.side),
+                          "transformers runs no such model");
+    }
     stage.padded = (stage.side + stage.window - 1) / stage.window * stage.window;
     if (stage.features % stage.heads != 0) {
       return config.wrong("num_heads", fmt::format("{} features do not divide into {} heads",

@@ -114,8 +114,8 @@ class GraphWriter {
     put_list(text_, exceptions.size(), [&](std::size_t i) {
       const FoundLoop::Exception& exception = exceptions[i];
       put(text_, "\n[{},{},", exception.repetition, exception.row);
-      row(all[static_cast<std::size_t>(rows.first + exception.repetition * rows.count +
-                                       exception.row)]);
+      const std::int32_t at = rows.first + exception.repetition * rows.count + exception.row;
+      row(all[static_cast<std::size_t>(at)]);
       put(text_, "]");
     });
   }

@@ -177,6 +177,18 @@ TEST_CASE("what others hold and what is to stay free comes off the card") {
   CHECK(full.exit_code == 1);
 }
 
+TEST_CASE("a global batch of one step accumulates nothing") {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("small.yaml", small_net);
+  const auto answer = [&](const char* samples) {
+    return stowage_program({"batch", model, "--gpu", "rtx3090", "--global-batch", samples}).out;
+  };
+  CHECK(answer("64").find("\na global batch of 64: 1 step of 64\n") != std::string::npos);
+  const std::string many = answer("1000000000");
+  CHECK(many.find("\na global batch of 1,000,000,000: ") != std::string::npos);
+  CHECK(many.find(", gradients accumulated\n") != std::string::npos);
+}
+
 TEST_CASE("batch finds what check confirms") {
   const TemporaryFolder folder;
   const std::string model = folder.file("dense.yaml", dense_net);

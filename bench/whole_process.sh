@@ -52,4 +52,12 @@ scenario - check vgg16 --gpu rtx3090 --batch 64
 scenario - batch resnet50 --gpu rtx3090
 scenario 500 plan gpt2 --gpu rtx3060 --batch 8
 scenario - plan vgg16 --gpu rtx3060 --batch 256
+# Tables over all cards, of which there are more than 100.
+scenario 2000 batch gpt2-medium --gpu all
+llama=$(dirname -- "${BASH_SOURCE[0]}")/../tests/hf/llama-3-8b/config.json
+serving=(--mode inference --precision bf16)
+scenario 2000 batch "$llama" --gpu all "${serving[@]}" --of context-length
+scenario 2000 batch "$llama" --gpu all "${serving[@]}" --of users --context-length 8192
+scenario 2000 batch gpt2 --gpu all --of seq
+scenario 2000 check "$llama" --gpu all "${serving[@]}" --context-length 8192 --users 32
 exit "$missed"

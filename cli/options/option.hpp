@@ -1,8 +1,8 @@
 // OptionSpec: one option of the command line, and all that the program knows about it.
 //
 // One table holds every option of every command; parsing, both helps, docs/commands.md and the
-// checks of values are made from it. To add an option, write its record in option_table.cpp and
-// name it in the commands that take it (command_table.cpp).
+// checks of values are made from it. To add an option, write its record in one of the *_option*.cpp
+// (option_records.hpp) and name it in the commands that take it (command_table.cpp).
 #pragma once
 
 #include <cstdint>

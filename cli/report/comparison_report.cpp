@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "cli/output/diagnostics_json.hpp"
+#include "cli/report/compared_notes.hpp"
 
 namespace stowage {
 
@@ -140,16 +140,14 @@ void say_model(const Comparison& comparison, const std::string& model, Report& o
       Tone::good);
 }
 
-// A mistake that many rows share is told once.
-Diagnostics mistakes_once(const Comparison& comparison) {
-  Diagnostics mistakes;
-  std::set<std::string> told;
+// What the rows and steps of each model have to be told, a model's once.
+std::vector<ToldOfModel> told_of_models(const Comparison& comparison) {
+  std::vector<ToldOfModel> told;
   for (const ComparedRow& row : comparison.rows) {
-    for (const Diagnostic& mistake : row.mistakes) {
-      if (told.insert(row.model + '\n' + mistake.message).second) mistakes.push_back(mistake);
-    }
+    if (!row.mistakes.empty()) told.push_back({row.model, row.mistakes});
   }
-  return mistakes;
+  for (const ComparedStep& step : comparison.steps) told.push_back({step.model, step.warnings});
+  return told;
 }
 
 }  // namespace
@@ -157,9 +155,8 @@ Diagnostics mistakes_once(const Comparison& comparison) {
 Answer comparison_answer(const Comparison& comparison) {
   Answer answer;
   Report& out = answer.report;
-  out.notes = comparison.notes;
-  const Diagnostics mistakes = mistakes_once(comparison);
-  out.notes.insert(out.notes.end(), mistakes.begin(), mistakes.end());
+  out.notes = compared_notes(told_of_models(comparison), comparison.models);
+  out.notes.insert(out.notes.end(), comparison.notes.begin(), comparison.notes.end());
   Json::Array rows;
   for (const ComparedRow& row : comparison.rows) rows.push_back(row_json(row, comparison));
   out.json.emplace_back("rows", std::move(rows));

@@ -25,6 +25,7 @@ struct ComparedRow {
 struct ComparedStep {
   std::string model;
   ToldStep told;
+  Diagnostics warnings = {};
 };
 
 /// What the rows' numbers are of.
@@ -39,7 +40,7 @@ struct Comparison {
   std::vector<ComparedRow> rows = {};  ///< model by model, card by card
   std::vector<ComparedStep> steps = {};
   std::optional<Runtime> runtime = {};
-  Diagnostics notes = {};
+  Diagnostics notes = {};  ///< of the cards, or of the comparison as a whole
   ComparedQuantity quantity = {};
   std::string heading = {};  ///< above the table, where no step is told
 };

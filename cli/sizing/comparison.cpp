@@ -222,9 +222,7 @@ Result<Answer> compared(const ComparisonRequest& request) {
       comparison.rows.push_back(std::move(row));
     }
     if (const StepDocument* document = steps.document()) {
-      comparison.steps.push_back({model, told_step(*document)});
-      comparison.notes.insert(comparison.notes.end(), document->warnings.begin(),
-                              document->warnings.end());
+      comparison.steps.push_back({model, told_step(*document), document->warnings});
     }
   }
   for (const RequestedCard& card : *cards) {

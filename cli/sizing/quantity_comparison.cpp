@@ -11,8 +11,10 @@
 #include "cli/output/progress.hpp"
 #include "cli/report/comparison_report.hpp"
 #include "cli/requested/requested_settings.hpp"
+#include "cli/sizing/affine_sizes.hpp"
 #include "cli/sizing/compared_cards.hpp"
 #include "cli/sizing/compared_models.hpp"
+#include "cli/sizing/shared_runs.hpp"
 #include "cli/sizing/sized_values.hpp"
 #include "estimator/base/parallel.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
@@ -69,6 +71,11 @@ CardAnswer answer_of_search(const FoundValues& found) {
   return answer;
 }
 
+std::int64_t chunk_on(const QuantityQuestion& question, const Card& card) {
+  if (!question.request.serving) return 0;
+  return with_usual_chunk(*question.request.serving, card).prefill_chunk.value_or(0);
+}
+
 /// The answers of a model on the cards that run the same steps, one after the other.
 class AnswersOfSameSteps {
  public:
@@ -80,7 +87,11 @@ class AnswersOfSameSteps {
         workspaces_(*rule_, runtime_) {
     auto sizes = sizes_of_values(question.request, first, workspaces_);
     if (sizes) {
-      sizes_ = kept_sizes(*std::move(sizes));
+      const std::int64_t block = question.request.serving ? question.request.serving->block : 1;
+      // A single token is no sequence, and a chunk may be longer than the context.
+      const std::int64_t chunk = chunk_on(question, first.card);
+      sizes_ =
+          kept_sizes(affine_sizes(*std::move(sizes), block, {2, std::max<std::int64_t>(chunk, 2)}));
     } else {
       mistakes_ = std::move(sizes.error());
     }
@@ -93,7 +104,7 @@ class AnswersOfSameSteps {
     const RunAt run = [&](std::int64_t value) {
       return sizes_(value).map([&](const std::shared_ptr<const SizedSteps>& sized) {
         by_rule_ = by_rule_ || wants_rule(*sized);
-        return run_of_steps(*sized, card.card, *settings);
+        return runs_.of(sized, card.card, *settings);
       });
     };
     Result<CardAnswer> answer =
@@ -112,15 +123,11 @@ class AnswersOfSameSteps {
   std::unique_ptr<WorkspaceSource> rule_;
   RuntimeWorkspaceSource workspaces_;
   SizedAt sizes_;
+  SharedRuns runs_;
   NeedsByValue needs_;
   Diagnostics mistakes_;
   bool by_rule_ = false;
 };
-
-std::int64_t chunk_on(const QuantityQuestion& question, const Card& card) {
-  if (!question.request.serving) return 0;
-  return with_usual_chunk(*question.request.serving, card).prefill_chunk.value_or(0);
-}
 
 /// The rows of a model, a card each.
 void answer_model(const QuantityQuestion& question, const std::vector<RequestedCard>& cards,

@@ -62,13 +62,21 @@ class ValueTrials {
 
 }  // namespace
 
+ValueRun run_of_step(const SizedStep& step, const Card& card, const CheckSettings& settings) {
+  return run_of(check(step, card, settings), card, settings);
+}
+
+ValueRun larger_run(const std::vector<ValueRun>& runs) {
+  ValueRun largest = runs.front();
+  for (const ValueRun& run : runs) largest = larger_of(largest, run);
+  return largest;
+}
+
 ValueRun run_of_steps(const SizedSteps& sized, const Card& card, const CheckSettings& settings) {
-  std::optional<ValueRun> largest;
-  for (const SizedStep& step : sized.steps) {
-    const ValueRun run = run_of(check(step, card, settings), card, settings);
-    largest = largest ? larger_of(*largest, run) : run;
-  }
-  return largest.value();
+  std::vector<ValueRun> runs;
+  runs.reserve(sized.steps.size());
+  for (const SizedStep& step : sized.steps) runs.push_back(run_of_step(step, card, settings));
+  return larger_run(runs);
 }
 
 std::int64_t NeedsByValue::value_at(Bytes room) const {

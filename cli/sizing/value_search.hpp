@@ -28,6 +28,10 @@ struct ValueRun {
   Bytes device_bytes, headroom, available;
   Bytes usual_margin;
 };
+[[nodiscard]] ValueRun run_of_step(const SizedStep& step, const Card& card,
+                                   const CheckSettings& settings);
+/// Of at least one.
+[[nodiscard]] ValueRun larger_run(const std::vector<ValueRun>& runs);
 [[nodiscard]] ValueRun run_of_steps(const SizedSteps& sized, const Card& card,
                                     const CheckSettings& settings);
 

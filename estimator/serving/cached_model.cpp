@@ -67,6 +67,13 @@ std::optional<Diagnostic> why_not_served(const ModelGraph& model, bool has_encod
           .span = op.span,
           .hint = "a cache serves decoders alone: attention with `causal: true` or a `window`"};
     }
+    if (const Shape& query = model.tensor(op.inputs[0]).type.shape; query.size() != 4) {
+      return Diagnostic{
+          .message = fmt::format("the attention '{}' is over {}; a cache holds [batch, heads, "
+                                 "length, features]",
+                                 op.name, to_string(query)),
+          .span = op.span};
+    }
     any_causal = true;
   }
   if (any_causal) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -137,10 +138,12 @@ TEST_CASE("a served model's table says what both passes need of each card") {
 }
 
 TEST_CASE("a table of the largest users, context or sequence names what a card alone does") {
-  const auto both_agree = [](const std::string& of, std::vector<std::string> words) {
-    words.insert(words.begin(), {"batch", "gpt2", "--of", of, "--format", "json", "--no-cache"});
+  const auto both_agree = [](const std::string& of, std::vector<std::string> words,
+                             const std::string& model = "gpt2",
+                             const std::string& cards = "gtx960,gtx1080ti,rtx3060") {
+    words.insert(words.begin(), {"batch", model, "--of", of, "--format", "json", "--no-cache"});
     std::vector<std::string> several = words;
-    several.insert(several.end(), {"--gpu", "gtx960,gtx1080ti,rtx3060"});
+    several.insert(several.end(), {"--gpu", cards});
     const Outcome table = stowage_program(several);
     CHECK(table.exit_code == 0);
     const json rows = json::parse(table.out)["rows"];
@@ -158,6 +161,11 @@ TEST_CASE("a table of the largest users, context or sequence names what a card a
   both_agree("users", {"--context-length", "256"});
   both_agree("context-length", {"--users", "40"});
   both_agree("seq", {"--at-batch", "4"});
+  // A cache that grows by blocks, and one whose layers have windows and whole contexts by turns.
+  both_agree("context-length", {"--kv-dtype", "fp8", "--precision", "bf16"},
+             testing::source_path("/tests/hf/llama-3.2-1b/config.json"), "rtx3060,h200,rtx4090");
+  both_agree("context-length", {"--users", "8", "--precision", "bf16"},
+             testing::source_path("/tests/hf/gemma-2-2b/config.json"), "rtx3060,h200,rtx4090");
 }
 
 TEST_CASE("a model of a folder that serves no cache has a row that says so") {
@@ -197,6 +205,21 @@ TEST_CASE("what means one card or one model is refused with several") {
             "' has no model\n"
             "  models in a folder end in .yaml, .yml, .json or .onnx, or are folders with a "
             "config.json\n");
+  const TemporaryFolder weights;
+  (void)weights.file("model.safetensors", "");
+  CHECK(said({"check", weights.path(), "--gpu", "rtx3090"}) ==
+        "<command line>: error: the folder '" + weights.path() +
+            "' has weights, and no config.json that says of what network\n"
+            "  `stowage summary` prints what is in them\n");
+  const TemporaryFolder adapters;
+  (void)adapters.file("adapter_config.json",
+                      R"({"peft_type": "LORA", "base_model_name_or_path": "org/base", "r": 8,
+                          "target_modules": ["q_proj"]})");
+  CHECK(said({"check", adapters.path(), "--gpu", "rtx3090"}) ==
+        "error: '" + adapters.path() +
+            "' holds adapters of peft's kind LORA, and no network\n"
+            "  name the model that they belong to, hf:org/base, and give --lora "
+            "r=8,targets=q_proj\n");
 }
 
 TEST_CASE("of more pairs than cuDNN is asked about all are by the documented rule") {

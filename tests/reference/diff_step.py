@@ -8,7 +8,7 @@
 Takes files of models/compact, of tests/hf/traces and those of models/ at their default sequence. Ours comes from the
 program build/tests/show_step (`cmake --build build --target show_step`). Storages of one size are
 told apart by their names only by whoever reads; a size with the same count on both sides is not
-shown. What known_differences.cpp accounts for is in "accounted".
+shown. What the known differences account for is in "accounted".
 """
 
 import argparse

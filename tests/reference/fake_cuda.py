@@ -194,6 +194,18 @@ def no_packed_sequences():
                              lambda position_ids: None)
 
 
+def packed_sequences():
+    """While active, transformers finds packed sequences in position ids, whatever their values."""
+    import torch
+    import transformers.masking_utils as masking_utils
+
+    def indices(position_ids):  # as it computes them, but for the look at the values
+        first = position_ids[:, :1] - 1
+        return (torch.diff(position_ids, prepend=first, dim=-1) != 1).cumsum(-1)
+
+    return mock.patch.object(masking_utils, "find_packed_sequence_indices", indices)
+
+
 @contextlib.contextmanager
 def fake_cuda():
     """FakeTensorMode plus the repairs 2 to 5 and 7 to 9; make models under `torch.device("cuda")` inside."""

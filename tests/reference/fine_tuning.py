@@ -10,6 +10,7 @@ results of an operator. All under fake CUDA (see fake_cuda.py).
 """
 
 import argparse
+import contextlib
 import dataclasses
 import functools
 import pathlib
@@ -38,6 +39,7 @@ class Case:
     chunks: int = 0
     offload: dict | None = None
     in_backward: bool = False
+    packing: bool = False
     optimizers: tuple = ("sgd-momentum", "adamw")
 
 
@@ -80,6 +82,12 @@ def cases():
     yield Case(f"{LLAMA}-b4-bf16-checkpoint-selective-both", LLAMA,
                {"checkpoint": "selective=attention+matmul"}, None, "bf16", 4, checkpoint=True,
                kept=(*ATTENTION, "mm"))
+    yield Case("gpt2-b1-lora-wte-c_attn", "gpt2", {"lora": "r=8,alpha=16,targets=wte+c_attn"},
+               {"r": 8, "lora_alpha": 16, "target_modules": ["wte", "c_attn"]})
+    yield Case(f"{LLAMA}-b1-bf16-lora-embed_tokens-dropout", LLAMA,
+               {"lora": "r=8,alpha=8,targets=embed_tokens+q_proj,dropout=0.05"},
+               {"r": 8, "lora_alpha": 8, "target_modules": ["embed_tokens", "q_proj"],
+                "lora_dropout": 0.05}, "bf16")
     for base in ("nf4", "int8", "fp8"):
         yield Case(f"{LLAMA}-b1-bf16-{base}-lora-qv", LLAMA, {"lora": OUR_QV, "base": base}, QV,
                    "bf16", base=base)
@@ -89,6 +97,15 @@ def cases():
     yield Case(f"{LLAMA}-b4-bf16-nf4-lora-qv-dropout-checkpoint", LLAMA,
                {"lora": OUR_QV + ",dropout=0.05", "base": "nf4", "checkpoint": "all"},
                {**QV, "lora_dropout": 0.05}, "bf16", 4, checkpoint=True, base="nf4")
+
+
+def packing_cases():
+    """Of one sample: position ids of each would make rotary's tables as many times as large."""
+    for precision in ("fp32", "bf16"):
+        between = "" if precision == "fp32" else f"-{precision}"
+        yield Case(f"{LLAMA}-b1{between}-packing", LLAMA, {}, None, precision, packing=True)
+    yield Case(f"{LLAMA}-b1-bf16-packing-lora-qv", LLAMA, {"lora": OUR_QV}, QV, "bf16",
+               packing=True)
 
 
 def memory_saving_cases():
@@ -208,7 +225,8 @@ def header(case, entry, model, inputs, target):
         "inputs": {"input": generate.described(inputs), "target": generate.described(target)},
         "settings": {"mode": "train", "precision": case.precision, "layout": "nchw",
                      "seq": entry.reference.seq, "loss": entry.reference.loss.__name__,
-                     "arguments": entry.arguments, "variant": None, "fine_tuning": case.ours,
+                     "arguments": {**entry.arguments, **({"packing": True} if case.packing else {})},
+                     "variant": None, "fine_tuning": case.ours,
                      "device": "compute capability 8.0"},
         "parameters": everything,
         "trained_parameters": trained,
@@ -241,7 +259,8 @@ def measured(case, entry):
     import quantised
 
     reference = entry.reference
-    with fake_cuda.fake_cuda(), quantised.operators_written_out():
+    packing = fake_cuda.packed_sequences() if case.packing else contextlib.nullcontext()
+    with fake_cuda.fake_cuda(), quantised.operators_written_out(), packing:
         made = made_for_cuda(case, reference)
         if case.precision.startswith("amp-"):
             reference = compact.under_autocast(reference, compact.dtype_of(case.precision),
@@ -273,7 +292,7 @@ def main():
     folder.mkdir(exist_ok=True)
     failed = []
     named = offloading_cases() if arguments.cases else []
-    for case in [*cases(), *memory_saving_cases(), *named]:
+    for case in [*cases(), *packing_cases(), *memory_saving_cases(), *named]:
         if arguments.cases and case.stem not in arguments.cases:
             continue
         started = time.monotonic()

@@ -71,14 +71,15 @@ const std::map<std::string, std::string> operators{{"Conv2d", "conv2d"},
 bool also_otherwise(const std::string& model, const std::string& op) {
   const bool has_written_attention = model.starts_with("swin_") || model.starts_with("vit_b_") ||
                                      model.starts_with("vit_l_") || model.starts_with("vit_h_");
-  return (has_written_attention && op == "linear") || (model == "t5-small" && op == "embedding") ||
+  return (has_written_attention && op == "linear") ||
+         ((model == "t5-small" || model == "opt-125m") && op == "embedding") ||
          (model == "inception_v3" && op.ends_with("pool2d")) ||
          (model == "googlenet" && op == "adaptive_avg_pool2d") ||
          (model.starts_with("convnext_") && op == "layer_norm") ||
          // Positions and scaled embeddings are classes of their own.
          (model.starts_with("small-") && op == "embedding") ||
          // Falcon's linear layers and the routers of experts are classes of their own.
-         ((model.starts_with("small-falcon") || model == "small-mixtral" ||
+         ((model.find("-falcon") != std::string::npos || model == "small-mixtral" ||
            model.ends_with("-moe")) &&
           op == "linear");
 }

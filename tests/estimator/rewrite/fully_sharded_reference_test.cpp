@@ -80,7 +80,7 @@ std::array<std::int64_t, 3> phase_peaks(const SizedStep& step, StepNumber number
 }
 
 /// What callers hold in forward while the layers run, as in steps of whole replicas
-/// (tests/estimator/reference/known_differences.cpp), by the beginning of a case's name.
+/// (tests/estimator/reference/live_differences.cpp), by the beginning of a case's name.
 struct HeldInForward {
   std::string_view beginning;
   std::int64_t bytes;

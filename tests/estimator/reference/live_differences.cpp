@@ -1,231 +1,16 @@
-#include "tests/estimator/reference/known_differences.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "estimator/memory/step_memory.hpp"
+#include "tests/estimator/reference/differing_references.hpp"
+#include "tests/estimator/reference/held_variables.hpp"
+#include "tests/estimator/reference/known_differences.hpp"
 
 namespace stowage::reference {
 
 namespace {
-
-/// `models` are names, or beginnings of names with a * behind.
-bool concerns(const std::vector<std::string_view>& models, const ReferenceModel& reference) {
-  return std::any_of(models.begin(), models.end(), [&](std::string_view name) {
-    return name.ends_with('*') ? reference.model.starts_with(name.substr(0, name.size() - 1))
-                               : reference.model == name;
-  });
-}
-
-bool has_adapters(const ReferenceModel& reference) {
-  return reference.options.fine_tuning.lora.has_value();
-}
-
-bool has_chunks(const ReferenceModel& reference) {
-  return reference.options.fine_tuning.chunked_loss.has_value();
-}
-
-// ---- saved storages
-
-struct SavedDifference {
-  std::string_view name;
-  std::string_view reason;
-  bool (*concerns)(const ReferenceModel& reference);
-  /// Changes PyTorch's rows into ours; false: nothing was there to change.
-  bool (*apply)(const ReferenceModel& reference, std::vector<SavedStorages>& saved);
-};
-
-bool has_batch_norm(const ReferenceModel& reference) {
-  return std::any_of(reference.saved.begin(), reference.saved.end(), [](const SavedStorages& row) {
-    return row.uses == "CudnnBatchNormBackward0.running_mean";
-  });
-}
-
-bool leave_out_reserve(const ReferenceModel&, std::vector<SavedStorages>& saved) {
-  return std::erase_if(saved, [](const SavedStorages& row) {
-           return row.bytes == 0 && row.uses == "CudnnBatchNormBackward0.result3";
-         }) > 0;
-}
-
-std::int64_t label_bytes(const ReferenceModel& reference, std::int64_t tokens) {
-  return reference.batch * tokens * element_size(DataType::int64);
-}
-
-bool shifts_labels(const ReferenceModel& reference) {
-  return concerns({"gpt2*", "llama*", "mistral*"}, reference) && !has_chunks(reference);
-}
-
-bool take_back_shift(const ReferenceModel& reference, std::vector<SavedStorages>& saved) {
-  bool found = false;
-  for (SavedStorages& row : saved) {
-    if (row.kind == "other" && row.uses == "NllLossBackward0.target") {
-      row.kind = "target";
-      row.bytes = label_bytes(reference, reference.seq);
-      found = true;
-    }
-  }
-  return found;
-}
-
-bool leave_out_count(const ReferenceModel&, std::vector<SavedStorages>& saved) {
-  return std::erase_if(saved, [](const SavedStorages& row) {
-           return row.bytes == element_size(DataType::int64) && row.uses == "DivBackward0.other";
-         }) > 0;
-}
-
-bool copies_one_head(const ReferenceModel& reference) {
-  return concerns({"small-falcon*"}, reference);
-}
-
-/// In each of the two layers, of keys and of values.
-constexpr int index_tensors = 4;
-
-bool leave_out_indices(const ReferenceModel&, std::vector<SavedStorages>& saved) {
-  return std::erase_if(saved, [](const SavedStorages& row) {
-           return row.count == index_tensors && row.uses == "IndexBackward0.indices";
-         }) > 0;
-}
-
-/// 64 x 64 pixels of three colours a picture.
-std::int64_t picture_bytes(const ReferenceModel& reference) {
-  return reference.batch * 3 * 64 * 64 * element_size(DataType::float32);
-}
-
-bool is_generator(const ReferenceModel& reference) {
-  return concerns({"dcgan-generator"}, reference);
-}
-
-bool add_target_picture(const ReferenceModel& reference, std::vector<SavedStorages>& saved) {
-  const bool has_target = std::any_of(
-      saved.begin(), saved.end(), [](const SavedStorages& row) { return row.kind == "target"; });
-  saved.push_back({"target", picture_bytes(reference), 1, "MseLossBackward0.target"});
-  return !has_target;
-}
-
-bool is_recurrent(const ReferenceModel& reference) { return concerns({"lstm-lm"}, reference); }
-
-/// Two layers of 650, each with a weight for its input and one for its state, of four gates, and an
-/// offset beside each; of a position of a sequence the reserve has five vectors a layer, and one
-/// between the layers.
-constexpr std::int64_t lstm_hidden = 650, lstm_gates = 4, lstm_layers = 2;
-
-bool part_flat_weights(const ReferenceModel& reference, std::vector<SavedStorages>& saved) {
-  const std::int64_t offset = lstm_gates * lstm_hidden * element_size(DataType::float32);
-  const std::int64_t weight = offset * lstm_hidden;
-  const int each = 2 * lstm_layers;
-  const auto flat = std::find_if(saved.begin(), saved.end(), [](const SavedStorages& row) {
-    return row.uses.find("CudnnRnnBackward0.weight") != std::string::npos;
-  });
-  if (flat == saved.end() || flat->bytes != each * (weight + offset)) return false;
-  *flat = {"parameter", weight, each, flat->uses};
-  saved.push_back({"parameter", offset, each, "CudnnRnnBackward0.weight"});
-  const auto reserve = std::find_if(saved.begin(), saved.end(), [](const SavedStorages& row) {
-    return row.bytes == 0 && row.uses == "CudnnRnnBackward0.result3";
-  });
-  if (reserve == saved.end()) return false;
-  reserve->bytes = reference.batch * reference.seq * lstm_hidden * element_size(DataType::float32) *
-                   (5 * lstm_layers + lstm_layers - 1);
-  return true;
-}
-
-const SavedDifference saved_differences[] = {
-    {"batch norm's reserve",
-     "only a GPU's cuDNN says how large it is: the reference has 0 bytes, we have no such storage",
-     has_batch_norm, leave_out_reserve},
-    {"shifted labels",
-     "the loss of transformers' causal language models shifts the labels into a padded copy of its "
-     "own and saves that; our descriptions compare with labels that are shifted already",
-     shifts_labels, take_back_shift},
-    {"count of tokens",
-     "torchtune divides the sum of all chunks' losses by the number of the labels, which the "
-     "division saves; our chunks are means with weights",
-     has_chunks, leave_out_count},
-    {"indices of a head",
-     "Falcon takes the head of its keys and that of its values with a list of one index, which "
-     "autograd keeps, of 8 bytes; our description copies a slice",
-     copies_one_head, leave_out_indices},
-    {"the generator's target",
-     "the reference trains DCGAN's generator on the mean of its pictures; our description has a "
-     "target picture in the discriminator's stead, which its loss saves",
-     is_generator, add_target_picture},
-    {"flat weights",
-     "the weights of PyTorch's nn.LSTM are views of one buffer, ours are storages of their own, of "
-     "the same bytes in sum; cuDNN's reserve has 0 bytes in the reference, ours is by formula",
-     is_recurrent, part_flat_weights},
-};
-
-// ---- live bytes
-
-/// While a module runs, a variable of its caller still holds the module's input, though nobody will
-/// read it again.
-struct HeldOutput {
-  std::vector<std::string_view> models;
-  std::string_view layer;      ///< whose output is held
-  std::string_view through;    ///< the last layer of the module that runs, or kernel call
-  std::string_view only = {};  ///< the precision's or variant's beginning, or adapters: else it is
-                               ///< saved anyway
-};
-
-const HeldOutput held_outputs[] = {
-    // torchvision: x = self.features(x) ... x = self.classifier(x)
-    {{"alexnet"}, "avgpool", "fc8"},
-    {{"squeezenet1_0"}, "fire9.concat_1", "avgpool"},
-    // torchvision: x = torch.cat([batch_class_token, x], dim=1); x = self.encoder(x)
-    {{"vit_b_16"}, "tokens", "ln"},
-    // timm: x = self.forward_features(x); x = self.forward_head(x)
-    {{"mobilenetv2*"}, "relu6_2", "classifier"},
-    {{"mixer_b16"}, "norm", "head"},
-    // transformers: hidden_states = transformer_outputs[0]; sequence_output = outputs[0]
-    {{"gpt2"}, "ln_f", "loss.nll_loss", "amp"},
-    {{"bert-base"}, "layer.11.output_norm", "loss.nll_loss", "amp"},
-    {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "amp"},
-    // transformers, from configurations: ForCausalLMLoss keeps the padded labels in a variable
-    {{"small-falcon*", "small-gemma*", "small-gpt*", "small-llama*", "small-mi*", "small-opt*",
-      "small-phi*", "small-qwen*", "small-stablelm*"},
-     "padded_labels",
-     "loss.nll_loss"},
-    // transformers, from configurations: outputs.last_hidden_state
-    {{"small-llama*", "small-mi*", "small-qwen*", "small-gemma*", "small-phi3*", "small-stablelm*"},
-     "model.norm",
-     "loss.nll_loss",
-     "amp"},
-    {{"small-phi"}, "model.final_layernorm", "loss.nll_loss", "amp"},
-    {{"small-gpt-neox"}, "gpt_neox.final_layer_norm", "loss.nll_loss", "amp"},
-    {{"small-gpt2", "small-falcon*"}, "transformer.ln_f", "loss.nll_loss", "amp"},
-    {{"small-opt"}, "model.decoder.final_layer_norm", "loss.nll_loss", "amp"},
-    {{"small-bert"}, "bert.encoder.layer.1.output.LayerNorm", "loss.nll_loss", "amp"},
-    {{"small-roberta"}, "roberta.encoder.layer.1.output.LayerNorm", "loss.nll_loss", "amp"},
-    {{"small-electra"}, "electra.encoder.layer.1.output.LayerNorm", "loss.nll_loss", "amp"},
-    {{"small-distilbert"},
-     "distilbert.transformer.layer.1.output_layer_norm",
-     "loss.nll_loss",
-     "amp"},
-    {{"small-bart"}, "model.decoder.layers.1.final_layer_norm", "loss.nll_loss", "amp"},
-    {{"small-whisper"}, "model.decoder.layer_norm", "loss.nll_loss", "amp"},
-    // The same beside adapters: the frozen output layer does not save it.
-    {{"gpt2"}, "ln_f", "loss.nll_loss", "adapters"},
-    {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "adapters"},
-    // transformers: sequence_output = decoder_outputs[0]; then sequence_output * factor
-    {{"t5-small"}, "dropout_4", "loss.nll_loss"},
-    {{"small-t5"}, "decoder.decoded", "loss.nll_loss"},
-    {{"t5-small", "small-t5"}, "scaled", "loss.nll_loss", "amp"},
-    {{"small-t5-gated"}, "decoder.decoded", "loss.nll_loss", "amp"},
-    // word_language_model: output, hidden = self.rnn(embedded, hidden)
-    {{"lstm-lm"}, "rnn.hn", "log_probabilities"},
-    {{"lstm-lm"}, "rnn.cn", "log_probabilities"},
-    // diffusers: sample = upsample_block(hidden_states=sample, ...), and within it
-    // output = self._get_output_for_continuous_inputs(hidden_states, ...)
-    {{"stable-diffusion-unet"}, "up3.upsampler.conv", "up4.attention3.add_4"},
-    {{"stable-diffusion-unet"}, "up4.attention3.add_3", "up4.attention3.add_4"},
-    // x + self.mlp(self.norm2(x)), at its worst in the last block
-    {{"vit_tiny*"}, "blocks.11.norm2", "blocks.11.fc2", "checkpoint"},
-    {{"swin_t"}, "stage4.1.norm2", "stage4.1.fc2", "amp"},
-    // nn.Sequential: input = module(input), the stages' and the last stage's blocks'
-    {{"swin_t"}, "merging3.reduction", "stage4.1.add_2", "amp"},
-    {{"swin_t"}, "stage4.0.add_2", "stage4.1.add_2", "amp"},
-};
 
 std::size_t forward_node(const StepGraph& graph, std::string_view layer) {
   const std::string name = fmt::format("{}.forward", layer);
@@ -256,6 +41,28 @@ bool hold(const HeldOutput& held, const SizedStep& step, Bytes granularity,
     live[i] = live[i] + round_up(step.bytes(storage), granularity);
   }
   return first <= through;
+}
+
+bool add_missing_copy(const MissingCopy& copy, const SizedStep& step, Bytes granularity,
+                      std::vector<Bytes>& live) {
+  const StepGraph& graph = *step.graph;
+  const auto named = std::find_if(graph.storages.begin(), graph.storages.end(),
+                                  [&](const Storage& one) { return one.name == copy.storage; });
+  if (named == graph.storages.end()) return false;
+  const auto storage =
+      StorageId::of(static_cast<std::size_t>(std::distance(graph.storages.begin(), named)));
+  const auto starts = [&](std::string_view with) {
+    return [with](const KernelNode& node) { return node.name.starts_with(with); };
+  };
+  const auto first = std::find_if(graph.nodes.begin(), graph.nodes.end(), starts(copy.from));
+  const auto last = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), starts(copy.through));
+  if (first == graph.nodes.end() || last == graph.nodes.rend()) return false;
+  const auto begin = static_cast<std::size_t>(std::distance(graph.nodes.begin(), first));
+  const auto end = static_cast<std::size_t>(std::distance(last, graph.nodes.rend()));
+  for (std::size_t i = begin; i < end; ++i) {
+    live[i] += round_up(step.bytes(storage), granularity);
+  }
+  return begin < end;
 }
 
 /// What the model returns besides its output and its loss; the script's variable keeps it as it
@@ -312,10 +119,18 @@ const InnerStorage inner_storages[] = {
     // native_layer_norm_backward's contiguous copy of the gradient of a mean over its positions
     {{"swin_t"}, "norm.grad.contiguous"},
     // The scratch of the memory-efficient attention's backward.
-    {{"vit_b_16"}, ".attention.workspace"},
+    {{"vit_b_16", "small-vit", "small-swin*", "small-classifier-*", "small-tokens-bert",
+      "small-answers-bert"},
+     ".attention.workspace"},
+    // cuDNN's contiguous copy of the patches' gradient
+    {{"small-vit"}, "projection.grad.contiguous"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
-    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".sorted_indices"},
-    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".original_indices"},
+    {{"phi-2", "llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
+      "small-tokens-bert", "small-answers-bert"},
+     ".sorted_indices"},
+    {{"phi-2", "llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
+      "small-tokens-bert", "small-answers-bert"},
+     ".original_indices"},
     // What cuDNN says only on a GPU, ours by formula; and gradients of states that nobody wants.
     {{"lstm*"}, "rnn.reserve"},
     {{"lstm*"}, "workspace"},
@@ -427,14 +242,12 @@ void settle_scalars_of_chunks(const SizedStep& step, Bytes granularity, std::vec
   }
 }
 
-/// From the layers' forward passes until they are run back; peaks lie between.
-bool hold_indices(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
-  const Bytes held =
-      round_up(Bytes(element_size(DataType::int64)), granularity) * std::int64_t{index_tensors};
+/// In the loss; where peaks of backward lie after the first layers' backward passes, not there.
+bool hold_indices(const SizedStep& step, Bytes held, bool in_backward, std::vector<Bytes>& live) {
   bool found = false;
   for (std::size_t i = 0; i < live.size(); ++i) {
     const Phase phase = step.graph->nodes[i].phase;
-    if (phase != Phase::loss && phase != Phase::backward) continue;
+    if (phase != Phase::loss && !(in_backward && phase == Phase::backward)) continue;
     live[i] += held;
     found = true;
   }
@@ -443,22 +256,11 @@ bool hold_indices(const SizedStep& step, Bytes granularity, std::vector<Bytes>& 
 
 }  // namespace
 
-AccountedSaved accounted_saved(const ReferenceModel& reference) {
-  AccountedSaved result{.saved = reference.saved, .without_effect = {}};
-  for (const SavedDifference& difference : saved_differences) {
-    if (!difference.concerns(reference)) continue;
-    if (!difference.apply(reference, result.saved)) {
-      result.without_effect += fmt::format("{}; ", difference.name);
-    }
-  }
-  return result;
-}
-
 AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& step,
                              const MemoryRules& rules, std::vector<Bytes> live) {
   const Bytes granularity = rules.granularity;
   AccountedLive result{.live = std::move(live), .without_effect = {}};
-  for (const HeldOutput& held : held_outputs) {
+  for (const HeldOutput& held : held_outputs()) {
     if (!concerns(held.models, reference)) continue;
     const bool adapters = has_adapters(reference) && held.only == "adapters";
     if (!reference.precision.starts_with(held.only) && !reference.variant.starts_with(held.only) &&
@@ -471,6 +273,12 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
     if (has_adapters(reference) && held.only == "amp") continue;
     if (!hold(held, step, granularity, result.live)) {
       result.without_effect += fmt::format("{} held; ", held.layer);
+    }
+  }
+  for (const MissingCopy& copy : missing_copies()) {
+    if (!concerns(copy.models, reference) || !reference.precision.starts_with(copy.only)) continue;
+    if (!add_missing_copy(copy, step, granularity, result.live)) {
+      result.without_effect += fmt::format("a copy of {}; ", copy.storage);
     }
   }
   for (const ReturnedOutput& returned : returned_outputs) {
@@ -495,8 +303,19 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   if (is_recurrent(reference) && !round_flat_weights_once(step, granularity, result.live)) {
     result.without_effect += "flat weights; ";
   }
-  if (copies_one_head(reference) && !hold_indices(step, granularity, result.live)) {
-    result.without_effect += "indices of a head; ";
+  if (copies_one_head(reference)) {
+    const Bytes held =
+        round_up(Bytes(element_size(DataType::int64)), granularity) * std::int64_t{index_tensors};
+    if (!hold_indices(step, held, !takes_last_token(reference), result.live)) {
+      result.without_effect += "indices of a head; ";
+    }
+  }
+  if (takes_last_token(reference)) {
+    const Bytes held =
+        round_up(Bytes(label_bytes(reference, 1)), granularity) * std::int64_t{last_token_lists};
+    if (!hold_indices(step, held, false, result.live)) {
+      result.without_effect += "indices of the last token; ";
+    }
   }
   if (has_chunks(reference)) settle_scalars_of_chunks(step, granularity, result.live);
   if (keeps_position_ids(reference)) {

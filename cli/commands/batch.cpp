@@ -118,7 +118,7 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
     return;
   }
   if (report.unlimited) {
-    out.say(fmt::format("memory does not grow with the batch up to {}",
+    out.say(fmt::format("no batch that was tried is too large; the search ends at {}",
                         grouped_digits(largest_searched_batch)));
   }
   out.say(say_largest(report));
@@ -127,11 +127,13 @@ void say_verdict(const BatchReport& report, const Card& card, Report& out) {
   }
   if (report.accumulation) {
     const Accumulation& accumulation = *report.accumulation;
+    const bool is_one = accumulation.steps == 1;
     out.say(fmt::format(
-        "a global batch of {}: {} {} of {}{}, gradients accumulated",
-        grouped_digits(accumulation.global_batch.samples), grouped_digits(accumulation.steps),
-        accumulation.steps == 1 ? "step" : "steps", grouped_digits(accumulation.micro_batch),
-        accumulation.gpus > 1 ? fmt::format(" on each of {} GPUs", accumulation.gpus) : ""));
+        "a global batch of {}: {} {} of {}{}{}", grouped_digits(accumulation.global_batch.samples),
+        grouped_digits(accumulation.steps), is_one ? "step" : "steps",
+        grouped_digits(accumulation.micro_batch),
+        accumulation.gpus > 1 ? fmt::format(" on each of {} GPUs", accumulation.gpus) : "",
+        is_one ? "" : ", gradients accumulated"));
   }
   if (report.at_recommended) out.say(say_recommended(report, card), Tone::good);
 }

@@ -83,7 +83,10 @@ Result<std::optional<EvaluationReport>> evaluate(std::optional<std::int64_t> bat
 std::string say_evaluation(const EvaluationReport& evaluation) {
   const std::string size = grouped_digits(evaluation.batch);
   const LargestBatch& chunk = evaluation.chunk;
-  if (chunk.unlimited) return fmt::format("the evaluation of {} fits, and any larger one", size);
+  if (chunk.unlimited) {
+    return fmt::format("the evaluation of {} fits; so does one of {}", size,
+                       grouped_digits(largest_searched_batch));
+  }
   const std::string largest =
       fmt::format("{}{}", chunk.is_proven ? "up to " : "at least ", grouped_digits(chunk.batch));
   if (evaluation.step.fits) {

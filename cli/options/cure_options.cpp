@@ -39,6 +39,16 @@ std::string_view in_options(Cure cure) {
       return "--set NAME=N gives it a size, --set NAME=batch makes it the batch";
     case Cure::one_attention_call:
       return "a config.json of an older transformers has it with --set attention=sdpa";
+    case Cure::adapters:
+      return "give --lora";
+    case Cure::quantised_base:
+      return "give --base";
+    case Cure::another_loss:
+      return "--loss NAME takes another; --loss none: inference";
+    case Cure::results_apart:
+      return "--set in_place=false makes every layer's result its own";
+    case Cure::library_version:
+      return "--set transformers=VERSION runs it as another version does";
     case Cure::count_unknown:
       return "--allow-unknown counts them by the sizes of their outputs";
   }

@@ -27,7 +27,8 @@ std::vector<OptionSpec> serving_options() {
            .type = integer,
            .group = training,
            .value = "N",
-           .help = "serving: tokens that each user's cache of keys and values has room for",
+           .help = "serving: tokens that each user's cache of keys and values has room for; of an "
+                   "encoder-decoder the decoder's, whose encoder has --seq positions",
            .default_note = "no cache",
            .unit = "tokens",
            .minimum = 1,
@@ -58,7 +59,7 @@ std::vector<OptionSpec> serving_options() {
            .group = training,
            .value = "KIND",
            .help = "serving: blocks as vLLM has them, or transformers' DynamicCache or StaticCache",
-           .default_note = "paged",
+           .default_note = "paged; of an encoder-decoder dynamic",
            .choices = {"paged", "dynamic", "static"}},
           {.name = "kv-block",
            .type = integer,

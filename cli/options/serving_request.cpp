@@ -19,10 +19,6 @@ void refuse_with_cache(const Arguments& arguments, Diagnostics& mistakes) {
   if (arguments.text("mode").value_or("inference") != "inference") {
     refuse("--context-length is of inference, and --mode asks for training");
   }
-  if (arguments.given("seq")) {
-    refuse("--seq and --context-length cannot be combined",
-           "the context's length takes the place of the sequence's");
-  }
   if (arguments.given("batch") && arguments.given("users")) {
     refuse("--batch and --users both say how many are served; give --users");
   }
@@ -73,6 +69,7 @@ Result<std::optional<ServingSettings>> read_serving(const Arguments& arguments,
                            .prefill_chunk = arguments.integer("prefill-chunk")};
   const auto batch = arguments.given("batch") ? arguments.integer("batch") : std::nullopt;
   settings.users = arguments.integer("users").value_or(batch.value_or(1));
+  settings.any_cache = !arguments.given("cache");
   if (const auto word = arguments.text("cache")) {
     settings.cache = find_cache_kind(*word).value_or(settings.cache);
   }

@@ -12,7 +12,7 @@ namespace stowage {
 
 /// nullopt: nothing is asked about serving. `searched`: the option that batch looks for, which
 /// need not be given. Errors: an option of serving without --context-length, what does not go with
-/// a cache (--seq, training, a step's --batch beside --users), a format that its kind does not
+/// a cache (training, a step's --batch beside --users), a format that its kind does not
 /// store.
 [[nodiscard]] Result<std::optional<ServingSettings>> read_serving(const Arguments& arguments,
                                                                   std::string_view searched = {});

@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "cli/options/arguments.hpp"
+#include "estimator/huggingface/adapter_config.hpp"
+#include "estimator/weights/stored_weights.hpp"
 
 namespace stowage {
 
@@ -14,11 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* saved_configuration = "config.json";
-
+/// Whether the folder is one model, or adapters of one: what transformers and peft save.
 bool has_configuration(const fs::path& folder) {
   std::error_code code;
-  return fs::exists(folder / saved_configuration, code);
+  return std::ranges::any_of(std::array{"config.json", adapter_file_name},
+                             [&](const char* name) { return fs::exists(folder / name, code); });
 }
 
 bool is_model_in_folder(const fs::directory_entry& entry) {
@@ -39,6 +41,12 @@ Result<std::vector<std::string>> models_in(const std::string& folder) {
   }
   if (code) {
     return failure(command_line_error(fmt::format("cannot read '{}': {}", folder, code.message())));
+  }
+  if (models.empty() && has_weights(folder)) {
+    return failure(command_line_error(
+        fmt::format("the folder '{}' has weights, and no config.json that says of what network",
+                    folder),
+        "`stowage summary` prints what is in them"));
   }
   if (models.empty()) {
     return failure(command_line_error(fmt::format("the folder '{}' has no model", folder),

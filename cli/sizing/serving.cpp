@@ -14,7 +14,9 @@
 #include "cli/sizing/serving_report.hpp"
 #include "estimator/formats/import_model.hpp"
 #include "estimator/huggingface/import_config.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/rewrite/lower_step.hpp"
+#include "estimator/serving/encoder_decoder.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
 #include "gpu_probe/cudnn/workspace_source.hpp"
 
@@ -40,14 +42,18 @@ Result<SizedPass> size_pass(const ServingPass& pass, const ServedModel& served,
   if (!graph) return tl::unexpected(graph.error());
   auto step = size_step(*graph, pass.batch, workspaces);
   if (!step) return tl::unexpected(std::move(step.error()));
-  return SizedPass{
-      .batch = pass.batch, .tokens = pass.tokens, .past = pass.past, .step = *std::move(step)};
+  return SizedPass{.batch = pass.batch,
+                   .tokens = pass.tokens,
+                   .past = pass.past,
+                   .encoded = pass.encoded,
+                   .step = *std::move(step)};
 }
 
 CheckedPass check_pass(const SizedPass& pass, const ServedModel& served) {
   return {.batch = pass.batch,
           .tokens = pass.tokens,
           .past = pass.past,
+          .encoded = pass.encoded,
           .report = check(pass.step, served.card.card, served.settings)};
 }
 
@@ -89,6 +95,13 @@ Result<ServedModel> served_model(const StepRequest& asked, CacheKind cache,
     return failure(fmt::format("model '{}' has no symbol 'seq', so that its context has no length",
                                model->graph.name));
   }
+  const bool caches = std::ranges::any_of(model->graph.operators, [](const Operator& op) {
+    return op.row->name == "scaled_dot_product_attention";
+  });
+  if (request.model.options.seq && caches && !find_encoder(model->graph)) {
+    return failure(command_line_error("--seq and --context-length cannot be combined",
+                                      "the context's length takes the place of the sequence's"));
+  }
   const Runtime runtime = request.process.runtime.value_or(request.process.usual_runtime);
   if (kernel_set_of(runtime) != KernelSet::pytorch) {
     return failure(command_line_error(
@@ -98,6 +111,20 @@ Result<ServedModel> served_model(const StepRequest& asked, CacheKind cache,
   auto settings = requested_settings(request, runtime, card);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   return ServedModel{*std::move(found), request, card, *std::move(settings)};
+}
+
+Result<ServingSettings> with_usual_cache(const ServingSettings& settings,
+                                         const StepRequest& request) {
+  if (!settings.any_cache) return settings;
+  const StepRequest asked = request_as_served(request, settings.cache);
+  auto found = found_model(asked.model);
+  if (!found) return tl::unexpected(std::move(found.error()));
+  ServingSettings chosen = settings;
+  if (is_step_file(found->source->text)) return chosen;  // refused where it is served
+  const auto model = loaded_model(*found, asked.model);
+  if (!model) return tl::unexpected(model.error());
+  if (find_encoder(model->graph)) chosen.cache = CacheKind::dynamic;
+  return chosen;
 }
 
 ModelAtLength model_at_length(const ServedModel& served) {
@@ -116,7 +143,9 @@ ModelAtLength model_at_length(const ServedModel& served) {
 
 Result<SizedServing> size_serving(const ServedModel& served, const ModelAtLength& read,
                                   const ServingSettings& settings, WorkspaceSource& workspaces) {
-  const auto passes = serving_passes(read, settings);
+  ServingSettings with_encoder = settings;
+  with_encoder.encoder_length = served.request.model.options.seq;
+  const auto passes = serving_passes(read, with_encoder);
   if (!passes) return tl::unexpected(passes.error());
   auto prefill = size_pass(passes->prefill, served, workspaces);
   if (!prefill) return tl::unexpected(std::move(prefill.error()));
@@ -145,12 +174,13 @@ Result<Answer> run_serving(const CheckRequest& request) {
   const Progress progress("sizing prefill and decode");
   const auto card = requested_card(request.card);
   if (!card) return tl::unexpected(card.error());
-  const auto served = served_model(request.step, request.serving->cache, *card);
+  const auto settings = with_usual_cache(*request.serving, request.step);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto served = served_model(request.step, settings->cache, *card);
   if (!served) return tl::unexpected(served.error());
   CudnnWorkspaceSource cudnn(card->card, answer_folder(request.step.keep_answers));
   RuntimeWorkspaceSource workspaces(cudnn, served->settings.runtime);
-  const auto report =
-      check_serving(*served, with_usual_chunk(*request.serving, card->card), workspaces);
+  const auto report = check_serving(*served, with_usual_chunk(*settings, card->card), workspaces);
   if (!report) return tl::unexpected(report.error());
   Answer answer = serving_answer(*report, *served, request.verbose);
   answer.report.notes = card->notes;

@@ -14,7 +14,7 @@ namespace stowage {
 
 /// A pass on any card that its kernels were chosen for.
 struct SizedPass {
-  std::int64_t batch = 1, tokens = 1, past = 0;  ///< as ServingPass
+  std::int64_t batch = 1, tokens = 1, past = 0, encoded = 0;  ///< as ServingPass
   SizedStep step;
 };
 
@@ -26,7 +26,7 @@ struct SizedServing {
 
 /// A pass on a card.
 struct CheckedPass {
-  std::int64_t batch = 1, tokens = 1, past = 0;  ///< as ServingPass
+  std::int64_t batch = 1, tokens = 1, past = 0, encoded = 0;  ///< as ServingPass
   CheckReport report;
 };
 
@@ -49,9 +49,15 @@ struct ServedModel {
   RequestedCard card;
   CheckSettings settings;
 };
-/// Errors: a step file, a runtime whose kernels serve no cache, and requested_settings's.
+/// Errors: a step file, a runtime whose kernels serve no cache, a length of the sequence for a
+/// model without an encoder, and requested_settings's.
 [[nodiscard]] Result<ServedModel> served_model(const StepRequest& request, CacheKind cache,
                                                const RequestedCard& card);
+
+/// The settings, whose kind of cache suits the model where none is asked for: an encoder-decoder
+/// has transformers' dynamic one, any other a paged one. Errors: the model's.
+[[nodiscard]] Result<ServingSettings> with_usual_cache(const ServingSettings& settings,
+                                                       const StepRequest& request);
 
 /// The served model with so many positions, read anew each time.
 [[nodiscard]] ModelAtLength model_at_length(const ServedModel& served);

@@ -16,6 +16,9 @@ std::string describe_pass(std::string_view name, const CheckedPass& pass) {
       pass.batch == 1 ? std::string("one user") : grouped_digits(pass.batch) + " users";
   std::string text = fmt::format("{}: {} {} of {}", name, grouped_digits(pass.tokens),
                                  pass.tokens == 1 ? "token" : "tokens", users);
+  if (pass.encoded > 0 && pass.past == 0) {
+    text += fmt::format(", behind an encoder over {} positions", grouped_digits(pass.encoded));
+  }
   if (pass.past > 0) text += fmt::format(", {} cached before", grouped_digits(pass.past));
   return text;
 }
@@ -68,30 +71,35 @@ std::string describe_serving(const ServingReport& report) {
   if (settings.format != CacheFormat::model) {
     cache += fmt::format(", stored as {}", to_string(settings.format));
   }
-  return fmt::format("{} serving {} {} of {} tokens, {}, {}", report.model,
-                     grouped_digits(settings.users), settings.users == 1 ? "user" : "users",
-                     grouped_digits(settings.context_length), to_string(report.precision), cache);
+  const std::int64_t encoded = report.prefill.encoded;
+  return fmt::format(
+      "{} serving {} {} of {} tokens{}, {}, {}", report.model, grouped_digits(settings.users),
+      settings.users == 1 ? "user" : "users", grouped_digits(settings.context_length),
+      encoded > 0 ? fmt::format(" behind {} of an encoder", grouped_digits(encoded)) : "",
+      to_string(report.precision), cache);
 }
 
 Json::Object serving_json(const ServingReport& report, const Card& card) {
   const ServingSettings& settings = report.settings;
   const CheckReport& larger = report.larger().report;
-  return {{"fits", report.fits()},
-          {"serving",
-           Json::Object{
-               {"model", report.model},
-               {"context_length", settings.context_length},
-               {"users", settings.users},
-               {"cache", to_string(settings.cache)},
-               {"kv_dtype", to_string(settings.format)},
-               {"kv_block", settings.cache == CacheKind::paged ? Json(settings.block) : Json()},
-               {"prefill_chunk", settings.prefill_chunk ? Json(*settings.prefill_chunk) : Json()},
-               {"precision", to_string(report.precision)},
-               {"kv_cache_bytes", cache_bytes(report)},
-               {"device_bytes", larger.device_bytes},
-               {"headroom_bytes", larger.headroom}}},
-          {"prefill", pass_json(report.prefill, card)},
-          {"decode", pass_json(report.decode, card)}};
+  return {
+      {"fits", report.fits()},
+      {"serving",
+       Json::Object{
+           {"model", report.model},
+           {"context_length", settings.context_length},
+           {"encoder_length", report.prefill.encoded > 0 ? Json(report.prefill.encoded) : Json()},
+           {"users", settings.users},
+           {"cache", to_string(settings.cache)},
+           {"kv_dtype", to_string(settings.format)},
+           {"kv_block", settings.cache == CacheKind::paged ? Json(settings.block) : Json()},
+           {"prefill_chunk", settings.prefill_chunk ? Json(*settings.prefill_chunk) : Json()},
+           {"precision", to_string(report.precision)},
+           {"kv_cache_bytes", cache_bytes(report)},
+           {"device_bytes", larger.device_bytes},
+           {"headroom_bytes", larger.headroom}}},
+      {"prefill", pass_json(report.prefill, card)},
+      {"decode", pass_json(report.decode, card)}};
 }
 
 Answer serving_answer(const ServingReport& report, const ServedModel& served, bool verbose) {

@@ -74,9 +74,11 @@ Result<SizedAt> sizes_of_values(const BatchRequest& request, const RequestedCard
       return sizes_with_seq(request, seq, card, workspaces);
     });
   }
-  auto served = served_model(request.step, request.serving->cache, card);
+  const auto usual = with_usual_cache(*request.serving, request.step);
+  if (!usual) return tl::unexpected(usual.error());
+  auto served = served_model(request.step, usual->cache, card);
   if (!served) return tl::unexpected(std::move(served.error()));
-  const ServingSettings settings = with_usual_chunk(*request.serving, card.card);
+  const ServingSettings settings = with_usual_chunk(*usual, card.card);
   const bool of_users = *request.of == LargestOf::users;
   ModelAtLength read = kept_models(model_at_length(*served));
   return SizedAt([served = *std::move(served), read = std::move(read), settings, of_users,

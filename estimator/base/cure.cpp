@@ -38,6 +38,16 @@ std::string_view in_words(Cure cure) {
       return "give the dimension a size";
     case Cure::one_attention_call:
       return "read a config.json of an older transformers with attention in one call";
+    case Cure::adapters:
+      return "train adapters of";
+    case Cure::quantised_base:
+      return "take its linear layers as a frozen base of";
+    case Cure::another_loss:
+      return "name another loss, or none";
+    case Cure::results_apart:
+      return "let every layer make a result of its own";
+    case Cure::library_version:
+      return "run it as another version of transformers does";
     case Cure::count_unknown:
       return "have unknown operators counted by their outputs";
   }

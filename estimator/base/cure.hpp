@@ -28,6 +28,11 @@ enum class Cure : std::uint8_t {
   sequence_length,     ///< of a model whose file leaves it open
   dimension_size,      ///< as above, of any other dimension
   one_attention_call,  ///< of a config.json that states an older transformers
+  adapters,            ///< of the settings that follow
+  quantised_base,      ///< of the format that follows
+  another_loss,        ///< of a file that has none
+  results_apart,       ///< of layers that are taken to overwrite their input
+  library_version,     ///< of transformers, in place of the one that a config.json states
   count_unknown,       ///< operators of no row by the sizes of their outputs; the last: cure_count
 };
 

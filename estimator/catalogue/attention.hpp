@@ -3,8 +3,9 @@
 // PyTorch has four implementations of it and takes the first that can run the call
 // (attention_choice.cpp). Three are single kernels that keep q, k, v, the output and one float32 a
 // row (attention_fused.cpp); the fourth is written in tensor operations and keeps the
-// probabilities (attention_math.cpp). Our executor has fused kernels of its own
-// (attention_own.cpp), and for `implementation: math` runs products around a softmax
+// probabilities (attention_math.cpp). The fused ones take four axes; five go to the
+// fourth. Our executor has fused kernels of its own (attention_own.cpp), and for `implementation:
+// math`, and where there are five axes, runs products around a softmax
 // (attention_products.cpp).
 #pragma once
 
@@ -53,6 +54,11 @@ void backward_attention_products(OperatorLowering& lowering);
 [[nodiscard]] double attention_scale(const OperatorLowering& lowering, std::int64_t features);
 /// The probability of dropping a weight in this step: 0 in inference.
 [[nodiscard]] double attention_dropout(const OperatorLowering& lowering);
+
+/// Whether the call has the four axes that fused kernels take.
+[[nodiscard]] bool has_fused_shape(const OperatorLowering& lowering);
+/// The shape of the scores: the query's, with a column for each key.
+[[nodiscard]] Shape attention_score_shape(const Shape& query, const Shape& key);
 
 // Attributes of the kernel calls.
 [[nodiscard]] Attributes product_attributes(bool transpose_a, bool transpose_b, double alpha);

@@ -108,6 +108,7 @@ AttentionImplementation chosen_attention(const OperatorLowering& lowering) {
   if (wanted == "efficient") return AttentionImplementation::efficient;
   if (wanted == "cudnn") return AttentionImplementation::cudnn;
   if (wanted == "math") return AttentionImplementation::math;
+  if (!has_fused_shape(lowering)) return AttentionImplementation::math;  // check_tensor_shapes
   const Call call = call_of(lowering);
   const bool prefers_cudnn = call.major == 9 || call.major == 10;
   if (prefers_cudnn && cudnn_can(call)) return AttentionImplementation::cudnn;

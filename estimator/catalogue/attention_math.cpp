@@ -3,7 +3,9 @@
 // float32, and what autograd keeps are the operands of the two batched products, copied where their
 // axes do not merge, the probabilities and dropout's mask and result.
 #include <cmath>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "estimator/catalogue/attention.hpp"
 #include "estimator/catalogue/dropout.hpp"
@@ -43,14 +45,19 @@ TensorView times(OperatorLowering& lowering, const TensorView& view, double fact
 }
 
 TensorView last_axes_swapped(const TensorView& view) {
-  const std::vector<std::int64_t> swap{0, 1, 3, 2};
-  return permuted(view, swap);
+  std::vector<std::int64_t> order(view.shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[order.size() - 2], order[order.size() - 1]);
+  return permuted(view, order);
 }
 
-/// [batch, heads, rows, columns] as the operand of a batched product: a copy where batch and heads
-/// do not merge into one axis.
+/// [batch, heads, rows, columns], of however many axes in front, as the operand of a batched
+/// product: a copy where the axes in front do not merge into one.
 TensorView heads_merged(OperatorLowering& lowering, const TensorView& view, std::string_view name) {
-  const Shape shape{view.shape[0] * view.shape[1], view.shape[2], view.shape[3]};
+  const Shape& n = view.shape;
+  const std::size_t rank = n.size();
+  const Affine matrices = element_count(Shape(n.begin(), n.end() - 2));
+  const Shape shape{matrices, n[rank - 2], n[rank - 1]};
   if (auto same = reshaped(view, shape)) return *same;
   return *reshaped(lowering.contiguous(view, name), shape);
 }
@@ -228,7 +235,7 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
   if (lowering.input_count() > 3 && lowering.input_needs_gradient(3)) {
     const Shape& shape = lowering.input(3).shape;
     result.bias = d_scores;
-    if (shape != Shape{s.batch, s.heads, s.queries, s.keys}) {
+    if (shape != attention_score_shape(q, lowering.input(1).shape)) {
       result.bias = lowering.new_tensor("grad_bias", shape, inner, gradient_class);
       lowering.emit(Kernel::sum_to_shape, "backward.bias", {d_scores}, {*result.bias},
                     {.flops = element_count(d_scores.shape)});
@@ -236,12 +243,15 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
       result.bias->shape = shape;
       result.bias->strides = contiguous_strides(shape);
     }
+    // The engine converts it to the mask's format when it has been summed.
+    result.bias = cast_to(lowering, *result.bias, type, "grad_bias.cast", gradient_class);
   }
   const auto [d_query, d_key] =
       product_gradients(lowering, d_scores, a, b, "scores", attention_product_flops(s, s.features));
   const auto unmerged = [&](const TensorView& view) {
-    return contiguous_view(view.storage, {s.batch, s.heads, view.shape[1], view.shape[2]},
-                           view.type);
+    Shape shape(q.begin(), q.end() - 2);
+    shape.insert(shape.end(), view.shape.begin() + 1, view.shape.end());
+    return contiguous_view(view.storage, std::move(shape), view.type);
   };
   const TensorView key =
       last_axes_swapped(times(lowering, unmerged(d_key), root, "grad_scaled_key", gradient_class));

@@ -1,7 +1,7 @@
 // scaled_dot_product_attention as our executor runs it for `implementation: math`: scores, softmax,
 // dropout, product; the probabilities stay for the backward pass. Query heads that share a key head
 // are an axis of their own, along which the products broadcast and the gradients of key and value
-// are summed.
+// are summed. Operands of three or five axes have one key head for each query head.
 #include "estimator/catalogue/attention.hpp"
 #include "estimator/catalogue/dropout.hpp"
 
@@ -45,7 +45,8 @@ void forward_attention_products(OperatorLowering& lowering) {
   const TensorView q = grouped(lowering.input(0), key_heads, s.groups);
   const TensorView k = grouped(lowering.input(1), key_heads, s.groups);
   const TensorView v = grouped(lowering.input(2), key_heads, s.groups);
-  const Shape square{s.batch, s.heads, s.queries, s.keys};
+  const Shape square = attention_score_shape(lowering.input(0).shape, lowering.input(1).shape);
+  const auto last = static_cast<std::int64_t>(square.size()) - 1;
   const double factor = attention_scale(lowering, s.features);
   const TensorView scores = lowering.new_tensor("scores", square, q.type, StorageClass::activation);
   lowering.emit(Kernel::matmul, "scores", {q, k}, {grouped(scores, key_heads, s.groups)},
@@ -60,7 +61,7 @@ void forward_attention_products(OperatorLowering& lowering) {
   const TensorView probabilities =
       lowering.new_tensor("probabilities", square, q.type, StorageClass::activation);
   lowering.emit(Kernel::softmax_forward, "softmax", {biased}, {probabilities},
-                {.attributes = softmax_attributes(3, lowering.attributes().boolean("causal")),
+                {.attributes = softmax_attributes(last, lowering.attributes().boolean("causal")),
                  .flops = element_count(square) * Affine(attention_softmax_flops)});
   TensorView weights = probabilities;
   const double p = attention_dropout(lowering);
@@ -93,6 +94,7 @@ void backward_attention_products(OperatorLowering& lowering) {
   const TensorView probabilities = lowering.saved("probabilities");
   const TensorView dy = in_groups(lowering.output_gradient());
   const Shape& square = probabilities.shape;
+  const auto last = static_cast<std::int64_t>(square.size()) - 1;
   const Affine flops = attention_product_flops(s, s.features);
   const Affine value_flops = attention_product_flops(s, s.value_features);
   const TensorView dv = lowering.new_input_gradient(2);
@@ -117,7 +119,7 @@ void backward_attention_products(OperatorLowering& lowering) {
       lowering.new_tensor("grad_scores", square, q.type, StorageClass::activation_gradient);
   lowering.emit(Kernel::softmax_backward, "backward.softmax", {probabilities, d_weights},
                 {d_scores},
-                {.attributes = softmax_attributes(3, lowering.attributes().boolean("causal")),
+                {.attributes = softmax_attributes(last, lowering.attributes().boolean("causal")),
                  .flops = element_count(square) * Affine(attention_softmax_flops)});
   const double factor = attention_scale(lowering, s.features);
   const TensorView dq = lowering.new_input_gradient(0);

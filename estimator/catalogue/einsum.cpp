@@ -1,82 +1,31 @@
 // einsum, lowered as PyTorch runs it: each operand with the next one (einsum_equation.hpp), as a
 // batched product of matrices where labels are contracted, else element by element. Its views are
 // autograd's own, so that products keep operands as they are given to them, copies included.
+// Diagonals are taken first (einsum_diagonal.hpp), and axes of one element are left out until the
+// result is there.
 //
 // A step of our executor has the same products; where an operand's axes stand in another order, a
 // permuted copy goes in.
 #include <fmt/format.h>
 
-#include <map>
+#include <optional>
 
+#include "estimator/catalogue/einsum_diagonal.hpp"
 #include "estimator/catalogue/einsum_equation.hpp"
+#include "estimator/catalogue/einsum_shapes.hpp"
 #include "estimator/catalogue/rows.hpp"
-#include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
 
 namespace {
 
-using LabelSizes = std::map<char, Affine>;
-
-Shape label_shape(std::string_view labels, const LabelSizes& sizes) {
-  Shape shape;
-  for (const char label : labels) shape.push_back(sizes.at(label));
-  return shape;
-}
-
-EinsumEquation equation_of(const OperatorLowering& lowering) {
-  return *read_equation(lowering.attributes().text("equation"),
-                        static_cast<std::size_t>(lowering.input_count()));
-}
-
-LabelSizes label_sizes(const EinsumEquation& equation, const OperatorLowering& lowering) {
-  LabelSizes sizes;
-  for (std::size_t i = 0; i < equation.operands.size(); ++i) {
-    const Shape& shape = lowering.input(static_cast<int>(i)).shape;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-      sizes.emplace(equation.operands[i][axis], shape[axis]);
-    }
+std::vector<Shape> operand_shapes(const OperatorLowering& lowering) {
+  std::vector<Shape> shapes(static_cast<std::size_t>(lowering.input_count()));
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    shapes[i] = lowering.input(static_cast<int>(i)).shape;
   }
-  return sizes;
-}
-
-tl::expected<Inference, InferenceError> infer_einsum(const Attributes& attributes,
-                                                     std::span<const TensorType> inputs) {
-  const auto equation = read_equation(attributes.text("equation"), inputs.size());
-  if (!equation) return refuse(equation.error(), "equation");
-  LabelSizes sizes;
-  int batched = 0;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const int input = static_cast<int>(i);
-    const std::string& labels = equation->operands[i];
-    if (auto error = want_floating(inputs[i], input)) return tl::unexpected(*error);
-    if (labels.size() != inputs[i].shape.size()) {
-      return refuse(fmt::format("'{}' names {} axes, and the operand is {}", labels, labels.size(),
-                                to_string(inputs[i].shape)),
-                    "equation", input);
-    }
-    for (std::size_t axis = 0; axis < labels.size(); ++axis) {
-      const Affine& size = inputs[i].shape[axis];
-      const auto [known, fresh] = sizes.emplace(labels[axis], size);
-      if (fresh && !size.is_constant()) ++batched;
-      if (known->second == size) continue;
-      return refuse(fmt::format("axis '{}' is {} and {}", labels[axis], known->second.to_string(),
-                                size.to_string()),
-                    "equation", input);
-    }
-  }
-  if (batched > 1) return refuse("more than one axis depends on the batch", "equation");
-  TensorType y{label_shape(equation->result, sizes), inputs[0].type};
-  Inference result;
-  for (const TensorType& input : inputs) y.type = promoted(y.type, input.type);
-  for (const EinsumStep& step : einsum_steps(*equation)) {
-    result.flops = result.flops + element_count(label_shape(step.result, sizes)) *
-                                      element_count(label_shape(step.contracted, sizes)) *
-                                      Affine(2);
-  }
-  result.outputs = {std::move(y)};
-  return result;
+  return shapes;
 }
 
 std::vector<std::int64_t> order_from(std::string_view labels, std::string_view wanted) {
@@ -91,6 +40,11 @@ struct ViewedTurn {
                          std::string_view wanted, std::string_view) {
     return permuted(view, order_from(labels, wanted));
   }
+  static TensorView diagonal(OperatorLowering&, const TensorView& view, const DiagonalAxes& axes,
+                             const std::string&) {
+    return diagonal_view(view, axes);
+  }
+  static constexpr auto diagonal_backward = diagonal_view_backward;
 };
 struct CopiedTurn {
   static TensorView turn(OperatorLowering& lowering, const TensorView& view,
@@ -107,7 +61,47 @@ struct CopiedTurn {
     lowering.emit(Kernel::permute, suffix, {view}, {copy}, {.attributes = std::move(attributes)});
     return copy;
   }
+  static constexpr auto diagonal = diagonal_copy;
+  static constexpr auto diagonal_backward = diagonal_copy_backward;
 };
+
+/// The next label of `labels` that stands twice; nullopt: none does.
+std::optional<DiagonalAxes> next_diagonal(std::string_view labels) {
+  for (std::size_t axis = 0; axis < labels.size(); ++axis) {
+    const std::size_t again = labels.find(labels[axis], axis + 1);
+    if (again != std::string_view::npos) return DiagonalAxes{axis, again};
+  }
+  return std::nullopt;
+}
+
+std::string without_diagonal(std::string labels, const DiagonalAxes& axes) {
+  const char label = labels[axes.first];
+  labels.erase(axes.second, 1);
+  labels.erase(axes.first, 1);
+  return labels + label;
+}
+
+/// `view` of the labels `kept` among those of `whole`, in one order: axes of one element where it
+/// lacks them, or without them again.
+TensorView with_axes_of_one(TensorView view, std::string_view kept, std::string_view whole) {
+  for (std::size_t axis = 0; axis < whole.size(); ++axis) {
+    if (kept.find(whole[axis]) != std::string_view::npos) continue;
+    const auto at = static_cast<std::ptrdiff_t>(axis);
+    const Affine stride =
+        axis < view.shape.size() ? view.shape[axis] * view.strides[axis] : Affine(1);
+    view.shape.insert(view.shape.begin() + at, 1);
+    view.strides.insert(view.strides.begin() + at, stride);
+  }
+  return view;
+}
+TensorView without_axes_of_one(TensorView view, std::string_view whole, std::string_view kept) {
+  for (std::size_t axis = whole.size(); axis-- > 0;) {
+    if (kept.find(whole[axis]) != std::string_view::npos) continue;
+    view.shape.erase(view.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+    view.strides.erase(view.strides.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  return view;
+}
 
 /// A tensor with a letter an axis.
 struct Labelled {
@@ -120,27 +114,33 @@ class Einsum {
  public:
   explicit Einsum(OperatorLowering& lowering)
       : lowering_(lowering),
-        equation_(equation_of(lowering)),
-        sizes_(label_sizes(equation_, lowering)),
-        steps_(einsum_steps(equation_)) {}
+        shapes_(operand_shapes(lowering)),
+        equation_(*read_equation(lowering.attributes().text("equation"), ranks_of(shapes_))),
+        reduced_(reduced_equation(equation_, shapes_)),
+        sizes_(*label_sizes(equation_, shapes_)),
+        steps_(einsum_steps(reduced_)) {}
 
   void forward() {
-    Labelled made{lowering_.input(0), equation_.operands[0]};
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      made = product(i, made, {lowering_.input(static_cast<int>(i) + 1), steps_[i].right});
-    }
+    Labelled made = operand(0);
+    for (std::size_t i = 0; i < steps_.size(); ++i) made = product(i, made, operand(i + 1));
     std::string sums;
     for (const char label : made.labels) {
-      if (equation_.result.find(label) == std::string::npos) sums += label;
+      if (reduced_.result.find(label) == std::string::npos) sums += label;
     }
     made = summed(made, sums, "sum");
-    lowering_.set_output(0, turned(made, equation_.result, "result"));
+    // The caller's list of operands lives until the call returns.
+    const bool calls_kernels = !steps_.empty() || !sums.empty();
+    if (std::is_same_v<Turn, ViewedTurn> && calls_kernels) lowering_.also_hold(operand_storages());
+    lowering_.set_output(0, with_axes_of_one(turned(made, reduced_.result, "result"),
+                                             reduced_.result, equation_.result));
   }
 
   void backward() {
     lowering_.hold_by_hand();
-    Labelled gradient{lowering_.output_gradient(), equation_.result};
-    std::string whole = steps_.empty() ? equation_.operands[0] : steps_.back().result;
+    Labelled gradient{
+        without_axes_of_one(lowering_.output_gradient(), equation_.result, reduced_.result),
+        reduced_.result};
+    std::string whole = steps_.empty() ? reduced_.operands[0] : steps_.back().result;
     gradient = repeated(gradient, whole, "backward.sum");
     std::vector<std::pair<int, Labelled>> gradients;
     for (std::size_t i = steps_.size(); i-- > 0;) {
@@ -157,6 +157,29 @@ class Einsum {
 
  private:
   using Sides = std::pair<std::optional<Labelled>, std::optional<Labelled>>;
+
+  [[nodiscard]] std::vector<StorageId> operand_storages() const {
+    std::vector<StorageId> storages(shapes_.size());
+    for (std::size_t i = 0; i < storages.size(); ++i) {
+      storages[i] = lowering_.input(static_cast<int>(i)).storage;
+    }
+    return storages;
+  }
+
+  /// Its diagonals, without axes of one element.
+  Labelled operand(std::size_t i) {
+    std::string labels = equation_.operands[i];
+    TensorView view = lowering_.input(static_cast<int>(i));
+    for (int count = 0; const auto axes = next_diagonal(labels); ++count) {
+      view = Turn::diagonal(lowering_, view, *axes, fmt::format("diagonal{}.{}", i, count));
+      labels = without_diagonal(labels, *axes);
+    }
+    std::string kept;
+    for (const char label : labels) {
+      if (reduced_.operands[i].find(label) != std::string::npos) kept += label;
+    }
+    return {without_axes_of_one(view, labels, kept), kept};
+  }
 
   TensorView turned(const Labelled& of, std::string_view wanted, const std::string& suffix) {
     return Turn::turn(lowering_, of.view, of.labels, wanted, suffix);
@@ -257,16 +280,7 @@ class Einsum {
     for (const char label : step.result) {
       if (of.labels.find(label) != std::string::npos) kept += label;
     }
-    TensorView view = turned(of, kept, suffix);
-    for (std::size_t axis = 0; axis < step.result.size(); ++axis) {
-      if (kept.find(step.result[axis]) != std::string::npos) continue;
-      const auto at = static_cast<std::ptrdiff_t>(axis);
-      const Affine stride =
-          axis < view.shape.size() ? view.shape[axis] * view.strides[axis] : Affine(1);
-      view.shape.insert(view.shape.begin() + at, 1);
-      view.strides.insert(view.strides.begin() + at, stride);
-    }
-    return view;
+    return with_axes_of_one(turned(of, kept, suffix), kept, step.result);
   }
 
   Labelled element_product(std::size_t i, const Labelled& left, const Labelled& right) {
@@ -391,13 +405,39 @@ class Einsum {
   }
 
   void give(int input, const Labelled& gradient) {
-    const std::string& wanted = equation_.operands[static_cast<std::size_t>(input)];
-    lowering_.give_input_gradient(input,
-                                  turned(gradient, wanted, fmt::format("grad_input{}", input)));
+    const auto i = static_cast<std::size_t>(input);
+    std::vector<std::string> stages{equation_.operands[i]};
+    std::vector<DiagonalAxes> diagonals;
+    while (const auto axes = next_diagonal(stages.back())) {
+      diagonals.push_back(*axes);
+      stages.push_back(without_diagonal(stages.back(), *axes));
+    }
+    std::string kept;
+    for (const char label : stages.back()) {
+      if (reduced_.operands[i].find(label) != std::string::npos) kept += label;
+    }
+    TensorView dx = with_axes_of_one(turned(gradient, kept, fmt::format("grad_input{}", input)),
+                                     kept, stages.back());
+    for (std::size_t k = diagonals.size(); k-- > 0;) {
+      dx = Turn::diagonal_backward(lowering_, dx, diagonal_stage_shape(i, stages[k]), diagonals[k],
+                                   fmt::format("backward.diagonal{}.{}", i, k));
+    }
+    lowering_.give_input_gradient(input, dx);
+  }
+
+  /// An operand's own sizes under other labels: those of one element are not the label's.
+  [[nodiscard]] Shape diagonal_stage_shape(std::size_t i, std::string_view labels) const {
+    Shape shape;
+    for (const char label : labels) {
+      shape.push_back(shapes_[i][equation_.operands[i].find(label)]);
+    }
+    return shape;
   }
 
   OperatorLowering& lowering_;
-  EinsumEquation equation_;
+  std::vector<Shape> shapes_;
+  EinsumEquation equation_;  ///< as it is written
+  EinsumEquation reduced_;
   LabelSizes sizes_;
   std::vector<EinsumStep> steps_;
 };
@@ -414,19 +454,18 @@ void backward_einsum(OperatorLowering& lowering) {
 }  // namespace
 
 OperatorRow rows::einsum() {
-  return {
-      .name = "einsum",
-      .doc = "sums of products of tensors by an equation of letters, an axis each",
-      .attributes = {{.name = "equation",
-                      .type = AttributeType::text,
-                      .doc =
-                          "a letter an axis; in quotes where it has a comma: \"bhid,bhjd->bhij\""}},
-      .min_inputs = 1,
-      .max_inputs = -1,
-      .infer = infer_einsum,
-      .lowering = {.stowage = {forward_einsum<CopiedTurn>, backward_einsum<CopiedTurn>},
-                   .pytorch = {forward_einsum<ViewedTurn>, backward_einsum<ViewedTurn>}},
-      .autocast = AutocastClass::lower};
+  return {.name = "einsum",
+          .doc = "sums of products of tensors by an equation of letters, an axis each",
+          .attributes = {{.name = "equation",
+                          .type = AttributeType::text,
+                          .doc = "a letter an axis, twice for a diagonal, ... for further axes; in "
+                                 "quotes where it has a comma: \"bhid,bhjd->bhij\""}},
+          .min_inputs = 1,
+          .max_inputs = -1,
+          .infer = infer_einsum,
+          .lowering = {.stowage = {forward_einsum<CopiedTurn>, backward_einsum<CopiedTurn>},
+                       .pytorch = {forward_einsum<ViewedTurn>, backward_einsum<ViewedTurn>}},
+          .autocast = AutocastClass::lower};
 }
 
 }  // namespace stowage

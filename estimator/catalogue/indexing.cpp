@@ -1,9 +1,11 @@
 // Elements by index: index_select, index (x[:, i], x[i, j]) and gather, and what adds to the
-// elements that indices name, index_add and scatter_add.
+// elements that indices name, index_add and scatter_add, or takes their place, scatter.
 //
 // Autograd keeps the indices (and gather its input, though only its sizes are asked for); the
 // gradient goes into zeros of the input's size, in place (tests/reference/indexing_saved.py).
 #include <fmt/format.h>
+
+#include <optional>
 
 #include "estimator/catalogue/axis_attribute.hpp"
 #include "estimator/catalogue/rows.hpp"
@@ -205,6 +207,80 @@ tl::expected<Inference, InferenceError> infer_scatter_add(const Attributes& attr
   return added_to(inputs);
 }
 
+// scatter, of a source or of a number.
+
+tl::expected<Inference, InferenceError> infer_scatter(const Attributes& attributes,
+                                                      std::span<const TensorType> inputs) {
+  if (inputs.size() > 2) return infer_scatter_add(attributes, inputs);
+  const auto axis = axis_attribute(attributes, inputs[0].shape);
+  if (!axis) return tl::unexpected(axis.error());
+  if (auto error = check_elements(inputs[0], inputs[1], *axis)) return tl::unexpected(*error);
+  if (auto error = want_floating(inputs[0])) return tl::unexpected(*error);
+  Inference result;
+  result.outputs = {inputs[0]};
+  return result;
+}
+
+Attributes replacement(const OperatorLowering& lowering) {
+  Attributes attributes = axis_from_zero(lowering);
+  attributes.set("replace", true);
+  return attributes;
+}
+
+/// `base`, the indices, and `value` as what is put there: for our kernel a tensor of it. PyTorch's
+/// has it as an argument; `base` stands in.
+using ScatteredReads = std::vector<TensorView> (*)(OperatorLowering& lowering,
+                                                   const std::string& suffix,
+                                                   const TensorView& base,
+                                                   const TensorView& indices, double value);
+std::vector<TensorView> with_number_as_tensor(OperatorLowering& lowering, const std::string& suffix,
+                                              const TensorView& base, const TensorView& indices,
+                                              double value) {
+  const TensorView made =
+      lowering.new_tensor(suffix, indices.shape, base.type, StorageClass::activation);
+  Attributes attributes;
+  attributes.set("value", value);
+  lowering.emit(Kernel::fill, suffix, {}, {made}, {.attributes = std::move(attributes)});
+  return {base, indices, made};
+}
+std::vector<TensorView> with_number_as_argument(OperatorLowering&, const std::string&,
+                                                const TensorView& base, const TensorView& indices,
+                                                double) {
+  return {base, indices, base};
+}
+
+template <ScatteredReads with_number>
+void forward_scatter(OperatorLowering& lowering) {
+  const TensorView &x = lowering.input(0), &indices = lowering.input(1);
+  std::vector<TensorView> reads =
+      lowering.input_count() > 2
+          ? std::vector{x, indices, lowering.input(2)}
+          : with_number(lowering, "number", x, indices, lowering.attributes().real("value"));
+  lowering.emit(Kernel::scatter_add, "forward", std::move(reads), {lowering.new_output()},
+                {.attributes = replacement(lowering)});
+  lowering.save("indices", indices);
+}
+
+/// Zeros where something was put; the source gets what arrives there.
+template <ScatteredReads with_number>
+void backward_scatter(OperatorLowering& lowering) {
+  const TensorView dy = lowering.output_gradient(), indices = lowering.saved("indices");
+  std::optional<TensorView> base, source;
+  if (lowering.input_needs_gradient(0)) {
+    base = lowering.new_input_gradient(0);
+    lowering.emit(Kernel::scatter_add, "backward",
+                  with_number(lowering, "backward.zeros", dy, indices, 0.0), {*base},
+                  {.attributes = replacement(lowering)});
+  }
+  if (lowering.input_count() > 2 && lowering.input_needs_gradient(2)) {
+    source = lowering.new_input_gradient(2);
+    lowering.emit(Kernel::gather_forward, "backward.source", {dy, indices}, {*source},
+                  {.attributes = axis_from_zero(lowering)});
+  }
+  if (base) lowering.give_input_gradient(0, *base);
+  if (source) lowering.give_input_gradient(2, *source);
+}
+
 void emit_addition(OperatorLowering& lowering) {
   lowering.emit(
       adds_rows(lowering) ? Kernel::index_add : Kernel::scatter_add, "forward",
@@ -286,6 +362,24 @@ OperatorRow rows::index_add() {
   return addition_by_index_row("index_add",
                                "a tensor with parts (third input) added where indices (second) say",
                                infer_index_add);
+}
+OperatorRow rows::scatter() {
+  return {.name = "scatter",
+          .doc =
+              "a tensor with elements (third input), or a number, in the places that indices "
+              "(second) say",
+          .attributes = {axis_spec({}, "the axis that indices name; negative counts from the last"),
+                         {.name = "value",
+                          .type = AttributeType::real,
+                          .doc = "the number, where there is no third input",
+                          .default_value = 0.0}},
+          .min_inputs = 2,
+          .max_inputs = 3,
+          .infer = infer_scatter,
+          .lowering = {.stowage = {forward_scatter<with_number_as_tensor>,
+                                   backward_scatter<with_number_as_tensor>},
+                       .pytorch = {forward_scatter<with_number_as_argument>,
+                                   backward_scatter<with_number_as_argument>}}};
 }
 OperatorRow rows::scatter_add() {
   return addition_by_index_row(

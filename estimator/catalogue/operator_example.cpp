@@ -102,6 +102,11 @@ constexpr OperatorExample examples[] = {
     {"rsqrt", "- exp\n- rsqrt\n"},
     {"reciprocal", "- exp\n- reciprocal\n"},
     {"abs", "- abs\n"},
+    {"sign", "- sign\n- add: {from: [stem, sign_1]}\n"},
+    {"floor", "- floor\n- add: {from: [stem, floor_1]}\n"},
+    {"ceil", "- ceil\n- add: {from: [stem, ceil_1]}\n"},
+    {"round", "- round\n- add: {from: [stem, round_1]}\n"},
+    {"trunc", "- trunc\n- add: {from: [stem, trunc_1]}\n"},
     {"exp", "- exp\n"},
     {"expm1", "- expm1\n"},
     {"log", "- log\n"},
@@ -156,6 +161,13 @@ constexpr OperatorExample examples[] = {
      "- argmax: {name: best, axis: 2, keep: true}\n"
      "- slice: {name: first, from: stem, axis: 2, length: 1}\n"
      "- scatter_add: {from: [stem, best, first], axis: 2}\n"},
+    {"scatter",
+     "- argmax: {name: best, axis: 2, keep: true}\n"
+     "- slice: {name: first, from: stem, axis: 2, length: 1}\n"
+     "- scatter: {from: [stem, best, first], axis: 2}\n"},
+    {"slice_scatter",
+     "- slice: {name: first, from: stem, axis: 2, length: 2}\n"
+     "- slice_scatter: {from: [stem, first], start: [0, 0, 3]}\n"},
     {"compare",
      "- compare: {name: positive, operation: gt, value: 0}\n"
      "- masked_fill: {from: [stem, positive], value: 0}\n"},

@@ -88,7 +88,10 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow index();
 [[nodiscard]] OperatorRow gather();
 [[nodiscard]] OperatorRow index_add();
+[[nodiscard]] OperatorRow scatter();
 [[nodiscard]] OperatorRow scatter_add();
+// slice_scatter.cpp
+[[nodiscard]] OperatorRow slice_scatter();
 // selection.cpp, triangle.cpp, one_hot.cpp
 [[nodiscard]] OperatorRow compare();
 [[nodiscard]] OperatorRow logical();

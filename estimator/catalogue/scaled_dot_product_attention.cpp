@@ -1,8 +1,11 @@
-// scaled_dot_product_attention over [batch, heads, length, features]: its row, its shape rule, and
-// what surrounds PyTorch's kernels: key and value heads repeated as transformers does (repeat_kv),
-// and the fourth input made a mask to add.
+// scaled_dot_product_attention over [batch, heads, length, features], or with one axis more before
+// the length (windows of an image; three axes, which PyTorch takes for one sample of as many heads,
+// are refused): its row, its shape rule, and what surrounds
+// PyTorch's kernels: key and value heads repeated as transformers does (repeat_kv), and the fourth
+// input made a mask to add.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -50,14 +53,37 @@ bool copies_bias(const OperatorLowering& lowering) {
   return masks_bias(lowering) || lowering.attributes().boolean("copy_bias");
 }
 
+bool has_fused_shape(const OperatorLowering& lowering) {
+  return lowering.input(0).shape.size() == 4;
+}
+
+Shape attention_score_shape(const Shape& query, const Shape& key) {
+  Shape scores = query;
+  scores.back() = key[key.size() - 2];
+  return scores;
+}
+
 namespace {
 
+constexpr std::size_t least_axes = 4, most_axes = 5;
+
+std::optional<InferenceError> check_axes(const TensorType& input, std::size_t rank, int i) {
+  const std::size_t axes = input.shape.size();
+  if (axes >= least_axes && axes <= most_axes && axes == rank) return std::nullopt;
+  return InferenceError{
+      .message = fmt::format("wants [batch, heads, length, features], or five axes, alike for all "
+                             "inputs, but its input has shape {}",
+                             to_string(input.shape)),
+      .input = i};
+}
+
 std::optional<InferenceError> check_operands(std::span<const TensorType> inputs) {
+  const std::size_t rank = inputs[0].shape.size();
   for (int i = 0; i < 3; ++i) {
     const TensorType& input = inputs[static_cast<std::size_t>(i)];
-    if (auto error = want_rank(input, 4, "[batch, heads, length, features]", i)) return error;
+    if (auto error = check_axes(input, rank, i)) return error;
     if (auto error = want_floating(input, i)) return error;
-    for (std::size_t axis = 1; axis < 4; ++axis) {
+    for (std::size_t axis = 1; axis < rank; ++axis) {
       if (auto error = want_constant(input.shape[axis], "heads, length and features", i)) {
         return error;
       }
@@ -76,14 +102,18 @@ std::optional<InferenceError> check_operands(std::span<const TensorType> inputs)
   const Shape& q = inputs[0].shape;
   const Shape& k = inputs[1].shape;
   const Shape& v = inputs[2].shape;
-  if (k[0] != q[0] || k[3] != q[3] || q[1].constant % k[1].constant != 0) {
+  const std::size_t heads = rank - 3;
+  const bool alike =
+      std::equal(q.begin(), q.begin() + static_cast<std::ptrdiff_t>(heads), k.begin());
+  const bool shares = rank == 4 ? q[1].constant % k[1].constant == 0 : q[heads] == k[heads];
+  if (!alike || !shares || k[rank - 1] != q[rank - 1]) {
     return refuse(fmt::format("the query {} and the key {} differ in batch or features, or the "
                               "key's heads do not divide the query's",
                               to_string(q), to_string(k)),
                   {}, 1)
         .value();
   }
-  if (v[0] != k[0] || v[1] != k[1] || v[2] != k[2]) {
+  if (!std::equal(v.begin(), v.end() - 1, k.begin())) {
     return refuse(fmt::format("the key {} and the value {} differ in batch, heads or length",
                               to_string(k), to_string(v)),
                   {}, 2)
@@ -95,10 +125,10 @@ std::optional<InferenceError> check_operands(std::span<const TensorType> inputs)
 std::optional<InferenceError> check_mask(std::span<const TensorType> inputs) {
   if (inputs.size() < 4) return std::nullopt;
   const TensorType& mask = inputs[3];
-  const Shape scores{inputs[0].shape[0], inputs[0].shape[1], inputs[0].shape[2],
-                     inputs[1].shape[2]};
+  const Shape scores = attention_score_shape(inputs[0].shape, inputs[1].shape);
   const auto together = broadcast(mask.shape, scores);
-  if (mask.shape.size() < 2 || mask.shape.size() > 4 || !together || *together != scores) {
+  if (mask.shape.size() < 2 || mask.shape.size() > scores.size() || !together ||
+      *together != scores) {
     return refuse(fmt::format("the mask {} does not broadcast to the scores {}",
                               to_string(mask.shape), to_string(scores)),
                   {}, 3)
@@ -118,6 +148,13 @@ std::optional<InferenceError> check_implementation(const Attributes& attributes,
                                                    std::span<const TensorType> inputs) {
   const std::string& wanted = attributes.text("implementation");
   const DataType type = inputs[0].type;
+  const std::size_t rank = inputs[0].shape.size();
+  if (rank != 4 && wanted != "auto" && wanted != "math") {
+    return refuse(fmt::format("{} attention takes four axes, and its input has shape {}", wanted,
+                              to_string(inputs[0].shape)),
+                  "implementation", 0, "leave it to `auto`, or merge axes by `reshape`")
+        .value();
+  }
   if ((wanted == "flash" || wanted == "cudnn") && element_size(type) != 2) {
     return refuse(fmt::format("{} attention runs in float16 and bfloat16 only, and its inputs are "
                               "{}",
@@ -131,8 +168,8 @@ std::optional<InferenceError> check_implementation(const Attributes& attributes,
   if (wanted == "efficient" && type == DataType::float64) {
     return refuse("memory-efficient attention does not run in float64", "implementation").value();
   }
-  const std::int64_t features = inputs[0].shape[3].constant;
-  const std::int64_t value_features = inputs[2].shape[3].constant;
+  const std::int64_t features = inputs[0].shape.back().constant;
+  const std::int64_t value_features = inputs[2].shape.back().constant;
   if (wanted == "flash" && (features != value_features || features > 256)) {
     return refuse(fmt::format("flash attention wants query, key and value of the same at most 256 "
                               "features, and they have {} and {}",
@@ -158,8 +195,11 @@ tl::expected<Inference, InferenceError> infer_attention(const Attributes& attrib
   const Shape& q = inputs[0].shape;
   const Shape& v = inputs[2].shape;
   Inference result;
-  result.outputs = {{{q[0], q[1], q[2], v[3]}, inputs[0].type}};
-  result.flops = element_count({q[0], q[1], q[2]}) * v[2] * (q[3] + v[3]) * Affine(2);
+  Shape y = q;
+  y.back() = v.back();
+  const Affine rows = element_count(Shape(q.begin(), q.end() - 1));
+  result.outputs = {{std::move(y), inputs[0].type}};
+  result.flops = rows * v[v.size() - 2] * (q.back() + v.back()) * Affine(2);
   return result;
 }
 
@@ -181,7 +221,7 @@ TensorView input_heads_repeated(OperatorLowering& lowering, int i, std::int64_t 
 }
 
 bool repeats(const OperatorLowering& lowering) {
-  return lowering.attributes().text("grouped") == "repeat" &&
+  return has_fused_shape(lowering) && lowering.attributes().text("grouped") == "repeat" &&
          lowering.input(0).shape[1] != lowering.input(1).shape[1];
 }
 
@@ -295,7 +335,7 @@ void backward_attention_pytorch(OperatorLowering& lowering) {
 }
 
 bool in_products(const OperatorLowering& lowering) {
-  return lowering.attributes().text("implementation") == "math";
+  return lowering.attributes().text("implementation") == "math" || !has_fused_shape(lowering);
 }
 
 void forward_attention_stowage(OperatorLowering& lowering) {
@@ -354,7 +394,9 @@ std::vector<AttributeSpec> attribute_list() {
 
 OperatorRow rows::scaled_dot_product_attention() {
   return {.name = "scaled_dot_product_attention",
-          .doc = "softmax(q k^T / sqrt(features)) v of inputs q, k, v, and a mask to add",
+          .doc =
+              "softmax(q k^T / sqrt(features)) v of inputs q, k, v of four or five axes, and a "
+              "mask to add",
           .attributes = attribute_list(),
           .min_inputs = 3,
           .max_inputs = 4,

@@ -10,6 +10,7 @@
 #include "estimator/catalogue/reduced_axes.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/pytorch/attention.hpp"
 
 namespace stowage {
 
@@ -69,9 +70,6 @@ tl::expected<Inference, InferenceError> infer_variance(const Attributes& attribu
 
 tl::expected<Inference, InferenceError> infer_norm(const Attributes& attributes,
                                                    std::span<const TensorType> inputs) {
-  if (attributes.real("p") == 0) {
-    return refuse("p 0 counts elements, which has no gradient", "p");
-  }
   return infer_over_axes(attributes, inputs, norm_flops);
 }
 
@@ -101,7 +99,13 @@ void emit_statistic_backward(OperatorLowering& lowering, const TensorView& y, co
   lowering.give_input_gradient(0, dx);
 }
 
+/// A count of elements has no gradient.
+bool has_slope(const OperatorLowering& lowering) {
+  return row_name(lowering) != "norm" || lowering.attributes().real("p") != 0;
+}
+
 void backward_statistic_stowage(OperatorLowering& lowering) {
+  if (!has_slope(lowering)) return;
   emit_statistic_backward(lowering, lowering.saved("result"), lowering.new_input_gradient(), {});
 }
 
@@ -111,6 +115,7 @@ void backward_statistic_stowage(OperatorLowering& lowering) {
 struct FormulaTensors {
   std::int64_t whole = 0, promoted = 0, whole_masks = 0, reduced = 0, reduced_masks = 0,
                reduced_counts = 0;
+  bool mask_or_reduced = false;  ///< a mask of the whole, and later a tensor of the result's size
 };
 
 FormulaTensors norm_tensors(double p, bool widens) {
@@ -120,7 +125,7 @@ FormulaTensors norm_tensors(double p, bool widens) {
     return {.whole = 2, .promoted = 1, .whole_masks = 1, .reduced = 1, .reduced_counts = 1};
   }
   if (p < 1 && widens) return {.whole = 1, .promoted = 1, .reduced = 1};
-  if (p < 1) return {.whole = 2, .whole_masks = 1};
+  if (p < 1) return {.whole = 2, .mask_or_reduced = true};
   if (p < 2 && !widens) return {.whole = 2};
   return {.whole = 1, .reduced = 1};
 }
@@ -134,6 +139,7 @@ FormulaTensors formula_tensors(const OperatorLowering& lowering, bool widens) {
 }
 
 void backward_statistic_pytorch(OperatorLowering& lowering) {
+  if (!has_slope(lowering)) return;
   const TensorView x = lowering.saved("input");
   const TensorView dy = lowering.output_gradient();
   const TensorView dx =
@@ -152,6 +158,7 @@ void backward_statistic_pytorch(OperatorLowering& lowering) {
   add("reduced", tensors.reduced, byte_count(dy));
   add("reduced_masks", tensors.reduced_masks, reduced);
   add("counts", tensors.reduced_counts, reduced * Affine(8));
+  add("mask_or_reduced", tensors.mask_or_reduced ? 1 : 0, larger(whole, byte_count(dy)));
   emit_statistic_backward(lowering, lowering.has_saved("result") ? lowering.saved("result") : dy,
                           dx, std::move(temporaries));
 }
@@ -196,9 +203,10 @@ OperatorRow rows::norm() {
       statistic_row("norm", "(sum |x|^p)^(1/p) over axes, a vector's norm", infer_norm,
                     {{.name = "p",
                       .type = AttributeType::real,
-                      .doc = "the power; .inf: the largest absolute value",
+                      .doc = "the power; .inf and -.inf: the largest and the least absolute "
+                             "value; 0: how many elements are not 0, without a gradient",
                       .default_value = 2.0,
-                      .minimum = 0,
+                      .minimum = -std::numeric_limits<double>::infinity(),
                       .maximum = std::numeric_limits<double>::infinity()}});
   result.autocast = AutocastClass::float32;
   result.lowering.pytorch.casts_its_inputs = true;  // its kernel reads 16 bits and sums in float32

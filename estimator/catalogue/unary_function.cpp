@@ -78,7 +78,17 @@ void forward_unary_function(OperatorLowering& lowering) {
   lowering.emit(function.forward, "forward", {x}, {y},
                 {.attributes = function_attributes(function),
                  .flops = element_count(x.shape) * Affine(function.flops)});
+  if (function.saves == Saves::nothing) return;
   lowering.save(keeps_result ? "result" : "input", keeps_result ? y : copy.value_or(x));
+}
+
+/// zeros_like of the gradient that arrives.
+void give_zero_gradient(OperatorLowering& lowering) {
+  const TensorView dx = new_input_gradient_like(lowering, lowering.output_gradient());
+  Attributes zero;
+  zero.set("value", 0.0);
+  lowering.emit(Kernel::fill, "backward", {}, {dx}, {.attributes = std::move(zero)});
+  lowering.give_input_gradient(0, dx);
 }
 
 /// What the kernel set's backward has on the way to `dx`.
@@ -117,6 +127,7 @@ std::vector<StorageId> several_kernels(OperatorLowering& lowering, const UnaryFu
 template <TemporariesOf temporaries>
 void backward_unary_function(OperatorLowering& lowering) {
   const UnaryFunction& function = function_of(lowering);
+  if (function.saves == Saves::nothing) return give_zero_gradient(lowering);
   const TensorView dy = lowering.output_gradient();
   const TensorView kept = lowering.saved(lowering.has_saved("result") ? "result" : "input");
   const TensorView dx =

@@ -17,7 +17,8 @@
 namespace stowage {
 
 struct UnaryFunction {
-  enum class Saves { input, result };
+  /// `nothing`: the function is constant between its steps, and its gradient zeros.
+  enum class Saves { input, result, nothing };
   /// What autograd saves when it works in place. Where its derivative asks for the input, PyTorch
   /// saves a copy of it, so that nothing is won.
   enum class InPlace { none, result, copy_of_input };

@@ -63,7 +63,7 @@ struct BatchReport {
   bool keeps_margin = true;
   std::int64_t ceiling = 0;  ///< tensors alone fit no more above it
   bool all_tried = true;     ///< false: some batches below the ceiling were not tried
-  bool unlimited = false;    ///< nothing grew up to largest_searched_batch
+  bool unlimited = false;    ///< nothing that was tried up to largest_searched_batch failed
   /// Powers of two up to the largest (of four, sixteen ... where the budget ends), and the largest.
   std::vector<CurvePoint> curve;
   std::optional<Accumulation> accumulation;
@@ -89,7 +89,7 @@ struct BatchReport {
 struct LargestBatch {
   std::int64_t batch = 0;  ///< completes; 0: none was found
   bool is_proven = true;   ///< the next larger one does not complete; false: the budget ended first
-  bool unlimited = false;  ///< nothing grew up to largest_searched_batch
+  bool unlimited = false;  ///< nothing that was tried up to largest_searched_batch failed
 };
 /// Errors: as size_step's.
 [[nodiscard]] Result<LargestBatch> look_for_largest(std::shared_ptr<const StepGraph> graph,

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "estimator/formats/import_model.hpp"
+#include "estimator/huggingface/adapter_config.hpp"
 #include "estimator/huggingface/import_config.hpp"
 #include "estimator/keras/keras_model.hpp"
 #include "estimator/onnx/onnx_model.hpp"
@@ -32,6 +33,7 @@ std::span<const FormatRow> format_table() {
       FormatRow{"Keras JSON", is_keras_model, import_keras_model},
       FormatRow{"weights", is_weight_file, refuse_weight_file},
       FormatRow{"Hugging Face", is_hugging_face_model, import_hugging_face_model},
+      FormatRow{"adapters", is_adapter_config, refuse_adapter_config},
   };
   return rows;
 }

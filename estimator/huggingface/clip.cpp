@@ -37,10 +37,8 @@ void add_clip_layers(Network& network, ConfigReader& config, const TowerKeys& ke
   }
   attention.add(attention_lines(part, call));
   attention.add(linear_line("out_proj", "", keys.hidden));
-  LayerLines& mlp = network.text.block(fmt::format("{}_mlp", tower));
-  mlp.add(linear_line("fc1", "input", keys.inner));
-  mlp.add(activation_lines(part, "hidden_act", "activation_fn"));
-  mlp.add(linear_line("fc2", "", keys.hidden));
+  network.text.block(fmt::format("{}_mlp", tower))
+      .add(vision_mlp_lines(part, keys.inner, keys.hidden));
   LayerLines& layer = network.text.block(fmt::format("{}_layer", tower));
   layer.add(vision_norm("layer_norm1", "input", keys.eps));
   layer.add(fmt::format("{}_attention: {{name: self_attn}}", tower));
@@ -91,13 +89,7 @@ void add_clip_vision(Network& network, ConfigReader& config) {
   image_input(network, config.integer("num_channels"), size);
   add_clip_layers(network, config, keys, fmt::format("{}", count), "vision", false);
   LayerLines& embeddings = network.text.block("vision_embeddings");
-  embeddings.add(
-      fmt::format("conv2d: {{name: patch_embedding, from: input, channels: {}, kernel: "
-                  "{}, stride: {}, bias: false}}",
-                  keys.hidden, patch, patch));
-  embeddings.add(
-      fmt::format("reshape: {{name: grid, shape: [batch, {}, {}]}}", keys.hidden, side * side));
-  embeddings.add("transpose: {name: rows, axes: [0, 2, 1]}");
+  embeddings.add(patch_lines("patch_embedding", keys.hidden, patch, side, false));
   embeddings.add(fmt::format("parameter: {{name: class_embedding, shape: [{}]}}", keys.hidden));
   embeddings.add(fmt::format("reshape: {{name: class_row, shape: [1, 1, {}]}}", keys.hidden));
   embeddings.add(fmt::format("expand: {{name: class_rows, shape: [batch, 1, {}]}}", keys.hidden));

@@ -176,15 +176,18 @@ void question_answering(Network& network, std::string_view hidden) {
   LayerLines& layers = network.text.layers();
   layers.add(linear_line("qa_outputs", hidden, 2));
   layers.add("split: {name: ends, parts: 2, axis: -1}");
+  // Positions beyond the sequence are clamped, in new tensors: a padding of width 0 copies.
   for (const auto& [name, part] : {std::pair{"start", 0}, std::pair{"end", 1}}) {
     network.text.input(fmt::format("{}_positions", name), "{shape: [batch], dtype: int64}");
     layers.add(fmt::format("reshape: {{name: {}_column, from: ends.{}, shape: [batch, seq]}}", name,
                            part));
     layers.add(fmt::format("contiguous: {{name: {}_logits}}", name));
+    layers.add(
+        fmt::format("pad: {{name: {}_clamped, from: {}_positions, after: [0]}}", name, name));
   }
   network.text.loss(
-      "- cross_entropy: {from: [start_logits, start_positions], weight: 0.5}\n"
-      "  - cross_entropy: {from: [end_logits, end_positions], weight: 0.5}");
+      "- cross_entropy: {from: [start_logits, start_clamped], weight: 0.5}\n"
+      "  - cross_entropy: {from: [end_logits, end_clamped], weight: 0.5}");
 }
 
 void first_token(LayerLines& layers, std::string_view from, std::int64_t features) {

@@ -184,9 +184,7 @@ void write_falcon(Network& network) {
                   inputs));
   base.add(parallel_norm("ln_f", "", sizes.eps));
   network.text.layers().add("decoder: {name: transformer, from: tokens}");
-  const bool tied = config.boolean("tie_word_embeddings");
-  add_parallel_head(network, sizes, "transformer", false,
-                    tied ? "transformer.word_embeddings.weight" : "", "lm_head");
+  add_parallel_head(network, sizes, "transformer", false, "word_embeddings");
 }
 
 }  // namespace stowage

@@ -53,22 +53,14 @@ void write_gpt_neox(Network& network) {
     layer.add("add: {name: done, from: [fed, attended]}");
   }
 
-  LayerLines& base = network.text.block("decoder");
-  base.add(fmt::format("embedding: {{name: embed_in, from: input, count: {}, features: {}}}",
-                       sizes.vocabulary, sizes.hidden));
-  base.add(causal_mask_lines(network, 0));
-  base.add(parallel_drop("embedded", "embed_in", dropout));
-  base.add(fmt::format("rotary_table: {{name: rotary_emb, length: seq, features: {}, base: {}}}",
-                       rotated, rotary.base));
-  base.add(
-      fmt::format("decoder_layer: {{name: layers, from: [embedded, rotary_emb.0, "
-                  "rotary_emb.1{}], repeat: layers, checkpoint: checkpoint}}",
-                  parallel_mask(network)));
-  base.add(parallel_norm("final_layer_norm", "", sizes.eps));
-  network.text.layers().add("decoder: {name: gpt_neox, from: tokens}");
-  const bool tied = config.boolean("tie_word_embeddings");
-  add_parallel_head(network, sizes, "gpt_neox", false, tied ? "gpt_neox.embed_in.weight" : "",
-                    "lm_head");
+  write_parallel_stack(network, sizes,
+                       {.model = "gpt_neox",
+                        .embedding = "embed_in",
+                        .final_norm = "final_layer_norm",
+                        .embedding_dropout = dropout,
+                        .rotated = rotated,
+                        .base = rotary.base,
+                        .head_bias = false});
 }
 
 }  // namespace stowage

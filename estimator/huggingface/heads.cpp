@@ -93,6 +93,8 @@ void last_token_head(Network& network, std::string_view hidden, std::string_view
   LayerLines& layers = network.text.layers();
   layers.add(linear_line(name, hidden, network.labels, false));
   layers.add("slice: {name: last_token, axis: 1, start: -1}");
+  // transformers takes it by indices, which copy.
+  layers.add("contiguous: {name: last_logits}");
   layers.add(fmt::format("reshape: {{name: pooled_logits, shape: [batch, {}]}}", network.labels));
   class_loss(network, "pooled_logits");
 }

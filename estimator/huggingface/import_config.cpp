@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "estimator/base/bytes.hpp"
+#include "estimator/base/cure.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/huggingface/families.hpp"
 #include "estimator/huggingface/local_cache.hpp"
@@ -21,13 +22,6 @@ namespace stowage {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_json_mapping_with(std::string_view text, std::string_view key) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{' &&
-         text.find(key) != std::string_view::npos;
-}
 
 struct FoundConfig {
   SourceTextPtr text;
@@ -85,19 +79,26 @@ Diagnostics errors_of(Diagnostics found) {
 }
 
 Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
-  const std::string_view attention = stated.has_paged_attention                     ? "paged"
-                                     : stated.attention == AttentionFunction::eager ? "eager"
-                                                                                    : "sdpa";
-  std::string text = fmt::format("as transformers {} runs it{}: attention '{}'",
-                                 to_string(stated.version), stated.version_source, attention);
+  std::string text =
+      fmt::format("as transformers {} runs it{}: attention {}", to_string(stated.version),
+                  stated.version_source, stated.attention.words);
   if (family.has_heads) text += fmt::format(", head '{}'", to_string(stated.head));
   if (!stated.precision.empty() && stated.precision != "fp32") {
     text += fmt::format(", precision {} unless another is asked for", stated.precision);
   }
-  return {.severity = Severity::note, .message = std::move(text)};
+  return {.severity = Severity::note,
+          .message = std::move(text),
+          .hint = stated.is_version_asked ? "" : hint_of(Cure::library_version)};
 }
 
 }  // namespace
+
+bool is_json_mapping_with(std::string_view text, std::string_view key) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' &&
+         text.find(key) != std::string_view::npos;
+}
 
 bool is_hugging_face_model(const Opening& opening) {
   if (opening.argument.starts_with(cache_prefix)) return true;
@@ -128,12 +129,14 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
   ConfigReader config(root, type, "", mistakes);
   auto stated = stated_settings(config, family, options);
   if (!stated) return tl::unexpected(std::move(stated.error()));
-  DescriptionText text(found->name, fmt::format("transformers {}, {}", stated->class_name,
-                                                stated->attention == AttentionFunction::eager
-                                                    ? "eager attention"
-                                                    : "scaled_dot_product_attention"));
-  Network network{config,          text,           stated->head,          stated->attention,
-                  stated->version, stated->labels, options.loss != "none"};
+  DescriptionText text(found->name,
+                       fmt::format("transformers {}, {}", stated->class_name,
+                                   stated->attention.function == AttentionFunction::eager
+                                       ? "eager attention"
+                                       : "scaled_dot_product_attention"));
+  Network network{
+      config,          text,           stated->head,          stated->attention.function,
+      stated->version, stated->labels, options.loss != "none"};
   declare_settings(text, *stated, family);
   if (!mistakes.any_errors()) family.write(network);
   config.finish();

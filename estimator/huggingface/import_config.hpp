@@ -7,10 +7,14 @@
 //   head          causal-lm, masked-lm, sequence-classification, ...
 #pragma once
 
+#include <string_view>
+
 #include "estimator/import/imported_model.hpp"
 
 namespace stowage {
 
+/// Whether `text`, a file's beginning, starts as a JSON mapping and has the quoted key.
+[[nodiscard]] bool is_json_mapping_with(std::string_view text, std::string_view key);
 /// A folder with a config.json, a JSON text with a "model_type", or a word that starts with "hf:".
 [[nodiscard]] bool is_hugging_face_model(const Opening& opening);
 /// Errors: a model type that is not read, keys that are wrong, each with its place; a name that is

@@ -13,17 +13,13 @@ namespace stowage {
 
 namespace {
 
-bool is_plain_word(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("-_./+=@%,").find(c) != std::string_view::npos;
-  });
-}
-
 /// What stands behind "transformers:", as a shell reads it: the configuration's own place.
 std::string recorded_name(const std::string& argument) {
   std::string name = argument;
-  if (name.starts_with(cache_prefix)) name = name.substr(cache_prefix.size());
+  if (name.starts_with(cache_prefix)) {
+    name = name.substr(cache_prefix.size());
+    name = name.substr(0, name.find('@'));
+  }
   if (name == "-" || !(is_plain_word(name))) return "FOLDER";
   return name;
 }
@@ -73,6 +69,13 @@ std::string hint_for(const YamlNode& root, const std::string& type, const std::s
 }
 
 }  // namespace
+
+bool is_plain_word(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-_./+=@%,").find(c) != std::string_view::npos;
+  });
+}
 
 std::string read_model_type(const YamlNode& root, const std::string& argument, Mistakes& mistakes) {
   const YamlNode* type = root.find("model_type");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
@@ -14,5 +15,9 @@ namespace stowage {
 /// configuration, "hf:ORG/NAME", a file or a folder.
 [[nodiscard]] std::string read_model_type(const YamlNode& root, const std::string& argument,
                                           Mistakes& mistakes);
+
+/// Whether a shell takes the text as one word as it is, so that it may stand in a command that is
+/// shown.
+[[nodiscard]] bool is_plain_word(std::string_view text);
 
 }  // namespace stowage

@@ -84,12 +84,32 @@ void add_partial_rotation(LayerLines& layers, std::int64_t rotated, bool whole) 
 }
 
 void add_parallel_head(Network& network, const ParallelSizes& sizes, std::string_view base,
-                       bool bias, const std::string& tied_to, std::string_view head_name) {
+                       bool bias, std::string_view embedding) {
+  const bool tied = network.config.boolean("tie_word_embeddings");
   if (network.head == Head::causal_lm) {
-    causal_lm_head(network, base, head_name, sizes.vocabulary, bias, tied_to);
+    causal_lm_head(network, base, "lm_head", sizes.vocabulary, bias,
+                   tied ? fmt::format("{}.{}.weight", base, embedding) : std::string());
   } else if (network.head == Head::sequence_classification) {
     last_token_head(network, base, "score");
   }
+}
+
+void write_parallel_stack(Network& network, const ParallelSizes& sizes,
+                          const ParallelStack& stack) {
+  LayerLines& base = network.text.block("decoder");
+  base.add(fmt::format("embedding: {{name: {}, from: input, count: {}, features: {}}}",
+                       stack.embedding, sizes.vocabulary, sizes.hidden));
+  base.add(causal_mask_lines(network, 0));
+  base.add(parallel_drop("embedded", stack.embedding, stack.embedding_dropout));
+  base.add(fmt::format("rotary_table: {{name: rotary_emb, length: seq, features: {}, base: {}}}",
+                       stack.rotated, stack.base));
+  base.add(
+      fmt::format("decoder_layer: {{name: layers, from: [embedded, rotary_emb.0, "
+                  "rotary_emb.1{}], repeat: layers, checkpoint: checkpoint}}",
+                  parallel_mask(network)));
+  base.add(parallel_norm(stack.final_norm, "", sizes.eps));
+  network.text.layers().add(fmt::format("decoder: {{name: {}, from: tokens}}", stack.model));
+  add_parallel_head(network, sizes, stack.model, stack.head_bias, stack.embedding);
 }
 
 std::string parallel_mask(const Network& network) {

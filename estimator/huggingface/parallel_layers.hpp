@@ -45,7 +45,20 @@ void add_partial_rotation(LayerLines& layers, std::int64_t rotated, bool whole);
                                                std::string query, std::string key,
                                                std::string value, double dropout);
 
+/// `base`: the module that gives the hidden states; a head tied to `embedding` has its weight.
 void add_parallel_head(Network& network, const ParallelSizes& sizes, std::string_view base,
-                       bool bias, const std::string& tied_to, std::string_view head_name);
+                       bool bias, std::string_view embedding);
+
+/// What stands around the block `decoder_layer` of Phi and GPT-NeoX.
+struct ParallelStack {
+  std::string_view model;  ///< the base's name beside a head
+  std::string_view embedding, final_norm;
+  double embedding_dropout = 0;
+  std::int64_t rotated = 0;  ///< features of a head that are turned
+  double base = 10000;       ///< of the rotary table
+  bool head_bias = false;
+};
+/// The embedding, the rotary table, the layers, the last norm, and the head.
+void write_parallel_stack(Network& network, const ParallelSizes& sizes, const ParallelStack& stack);
 
 }  // namespace stowage

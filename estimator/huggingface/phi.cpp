@@ -56,22 +56,14 @@ void write_phi(Network& network) {
   layer.add("add: {name: both, from: [attention_dropped, fed]}");
   layer.add("add: {name: done, from: [both, input.0]}");
 
-  LayerLines& base = network.text.block("decoder");
-  base.add(fmt::format("embedding: {{name: embed_tokens, from: input, count: {}, features: {}}}",
-                       sizes.vocabulary, sizes.hidden));
-  base.add(causal_mask_lines(network, 0));
-  base.add(parallel_drop("embedded", "embed_tokens", config.probability("embd_pdrop")));
-  base.add(fmt::format("rotary_table: {{name: rotary_emb, length: seq, features: {}, base: {}}}",
-                       rotated, rotary.base));
-  base.add(
-      fmt::format("decoder_layer: {{name: layers, from: [embedded, rotary_emb.0, "
-                  "rotary_emb.1{}], repeat: layers, checkpoint: checkpoint}}",
-                  parallel_mask(network)));
-  base.add(parallel_norm("final_layernorm", "", sizes.eps));
-  network.text.layers().add("decoder: {name: model, from: tokens}");
-  const bool tied = config.boolean("tie_word_embeddings");
-  add_parallel_head(network, sizes, "model", true, tied ? "model.embed_tokens.weight" : "",
-                    "lm_head");
+  write_parallel_stack(network, sizes,
+                       {.model = "model",
+                        .embedding = "embed_tokens",
+                        .final_norm = "final_layernorm",
+                        .embedding_dropout = config.probability("embd_pdrop"),
+                        .rotated = rotated,
+                        .base = rotary.base,
+                        .head_bias = true});
 }
 
 }  // namespace stowage

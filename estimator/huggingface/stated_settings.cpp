@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "estimator/huggingface/quantised_weights.hpp"
+
 namespace stowage {
 
 namespace {
@@ -57,6 +59,8 @@ Head head_of_class(ConfigReader& config, const Family& family) {
   if (classes.empty()) return family.heads.front();
   for (const HeadWord& word : head_words) {
     if (!classes.front().ends_with(word.ending)) continue;
+    // "LlamaForRewardModel" has a head.
+    if (word.head == Head::none && classes.front().find("For") != std::string::npos) break;
     if (reads_head(family, word.head)) return word.head;
     break;
   }
@@ -99,18 +103,6 @@ std::int64_t label_count(ConfigReader& config) {
   return config.written("num_labels") != nullptr ? config.integer("num_labels") : 2;
 }
 
-void warn_of_quantised_weights(ConfigReader& config) {
-  const YamlNode* quantised = config.written("quantization_config");
-  if (quantised == nullptr || !quantised->is_mapping()) return;
-  const YamlNode* method = quantised->find("quant_method");
-  config.warn(
-      "quantization_config",
-      fmt::format("the weights on disk are quantised{}; here they are sized as they were "
-                  "before",
-                  method != nullptr && method->is_scalar() ? fmt::format(" ('{}')", method->text)
-                                                           : std::string()));
-}
-
 std::optional<std::string> given(const ImportOptions& options, const std::string& name) {
   const auto found = options.values.find(name);
   if (found == options.values.end()) return std::nullopt;
@@ -127,13 +119,14 @@ Result<StatedSettings> stated_settings(ConfigReader& config, const Family& famil
     const auto version = parse_library_version(*text);
     if (!version) return wrong_value("transformers", *text, "a version such as 4.57");
     stated.version = *version;
-    stated.version_source = ", which the argument transformers states";
+    stated.version_source = ", as asked for";
+    stated.is_version_asked = true;
   } else if (config.written("transformers_version") != nullptr &&
              !config.word("transformers_version").empty()) {
     const std::string text = config.word("transformers_version");
     if (const auto version = parse_library_version(text)) {
       stated.version = *version;
-      stated.version_source = ", which the file states (the argument transformers for another)";
+      stated.version_source = ", which the file states";
     } else {
       config.wrong("transformers_version", fmt::format("'{}' is no version", text));
     }
@@ -146,23 +139,9 @@ Result<StatedSettings> stated_settings(ConfigReader& config, const Family& famil
   } else {
     stated.head = head_of_class(config, family);
   }
-  const auto fused = first_with_fused_attention(family.type);
-  const bool has_fused = !family.eager_only && fused && stated.version >= *fused;
-  std::string attention = has_fused ? "sdpa" : "eager";
-  for (const std::string_view key : {"_attn_implementation", "attn_implementation"}) {
-    if (config.written(key) != nullptr && !config.word(key).empty()) attention = config.word(key);
-  }
-  if (const auto text = given(options, "attention")) attention = *text;
-  if (attention == "flash_attention_2" || attention == "flash_attention_3") attention = "sdpa";
-  stated.has_paged_attention = attention == "paged";
-  if (stated.has_paged_attention) attention = "sdpa";
-  if (attention != "sdpa" && attention != "eager") {
-    return wrong_value("attention", attention, "sdpa or eager");
-  }
-  if (attention == "sdpa" && family.eager_only && !stated.has_paged_attention) {
-    return wrong_value("attention", attention, fmt::format("eager for {}", family.type));
-  }
-  stated.attention = attention == "eager" ? AttentionFunction::eager : AttentionFunction::sdpa;
+  auto attention = chosen_attention(config, family, stated.version, options);
+  if (!attention) return tl::unexpected(std::move(attention.error()));
+  stated.attention = *std::move(attention);
   stated.class_name = class_of(config, family, stated.head);
   const std::string precision = checkpoint_precision(config);
   if (loads_checkpoint_format(stated.version)) stated.precision = precision;
@@ -172,7 +151,8 @@ Result<StatedSettings> stated_settings(ConfigReader& config, const Family& famil
 }
 
 void declare_settings(DescriptionText& text, const StatedSettings& stated, const Family& family) {
-  text.argument("attention", stated.attention == AttentionFunction::eager ? "eager" : "sdpa");
+  text.argument("attention",
+                stated.attention.function == AttentionFunction::eager ? "eager" : "sdpa");
   text.argument("transformers", to_string(stated.version));
   if (family.has_heads) text.argument("head", std::string(to_string(stated.head)));
   std::string train =

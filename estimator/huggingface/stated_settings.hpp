@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "estimator/huggingface/attention_choice.hpp"
 #include "estimator/huggingface/families.hpp"
 #include "estimator/import/imported_model.hpp"
 
@@ -11,14 +12,12 @@ namespace stowage {
 
 struct StatedSettings {
   Head head = Head::none;
-  AttentionFunction attention = AttentionFunction::sdpa;
-  /// The argument `attention` says "paged": a server's own function over blocks of a cache, fused
-  /// for every family (vLLM caps scores within it), in place of transformers'.
-  bool has_paged_attention = false;
+  AttentionChoice attention;
   LibraryVersion version = newest_known_version;
-  std::string version_source;  ///< ", which the file states"; empty: the newest that is known
-  std::string class_name;      ///< "LlamaForCausalLM"
-  std::string precision;       ///< the checkpoint's format, where it is the usual one; or empty
+  bool is_version_asked = false;  ///< and not the file's, or the newest that is known
+  std::string version_source;     ///< ", which the file states"; empty: the newest that is known
+  std::string class_name;         ///< "LlamaForCausalLM"
+  std::string precision;          ///< the checkpoint's format, where it is the usual one; or empty
   std::int64_t labels = 2;
 };
 

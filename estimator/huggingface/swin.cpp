@@ -2,7 +2,6 @@
 // stage to stage.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -116,10 +115,8 @@ void add_swin_block(Network& network, const SwinKeys& keys, const SwinStageShape
   const std::int64_t side = stage.side, padded = stage.padded, window = stage.window,
                      features = stage.features, across = padded / window;
   const auto inner = static_cast<std::int64_t>(keys.ratio * static_cast<double>(features));
-  LayerLines& mlp = network.text.block(fmt::format("mlp_{}", stage.number));
-  mlp.add(linear_line("fc1", "input", inner));
-  mlp.add(activation_lines(network, "hidden_act", "activation_fn"));
-  mlp.add(linear_line("fc2", "", features));
+  network.text.block(fmt::format("mlp_{}", stage.number))
+      .add(vision_mlp_lines(network, inner, features));
   LayerLines& layer = network.text.block(fmt::format("swin_layer_{}", stage.number));
   const bool shifts = side > window;
   const std::int64_t shift = keys.window / 2;
@@ -199,13 +196,7 @@ void write_swin(Network& network) {
     return config.wrong("patch_size", "images that are no multiple of a patch are not read");
   }
   LayerLines& patches = network.text.block("patch_embeddings");
-  patches.add(
-      fmt::format("conv2d: {{name: projection, from: input, channels: {}, kernel: {}, "
-                  "stride: {}}}",
-                  keys.width, keys.patch, keys.patch));
-  patches.add(
-      fmt::format("reshape: {{name: grid, shape: [batch, {}, {}]}}", keys.width, grid * grid));
-  patches.add("transpose: {name: rows, axes: [0, 2, 1]}");
+  patches.add(patch_lines("projection", keys.width, keys.patch, grid));
   LayerLines& embeddings = network.text.block("embeddings");
   embeddings.add("patch_embeddings: {name: patch_embeddings, from: input}");
   embeddings.add("layer_norm: {name: norm}");
@@ -224,7 +215,15 @@ void write_swin(Network& network) {
     stage.number = static_cast<std::int64_t>(i);
     stage.heads = keys.heads[i];
     stage.depth = keys.depths[i];
-    stage.window = std::min(keys.window, stage.side);
+    stage.window = keys.window;
+    // transformers cuts such a stage into smaller windows, and its biases no longer fit the scores.
+    if (stage.side < stage.window) {
+      return config.wrong("window_size",
+                          fmt::format("windows of {} x {} patches are larger than stage {}'s "
+                                      "images of {} x {}",
+                                      stage.window, stage.window, i, stage.side, stage.side),
+                          "transformers runs no such model");
+    }
     stage.padded = (stage.side + stage.window - 1) / stage.window * stage.window;
     if (stage.features % stage.heads != 0) {
       return config.wrong("num_heads", fmt::format("{} features do not divide into {} heads",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace stowage {
 
@@ -37,6 +38,23 @@ std::int64_t patches_of(ConfigReader& config, std::int64_t image, std::int64_t p
     return 1;
   }
   return image / patch;
+}
+
+Lines patch_lines(std::string_view name, std::int64_t features, std::int64_t patch,
+                  std::int64_t side, bool bias) {
+  return {fmt::format("conv2d: {{name: {}, from: input, channels: {}, kernel: {}, stride: {}{}}}",
+                      name, features, patch, patch, bias ? "" : ", bias: false"),
+          fmt::format("reshape: {{name: grid, shape: [batch, {}, {}]}}", features, side * side),
+          "transpose: {name: rows, axes: [0, 2, 1]}"};
+}
+
+Lines vision_mlp_lines(Network& network, std::int64_t inner, std::int64_t features) {
+  Lines lines{linear_line("fc1", "input", inner)};
+  for (std::string& line : activation_lines(network, "hidden_act", "activation_fn")) {
+    lines.push_back(std::move(line));
+  }
+  lines.push_back(linear_line("fc2", "", features));
+  return lines;
 }
 
 void image_input(Network& network, std::int64_t channels, std::int64_t size) {

@@ -17,6 +17,11 @@ namespace stowage {
 
 /// Patches of an image: as many a side. Patches larger than the image are a mistake.
 [[nodiscard]] std::int64_t patches_of(ConfigReader& config, std::int64_t image, std::int64_t patch);
+/// Patches of "input" as rows [batch, side * side, features]: a convolution called `name`.
+[[nodiscard]] Lines patch_lines(std::string_view name, std::int64_t features, std::int64_t patch,
+                                std::int64_t side, bool bias = true);
+/// Two linear layers, "fc1" and "fc2", of "input".
+[[nodiscard]] Lines vision_mlp_lines(Network& network, std::int64_t inner, std::int64_t features);
 /// "pixel_values" [batch, channels, size, size].
 void image_input(Network& network, std::int64_t channels, std::int64_t size);
 

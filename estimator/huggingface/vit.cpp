@@ -19,10 +19,7 @@ void add_vit_layer(Network& network, const TowerKeys& keys, const std::string& l
   }
   attention.add(attention_lines(network, tower_call(keys, length, false)));
   attention.add(linear_line("o_proj", "", keys.hidden));
-  LayerLines& mlp = network.text.block("mlp");
-  mlp.add(linear_line("fc1", "input", keys.inner));
-  mlp.add(activation_lines(network, "hidden_act", "activation_fn"));
-  mlp.add(linear_line("fc2", "", keys.hidden));
+  network.text.block("mlp").add(vision_mlp_lines(network, keys.inner, keys.hidden));
   LayerLines& layer = network.text.block("vit_layer");
   layer.add(vision_norm("layernorm_before", "input", keys.eps));
   layer.add("attention: {name: attention}");
@@ -52,13 +49,7 @@ void write_vit(Network& network) {
   add_vit_layer(network, keys, length);
 
   LayerLines& patches = network.text.block("patch_embeddings");
-  patches.add(
-      fmt::format("conv2d: {{name: projection, from: input, channels: {}, kernel: {}, "
-                  "stride: {}}}",
-                  keys.hidden, patch, patch));
-  patches.add(
-      fmt::format("reshape: {{name: grid, shape: [batch, {}, {}]}}", keys.hidden, side * side));
-  patches.add("transpose: {name: rows, axes: [0, 2, 1]}");
+  patches.add(patch_lines("projection", keys.hidden, patch, side));
   LayerLines& embeddings = network.text.block("embeddings");
   embeddings.add("patch_embeddings: {name: patch_embeddings, from: input}");
   embeddings.add(fmt::format("parameter: {{name: cls_token, shape: [1, 1, {}]}}", keys.hidden));

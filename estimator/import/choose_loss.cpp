@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "estimator/base/cure.hpp"
+
 namespace stowage {
 
 namespace {
@@ -126,7 +128,7 @@ Result<Diagnostics> choose_losses(LayerList& layers, std::span<const LayerOutput
         "softmax is not run in training",
         row);
   }
-  return Diagnostics{note_of_loss(std::move(text), "another loss can be named; none: inference")};
+  return Diagnostics{note_of_loss(std::move(text), hint_of(Cure::another_loss))};
 }
 
 }  // namespace stowage

@@ -107,7 +107,7 @@ class ModelBuilder {
 
   static Mark mark_of_input(const ExpandedOperator& op, std::size_t input) {
     const std::vector<Reference>& from = op.entry->from;
-    return input < from.size() ? from[input].mark : op.entry->mark;
+    return from.size() == op.inputs.size() ? from[input].mark : op.entry->mark;
   }
 
   // The tensor of an input; none where it is unknown, which is or has been reported.

@@ -101,8 +101,10 @@ class Expansion {
     std::vector<Wire> wires;
     wires.reserve(references.size());
     for (const Reference& reference : references) {
-      if (reference.kind == Reference::Kind::layer &&
-          !instance.outcomes[static_cast<std::size_t>(reference.index)].ready) {
+      if (reference.all) {
+        add_all(reference, instance, wires);
+      } else if (reference.kind == Reference::Kind::layer &&
+                 !instance.outcomes[static_cast<std::size_t>(reference.index)].ready) {
         const auto link = static_cast<std::int32_t>(links_.size());
         links_.emplace_back();
         pending.push_back({&reference, link});
@@ -112,6 +114,33 @@ class Expansion {
       }
     }
     return wires;
+  }
+
+  // Counted as layers are: lists of lists grow with their product.
+  void add_all(const Reference& reference, const Instance& instance, std::vector<Wire>& wires) {
+    std::span<const Wire> all = instance.inputs;
+    if (reference.kind == Reference::Kind::layer) {
+      const auto number = static_cast<std::size_t>(reference.index);
+      const LayerEntry& entry = instance.scope->layers[number];
+      const Outcome& outcome = instance.outcomes[number];
+      if (!outcome.ready) {
+        mistakes_.error_once(reference.mark,
+                             fmt::format("'{}' is used before it is written", entry.name),
+                             "how many outputs it has is known behind it");
+        wires.emplace_back();
+        return;
+      }
+      if (outcome.left_out) {
+        mistakes_.error_once(
+            reference.mark, fmt::format("'{}' is left out here, and has no instances", entry.name));
+        wires.emplace_back();
+        return;
+      }
+      all = outcome.wires;
+    }
+    if (!has_room(reference.mark, static_cast<std::int64_t>(all.size()))) return;
+    visited_ += static_cast<std::int64_t>(all.size());
+    wires.insert(wires.end(), all.begin(), all.end());
   }
 
   Wire select(const Reference& reference, const Instance& instance) {
@@ -185,7 +214,7 @@ class Expansion {
 
   void expand_layer(const LayerEntry& entry, std::vector<Wire> inputs, const Instance& instance,
                     Outcome& outcome) {
-    if (!has_room(entry, 1)) return;
+    if (!has_room(entry.mark, 1)) return;
     ++visited_;
     bool broken = entry.broken;
     bool kept = true;
@@ -223,7 +252,8 @@ class Expansion {
             ? 0
             : description_.blocks[static_cast<std::size_t>(entry.block)].scope.layers.size();
     const std::int64_t others = outcome.instances - 1;
-    if (!has_room(entry, others + static_cast<std::int64_t>(inner) * outcome.instances)) return;
+    if (!has_room(entry.mark, others + static_cast<std::int64_t>(inner) * outcome.instances))
+      return;
     visited_ += others;
     for (std::int64_t i = 0; i < outcome.instances && !stopped_; ++i) {
       Environment at = instance.at;
@@ -238,17 +268,24 @@ class Expansion {
               ? instantiate(entry, inputs, at, inherited)
               : add_operator(entry, inputs, at, inherited, outcome.broken, prefix);
       name_.resize(prefix);
-      // The next instance takes this one's outputs in the place of its first inputs.
-      for (std::size_t k = 0; k < outputs.size() && k < inputs.size(); ++k) inputs[k] = outputs[k];
+      if (entry.dense) {
+        // The next instance takes this one's outputs as well.
+        inputs.insert(inputs.end(), outputs.begin(), outputs.end());
+        const auto more = static_cast<std::int64_t>(inputs.size());
+        if (!has_room(entry.mark, more)) return;
+        visited_ += more;
+      } else {
+        // The next instance takes this one's outputs in the place of its first inputs.
+        std::copy_n(outputs.begin(), std::min(outputs.size(), inputs.size()), inputs.begin());
+      }
       outcome.wires.insert(outcome.wires.end(), outputs.begin(), outputs.end());
     }
   }
 
   // False, and the end of the expansion, where there are too many.
-  bool has_room(const LayerEntry& entry, std::int64_t layers) {
+  bool has_room(const Mark& mark, std::int64_t layers) {
     if (visited_ + layers <= most_operators) return true;
-    mistakes_.error_once(entry.mark,
-                         fmt::format("the model has more than {} layers", most_operators));
+    mistakes_.error_once(mark, fmt::format("the model has more than {} layers", most_operators));
     stopped_ = true;
     return false;
   }

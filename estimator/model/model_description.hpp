@@ -36,6 +36,7 @@ struct Reference {
   int instance = -1;     ///< of a repeated layer; -1: the last
   int output = -1;       ///< -1: the only one
   bool implied = false;  ///< no `from` was written
+  bool all = false;  ///< "input.*", "layer.*": every input of the block, every instance's output
   Mark mark;
 };
 
@@ -62,6 +63,7 @@ struct LayerEntry {
   bool broken = false;
   std::vector<Reference> from;
   std::optional<WrittenValue> repeat, when, frozen, checkpoint;
+  bool dense = false;            ///< of `repeat`: each takes the outputs of all before it as well
   std::optional<DataType> type;  ///< `precision:`: of its parameters, or of those within it
   std::vector<Tie> ties;
   std::vector<ParameterName> parameter_names;

@@ -13,11 +13,16 @@ struct Path {
   std::string_view name;
   std::vector<int> numbers;  // after the dots
   bool sound = true;         // all of them are numbers
+  bool all = false;          // ".*" stands at its end
 };
 
 Path split_path(std::string_view text) {
   constexpr std::size_t most_digits = 9;
   Path path;
+  if (text.ends_with(".*")) {
+    path.all = true;
+    text.remove_suffix(2);
+  }
   std::size_t dot = text.find('.');
   path.name = text.substr(0, dot);
   while (dot != std::string_view::npos) {
@@ -100,10 +105,12 @@ Reference ReferenceReader::read_one(const YamlNode& node) {
   const bool is_block_input = context_.block != nullptr && path.name == "input";
   const auto input = input_numbers_.find(path.name);
   if (is_block_input || input != input_numbers_.end()) {
-    if (!path.sound || path.numbers.size() > (is_block_input ? 1u : 0u)) {
+    if (!path.sound || path.numbers.size() > (is_block_input && !path.all ? 1u : 0u) ||
+        (path.all && !is_block_input)) {
       return refuse(fmt::format("'{}' is not an input", node.text), "");
     }
     reference.kind = Reference::Kind::input;
+    reference.all = path.all;
     if (!is_block_input) reference.index = input->second;
     if (is_block_input && !path.numbers.empty()) reference.index = path.numbers[0];
     return reference;
@@ -114,7 +121,13 @@ Reference ReferenceReader::read_one(const YamlNode& node) {
   if (loss_ >= 0 && layer->second >= loss_) {
     return refuse("the loss is no layer's input", "");
   }
-  const std::size_t most_numbers = entry.repeat ? 2 : 1;
+  const bool is_repeated = entry.repeat.has_value();
+  if (path.all && (!is_repeated || !path.numbers.empty())) {
+    return refuse(
+        fmt::format("'{}' is of a repeated layer: all outputs of its instances", node.text),
+        fmt::format("'{}' is not repeated", entry.name));
+  }
+  const std::size_t most_numbers = is_repeated ? 2 : 1;
   if (!path.sound || path.numbers.size() > most_numbers) {
     const bool inner = entry.block >= 0;
     return refuse(
@@ -124,6 +137,7 @@ Reference ReferenceReader::read_one(const YamlNode& node) {
   }
   reference.kind = Reference::Kind::layer;
   reference.index = layer->second;
+  reference.all = path.all;
   std::size_t next = 0;
   if (entry.repeat && !path.numbers.empty()) reference.instance = path.numbers[next++];
   if (next < path.numbers.size()) reference.output = path.numbers[next];

@@ -1,5 +1,6 @@
 // `from:` and `output:`: names of layers, of a block's inputs ("input", "input.1"), of outputs
-// ("qkv.0") and of a repetition's instances ("layer1.2"), resolved within one scope.
+// ("qkv.0") and of a repetition's instances ("layer1.2"), resolved within one scope; "input.*" and
+// "layer1.*" are all of them.
 #pragma once
 
 #include <string_view>

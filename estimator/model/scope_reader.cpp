@@ -15,9 +15,9 @@ namespace stowage {
 
 namespace {
 
-constexpr std::string_view layer_keys[] = {"name",       "from",      "repeat",
-                                           "when",       "tie",       "frozen",
-                                           "checkpoint", "precision", "parameter_names"};
+constexpr std::string_view layer_keys[] = {
+    "name", "from",   "repeat",     "dense",     "when",
+    "tie",  "frozen", "checkpoint", "precision", "parameter_names"};
 
 bool is_layer_key(std::string_view key) {
   return std::find(std::begin(layer_keys), std::end(layer_keys), key) != std::end(layer_keys);
@@ -187,6 +187,7 @@ class ScopeReader {
       if (!into) entry.broken = true;
     };
     read("repeat", entry.repeat);
+    read_dense(body, entry);
     read("when", entry.when);
     read("frozen", entry.frozen);
     read("checkpoint", entry.checkpoint);
@@ -211,6 +212,21 @@ class ScopeReader {
       entry.ties.push_back(
           {tie->key(i).text, tie->value(i).text, tie->key(i).mark, tie->value(i).mark});
     }
+  }
+
+  void read_dense(const YamlNode& body, LayerEntry& entry) {
+    const YamlNode* const node = body.find("dense");
+    if (node == nullptr) return;
+    const bool is_true = node->is_scalar() && node->text == "true";
+    if (!is_true && !(node->is_scalar() && node->text == "false")) {
+      mistakes_.error(node->mark, "'dense' is true or false");
+      entry.broken = true;
+    } else if (is_true && !entry.repeat) {
+      mistakes_.error(node->mark, "'dense' says what a repeated layer takes, and this one is not",
+                      "write 'repeat: N' beside it");
+      entry.broken = true;
+    }
+    entry.dense = is_true;
   }
 
   // A layer that stands for several would give one name to all of theirs.

@@ -44,6 +44,8 @@ constexpr std::array plain_rows{
     PlainRow{"Cos", "cos"},
     PlainRow{"Sign", "sign"},
     PlainRow{"Floor", "floor"},
+    PlainRow{"Ceil", "ceil"},
+    PlainRow{"Round", "round"},
 };
 
 bool translate_plain(Translation& translation, const OnnxNode& node) {

@@ -3,107 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
+
+#include "estimator/onnx/onnx_fields.hpp"
+#include "estimator/onnx/onnx_numbers.hpp"
 
 namespace stowage {
 
 namespace {
-
-// Field numbers of onnx.proto.
-namespace model_field {
-constexpr int ir_version = 1, producer = 2, graph = 7, opset = 8, functions = 25;
-}
-namespace opset_field {
-constexpr int domain = 1, version = 2;
-}
-namespace graph_field {
-constexpr int node = 1, name = 2, initializer = 5, input = 11, output = 12, value = 13;
-}
-namespace node_field {
-constexpr int input = 1, output = 2, name = 3, op = 4, attribute = 5, domain = 7, overload = 8,
-              metadata = 9, key = 1, text = 2;
-}
-namespace attribute_field {
-constexpr int name = 1, real = 2, integer = 3, text = 4, tensor = 5, graph = 6, reals = 7,
-              integers = 8, texts = 9, type = 20, refers_to = 21;
-}
-namespace tensor_field {
-constexpr int dims = 1, type = 2, reals = 4, small_integers = 5, integers = 7, name = 8, raw = 9,
-              doubles = 10, unsigned_integers = 11;
-}
-namespace value_field {
-constexpr int name = 1, type = 2, tensor_type = 1, element = 1, shape = 2, dimension = 1,
-              dimension_value = 1, dimension_symbol = 2;
-}
-namespace function_field {
-constexpr int name = 1, input = 4, output = 5, node = 7, domain = 10, defaults = 11, overload = 13;
-}
-
-int bytes_of(int type) {
-  switch (static_cast<OnnxType>(type)) {
-    case OnnxType::uint8:
-    case OnnxType::int8:
-    case OnnxType::boolean:
-      return 1;
-    case OnnxType::uint16:
-    case OnnxType::int16:
-    case OnnxType::float16:
-    case OnnxType::bfloat16:
-      return 2;
-    case OnnxType::float32:
-    case OnnxType::int32:
-    case OnnxType::uint32:
-      return 4;
-    case OnnxType::int64:
-    case OnnxType::uint64:
-    case OnnxType::float64:
-      return 8;
-    default:
-      return 0;
-  }
-}
-
-bool is_real(int type) {
-  const auto known = static_cast<OnnxType>(type);
-  return known == OnnxType::float32 || known == OnnxType::float64 || known == OnnxType::float16 ||
-         known == OnnxType::bfloat16;
-}
-
-double half_value(std::uint16_t bits) {  // IEEE 754 binary16
-  const int exponent = (bits >> 10U) & 0x1f;
-  const int fraction = bits & 0x3ff;
-  const double sign = (bits & 0x8000) != 0 ? -1 : 1;
-  if (exponent == 0) return sign * std::ldexp(fraction, -24);
-  if (exponent == 0x1f) return sign * (fraction == 0 ? HUGE_VAL : std::nan(""));
-  return sign * std::ldexp(fraction + 1024, exponent - 25);
-}
-
-double real_of(std::uint64_t bits, int type) {
-  switch (static_cast<OnnxType>(type)) {
-    case OnnxType::float64:
-      return std::bit_cast<double>(bits);
-    case OnnxType::float16:
-      return half_value(static_cast<std::uint16_t>(bits));
-    case OnnxType::bfloat16:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(bits << 16U));
-    default:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-  }
-}
-
-std::int64_t integer_of(std::uint64_t bits, int type) {
-  switch (static_cast<OnnxType>(type)) {
-    case OnnxType::int8:
-      return static_cast<std::int8_t>(bits);
-    case OnnxType::int16:
-      return static_cast<std::int16_t>(bits);
-    case OnnxType::int32:
-      return static_cast<std::int32_t>(bits);
-    default:
-      return static_cast<std::int64_t>(bits);
-  }
-}
 
 constexpr std::size_t values_of_an_attribute = 8;  // so much larger is it than a name
 
@@ -278,7 +184,7 @@ class FileReader {
           attribute.name = text(field);
           break;
         case attribute_field::real:
-          attribute.real = real_of(field.value, static_cast<int>(OnnxType::float32));
+          attribute.real = onnx_real_of(field.value, static_cast<int>(OnnxType::float32));
           break;
         case attribute_field::integer:
           attribute.integer = static_cast<std::int64_t>(field.value);
@@ -359,7 +265,7 @@ class FileReader {
   // The numbers of a small tensor, raw or in the list of its type.
   void read_numbers(const std::vector<WireField>& data, OnnxTensor& tensor) {
     std::size_t elements = 1;
-    const std::size_t most = is_real(tensor.type) ? most_kept_reals : most_kept_numbers;
+    const std::size_t most = is_onnx_real(tensor.type) ? most_kept_reals : most_kept_numbers;
     for (const std::int64_t extent : tensor.dims) {
       if (extent < 0) throw BrokenFile(tensor.offset, "a tensor has a negative extent");
       if (extent > static_cast<std::int64_t>(most)) elements = most + 1;
@@ -367,7 +273,7 @@ class FileReader {
                                          extent, static_cast<std::int64_t>(most) + 1)),
                           most + 1);
     }
-    const int width = bytes_of(tensor.type);
+    const int width = onnx_bytes_of(tensor.type);
     if (width == 0 || elements > most) return;
     for (const WireField& field : data) read_list(field, width, tensor);
     tensor.has_numbers = std::max(tensor.integers.size(), tensor.reals.size()) == elements;
@@ -379,10 +285,10 @@ class FileReader {
     constexpr int double_width = 8;
     const auto take = [&](std::uint64_t bits) {
       if (tensor.integers.size() + tensor.reals.size() > most_kept_numbers) return;
-      if (is_real(tensor.type)) {
-        tensor.reals.push_back(real_of(bits, tensor.type));
+      if (is_onnx_real(tensor.type)) {
+        tensor.reals.push_back(onnx_real_of(bits, tensor.type));
       } else {
-        tensor.integers.push_back(integer_of(bits, tensor.type));
+        tensor.integers.push_back(onnx_integer_of(bits, tensor.type));
       }
     };
     constexpr int length_type = 2;
@@ -465,33 +371,6 @@ class FileReader {
 };
 
 }  // namespace
-
-const OnnxAttribute* OnnxNode::find(std::string_view attribute) const {
-  for (const OnnxAttribute& candidate : attributes) {
-    if (candidate.name == attribute) return &candidate;
-  }
-  return nullptr;
-}
-
-std::int64_t OnnxNode::integer(std::string_view attribute, std::int64_t otherwise) const {
-  const OnnxAttribute* found = find(attribute);
-  return found != nullptr ? found->integer : otherwise;
-}
-
-double OnnxNode::real(std::string_view attribute, double otherwise) const {
-  const OnnxAttribute* found = find(attribute);
-  return found != nullptr ? found->real : otherwise;
-}
-
-std::string OnnxNode::text(std::string_view attribute, std::string_view otherwise) const {
-  const OnnxAttribute* found = find(attribute);
-  return found != nullptr ? found->text : std::string(otherwise);
-}
-
-std::vector<std::int64_t> OnnxNode::integers(std::string_view attribute) const {
-  const OnnxAttribute* found = find(attribute);
-  return found != nullptr ? found->integers : std::vector<std::int64_t>();
-}
 
 OnnxFile read_onnx_file(ByteSource& source) { return FileReader(source).read(); }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "estimator/base/cure.hpp"
 #include "estimator/import/choose_loss.hpp"
 #include "estimator/import/unknown_operators.hpp"
 #include "estimator/onnx/exporter_rewrites.hpp"
@@ -140,10 +141,12 @@ class ModelMaker {
     std::string layers = counted(found.activations, "activation");
     if (found.sums > 0) layers += " and " + counted(found.sums, "sum");
     const bool is_one = found.activations + found.sums == 1;
-    notes_.push_back(onnx_note(fmt::format(
-        "{} {} taken to overwrite {} input, as in PyTorch's image networks; the file does not say "
-        "it, and in_place=false takes every layer to make a result of its own",
-        layers, is_one ? "is" : "are", is_one ? "its" : "their")));
+    Diagnostic note =
+        onnx_note(fmt::format("{} {} taken to overwrite {} input, as in PyTorch's image networks; "
+                              "the file does not say it",
+                              layers, is_one ? "is" : "are", is_one ? "its" : "their"));
+    note.hint = hint_of(Cure::results_apart);
+    notes_.push_back(std::move(note));
   }
 
   [[nodiscard]] std::string source_text() const {

@@ -88,13 +88,16 @@ std::string_view to_string(AttentionImplementation implementation) {
 }
 
 AttentionSizes attention_sizes(const Shape& query, const Shape& key, const Shape& value) {
-  return {.batch = query[0],
-          .heads = query[1].constant,
-          .groups = query[1].constant / key[1].constant,
-          .queries = query[2].constant,
-          .keys = key[2].constant,
-          .features = query[3].constant,
-          .value_features = value[3].constant};
+  const std::size_t rank = query.size();
+  Affine batch = query[0];
+  for (std::size_t axis = 1; axis + 3 < rank; ++axis) batch = batch * query[axis];
+  return {.batch = batch,
+          .heads = query[rank - 3].constant,
+          .groups = query[rank - 3].constant / key[rank - 3].constant,
+          .queries = query[rank - 2].constant,
+          .keys = key[rank - 2].constant,
+          .features = query[rank - 1].constant,
+          .value_features = value[rank - 1].constant};
 }
 
 Affine attention_product_flops(const AttentionSizes& s, std::int64_t features) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "estimator/base/kernel_set.hpp"
+#include "estimator/rewrite/node_insertion.hpp"
 #include "estimator/rewrite/renumber.hpp"
 #include "estimator/step/unique_names.hpp"
 
@@ -318,15 +319,12 @@ void number(const std::vector<std::string*>& names) {
 }
 
 void Checkpointing::put_together() {
-  std::vector<KernelNode> nodes;
   std::vector<std::string*> node_names, storage_names;
-  std::vector<NodeId> place;
   std::size_t more = 0;
   for (const Region& region : regions_) {
     if (region.before) more += region.again.size();
   }
-  nodes.reserve(step_.nodes.size() + more);
-  place.reserve(step_.nodes.size() + 1);
+  NodeInsertion nodes(step_.nodes.size(), more);
   std::multimap<std::size_t, const Region*> before;
   for (const Region& region : regions_) {
     if (region.before) before.emplace(*region.before, &region);
@@ -335,22 +333,18 @@ void Checkpointing::put_together() {
   for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
     for (; next != before.end() && next->first == n; ++next) {
       for (KernelNode& node : second_run(*next->second)) {
-        nodes.push_back(std::move(node));
-        node_names.push_back(&nodes.back().name);
+        node_names.push_back(&nodes.insert(std::move(node)).name);
       }
     }
-    place.push_back(NodeId::of(nodes.size()));
-    nodes.push_back(step_.nodes[n]);
+    nodes.keep(step_.nodes[n]);
   }
-  place.push_back(NodeId::of(nodes.size()));
   number(node_names);
   for (Storage& copy : copies_) storage_names.push_back(&copy.name);
   number(storage_names);
-  step_.nodes = std::move(nodes);
-  renumber_convolutions(step_);
   const auto at = step_.storages.begin() + static_cast<std::ptrdiff_t>(end_storage_);
   step_.storages.insert(at, copies_.begin(), copies_.end());
-  renumber_nodes(step_, place);
+  std::move(nodes).put_into(step_);
+  renumber_convolutions(step_);
   step_.micro_batch.end_storage = StorageId::of(end_storage_ + copies_.size());
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "estimator/model/model_graph.hpp"
+#include "estimator/rewrite/node_insertion.hpp"
 #include "estimator/rewrite/shard_groups.hpp"
 #include "estimator/step/operator_lowering.hpp"
 #include "estimator/step/step_graph.hpp"
@@ -80,7 +81,8 @@ class FullSharding {
   KernelNode& emit(std::size_t group, std::string_view what, std::string_view kernel, Phase phase,
                    std::int64_t stream = 0);
   void hold(StorageId id) {
-    if (id.valid() && !nodes_.empty()) nodes_.back().holds.push_back(id);
+    KernelNode* const last = nodes_.last();
+    if (id.valid() && last != nullptr) last->holds.push_back(id);
   }
   [[nodiscard]] TensorView flat(StorageId id, std::int64_t elements, DataType type) const {
     return contiguous_view(id, {elements}, type);
@@ -112,7 +114,7 @@ class FullSharding {
   StorageId waiting_buffer_;  // of the last gather in forward
   StorageId reduced_buffer_;  // of the last reduction
   std::int32_t forward_end_ = -1, backward_begin_ = -1, backward_end_ = -1;
-  std::vector<KernelNode> nodes_;  // as they will be
+  NodeInsertion nodes_;  // as they will be
   std::vector<GradientArrival> arrivals_;
 };
 

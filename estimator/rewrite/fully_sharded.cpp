@@ -6,7 +6,6 @@
 
 #include "estimator/model/operator_row.hpp"
 #include "estimator/rewrite/full_sharding.hpp"
-#include "estimator/rewrite/renumber.hpp"
 #include "estimator/rewrite/sharded_update.hpp"
 #include "estimator/step/unique_names.hpp"
 
@@ -135,11 +134,11 @@ void FullSharding::keep_inputs_whole() {
     cast.storage = StorageId::of(step_.storages.size() - 1);
     cast_inputs_.emplace(input.storage, cast.storage);
     input.type = DataType::float32;
-    nodes_.push_back({.name = name + ".cast",
-                      .kernel = Kernel::cast,
-                      .phase = Phase::forward,
-                      .reads = {input},
-                      .writes = {cast}});
+    nodes_.insert({.name = name + ".cast",
+                   .kernel = Kernel::cast,
+                   .phase = Phase::forward,
+                   .reads = {input},
+                   .writes = {cast}});
   }
 }
 
@@ -253,7 +252,6 @@ void FullSharding::read_unsharded(KernelNode& node) const {
 }
 
 void FullSharding::put_together() {
-  std::vector<NodeId> place;
   for (const ScriptVariable& variable : step_.micro_batch.variables) {
     if (variable.kind != ScriptVariable::Kind::first_gradient || backward_end_ < 0) continue;
     std::erase(step_.nodes[static_cast<std::size_t>(backward_end_)].holds, variable.storage);
@@ -261,14 +259,10 @@ void FullSharding::put_together() {
   for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
     const auto at = static_cast<std::int32_t>(n);
     begin(at);
-    place.push_back(NodeId::of(nodes_.size()));
-    nodes_.push_back(step_.nodes[n]);
-    read_unsharded(nodes_.back());
+    read_unsharded(nodes_.keep(step_.nodes[n]));
     end(at);
   }
-  place.push_back(NodeId::of(nodes_.size()));
-  step_.nodes = std::move(nodes_);
-  renumber_nodes(step_, place);
+  std::move(nodes_).put_into(step_);
   step_.micro_batch.first_node = NodeId::of(0);
   step_.micro_batch.end_storage = StorageId::of(step_.storages.size());
   number_repetitions(step_.nodes);

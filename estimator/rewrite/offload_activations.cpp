@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "estimator/rewrite/node_insertion.hpp"
 #include "estimator/rewrite/renumber.hpp"
 #include "estimator/step/offloaded_bytes.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -339,23 +340,18 @@ void Offloading::put_together() {
     if (!gone.contains(i)) kept.push_back(std::move(step_.saved[i]));
   }
   step_.saved = std::move(kept);
-  std::vector<KernelNode> nodes;
-  std::vector<NodeId> place;
-  nodes.reserve(step_.nodes.size() + before_.size() + behind_.size());
+  NodeInsertion nodes(step_.nodes.size(), before_.size() + behind_.size());
   for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
     const auto insert = [&](std::multimap<std::size_t, KernelNode>& made) {
       const auto [first, end] = made.equal_range(n);
-      for (auto at = first; at != end; ++at) nodes.push_back(std::move(at->second));
+      for (auto at = first; at != end; ++at) nodes.insert(std::move(at->second));
     };
     insert(before_);
-    place.push_back(NodeId::of(nodes.size()));
-    nodes.push_back(std::move(step_.nodes[n]));
+    nodes.keep(std::move(step_.nodes[n]));
     insert(behind_);
   }
-  place.push_back(NodeId::of(nodes.size()));
-  step_.nodes = std::move(nodes);
+  std::move(nodes).put_into(step_);
   number_repetitions(step_.nodes);
-  renumber_nodes(step_, place);
   number_repetitions(step_.storages, old_storages_);
   const std::size_t end = step_.micro_batch.end_storage.index();
   const std::size_t more = step_.storages.size() - old_storages_;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "estimator/base/kernel_set.hpp"
+#include "estimator/rewrite/node_insertion.hpp"
 #include "estimator/rewrite/renumber.hpp"
 #include "estimator/rewrite/rerun_groups.hpp"
 #include "estimator/step/unique_names.hpp"
@@ -98,24 +99,18 @@ class Recomputation {
   }
 
   void put_together() {
-    std::vector<KernelNode> nodes;
-    nodes.reserve(step_.nodes.size() + schedule_.size());
-    std::vector<NodeId> place;  // by node as it was, and one past the last
-    place.reserve(step_.nodes.size() + 1);
+    NodeInsertion nodes(step_.nodes.size(), schedule_.size());
     auto next = schedule_.begin();
     for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
       for (; next != schedule_.end() && next->before == NodeId::of(n); ++next) {
         make_copies(*next);
-        nodes.push_back(run_again(next->run));
+        nodes.insert(run_again(next->run));
       }
-      place.push_back(NodeId::of(nodes.size()));
-      nodes.push_back(step_.nodes[n]);
-      if (nodes.back().phase == Phase::backward) read_copies(nodes.back());
+      KernelNode& node = nodes.keep(step_.nodes[n]);
+      if (node.phase == Phase::backward) read_copies(node);
     }
-    place.push_back(NodeId::of(nodes.size()));
-    step_.nodes = std::move(nodes);
+    std::move(nodes).put_into(step_);
     renumber_convolutions(step_);
-    renumber_nodes(step_, place);
   }
 
   StepGraph step_;

@@ -25,8 +25,7 @@ KernelNode& FullSharding::emit(std::size_t group, std::string_view what, std::st
                   .op = groups_[group].first,
                   .foreign_kernel = Shared<std::string>(std::string(kernel))};
   if (stream != 0) node.attributes.set("stream", stream);
-  nodes_.push_back(std::move(node));
-  return nodes_.back();
+  return nodes_.insert(std::move(node));
 }
 
 // A shard in the format that kernels read, on the GPU, where it is not so.
@@ -170,7 +169,7 @@ void FullSharding::reduce(std::size_t group) {
     emit(group, "download", "fsdp.download", Phase::backward, reduce_stream).reads = {output};
     return;
   }
-  const NodeId after = NodeId::of(nodes_.size() - 1);
+  const NodeId after = nodes_.last_id();
   std::int64_t offset = 0;
   for (const ShardedParameter* parameter : parameters) {
     TensorView gradient = contiguous_view(output.storage, parameter->local, kept);

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/rewrite/node_insertion.hpp"
 #include "estimator/rewrite/node_order.hpp"
-#include "estimator/rewrite/renumber.hpp"
 #include "estimator/step/node_dependences.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
@@ -29,10 +29,8 @@ class ContiguousCopies {
   ContiguousCopies(StepGraph& step, bool images) : step_(step), images_(images) {}
 
   void add() {
-    std::vector<NodeId> place;
-    std::vector<KernelNode> nodes;
-    for (std::size_t i = 0; i < step_.nodes.size(); ++i) {
-      KernelNode node = std::move(step_.nodes[i]);
+    NodeInsertion nodes;
+    for (KernelNode& node : step_.nodes) {
       if (node.convolution >= 0) {
         for (TensorView& view : node.reads) {
           if (is_filter(step_, view) || (images_ && view.shape.size() > 2)) {
@@ -40,19 +38,15 @@ class ContiguousCopies {
           }
         }
       }
-      place.push_back(NodeId::of(nodes.size()));
-      nodes.push_back(std::move(node));
+      nodes.keep(std::move(node));
     }
-    place.push_back(NodeId::of(nodes.size()));
-    step_.nodes = std::move(nodes);
     const NodeId first = step_.micro_batch.first_node;
-    renumber_nodes(step_, place);
+    std::move(nodes).put_into(step_);
     if (first.index() == 0) step_.micro_batch.first_node = first;  // with the first one's copies
   }
 
  private:
-  TensorView copy_of(const TensorView& view, const KernelNode& reader,
-                     std::vector<KernelNode>& nodes) {
+  TensorView copy_of(const TensorView& view, const KernelNode& reader, NodeInsertion& nodes) {
     const auto [found, is_new] = copies_.try_emplace(view.storage, view);
     if (!is_new) return found->second;
     const Storage& original = step_.storage(view.storage);
@@ -62,12 +56,12 @@ class ContiguousCopies {
                               .bytes = original.bytes,
                               .op = reader.op});
     found->second.storage = StorageId::of(step_.storages.size() - 1);
-    nodes.push_back({.name = name,
-                     .kernel = Kernel::copy,
-                     .phase = reader.phase,
-                     .op = reader.op,
-                     .reads = {view},
-                     .writes = {found->second}});
+    nodes.insert({.name = name,
+                  .kernel = Kernel::copy,
+                  .phase = reader.phase,
+                  .op = reader.op,
+                  .reads = {view},
+                  .writes = {found->second}});
     return found->second;
   }
 

@@ -44,7 +44,7 @@ bool keeps_other_state(const Operator& op) {
   return std::ranges::find(recurrent, op.row->name) != recurrent.end();
 }
 
-std::optional<Diagnostic> why_not_served(const ModelGraph& model) {
+std::optional<Diagnostic> why_not_served(const ModelGraph& model, bool has_encoder) {
   const std::vector<bool> needed = leads_to_output(model);
   bool any_causal = false;
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
@@ -59,12 +59,20 @@ std::optional<Diagnostic> why_not_served(const ModelGraph& model) {
     }
     if (!is_attention(op)) continue;
     if (!is_causal(op)) {
+      if (has_encoder) continue;
       return Diagnostic{
           .message = fmt::format("the attention '{}' is not causal: it sees later tokens too, so "
                                  "that keys and values cannot be kept from token to token",
                                  op.name),
           .span = op.span,
           .hint = "a cache serves decoders alone: attention with `causal: true` or a `window`"};
+    }
+    if (const Shape& query = model.tensor(op.inputs[0]).type.shape; query.size() != 4) {
+      return Diagnostic{
+          .message = fmt::format("the attention '{}' is over {}; a cache holds [batch, heads, "
+                                 "length, features]",
+                                 op.name, to_string(query)),
+          .span = op.span};
     }
     any_causal = true;
   }
@@ -250,7 +258,7 @@ class CachedModel {
   std::optional<Diagnostic> cache(const Operator& op) {
     const CachedAttention sizes = sizes_of(op);
     const bool has_mask = op.inputs.size() > 3;
-    if (has_mask && !is_own_mask(op, sizes)) {
+    if (has_mask && !is_own_mask(op, sizes) && !is_bias_of_a_token(op, sizes)) {
       return Diagnostic{
           .message = fmt::format("the attention '{}' has a mask or a bias of its own, which does "
                                  "not say what it is over a cache",
@@ -285,6 +293,13 @@ class CachedModel {
     return sizes.window > 0 && model_.tensor(op.inputs[3]).type.type == DataType::boolean;
   }
 
+  // A bias over all that a single query reads, where the cache has no mask beside it.
+  [[nodiscard]] bool is_bias_of_a_token(const Operator& op, const CachedAttention& sizes) const {
+    const TensorType& bias = model_.tensor(op.inputs[3]).type;
+    return pass_.has_encoder && !sizes.masked && sizes.tokens == 1 &&
+           bias.type != DataType::boolean && bias.shape.back() == Affine(sizes.read);
+  }
+
   void attend(const Operator& op, const CachedAttention& sizes,
               const std::vector<TensorId>& cached) {
     Operator attention = op;
@@ -292,6 +307,8 @@ class CachedModel {
     if (sizes.masked) {
       const bool given = op.inputs.size() > 3 && sizes.read == sizes.tokens;
       attention.inputs.push_back(given ? op.inputs[3] : mask_of(op, sizes));
+    } else if (op.inputs.size() > 3 && !is_own_mask(op, sizes)) {
+      attention.inputs.push_back(op.inputs[3]);
     }
     attention.attributes.set("causal", !sizes.masked && sizes.tokens > 1);
     const bool shares_heads = sizes.heads != sizes.key_heads;
@@ -340,7 +357,7 @@ class CachedModel {
 
 Result<ModelGraph> with_cache(const ModelGraph& model, const ServingSettings& settings,
                               const CachePass& pass) {
-  if (auto problem = why_not_served(model)) return failure(*std::move(problem));
+  if (auto problem = why_not_served(model, pass.has_encoder)) return failure(*std::move(problem));
   return CachedModel(model, settings, pass).build();
 }
 

@@ -25,6 +25,9 @@ namespace stowage {
 struct CachePass {
   std::int64_t past = 0;   ///< of each user, cached before
   std::int64_t users = 0;  ///< whose caches lie beside those of the batch, these included; 0: none
+  /// Attention that is not causal is an encoder's or reads one, and stays as it is
+  /// (encoder_decoder.hpp).
+  bool has_encoder = false;
 };
 
 /// `model`: read with as many positions as the pass takes. Lowers for PyTorch's kernels, for

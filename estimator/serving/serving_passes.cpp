@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "estimator/serving/cached_model.hpp"
+#include "estimator/serving/encoder_decoder.hpp"
 
 namespace stowage {
 
@@ -39,6 +42,59 @@ Result<ServingPass> pass_over(const ModelAtLength& read, const ServingSettings& 
   return pass;
 }
 
+std::optional<Diagnostic> why_no_encoder(const std::string& model, const ServingSettings& settings,
+                                         std::int64_t fixed) {
+  if (settings.cache == CacheKind::paged) {
+    return Diagnostic{
+        .message = fmt::format("'{}' is an encoder-decoder, which a paged cache does not serve: "
+                               "what a server allocates for it is not known",
+                               model),
+        .hint = "transformers' generate() serves it with a dynamic or a static cache"};
+  }
+  if (settings.prefill_chunk) {
+    return Diagnostic{.message = fmt::format("'{}' is an encoder-decoder, whose encoder takes its "
+                                             "input at once, not in chunks",
+                                             model)};
+  }
+  if (fixed > 0 && settings.encoder_length.value_or(fixed) != fixed) {
+    return Diagnostic{.message = fmt::format("the encoder of '{}' always has {} positions, and {} "
+                                             "are asked for",
+                                             model, fixed, *settings.encoder_length)};
+  }
+  return std::nullopt;
+}
+
+Result<ServingPasses> encoder_decoder_passes(const ModelAtLength& read, const ModelGraph& whole,
+                                             const ServingSettings& settings) {
+  const auto decoder = read(1);
+  if (!decoder) return tl::unexpected(decoder.error());
+  const std::int64_t fixed = fixed_encoder_length(*decoder);
+  if (auto problem = why_no_encoder(whole.name, settings, fixed)) {
+    return failure(*std::move(problem));
+  }
+  const std::int64_t length =
+      fixed > 0 ? fixed : settings.encoder_length.value_or(whole.default_seq);
+  const auto encoder = fixed > 0 ? decoder : read(length);
+  if (!encoder) return tl::unexpected(encoder.error());
+  const auto pass_behind = [&](std::int64_t past) -> Result<ServingPass> {
+    const auto step = decoding_step(*encoder, *decoder, settings, past);
+    if (!step) return tl::unexpected(step.error());
+    auto cached = with_cache(*step, settings, {.past = past, .has_encoder = true});
+    if (!cached) return tl::unexpected(std::move(cached.error()));
+    return ServingPass{.model = *std::move(cached),
+                       .batch = settings.users,
+                       .tokens = 1,
+                       .past = past,
+                       .encoded = length};
+  };
+  auto prefill = pass_behind(0);
+  if (!prefill) return tl::unexpected(std::move(prefill.error()));
+  // A context of one token ends with the first step.
+  auto decode = pass_behind(settings.context_length - 1);
+  if (!decode) return tl::unexpected(std::move(decode.error()));
+  return ServingPasses{*std::move(prefill), *std::move(decode)};
+}
+
 }  // namespace
 
 Result<ServingPasses> serving_passes(const ModelAtLength& read, const ServingSettings& settings) {
@@ -48,6 +104,7 @@ Result<ServingPasses> serving_passes(const ModelAtLength& read, const ServingSet
     return failure(fmt::format("model '{}' has no symbol 'seq', so that its context has no length",
                                whole->name));
   }
+  if (find_encoder(*whole)) return encoder_decoder_passes(read, *whole, settings);
   auto prefill = pass_over(read, settings, prefill_of(settings));
   if (!prefill) return tl::unexpected(std::move(prefill.error()));
   auto decode = pass_over(read, settings, {.batch = settings.users, .tokens = 1});

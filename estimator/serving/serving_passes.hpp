@@ -5,6 +5,9 @@
 //             users as that takes (vLLM's chunked prefill); the others by all users at once
 //             (generate() of transformers, its `prefill_chunk_size` where there is a chunk)
 //   decode    one token of every user, which is the last that the context has room for
+//
+// Of an encoder-decoder (encoder_decoder.hpp) prefill is the encoder's run and the decoder's first
+// step, which takes one token and writes the cross-attention's cache.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +24,10 @@ using ModelAtLength = std::function<Result<ModelGraph>(std::int64_t positions)>;
 
 struct ServingPass {
   ModelGraph model;
-  std::int64_t batch = 1;   ///< sequences that the pass takes tokens of
-  std::int64_t tokens = 1;  ///< of each of them
-  std::int64_t past = 0;    ///< of each of them, cached before
+  std::int64_t batch = 1;    ///< sequences that the pass takes tokens of
+  std::int64_t tokens = 1;   ///< of each of them
+  std::int64_t past = 0;     ///< of each of them, cached before
+  std::int64_t encoded = 0;  ///< positions of the encoder's states; 0: there is no encoder
 };
 
 struct ServingPasses {
@@ -31,7 +35,8 @@ struct ServingPasses {
 };
 
 /// Errors: `read`'s, also of the whole context, which may be longer than the model's positions;
-/// with_cache's; a model without the symbol `seq`.
+/// with_cache's; a model without the symbol `seq`; an encoder-decoder with a paged cache
+/// or a prefill chunk, or whose encoder's length is another than the one asked for.
 [[nodiscard]] Result<ServingPasses> serving_passes(const ModelAtLength& read,
                                                    const ServingSettings& settings);
 

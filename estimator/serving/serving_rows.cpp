@@ -152,6 +152,31 @@ void forward_paged(OperatorLowering& lowering) {
   }
 }
 
+void forward_held(OperatorLowering& lowering) {
+  for (int i = 0; i < 2; ++i) {
+    const TensorType& type = lowering.output_type(i);
+    lowering.set_output(i, lowering.new_lasting_tensor(i == 0 ? "keys" : "values", type.shape,
+                                                       type.type, StorageClass::kv_cache));
+  }
+  if (!lowering.attributes().boolean("counts")) return;
+  (void)lowering.new_lasting_tensor("cumulative_length", {}, DataType::int64,
+                                    StorageClass::kv_cache);
+}
+
+void forward_encoder_states(OperatorLowering& lowering) {
+  if (lowering.input_count() > 0) {
+    lowering.keep_to_end(lowering.input());
+    return lowering.set_output(0, lowering.input());
+  }
+  for (int i = 0; i < static_cast<int>(lowering.op().outputs.size()); ++i) {
+    const TensorType& type = lowering.output_type(i);
+    lowering.set_output(i, i == 0 ? lowering.new_lasting_tensor("states", type.shape, type.type,
+                                                                StorageClass::activation)
+                                  : lowering.new_lasting_tensor("input", type.shape, type.type,
+                                                                StorageClass::input));
+  }
+}
+
 // The result lies token by token, and each query's logsumexp beside it.
 void forward_paged_attention(OperatorLowering& lowering) {
   const TensorView query = lowering.input(0);
@@ -223,6 +248,25 @@ const OperatorRow& static_cache() {
 
 const OperatorRow& paged_cache() {
   static const OperatorRow row = cache_row("paged_cache", forward_paged);
+  return row;
+}
+
+const OperatorRow& held_cache() {
+  static const OperatorRow row{.name = "held_cache",
+                               .doc = "keys and values that an earlier step has written",
+                               .min_inputs = 0,
+                               .max_inputs = 0,
+                               .lowering = {.stowage = {}, .pytorch = {forward_held, nullptr}}};
+  return row;
+}
+
+const OperatorRow& encoder_states() {
+  static const OperatorRow row{
+      .name = "encoder_states",
+      .doc = "an encoder's last hidden states, kept to the end",
+      .min_inputs = 0,
+      .max_inputs = 1,
+      .lowering = {.stowage = {}, .pytorch = {forward_encoder_states, nullptr}}};
   return row;
 }
 

@@ -15,6 +15,15 @@ namespace stowage::serving_rows {
 [[nodiscard]] const OperatorRow& static_cache();
 [[nodiscard]] const OperatorRow& paged_cache();
 
+/// What an earlier step has written, and this one only reads: keys and values of an encoder's
+/// states. No inputs. Attributes: `counts` (boolean), a static layer's counter lies beside them.
+[[nodiscard]] const OperatorRow& held_cache();
+
+/// An encoder's last hidden states, which stay to the end of generation. Input: what the encoder
+/// made; none: an earlier step has made them, and further outputs are the encoder's inputs, which
+/// generate() holds too.
+[[nodiscard]] const OperatorRow& encoder_states();
+
 /// Attention over a paged cache: query, keys, values -> [batch, heads, tokens, features].
 [[nodiscard]] const OperatorRow& paged_attention();
 

@@ -1,4 +1,5 @@
-// Serving: inference of a causal language model that keeps the keys and values of earlier tokens.
+// Serving: inference of a causal language model, or of a decoder behind an encoder, that keeps the
+// keys and values of earlier tokens.
 //
 // Two steps are run again and again: prefill takes the tokens of prompts and fills the cache,
 // decode adds one token for each user. Sizes are those of the last of each: when every user's
@@ -45,14 +46,17 @@ enum class CacheFormat {
 [[nodiscard]] bool has_scale(CacheFormat format);
 
 struct ServingSettings {
-  std::int64_t context_length = 0;  ///< tokens of one user, at least 1
+  std::int64_t context_length = 0;  ///< tokens of one user, at least 1; the decoder's
   std::int64_t users = 1;
   CacheKind cache = CacheKind::paged;
+  bool any_cache = false;  ///< nobody has asked for this kind: it may be what suits the model
   CacheFormat format = CacheFormat::model;
   std::int64_t block = 16;  ///< tokens of a paged cache's block: vLLM's usual one
   /// The tokens that a prefill step takes. paged: of all users together, as vLLM's
   /// max_num_batched_tokens; else of each user. None: prompts at once.
   std::optional<std::int64_t> prefill_chunk = {};
+  /// Positions of an encoder before the decoder that is served; none: the model's usual `seq`.
+  std::optional<std::int64_t> encoder_length = {};
 };
 
 /// What a user's `tokens` take of a cache: whole blocks of a paged one.

@@ -20,6 +20,21 @@
 
 namespace stowage {
 
+namespace {
+
+/// The result's format, or, where the result is no number (a comparison's), the one to which the
+/// inputs promote.
+DataType format_in_common(DataType result, const std::vector<DataType>& inputs) {
+  if (is_floating_point(result)) return result;
+  for (const DataType input : inputs) {
+    if (!is_floating_point(input)) continue;
+    result = is_floating_point(result) ? promoted(result, input) : input;
+  }
+  return result;
+}
+
+}  // namespace
+
 // The format in which the operator reads each of its inputs.
 std::vector<DataType> StepBuilder::formats_read(const Operator& op) const {
   std::vector<DataType> formats;
@@ -31,10 +46,11 @@ std::vector<DataType> StepBuilder::formats_read(const Operator& op) const {
   const bool promotes = autocast == AutocastClass::as_is &&
                         (op.inputs.size() > 1 || op.row->promotes_with_parameters) &&
                         kernel_set_.casts_to_promote;
+  const DataType common = format_in_common(model_.tensor(op.outputs.front()).type.type, formats);
   for (DataType& format : formats) {
     if (!is_floating_point(format)) continue;
     if (promotes) {
-      format = model_.tensor(op.outputs.front()).type.type;
+      format = common;
     } else if (lower) {
       format = autocast_input(autocast, *lower, format);
     }

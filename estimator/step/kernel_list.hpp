@@ -122,7 +122,7 @@
          "axis (>= 0); y: of the shape of indices, which name places along axis") \
   KERNEL(gather_backward, floating, "indices: index, dy -> dx", "axis; what is named twice adds up") \
   KERNEL(scatter_add, floating, "x, indices: index, source -> y over x", \
-         "axis; x with each element of source added where its index says") \
+         "axis; x with each element of source added where its index says; replace: put there, the last of several") \
   KERNEL(embedding_forward, floating, "indices: index, w -> y", "") \
   KERNEL(embedding_backward, floating, "indices: index, dy -> dw", \
          "zeroes dw first; the row `padding_index` gets nothing (-1: none)") \
@@ -160,7 +160,7 @@
          "function, and what it takes: relu6, leaky_relu (negative_slope), elu (alpha), silu, " \
          "mish, hardswish, hardsigmoid, softplus (beta, threshold), log, power (exponent), " \
          "clamp (minimum, maximum), sigmoid, tanh, exp, sqrt, rsqrt, reciprocal, abs, sin, cos, " \
-         "erf, log1p, expm1, selu, celu (alpha), log_sigmoid") \
+         "erf, log1p, expm1, selu, celu (alpha), log_sigmoid, sign, floor, ceil, round, trunc") \
   KERNEL(unary_backward, floating, "s, dy -> dx over dy", \
          "as forward; s is y for relu6, sigmoid, tanh, exp, expm1, sqrt, rsqrt and reciprocal, else x") \
   KERNEL(prelu_forward, floating, "x, w -> y over x", "w: one, or one a channel (axis 1)") \

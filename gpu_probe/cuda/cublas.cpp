@@ -49,24 +49,6 @@ std::int64_t alignment_of(const Matrices& matrices) {
   return static_cast<std::int64_t>(bits & (~bits + 1));
 }
 
-/// Owns a descriptor.
-class Descriptor {
- public:
-  using Destroy = int (*)(void*);
-  explicit Descriptor(Destroy destroy) : destroy_(destroy) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (value_ != nullptr) destroy_(value_);
-  }
-  [[nodiscard]] void** place() { return &value_; }
-  [[nodiscard]] void* get() const { return value_; }
-
- private:
-  Destroy destroy_;
-  void* value_ = nullptr;
-};
-
 }  // namespace
 
 // cuBLAS goes down columns: what it is given is the transpose of all, b before a.
@@ -106,6 +88,24 @@ class Cublas::Prepared {
   }
 
  private:
+  /// Owns a descriptor.
+  class Descriptor {
+   public:
+    using Destroy = int (*)(void*);
+    explicit Descriptor(Destroy destroy) : destroy_(destroy) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() {
+      if (value_ != nullptr) destroy_(value_);
+    }
+    [[nodiscard]] void** place() { return &value_; }
+    [[nodiscard]] void* get() const { return value_; }
+
+   private:
+    Destroy destroy_;
+    void* value_ = nullptr;
+  };
+
   [[nodiscard]] Result<void> describe(const Product& p, int type, bool tf32) {
     const int factors = p.c.type == DataType::float64 ? cublas::float64 : cublas::float32;
     auto ok = done(functions_.create_product(product_.place(), sums_of(p.c.type, tf32), factors),

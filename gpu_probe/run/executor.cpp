@@ -7,206 +7,24 @@
 #include <cassert>
 #include <optional>
 #include <set>
-#include <type_traits>
 
-#include "gpu_probe/run/boundaries.hpp"
-#include "gpu_probe/run/initial_values.hpp"
 #include "gpu_probe/run/node_call.hpp"
-#include "gpu_probe/run/residency_book.hpp"
+#include "gpu_probe/run/plan_execution.hpp"
 #include "planner/plan/two_sides.hpp"
 
 namespace stowage {
-namespace {
 
-constexpr std::byte poison{0xFF};
-constexpr std::byte canary{0xA5};
-
-class Executor {
- public:
-  Executor(const Plan& plan, Backend& backend, const ExecutionOptions& options)
-      : plan_(plan),
-        graph_(*plan.step.graph),
-        backend_(backend),
-        options_(options),
-        places_(options.padded ? padded_places(plan) : exact_places(plan)),
-        boundaries_(boundaries_of(plan)),
-        initial_(initial_values(graph_, plan.step.batch)),
-        results_(results_of(graph_)),
-        book_(plan),
-        tickets_(plan.transfers.size()),
-        node_tickets_(plan.nodes.size()) {}
-
-  Result<Execution> run();
-
- private:
-  struct Stop {};  // thrown at a violation or a failure, caught by run()
-
-  void prepare();
-  void run_step();
-  void begin_next_step();
-  void check_bounds();
-  void at_boundary(std::int32_t step);
-  void run_node(NodeId id);
-  void await_node(NodeId id);
-  void host_waits();
-  void begin_residence(Device side, std::size_t index);
-  void end_residence(Device side, std::size_t index, std::int32_t step);
-  void begin_transfer(std::size_t index);
-  void end_transfers(const std::vector<std::size_t>& indices);
-  void capture(std::int32_t after);
-  [[nodiscard]] std::optional<Device> side_of_result(StorageId id, bool at_end) const;
-  void check_canaries(const std::string& when);
-  [[nodiscard]] bool there_at_start(Device side, const Residence& residence) const;
-
-  [[nodiscard]] Bytes bytes(StorageId id) const { return plan_.bytes(id); }
-  [[nodiscard]] const std::string& name(StorageId id) const { return graph_.storage(id).name; }
-  [[nodiscard]] std::byte* base(Device side) {
-    return side == Device::gpu ? backend_.gpu_base() : backend_.host_base();
-  }
-  [[nodiscard]] std::byte* place(Device side, std::size_t index) {
-    const auto& offsets = side == Device::gpu ? places_.gpu : places_.host;
-    return base(side) + offsets[index].count();
-  }
-  [[nodiscard]] std::byte* address(Device side, StorageId id, const std::string& who);
-  void touched(Device side, const std::byte* begin, Bytes size);
-  void write(Device side, std::byte* to, const std::byte* from, Bytes size, StorageId id);
-  void read(Device side, std::byte* to, const std::byte* from, Bytes size, StorageId id);
-  void fill(Device side, std::byte* to, std::byte value, Bytes size, const std::string& what);
-  void poison_place(Device side, std::byte* to, StorageId id);
-  void violation(std::string text);
-  void follow_book();
-  void collect_times();
-
-  /// What the backend gives; an error of its ends the execution.
-  template <typename T>
-  T need(Result<T> result, const std::string& doing) {
-    if (!result) {
-      const Diagnostic& why = result.error().front();
-      failure_ = failure(fmt::format("{}: {}", doing, why.message), why.hint).value();
-      throw Stop{};
-    }
-    if constexpr (!std::is_void_v<T>) return *std::move(result);
-  }
-
-  const Plan& plan_;
-  const StepGraph& graph_;
-  Backend& backend_;
-  const ExecutionOptions& options_;
-  ArenaPlaces places_;
-  std::vector<Boundary> boundaries_;
-  std::vector<std::vector<std::byte>> initial_;
-  std::vector<ResultPlace> results_;
-  std::vector<bool> uploaded_at_start_, downloaded_at_start_;  // by storage, at boundary 0
-  std::int64_t number_ = 1;                                    // of the step
-  ResidencyBook book_;
-  std::size_t book_read_ = 0;         // violations of the book that execution_ has
-  std::vector<Ticket> tickets_;       // by transfer
-  std::vector<Ticket> node_tickets_;  // by NodeId
-  std::vector<Ticket> compute_;       // of the last node on the GPU's lane; at most one
-  std::vector<Ticket> awaited_node_;  // the last of the CPU's that has ended; at most one
-  std::array<std::vector<Ticket>, 2> last_copies_;  // by Direction: the last that has ended
-  std::vector<Ticket> ended_;  // copies and the CPU's nodes, since the host waited for any
-  Diagnostics failure_;        // of the backend; none: it did all that it was asked
-  Execution execution_;
-};
-
-void Executor::violation(std::string text) {
+void PlanExecution::violation(std::string text) {
   execution_.violations.push_back(std::move(text));
   if (options_.stop_at_violation) throw Stop{};
 }
 
-void Executor::follow_book() {
+void PlanExecution::follow_book() {
   const auto& said = book_.violations();
   while (book_read_ < said.size()) violation(said[book_read_++]);
 }
 
-/// Before the host's arena is used from here: what has ended in the plan may still be under way.
-void Executor::host_waits() {
-  if (ended_.empty()) return;
-  need(backend_.host_waits_for(ended_), "waiting for what has ended");
-  ended_.clear();
-}
-
-void Executor::write(Device side, std::byte* to, const std::byte* from, Bytes size, StorageId id) {
-  if (side == Device::cpu) {
-    host_waits();
-    std::copy(from, from + size.count(), to);
-  } else {
-    need(backend_.write_gpu(to, from, size), fmt::format("writing '{}' to the GPU", name(id)));
-  }
-}
-
-void Executor::read(Device side, std::byte* to, const std::byte* from, Bytes size, StorageId id) {
-  if (side == Device::cpu) {
-    host_waits();
-    std::copy(from, from + size.count(), to);
-  } else {
-    need(backend_.read_gpu(to, from, size), fmt::format("reading '{}' from the GPU", name(id)));
-  }
-}
-
-void Executor::fill(Device side, std::byte* to, std::byte value, Bytes size,
-                    const std::string& what) {
-  if (side == Device::cpu) {
-    host_waits();
-    std::fill(to, to + size.count(), value);
-  } else {
-    need(backend_.fill_gpu(to, value, size), fmt::format("filling {} on the GPU", what));
-  }
-}
-
-void Executor::poison_place(Device side, std::byte* to, StorageId id) {
-  if (options_.clean) return;
-  fill(side, to, poison, bytes(id), fmt::format("the place of '{}'", name(id)));
-}
-
-void Executor::touched(Device side, const std::byte* begin, Bytes size) {
-  Bytes& mark = side == Device::gpu ? execution_.gpu_high_water : execution_.host_high_water;
-  mark = std::max(mark, Bytes(begin - base(side)) + size);
-}
-
-std::byte* Executor::address(Device side, StorageId id, const std::string& who) {
-  const auto residence = book_.residence(side, id);
-  if (!residence) {
-    // Nothing to go on with, whatever the options: there is no address.
-    if (execution_.violations.empty()) {
-      execution_.violations.push_back(
-          fmt::format("{} has no address for '{}'", who, graph_.storage(id).name));
-    }
-    throw Stop{};
-  }
-  std::byte* const data = place(side, *residence);
-  touched(side, data, bytes(id));
-  return data;
-}
-
-/// Every place lies in its arena; else it has no address.
-void Executor::check_bounds() {
-  const auto check = [&](const std::string& what, Bytes offset, Bytes size, Bytes arena) {
-    if (offset >= Bytes(0) && offset + size <= arena) return;
-    execution_.violations.push_back(fmt::format("{} at [{}, {}) is not within the arena of {}",
-                                                what, offset.count(), (offset + size).count(),
-                                                arena.count()));
-    throw Stop{};
-  };
-  for (std::size_t i = 0; i < places_.gpu.size(); ++i) {
-    const StorageId id = book_.residences(Device::gpu)[i].storage;
-    check(fmt::format("'{}'", graph_.storage(id).name), places_.gpu[i], bytes(id),
-          places_.gpu_arena);
-  }
-  for (std::size_t i = 0; i < places_.host.size(); ++i) {
-    const StorageId id = book_.residences(Device::cpu)[i].storage;
-    check(fmt::format("'{}' on the host", graph_.storage(id).name), places_.host[i], bytes(id),
-          places_.host_arena);
-  }
-  for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
-    if (plan_.nodes[i].workspace == Bytes(0)) continue;
-    check(fmt::format("the workspace of '{}'", graph_.nodes[i].name), places_.workspace[i],
-          plan_.nodes[i].workspace, places_.gpu_arena);
-  }
-}
-
-void Executor::prepare() {
+void PlanExecution::prepare() {
   uploaded_at_start_.resize(graph_.storages.size());
   downloaded_at_start_.resize(graph_.storages.size());
   for (const Transfer& t : plan_.transfers) {
@@ -214,11 +32,10 @@ void Executor::prepare() {
     const bool upload = direction_of(plan_, t) == Direction::h2d;
     (upload ? uploaded_at_start_ : downloaded_at_start_)[t.storage.index()] = true;
   }
-  fill(Device::gpu, base(Device::gpu), poison, places_.gpu_arena, "the arena");
-  fill(Device::cpu, base(Device::cpu), poison, places_.host_arena, "the arena");
+  poison_arenas();
 }
 
-bool Executor::there_at_start(Device side, const Residence& residence) const {
+bool PlanExecution::there_at_start(Device side, const Residence& residence) const {
   const Storage& storage = graph_.storage(residence.storage);
   if (residence.steps.begin != 0 || storage.persistence == Persistence::transient) return false;
   if (storage.persistence == Persistence::from_host) return side == Device::cpu;
@@ -226,17 +43,13 @@ bool Executor::there_at_start(Device side, const Residence& residence) const {
   return !copied[residence.storage.index()];
 }
 
-void Executor::begin_residence(Device side, std::size_t index) {
+void PlanExecution::begin_residence(Device side, std::size_t index) {
   const Residence& residence = book_.residences(side)[index];
   book_.begin_residence(side, index);
   follow_book();
   std::byte* const data = place(side, index);
   const Bytes size = bytes(residence.storage);
-  if (places_.canary > Bytes(0)) {
-    const std::string what = fmt::format("the canaries of '{}'", name(residence.storage));
-    fill(side, data - places_.canary.count(), canary, places_.canary, what);
-    fill(side, data + size.count(), canary, places_.canary, what);
-  }
+  if (places_.canary > Bytes(0)) put_canaries(side, data, residence.storage);
   if (book_.residence(side, residence.storage) != index) return;
   if (!there_at_start(side, residence)) return;
   const bool persists = graph_.storage(residence.storage).persistence == Persistence::persistent;
@@ -246,14 +59,14 @@ void Executor::begin_residence(Device side, std::size_t index) {
   book_.loaded(side, residence.storage);
 }
 
-void Executor::end_residence(Device side, std::size_t index, std::int32_t step) {
+void PlanExecution::end_residence(Device side, std::size_t index, std::int32_t step) {
   const Residence& residence = book_.residences(side)[index];
   book_.end_residence(side, index, step);
   follow_book();
   poison_place(side, place(side, index), residence.storage);
 }
 
-void Executor::begin_transfer(std::size_t index) {
+void PlanExecution::begin_transfer(std::size_t index) {
   const Transfer& t = plan_.transfers[index];
   book_.begin_transfer(index);
   follow_book();
@@ -268,7 +81,7 @@ void Executor::begin_transfer(std::size_t index) {
   tickets_[index] = need(backend_.copy(direction, gpu, host, bytes(t.storage), after), who);
 }
 
-void Executor::end_transfers(const std::vector<std::size_t>& indices) {
+void PlanExecution::end_transfers(const std::vector<std::size_t>& indices) {
   if (indices.empty()) return;
   std::vector<Ticket> tickets;
   for (const std::size_t index : indices) {
@@ -286,7 +99,7 @@ void Executor::end_transfers(const std::vector<std::size_t>& indices) {
   }
 }
 
-void Executor::at_boundary(std::int32_t step) {
+void PlanExecution::at_boundary(std::int32_t step) {
   const Boundary& b = boundaries_[static_cast<std::size_t>(step)];
   const bool last = static_cast<std::size_t>(step) == graph_.nodes.size();
   for (const NodeId node : b.cpu_ends) await_node(node);
@@ -305,7 +118,7 @@ void Executor::at_boundary(std::int32_t step) {
   for (const NodeId node : b.cpu_begins) run_node(node);
 }
 
-void Executor::await_node(NodeId id) {
+void PlanExecution::await_node(NodeId id) {
   const std::string who = fmt::format("node '{}'", graph_.node(id).name);
   const Ticket ticket = node_tickets_[id.index()];
   const std::vector<Ticket> tickets{ticket};
@@ -319,7 +132,7 @@ void Executor::await_node(NodeId id) {
   if (!options_.clean) capture(id.value);
 }
 
-void Executor::run_node(NodeId id) {
+void PlanExecution::run_node(NodeId id) {
   const KernelNode& node = graph_.node(id);
   const PlannedNode& planned = plan_.nodes[id.index()];
   const Device side = device_of(plan_, planned);
@@ -356,33 +169,10 @@ void Executor::run_node(NodeId id) {
   if (side == Device::gpu && places_.canary > Bytes(0)) check_canaries(who);
 }
 
-void Executor::check_canaries(const std::string& when) {
-  std::vector<std::byte> found(static_cast<std::size_t>(places_.canary.count()));
-  const auto check = [&](Device side, StorageId storage, std::size_t index) {
-    std::byte* const data = place(side, index);
-    for (std::byte* const at : {data - places_.canary.count(), data + bytes(storage).count()}) {
-      read(side, found.data(), at, places_.canary, storage);
-      if (std::all_of(found.begin(), found.end(), [](std::byte b) { return b == canary; })) {
-        continue;
-      }
-      execution_.overruns.push_back(fmt::format(
-          "bytes {} '{}' on the {} are spoilt after {}", at < data ? "before" : "behind",
-          graph_.storage(storage).name, side_name(side), when));
-      throw Stop{};
-    }
-  };
-  for (std::size_t i = 0; i < graph_.storages.size(); ++i) {
-    const StorageId storage = StorageId::of(i);
-    for (const Device side : {Device::gpu, Device::cpu}) {
-      if (const auto index = book_.residence(side, storage)) check(side, storage, *index);
-    }
-  }
-}
-
 /// Where a result is to be read: a persistent storage where the next step will look for it, which
 /// is where this one found it (of two such sides the one that a mistake left behind); anything else
 /// where its newest version is.
-std::optional<Device> Executor::side_of_result(StorageId id, bool at_end) const {
+std::optional<Device> PlanExecution::side_of_result(StorageId id, bool at_end) const {
   const std::array sides{Device::gpu, Device::cpu};
   std::optional<Device> found;
   for (const Device side : sides) {
@@ -398,7 +188,7 @@ std::optional<Device> Executor::side_of_result(StorageId id, bool at_end) const 
 }
 
 /// Reads the results that are due.
-void Executor::capture(std::int32_t after) {
+void PlanExecution::capture(std::int32_t after) {
   const auto begin = std::lower_bound(
       results_.begin(), results_.end(), after,
       [](const ResultPlace& place, std::int32_t step) { return place.after < step; });
@@ -414,7 +204,7 @@ void Executor::capture(std::int32_t after) {
   }
 }
 
-void Executor::collect_times() {
+void PlanExecution::collect_times() {
   StepTimes& times = execution_.times.emplace_back();
   for (std::size_t i = 0; i < node_tickets_.size(); ++i) {
     times.nodes.push_back(need(backend_.ran(node_tickets_[i]),
@@ -429,7 +219,7 @@ void Executor::collect_times() {
 
 /// Of what is there at the step's end only what persists stays, and only where the next step will
 /// look for it.
-void Executor::begin_next_step() {
+void PlanExecution::begin_next_step() {
   for (const Device side : {Device::gpu, Device::cpu}) {
     const std::vector<Residence>& residences = book_.residences(side);
     std::set<std::pair<StorageId, Bytes>> kept;
@@ -456,7 +246,7 @@ void Executor::begin_next_step() {
   last_copies_ = {};
 }
 
-void Executor::run_step() {
+void PlanExecution::run_step() {
   const auto steps = static_cast<std::int32_t>(graph_.nodes.size());
   for (std::int32_t step = 0; step < steps; ++step) {
     at_boundary(step);
@@ -478,7 +268,7 @@ void Executor::run_step() {
   follow_book();
 }
 
-Result<Execution> Executor::run() {
+Result<Execution> PlanExecution::run() {
   backend_.set_copy_timing(options_.timing);
   try {
     need(backend_.allocate(
@@ -499,11 +289,9 @@ Result<Execution> Executor::run() {
   return execution_;
 }
 
-}  // namespace
-
 Result<Execution> execute(const Plan& plan, Backend& backend, const ExecutionOptions& options) {
   assert(options.steps >= 1 && (options.steps == 1 || !options.padded));
-  return Executor(plan, backend, options).run();
+  return PlanExecution(plan, backend, options).run();
 }
 
 }  // namespace stowage

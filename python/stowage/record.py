@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 from stowage.errors import StowageError
+from stowage.whole_file import check_place
 
 
 @dataclasses.dataclass
@@ -82,6 +83,8 @@ def record(model_or_function, example_inputs, *, optimizer="sgd", loss=None, tar
 
     from stowage import script
 
+    if output is not None:
+        check_place(output)
     options = RecordOptions(optimizer, implementation, precision, mode, micro_batches,
                             zero_grad_to_none, compute_capability, seq)
     session = None

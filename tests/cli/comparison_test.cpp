@@ -205,6 +205,21 @@ TEST_CASE("what means one card or one model is refused with several") {
             "' has no model\n"
             "  models in a folder end in .yaml, .yml, .json or .onnx, or are folders with a "
             "config.json\n");
+  const TemporaryFolder weights;
+  (void)weights.file("model.safetensors", "");
+  CHECK(said({"check", weights.path(), "--gpu", "rtx3090"}) ==
+        "<command line>: error: the folder '" + weights.path() +
+            "' has weights, and no config.json that says of what network\n"
+            "  `stowage summary` prints what is in them\n");
+  const TemporaryFolder adapters;
+  (void)adapters.file("adapter_config.json",
+                      R"({"peft_type": "LORA", "base_model_name_or_path": "org/base", "r": 8,
+                          "target_modules": ["q_proj"]})");
+  CHECK(said({"check", adapters.path(), "--gpu", "rtx3090"}) ==
+        "error: '" + adapters.path() +
+            "' holds adapters of peft's kind LORA, and no network\n"
+            "  name the model that they belong to, hf:org/base, and give --lora "
+            "r=8,targets=q_proj\n");
 }
 
 TEST_CASE("of more pairs than cuDNN is asked about all are by the documented rule") {

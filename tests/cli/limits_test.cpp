@@ -43,6 +43,27 @@ layers:
   }
 }
 
+TEST_CASE("where the search for a batch ends is said") {
+  const TemporaryFolder folder;
+  const std::string tiny = folder.file("tiny.yaml", R"(model: tiny
+inputs:
+  x: {shape: [batch, 2]}
+layers:
+  - linear: {name: only, features: 2}
+loss:
+  mse: {from: [only, x]}
+)");
+  const Outcome batch = stowage_program({"batch", tiny, "--gpu", "rtx3090"});
+  CHECK(batch.exit_code == 0);
+  CHECK(batch.out.find("no batch that was tried is too large; the search ends at 16,777,216\n") !=
+        std::string::npos);
+  const Outcome evaluated =
+      stowage_program({"check", tiny, "--gpu", "rtx3090", "--batch", "4", "--eval-batch", "8"});
+  CHECK(evaluated.exit_code == 0);
+  CHECK(evaluated.out.find("the evaluation of 8 fits; so does one of 16,777,216") !=
+        std::string::npos);
+}
+
 TEST_CASE("sizes on the command line go up to what any machine has") {
   for (const std::string option : {"--in-use", "--reserve", "--context"}) {
     for (const std::string runtime : runtimes) {

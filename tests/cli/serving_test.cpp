@@ -117,6 +117,48 @@ TEST_CASE("what has no cache is refused with its place") {
   CHECK(long_context.find("gpt2.yaml:") != std::string::npos);
 }
 
+TEST_CASE("whisper-small caches 448 tokens of its decoder and 1500 of its encoder, exactly") {
+  const json report = served({"whisper-small", "--precision", "bf16", "--context-length", "448",
+                              "--users", "16", "--gpu", "rtx3060"});
+  // 2 (keys, values) x 12 layers x 768 features x 2 bytes: 36 KiB a position.
+  CHECK(report["serving"]["cache"] == "dynamic");
+  CHECK(report["serving"]["encoder_length"] == 1500);
+  CHECK(report["prefill"]["footprint"]["kv_cache"] == 16 * 36864 * (1500 + 1));
+  // Of the last layer the keys or the values before this token are let go of after the peak.
+  const std::int64_t last = std::int64_t{16} * 768 * 2 * 447;
+  CHECK(report["decode"]["footprint"]["kv_cache"] == 16 * 36864 * (1500 + 448) + last);
+}
+
+TEST_CASE("--seq is the length of the encoder behind which a decoder is served") {
+  const auto bytes = [](const char* encoded) {
+    return served({"t5-small", "--context-length", "64", "--seq", encoded, "--users", "8", "--gpu",
+                   "rtx3060"})["prefill"]["footprint"]["kv_cache"]
+        .get<std::int64_t>();
+  };
+  // 2 x 6 layers x 8 heads x 64 features x 4 bytes: 24 KiB a position.
+  CHECK(bytes("512") == 8 * 24576 * (512 + 1));
+  CHECK(bytes("100") == 8 * 24576 * (100 + 1));
+}
+
+TEST_CASE("what is not served of an encoder-decoder is refused") {
+  const auto refused = [](const std::string& model, std::vector<std::string> more) {
+    more.insert(more.begin(), {"check", model, "--gpu", "rtx3060", "--context-length", "64"});
+    return refusal(more);
+  };
+  CHECK(refused("t5-small", {"--cache", "paged"}) ==
+        "error: 't5-small' is an encoder-decoder, which a paged cache does not serve: what a "
+        "server allocates for it is not known\n"
+        "  transformers' generate() serves it with a dynamic or a static cache\n");
+  CHECK(refused("t5-small", {"--prefill-chunk", "16"}) ==
+        "error: 't5-small' is an encoder-decoder, whose encoder takes its input at once, not in "
+        "chunks\n");
+  CHECK(refused("whisper-small", {"--seq", "512"}) ==
+        "error: the encoder of 'whisper-small' always has 1500 positions, and 512 are asked for\n");
+  const std::string masked = refused("t5-small", {"--cache", "static"});
+  CHECK(masked.find("error: the attention 'decoder.0.self_attention.attended' has a mask or a bias "
+                    "of its own") != std::string::npos);
+}
+
 TEST_CASE("options of serving that contradict each other are refused") {
   CHECK(refusal({"check", "gpt2", "--gpu", "rtx3090", "--users", "8"}) ==
         "<command line>: error: --users is of serving, which needs --context-length\n");

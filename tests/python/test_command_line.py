@@ -6,14 +6,17 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import textwrap
 import unittest
+from unittest import mock
 
 from references import has
 from stowage.__main__ import main
 from step_memory import StepMemory
 
+PACKAGE = pathlib.Path(__file__).parent.parent.parent / "python"
 SCRIPT = """
     import torch, stowage
     import torch.nn.functional as functional
@@ -51,6 +54,24 @@ MODEL = """
 
     def build_nothing():
         return 3
+
+    def of_width(width):
+        return torch.nn.Linear(width, 2)
+
+    class Branch(torch.nn.Linear):
+        def forward(self, x):
+            y = super().forward(x)
+            return y * 2 if y.sum() > 0 else y
+
+    class Count(torch.nn.Linear):
+        def forward(self, x):
+            return len(x)
+
+    def branching():
+        return Branch(6, 2)
+
+    def count_rows():
+        return Count(6, 2)
 """
 
 
@@ -76,10 +97,10 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(code, 0, errors)
         return json.loads(pathlib.Path("s.json").read_text())
 
-    def mistake(self, *words):
+    def mistake(self, *words, command="record"):
         """The messages of a call that fails and leaves nothing behind."""
         before = sorted(os.listdir())
-        code, output, errors = self.run_command("record", *words, "-o", "s.json")
+        code, output, errors = self.run_command(command, *words, "-o", "s.json")
         self.assertEqual((code, output), (2, ""))
         self.assertEqual([name for name in sorted(os.listdir()) if name != "__pycache__"],
                          [name for name in before if name != "__pycache__"])
@@ -201,6 +222,69 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(self.mistake("net.py:build_model", "--input", "5x8x8"),
                          r"^error: .*RuntimeError: ")
 
+    def test_a_mistake_of_the_models_own_code_in_an_export(self):
+        self.assertEqual(self.mistake("net.py:of_width", "--input", "6", command="export"),
+                         "error: 'net.py:of_width' needs width, which nothing gives it\n"
+                         "  a function of batch and seq, or of none, that returns the model\n")
+        self.assertRegex(self.mistake("net.py:build_model", "--input", "5x8x8", command="export"),
+                         r"^error: .*RuntimeError: .*\n  STOWAGE_TRACEBACK=1 shows where from\n$")
+        self.assertRegex(
+            self.mistake("net.py:branching", "--input", "6", command="export"),
+            r"^error: net\.py:21: values of a tensor decide what runs or how large a result is, and "
+            r"traced tensors have none\n  take \.item\(\), ")
+
+    def test_an_output_without_a_tensor(self):
+        for command in ("record", "export"):
+            self.assertEqual(self.mistake("net.py:count_rows", "--input", "6", command=command),
+                             "error: the model's output, a int, holds no tensor\n")
+
+    def test_a_mistake_before_the_step(self):
+        pathlib.Path("early.py").write_text("open('no/data.csv')\n")
+        self.assertEqual(self.mistake("early.py"),
+                         "error: early.py:1: FileNotFoundError: [Errno 2] No such file or directory: "
+                         "'no/data.csv'\n  STOWAGE_TRACEBACK=1 shows where from\n")
+
+    def test_options_that_a_source_has_no_use_for(self):
+        for words, option in ((("net.py:build_model", "--size", "64"), "size"),
+                              (("torchvision:resnet18", "--input", "3x8x8"), "input"),
+                              (("timm:resnet18", "--seq", "8"), "seq")):
+            for command in ("record", "export"):
+                self.assertEqual(
+                    self.mistake(*words, command=command),
+                    f"error: --{option}: {words[0]} has no use for it\n  leave it out\n")
+        self.assertIn("--seq: 'net.py:build_model' takes no seq",
+                      self.mistake("net.py:build_model", "--input", "3x8x8", "--seq", "8"))
+        self.assertIn("--input: 'net.py:build_everything' returns the model's inputs itself",
+                      self.mistake("net.py:build_everything", "--input", "6"))
+
+    def test_an_interrupt_leaves_the_file_of_before(self):
+        pathlib.Path("stops.py").write_text("raise KeyboardInterrupt\n")
+        pathlib.Path("s.json").write_text("before")
+        before = sorted(os.listdir())
+        interrupted = (130, "", "interrupted: nothing was written\n")
+        self.assertEqual(self.run_command("record", "stops.py", "-o", "s.json"), interrupted)
+        with mock.patch("os.replace", side_effect=KeyboardInterrupt):
+            for words in (["record", "net.py:build_everything"],
+                          ["export", "net.py:build_model", "--input", "3x8x8"]):
+                self.assertEqual(self.run_command(*words, "-o", "s.json"), interrupted)
+        self.assertEqual(pathlib.Path("s.json").read_text(), "before")
+        self.assertEqual([name for name in sorted(os.listdir()) if name != "__pycache__"], before)
+
+    def test_without_torch(self):
+        for words, code, said in (
+                (["record", "torchvision:resnet18", "-o", "s.json"], 2, ""),
+                (["export", "torchvision:resnet18", "-o", "s.yaml"], 2, ""),
+                (["--version"], 0, "stowage ")):
+            done = subprocess.run(
+                [sys.executable, "-c", "import sys; sys.modules['torch'] = None\n"
+                 "from stowage.__main__ import main\nsys.exit(main())", *words],
+                capture_output=True, text=True, check=False,
+                env={**os.environ, "PYTHONPATH": str(PACKAGE)})
+            self.assertEqual((done.returncode, done.stdout[:8]), (code, said))
+            if code:
+                self.assertEqual(done.stderr, "error: the package 'torch' is not installed\n"
+                                              "  pip install torch\n")
+
     def test_a_script_without_the_hook(self):
         pathlib.Path("plain.py").write_text("x = 1\n")
         self.assertIn("plain.py ended without a call of a function with @stowage.step",
@@ -228,9 +312,11 @@ class CommandLine(unittest.TestCase):
                       self.mistake("net.py:build_model", "--precision", "fp8"))
 
     def test_a_place_that_cannot_be_written(self):
-        code, _, errors = self.run_command("record", "net.py:build_model", "-o", "no/s.json")
-        self.assertEqual(code, 2)
-        self.assertRegex(errors, "^error: no/s.json: there is no folder ")
+        for command in ("record", "export"):
+            for place, said in (("no/s", "no/s: there is no folder '"), (".", ". is a folder\n"),
+                                ("/proc/s", "/proc/s: no file can be made in '/proc': ")):
+                code, _, errors = self.run_command(command, "net.py:build_model", "-o", place)
+                self.assertEqual((code, errors[:len(said) + 7]), (2, f"error: {said}"))
 
     def test_help_names_the_commands(self):
         code, output, _ = self.run_command("--help")

@@ -139,6 +139,28 @@ layers:
   - linear: {name: parts_1, features: 2}
 """)
 
+    def test_what_is_written_over_a_part_is_a_layer(self):
+        def written(model, x):
+            y = model.parts[0](x)
+            y[:, 2:, 1] = model.parts[1](x)[:, 2:, 0]
+            return model.parts[1](y)
+
+        text = text_of(Sequence(nn.Linear(4, 4), nn.Linear(4, 4), forward=written), 5, 4)
+        self.assertIn("slice_scatter: {from: [parts_0, reshape_2], start: [0, 2, 1], "
+                      "in_place: true}", text)
+
+    def test_a_view_that_shows_what_was_written_is_refused(self):
+        def written(model, x):
+            y = model.parts[0](x)
+            seen = y[:, 1:]
+            y[:, 2:] = x[:, 2:]
+            return seen
+
+        with self.assertRaises(StowageError) as caught:
+            text_of(Sequence(nn.Linear(4, 4), forward=written), 5, 4)
+        self.assertIn("aten.copy_ into a tensor of which a view is read afterwards",
+                      caught.exception.message)
+
     def test_evaluation_mode_of_a_part_is_kept(self):
         norm = nn.BatchNorm2d(3)
         norm.train = lambda mode=True: norm  # as who freezes a backbone writes
@@ -169,6 +191,17 @@ the catalogue of layers lacks what this model runs:
             text_of(Sequence(nn.Linear(4, 4), forward=by_batch), 4)
         self.assertEqual(caught.exception.message,
                          "the operations that run depend on the batch or sequence length")
+
+    def test_what_runs_among_the_samples_is_refused(self):
+        def among(model, x):
+            return model.parts[0]((x @ x.t()).softmax(-1) @ x)
+
+        with self.assertRaises(StowageError) as caught:
+            text_of(Sequence(nn.Linear(4, 4), forward=among), 4)
+        self.assertEqual(caught.exception.message, """\
+the catalogue of layers lacks what this model runs:
+      1  aten.matmul among the samples of a batch: what it makes grows with the square of the batch\
+  in the model itself""")
 
     def test_a_loss_that_the_catalogue_lacks(self):
         with self.assertRaises(StowageError) as caught:

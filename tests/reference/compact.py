@@ -146,6 +146,7 @@ def made_for_cuda(case, reference):
     """(model, input, target) in the case's precision, fake; to be called in fake_cuda()."""
     import torch
     from torch._subclasses.fake_tensor import unset_fake_temporarily
+    from torch.utils._pytree import tree_map
 
     dtype = dtype_of(case.precision) if case.precision == "bf16" else None
     with unset_fake_temporarily(), torch.device("meta"):
@@ -157,7 +158,8 @@ def made_for_cuda(case, reference):
         channels_last.lay_out(model)
         inputs = channels_last.laid_out(inputs)
     if dtype:
-        inputs, target = (t.to(dtype) if t.is_floating_point() else t for t in (inputs, target))
+        inputs, target = tree_map(lambda t: t.to(dtype) if t.is_floating_point() else t,
+                                  (inputs, target))
     return model, inputs, target
 
 

@@ -27,6 +27,12 @@ def cases():
         "selu": functional.selu, "celu": functional.celu, "hardtanh": functional.hardtanh,
         "log_sigmoid": functional.logsigmoid,
     }
+    steps = {name: getattr(torch, name) for name in ("sign", "floor", "ceil", "round", "trunc")}
+    for name, function in steps.items():
+        yield between(name, name, function)
+        yield between(f"{name}, inference", name, function, mode="inference")
+        yield between(f"{name} under amp-bf16", name, function, precision="amp-bf16")
+        yield between(f"{name} of a permuted tensor", name, function, layout="nhwc")
     overwriting = {
         "selu": torch.selu_, "celu": lambda x: functional.celu(x, inplace=True),
         "hardtanh": functional.hardtanh_,

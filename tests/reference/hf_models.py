@@ -16,6 +16,7 @@ torch.cuda.get_device_capability = lambda *_: (8, 0)
 masking_utils.is_tracing = lambda *_: False
 masking_utils.fast_all = lambda *_: True
 
+ENCODERS = ("bert", "roberta", "electra", "distilbert")
 HF = pathlib.Path(__file__).parents[1] / "hf"
 
 
@@ -77,6 +78,18 @@ def pairs(config):
     return make
 
 
+def questions(_reference, batch, seq):
+    """Tokens and where answers start; where they end."""
+    start, end = (torch.zeros(batch, dtype=torch.int64) for _ in range(2))
+    return (torch.zeros(batch, seq, dtype=torch.int64), start), end
+
+
+def answers(model, inputs, target):
+    input_ids, start = inputs
+    output = model(input_ids=input_ids, start_positions=start, end_positions=target)
+    return output, output.loss
+
+
 def contrastive(model, inputs, target):
     output = model(input_ids=target, pixel_values=inputs, return_loss=True)
     return output, output.loss
@@ -96,7 +109,10 @@ def reference(folder, seq=32):
     elif kind == "whisper":
         inputs, loss = spectrograms(config), with_labels("input_features", use_cache=False)
     elif name.endswith("ForSequenceClassification"):
-        inputs, loss = sequences, with_labels("input_ids")
+        options = {} if kind in ENCODERS else {"use_cache": False}
+        inputs, loss = sequences, with_labels("input_ids", **options)
+    elif name.endswith("ForQuestionAnswering"):
+        inputs, loss = questions, answers
     else:
         options = {"use_cache": False} if causal or kind in ("t5", "bart") else {}
         inputs, loss = tokens, with_labels("input_ids", **options)

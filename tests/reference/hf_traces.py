@@ -15,9 +15,6 @@ import hf_models
 
 PRECISIONS = ("fp32", "bf16", "amp-bf16")
 OPTIMIZERS = ("sgd-momentum", "adamw")
-# Swin's stages make copies of their results that nobody reads, which descriptions cannot say; of
-# ViT's backward pass the peak lies within the memory-efficient attention.
-SAVED_ALONE = ("small-swin", "small-vit")
 BATCH = 2
 OUT = hf_models.HF / "traces"
 
@@ -30,8 +27,7 @@ def write(folder, precision):
     import catalogue
     import json_format
 
-    optimizers = () if folder in SAVED_ALONE else OPTIMIZERS
-    case = compact.Case(folder, BATCH, precision, optimizers=optimizers)
+    case = compact.Case(folder, BATCH, precision, optimizers=OPTIMIZERS)
     entry = catalogue.Entry(folder, hf_models.reference(folder))
     started = time.monotonic()
     content = compact.on_cuda(case, entry)

@@ -45,8 +45,24 @@ def cases():
     def of_two(name, layer, function, more=None, **settings):
         return Case(name, {"x": IMAGE, **(more or {})}, [
             "conv2d: {name: a, from: x, channels: 8, kernel: 3, padding: 1}",
-            "conv2d: {name: b, from: x, channels: 8, kernel: 1}", layer, LAST],
+            "conv2d: {name: b, from: x, channels: 8, kernel: 1}",
+            *(layer if isinstance(layer, list) else [layer]), LAST],
             lambda: Two(function), **settings)
+
+    def assigned(channels, count=8):
+        def function(a, b):
+            a[:, channels] = b[:, :count]
+            return a
+
+        return function
+
+    def corner(a, b):
+        a[:, :, 1:3, 1:] = b[:, :, :2, :4]
+        return a
+
+    def rows_written(a, c):
+        a[:, :, 1:3] = c
+        return a
 
     places = {"i": ("[3]", INT)}
     for mode in ("train", "inference"):
@@ -113,6 +129,36 @@ def cases():
                  lambda a, b, i: a.scatter_add(1, i, b), {"i": ("[batch, 8, 6, 5]", INT)})
     yield of_two("index_add, inference", "index_add: {from: [a, i, b], axis: 1}",
                  lambda a, b, i: a.index_add(1, i, b), {"i": ("[8]", INT)}, mode="inference")
+    for mode in ("train", "inference"):
+        word = "" if mode == "train" else ", inference"
+        elements = {"i": ("[batch, 8, 6, 5]", INT)}
+        yield of_two(f"scatter{word}", "scatter: {from: [a, i, b], axis: 1}",
+                     lambda a, b, i: a.scatter(1, i, b), elements, mode=mode)
+        yield between(f"scatter of a number{word}",
+                      "scatter: {from: [first, i], axis: 1, value: 0.5}",
+                      lambda x, i: x.scatter(1, i, 0.5), {"i": ("[batch, 3, 6, 5]", INT)},
+                      mode=mode)
+        yield of_two(f"a whole tensor written over another{word}",
+                     "slice_scatter: {from: [a, b], in_place: true}", assigned(slice(None)),
+                     mode=mode)
+        yield of_two(f"channels written over those of another{word}", [
+            "slice: {name: part, from: b, axis: 1, length: 3}",
+            "slice_scatter: {from: [a, part], start: [0, 2, 0, 0], in_place: true}"],
+            assigned(slice(2, 5), 3), mode=mode)
+        yield of_two(f"channels written over those of a copy{word}", [
+            "slice: {name: part, from: b, axis: 1, length: 3}",
+            "slice_scatter: {from: [a, part], start: [0, 2, 0, 0]}"],
+            lambda a, b: assigned(slice(2, 5), 3)(a.clone(), b), mode=mode)
+    yield between("scatter into a permuted tensor", "scatter: {from: [first, i], axis: 1}",
+                  lambda x, i: x.scatter(1, i, 0), {"i": ("[batch, 3, 6, 5]", INT)}, layout="nhwc")
+    yield of_two("a part of an image written over another's", [
+        "slice: {name: rows, from: b, axis: 2, length: 2}",
+        "slice: {name: part, from: rows, axis: 3, length: 4}",
+        "slice_scatter: {from: [a, part], start: [0, 0, 1, 1], in_place: true}"], corner)
+    yield of_two("an input written into a part", [
+        "slice_scatter: {from: [a, c], start: [0, 0, 1, 0], in_place: true}",
+        "add: {from: [slice_scatter_1, b]}"],
+        lambda a, b, c: rows_written(a, c) + b, {"c": "[batch, 8, 2, 5]"})
     for name in ("tril", "triu"):
         yield between(name, f"{name}: {{diagonal: 1}}",
                       lambda x, f=getattr(torch, name): f(x, 1))

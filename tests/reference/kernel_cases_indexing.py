@@ -29,6 +29,16 @@ def norm(p, shape, axes, keep=False, tie=False):
                      tie, p=p)
 
 
+def counted(shape, axes):
+    """The norm of p 0, which has no gradient."""
+    def build(draw):
+        x = torch.relu(draw.normal(*shape))
+        return ({"x": x, "y": torch.linalg.vector_norm(x, 0, axes)},
+                [Call("statistic_forward", {"axes": axes, "operation": "norm", "p": 0.0}, ["x"],
+                      ["y"])])
+    return f"elements that are not 0 over {axes} of {list(shape)}", build
+
+
 def variance(operation, correction, shape, axes):
     run = torch.var if operation == "variance" else torch.std
     return statistic(operation, lambda t, a, k: run(t, a, correction=correction, keepdim=k), shape,
@@ -115,6 +125,16 @@ def added(kernel, shape, axis, index):
     return f"{kernel} along {axis} of {list(shape)}", build
 
 
+def put(shape, axis, index):
+    """No place is named twice."""
+    def build(draw):
+        x, indices = draw.normal(*shape), torch.tensor(index)
+        source = draw.normal(*indices.shape)
+        return ({"x": x, "i": indices, "source": source, "y": x.scatter(axis, indices, source)},
+                [Call("scatter_add", {"axis": axis, "replace": True}, ["x", "i", "source"], ["y"])])
+    return f"scatter along {axis} of {list(shape)}", build
+
+
 def compared(operation, a, b=None, value=None):
     def build(draw):
         left = draw.normal(*a)
@@ -186,6 +206,7 @@ STATISTICS = [
     variance("deviation", 1, (3, 4, 2), [0, 2]), variance("deviation", 0, (3, 50), [1]),
     norm(2, (2, 5, 3), [1]), norm(1, (2, 5, 3), [2], keep=True), norm(3, (2, 40), [1]),
     norm(1.5, (2, 5, 3), [0, 1]), norm(0.5, (3, 4), [1]),
+    norm(-1, (2, 5, 3), [1]), norm(-2.5, (3, 40), [1]), counted((2, 5, 3), [1]),
     extremum("maximum", torch.maximum, (2, 3), (2, 3)),
     extremum("minimum", torch.minimum, (2, 3), (3,)),
     extremum("maximum", torch.maximum, (1, 3), (2, 3)),
@@ -201,6 +222,7 @@ INDEXING = [
     gathered((3, 4), 0, [[2, 0]]),
     added("index_add", (4, 3), 0, [1, 1, 3]), added("index_add", (2, 3, 2), 1, [2, 0, 2, 2]),
     added("scatter_add", (3, 4), 1, [[0, 0, 3], [1, 2, 1]]),
+    put((3, 4), 1, [[0, 3], [1, 2]]), put((4, 3), 0, [[3, 1, 1]]),
     compared("eq", (2, 3), (2, 3)), compared("ne", (2, 3), (3,)), compared("lt", (2, 3), (2, 3)),
     compared("le", (2, 3), (2, 1)), compared("gt", (5,), None, 0.25), compared("ge", (5,), (5,)),
     logical("and", (2, 3), (3,)), logical("or", (2, 3), (2, 3)), logical("xor", (2, 3), (2, 1)),

@@ -67,6 +67,7 @@ CASES = [
     unary("selu", torch.selu),
     unary("celu", lambda t: functional.celu(t, 0.7), alpha=0.7),
     unary("log_sigmoid", functional.logsigmoid),
+    *(unary(name, getattr(torch, name)) for name in ("sign", "floor", "ceil", "round", "trunc")),
     unary("tanh", torch.tanh, "y"),
     unary("softplus", functional.softplus, beta=1.0, threshold=20.0),
     unary("softplus", lambda t: functional.softplus(t, 2, 5), beta=2.0, threshold=5.0),

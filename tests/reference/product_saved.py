@@ -129,6 +129,21 @@ def cases():
     yield einsum("einsum: of three", "bij,bjk,bkl->bil", [one, one, "[batch, 6, 4]"],
                  [5, 6, 7], 7)
     yield einsum("einsum: element by element", "bij,bij->bij", [one, one], [6, 6], 6)
+    yield einsum("einsum: an ellipsis", "...ij,...jk->...ik", [two, "[batch, 3, 6, 4]"], [6, 6], 6)
+    yield einsum("einsum: an ellipsis that one operand lacks", "...i,ij->...j", [two, "[6, 4]"],
+                 [6, 7], 7)
+    yield einsum("einsum: an ellipsis that is summed", "b...i,ij->bj", [two, "[6, 4]"], [6, 7], 7)
+    yield einsum("einsum: an ellipsis of axes of one", "b...i,b...i->b...i",
+                 [two, "[batch, 1, 5, 4]"], [6, 6], 6)
+    yield einsum("einsum: a contracted axis of one", "bij,kj->bik", [one, "[7, 4]"], [6, 1], 7)
+    yield einsum("einsum: a diagonal", "bhii->bhi", [two], [5], 5)
+    yield einsum("einsum: a trace", "bhii->bh", [two], [5], 3)
+    yield einsum("einsum: a diagonal of three", "biii->bi", ["[batch, 5, 5, 4]"], [5], 5)
+    yield einsum("einsum: a diagonal in a product", "bij,jkj->bik", [one, "[6, 7, 4]"], [6, 6], 7)
+    yield einsum("einsum: a diagonal times a diagonal", "bii,bii->bi", [one, one], [5, 5], 5)
+    yield einsum("einsum: a diagonal, inference", "bij,jkj->bik", [one, "[6, 7, 4]"], [6, 6], 7,
+                 mode="inference")
+    yield einsum("einsum: an implied result", "bij,jk", [one, "[6, 4]"], [6, 7], 7)
     yield einsum("einsum: scores, inference", "bid,bjd->bij", [one, one], [6, 6], 5,
                  mode="inference")
     yield einsum("einsum: scores under amp-bf16", "bid,bjd->bij", [one, one], [6, 6], 5,
@@ -143,7 +158,50 @@ def cases():
             q, k, v = (t.reshape(-1, 3, 2, 5, 8) for t in self.qkv(x).chunk(3, -1))
             return self.last(functional.scaled_dot_product_attention(q, k, v))
 
-    # PyTorch takes five axes by its composite alone; the description merges the first two.
+    class WindowedDirectly(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.last = nn.Linear(8, 24), nn.Linear(8, 3)
+
+        def attended(self, x):
+            return functional.scaled_dot_product_attention(*self.qkv(x).chunk(3, -1))
+
+        def forward(self, x):
+            return self.last(self.attended(x))
+
+    class Nest(nn.Module):
+        """timm's Attention over blocks of an image."""
+
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.last = nn.Linear(8, 24), nn.Linear(8, 3)
+
+        def attended(self, x):
+            batch, blocks, length, width = x.shape
+            q, k, v = self.qkv(x).reshape(batch, blocks, length, 3, 2, 4).permute(
+                3, 0, 4, 1, 2, 5).unbind(0)
+            return functional.scaled_dot_product_attention(q, k, v).permute(
+                0, 2, 3, 4, 1).reshape(batch, blocks, length, width)
+
+        def forward(self, x):
+            return self.last(self.attended(x))
+
+    # PyTorch takes five axes by its composite alone.
+    windows = {"x": "[batch, 3, 2, 5, 8]"}
+    for precision in ("fp32", "bf16", "amp-bf16"):
+        for mode in ("train", "inference"):
+            yield Case(f"attention over windows, {mode}, {precision}", windows, [
+                "linear: {features: 24}", "split: {name: s, parts: 3, axis: -1}",
+                "scaled_dot_product_attention: {from: [s.0, s.1, s.2]}", "linear: {features: 3}"],
+                lambda: WindowedDirectly(), mode=mode, precision=precision)
+    yield Case("attention over windows as nest has it", {"x": "[batch, 3, 5, 8]"}, [
+        "linear: {features: 24}", "reshape: {shape: [batch, 3, 5, 3, 2, 4]}",
+        "transpose: {axes: [3, 0, 4, 1, 2, 5]}", "split: {name: s, parts: 3, axis: 0}",
+        *[f"reshape: {{name: {n}, from: s.{i}, shape: [batch, 2, 3, 5, 4]}}"
+          for i, n in enumerate("qkv")],
+        "scaled_dot_product_attention: {from: [q, k, v]}", "transpose: {axes: [0, 2, 3, 4, 1]}",
+        "reshape: {shape: [batch, 3, 5, 8]}", "linear: {features: 3}"], lambda: Nest())
+    # The description merges the first two axes.
     for mode in ("train", "inference"):
         yield Case(f"attention over five axes, {mode}", {"x": "[batch, 3, 2, 5, 8]"}, [
             "linear: {features: 24}", "split: {name: s, parts: 3, axis: -1}",

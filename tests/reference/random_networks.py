@@ -12,7 +12,8 @@ it is trained.
 
 The committed samples are operators/random.json (`--seed 5001 --count 100`, and `--also` the seeds of
 networks that once disagreed) and operators/random_selections.json (`--selections --seed 20001
---count 80 --also 20096 20118 20135 20280 20287 30101 30307 30485 30490`).
+--count 80 --also 20096 20118 20135 20280 20287 30101 30307 30485 30490`), and
+operators/random_additions.json (`--additions --seed 40001 --count 60`).
 """
 
 import argparse
@@ -24,6 +25,7 @@ import platform
 import channels_last_saved
 import fake_cuda
 import operator_saved
+import random_additions
 import random_elements
 import random_selections
 import random_sequences
@@ -62,11 +64,16 @@ def residual(b):
         random_elements.combine(b, b.one_of("add", "add", "mul"), start)
 
 
-def random_case(seed, selections=False):
-    """A Case of up to ten operators, and its end; with `selections` half of them are such."""
+FAMILIES = {"selections": random_selections, "additions": random_additions}
+
+
+def random_case(seed, family=None):
+    """A Case of up to ten operators, and its end; of those of a `family` about half."""
     import random_losses
 
-    operators = OPERATORS + random_selections.DRAWN * 4 if selections else OPERATORS
+    further = FAMILIES[family].DRAWN if family else []
+    times = 8 if family == "additions" else 4
+    operators = OPERATORS + further * times
     b = Builder(seed)
     b.precision, b.mode = b.one_of(*PRECISIONS), b.one_of(*["train"] * 11, "inference")
     first_layer(b)
@@ -79,17 +86,17 @@ def random_case(seed, selections=False):
     elif "." in b.current:  # the loss reads the last layer, not one of its outputs
         random_shapes.identity(b)
     end = random_losses.ending(b)
-    name = f"random {seed}{' with selections' if selections else ''}"
+    name = f"random {seed}{f' with {family}' if family else ''}"
     return operator_saved.Case(name, b.inputs, b.lines(), b.network, target=end.target,
                                loss=end.loss, loss_layer=end.loss_layer, batch=b.one_of(2, 3),
                                mode=b.mode, precision=b.precision)
 
 
-def recorded(seeds, layout, selections=False):
+def recorded(seeds, layout, family=None):
     """(rows, networks that PyTorch refused)"""
     rows, refused = [], 0
     for seed in seeds:
-        case = dataclasses.replace(random_case(seed, selections), layout=layout)
+        case = dataclasses.replace(random_case(seed, family), layout=layout)
         if layout == "nhwc" and not channels_last_saved.has_image(case):
             continue
         try:
@@ -122,8 +129,9 @@ def main():
     parser.add_argument("--also", type=int, nargs="*", default=[], help="further seeds")
     parser.add_argument("--layout", choices=("nchw", "nhwc"), default="nchw",
                         help="nhwc: with channels last, and only networks that have an image")
-    parser.add_argument("--selections", action="store_true",
-                        help="half of the operators are those of random_selections.py")
+    for family in FAMILIES:
+        parser.add_argument(f"--{family}", action="store_const", dest="family", const=family,
+                            help=f"half of the operators are those of random_{family}.py")
     parser.add_argument("file", type=pathlib.Path)
     options = parser.parse_args()
     fake_cuda.relaunch_with_shim()
@@ -135,7 +143,7 @@ def main():
     import_whole_libraries()
     gc.freeze()  # what is there stays: the many collections need not look at it
     rows, refused = recorded([*range(options.seed, options.seed + options.count), *options.also],
-                             options.layout, options.selections)
+                             options.layout, options.family)
     json_format.write(options.file, {
         "schema_version": 1,
         "versions": {"python": platform.python_version(), "torch": torch.__version__},

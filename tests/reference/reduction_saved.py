@@ -36,7 +36,9 @@ def cases():
                                    ", correction: 0"),
         **{f"norm of p {p}": (lambda x, axes, keepdim, p=p: torch.linalg.vector_norm(
             x, p, axes, keepdim), f", p: {'.inf' if math.isinf(p) else p}")
-           for p in (1, 2, 3, 1.5, 0.5, math.inf)},
+           for p in (1, 2, 3, 1.5, 0.5, math.inf, -1, -2.5)},
+        "norm of p -inf": (lambda x, axes, keepdim: torch.linalg.vector_norm(
+            x, -math.inf, axes, keepdim), ", p: -.inf"),
     }
     for name, (function, more) in forms.items():
         row = name.split()[0]
@@ -51,6 +53,12 @@ def cases():
                       lambda x, f=function: f(x, (2, 3), keepdim=True), mode="inference")
         yield between(f"{name} under amp-bf16", [f"{row}: {{axes: [2, 3], keep: true{more}}}"],
                       lambda x, f=function: f(x, (2, 3), keepdim=True), precision="amp-bf16")
+
+    # The number of elements that are not 0 has no gradient: what it was counted of has another use.
+    for mode in ("train", "inference"):
+        yield between(f"norm of p 0, {mode}", [
+            "norm: {name: count, p: 0, axes: [2, 3], keep: true}", "mul: {from: [first, count]}"],
+            lambda x: x * torch.linalg.vector_norm(x, 0, (2, 3), keepdim=True), mode=mode)
 
     yield between("normalize", ["norm: {name: length, axes: [1], keep: true}",
                                 "clamp: {name: bounded, minimum: 1.0e-12}",

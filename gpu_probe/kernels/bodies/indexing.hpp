@@ -111,13 +111,15 @@ struct GatherElements {
   }
 };
 
-/// y = base, or zeros, with each element of source added where its index says. y may be base. The
-/// index is an element of y, which looks for itself among those that lie on its line.
+/// y = base, or zeros, with each element of source added where its index says, or put there, the
+/// last of several. y may be base. The index is an element of y, which looks for itself among those
+/// that lie on its line.
 template <class T, class Real>
 struct ScatterAdd {
   const T *base, *source;
   T* y;
   NamedElements named;
+  bool replaces;
 
   STOWAGE_BODY void operator()(Index i) const {
     Real sum = base == nullptr ? Real(0) : load<Real>(base, i);
@@ -137,7 +139,8 @@ struct ScatterAdd {
     const Index length = is_named ? named.named[named.axis] : 0;
     for (Index k = 0; k < length; ++k) {
       const Index at = first + k * named.strides[named.axis];
-      if (named.place(at) == place) sum += load<Real>(source, at);
+      if (named.place(at) != place) continue;
+      sum = load<Real>(source, at) + (replaces ? Real(0) : sum);
     }
     store(y, i, sum);
   }

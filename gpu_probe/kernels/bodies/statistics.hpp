@@ -32,7 +32,7 @@ struct StatisticOver {
     return load<Real>(x, first + gone.offset(j));
   }
   [[nodiscard]] STOWAGE_BODY bool is_extreme_norm() const {
-    return statistic == Statistic::norm && number == infinity<Real>();
+    return statistic == Statistic::norm && fabs(number) == infinity<Real>();
   }
   /// Elements less the correction, which PyTorch does not let fall below 0.
   [[nodiscard]] STOWAGE_BODY Real freedom() const {
@@ -77,10 +77,11 @@ struct StatisticOver {
   template <class Threads>
   [[nodiscard]] STOWAGE_BODY Real value(Index i, const Threads& threads) const {
     const Index first = kept.offset(i);
-    if (statistic == Statistic::maximum || is_extreme_norm()) {
+    if (statistic == Statistic::maximum || (is_extreme_norm() && number > 0)) {
       return extremum(first, threads, Maximum{});
     }
-    if (statistic == Statistic::minimum) return extremum(first, threads, Minimum{});
+    if (statistic == Statistic::minimum || is_extreme_norm())
+      return extremum(first, threads, Minimum{});
     if (statistic == Statistic::norm) {
       const Real total = powers(first, threads);
       if (number == 0 || number == 1) return total;

@@ -36,6 +36,11 @@ enum class Function : Byte {
   selu,
   celu,
   log_sigmoid,
+  sign,
+  floor,
+  ceil,
+  round,
+  trunc,
 };
 
 /// A function with its settings, whose meaning it decides: leaky_relu's slope, elu's and celu's
@@ -107,6 +112,16 @@ struct Unary {
         return x > 0 ? x : a * body::expm1(x / a);
       case Function::log_sigmoid:
         return (x < 0 ? x : x - x) - body::log1p(body::exp(-body::fabs(x)));
+      case Function::sign:
+        return x > 0 ? 1 : x < 0 ? -1 : x;
+      case Function::floor:
+        return body::floor(x);
+      case Function::ceil:
+        return body::ceil(x);
+      case Function::round:
+        return body::rint(x);  // ties to even
+      case Function::trunc:
+        return body::trunc(x);
     }
     return 0;
   }
@@ -182,6 +197,12 @@ struct Unary {
         return s > 0 ? 1 : body::exp(s / a);
       case Function::log_sigmoid:
         return body::sigmoid(-s);
+      case Function::sign:
+      case Function::floor:
+      case Function::ceil:
+      case Function::round:
+      case Function::trunc:
+        return 0;
     }
     return 0;
   }

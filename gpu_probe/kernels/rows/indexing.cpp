@@ -112,12 +112,14 @@ body::NamedElements named_elements(const KernelCall& call, const TensorArgument&
 Launches scatter(const KernelCall& call, const TensorArgument* base, const TensorArgument& indices,
                  const TensorArgument& source, Arithmetic arithmetic) {
   const auto& y = call.writes[0];
+  const bool replaces = boolean(call, "replace", false);
   require_shape("the source", source, indices.shape);
   const body::NamedElements named = named_elements(call, indices, y, arithmetic);
   return {in_formats(y.type, arithmetic, [&]<class T, class Real>() {
-    return each_index(body::ScatterAdd<T, Real>{base == nullptr ? nullptr : elements<T>(*base),
-                                                elements<T>(source), elements<T>(y), named},
-                      count(y.shape));
+    return each_index(
+        body::ScatterAdd<T, Real>{base == nullptr ? nullptr : elements<T>(*base),
+                                  elements<T>(source), elements<T>(y), named, replaces},
+        count(y.shape));
   })};
 }
 

@@ -14,7 +14,7 @@ namespace {
 using body::Function;
 using body::Unary;
 
-constexpr std::array<std::pair<std::string_view, Function>, 26> functions{
+constexpr std::array<std::pair<std::string_view, Function>, 31> functions{
     {{"relu6", Function::relu6},
      {"leaky_relu", Function::leaky_relu},
      {"elu", Function::elu},
@@ -40,7 +40,12 @@ constexpr std::array<std::pair<std::string_view, Function>, 26> functions{
      {"expm1", Function::expm1},
      {"selu", Function::selu},
      {"celu", Function::celu},
-     {"log_sigmoid", Function::log_sigmoid}}};
+     {"log_sigmoid", Function::log_sigmoid},
+     {"sign", Function::sign},
+     {"floor", Function::floor},
+     {"ceil", Function::ceil},
+     {"round", Function::round},
+     {"trunc", Function::trunc}}};
 
 Unary gelu_of(const KernelCall& call) {
   const std::string form = text(call, "approximate", "none");

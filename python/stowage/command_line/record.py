@@ -8,12 +8,12 @@
 then: stowage check resnet50.json --gpu rtx3090
 """
 
-import os
 import sys
 import time
-import traceback
 
+from stowage.command_line.own_code import failed
 from stowage.errors import StowageError
+from stowage.whole_file import check_place
 
 SUMMARY = "record one step of a PyTorch network as a step file"
 USUAL_BATCH = 2
@@ -116,15 +116,17 @@ def record_marked(options):
 
 def run(options):
     from stowage.sources import is_script
+    from stowage.sources.source import import_library
 
     started = time.monotonic()
-    check_output(options.output)
+    check_place(options.output)
+    import_library("torch")
     try:
         recorded = record_marked(options) if is_script(options.source) else record_named(options)
     except StowageError:
         raise
     except Exception as error:
-        raise failed(error) from error
+        raise failed(error, options.source) from error
     recorded.save(options.output)
     document = recorded.document
     for warning in document["warnings"]:
@@ -132,25 +134,3 @@ def run(options):
     print(f"{options.output}: {document['model']} at batch {document['batch']}, "
           f"{len(document['step']['nodes'])} kernels, {time.monotonic() - started:.1f} s")
     return 0
-
-
-def failed(error):
-    """What the model's or the script's own code raised, with its place."""
-    from stowage.trace.places import place_of_traceback
-
-    if os.environ.get("STOWAGE_TRACEBACK"):
-        traceback.print_exception(error)
-    where = place_of_traceback(error.__traceback__)
-    message = str(error).strip().split("\n")[0]
-    return StowageError(f"{where or 'the step'}: {type(error).__name__}: {message}",
-                        "raised while the step ran on tensors without values; "
-                        "STOWAGE_TRACEBACK=1 shows where from")
-
-
-def check_output(path):
-    """Refuse a place that cannot be written before the long work."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise StowageError(f"{path}: there is no folder '{folder}'")
-    if os.path.isdir(path) or not os.access(folder, os.W_OK):
-        raise StowageError(f"{path} cannot be written")

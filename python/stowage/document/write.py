@@ -1,11 +1,9 @@
-"""A step file on disk: whole, or not at all."""
+"""A step file's text, and the file."""
 
-import contextlib
 import json
-import os
-import tempfile
 
 from stowage.errors import StowageError
+from stowage.whole_file import write_whole
 
 LARGEST_BYTES = 64 * 2 ** 20  # that the reader takes
 
@@ -33,26 +31,8 @@ def compact(value):
 
 def write(document, path):
     """Write the file; StowageError where it cannot be."""
-    text = text_of(document).encode()
-    if len(text) > LARGEST_BYTES:
+    text = text_of(document)
+    if len(text) > LARGEST_BYTES:  # json.dumps writes ASCII
         raise StowageError(f"the step has {len(text) >> 20} MiB of text; 64 MiB are read",
                            "record fewer layers or micro-batches")
-    path = os.fspath(path)
-    folder = os.path.dirname(os.path.abspath(path))
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=".stowage-", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise StowageError(f"{path}: {error.strerror}", "nothing was written") from None
+    write_whole(path, text)

@@ -7,11 +7,11 @@ layers, tree.py and optional.py find the module hierarchy again, blocks.py and a
 equal in it, yaml_text.py and describe.py write it down.
 """
 
-from .describe import converted, description
-
 
 def export(source, other_seq=None):
     """The description's text of a Source; StowageError where it cannot be one."""
+    from .describe import converted, description  # not before: they need torch, and help does not
+
     return description(source.name, source.description, converted(source, other_seq), source.seq)
 
 

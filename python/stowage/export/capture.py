@@ -11,6 +11,9 @@ at rate 0) leaves no operation; `PASSES_ON` marks them, so that chains of equal 
 
 import contextlib
 import dataclasses
+import io
+import logging
+import os
 import sys
 from unittest import mock
 
@@ -126,10 +129,26 @@ def marked(model):
             del module.forward
 
 
+@contextlib.contextmanager
+def without_dumps():
+    """While active, what is written to stderr is left out, unless STOWAGE_TRACEBACK asks for it:
+    torch.export dumps the graph there before it raises."""
+    if os.environ.get("STOWAGE_TRACEBACK"):
+        yield
+        return
+    disabled = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logging.disable(disabled)
+
+
 def traced(model, inputs):
     """The exported program for the given example inputs (a tuple, or a dict of keywords)."""
     arguments = (inputs, None) if isinstance(inputs, tuple) else ((), inputs)
-    with marked(model), as_eager():
+    with marked(model), as_eager(), without_dumps():
         return torch.export.export(model, *arguments, strict=False)
 
 

@@ -10,11 +10,13 @@ catalogue of layers lacks are all named at once, with their modules; `record` ta
 """
 
 import argparse
-import pathlib
 import sys
 
+from stowage.command_line.own_code import failed
 from stowage.errors import StowageError
 from stowage.sources import SourceOptions, resolve
+from stowage.sources.source import import_library
+from stowage.whole_file import check_place, write_whole
 
 SUMMARY = "write a model's layers as a description"
 LOSSES = ("cross_entropy", "mse", "l1", "bce", "bce_with_logits")
@@ -64,6 +66,24 @@ def loss_function(name):
 
 
 def run(options):
+    if options.output != "-":
+        check_place(options.output)
+    import_library("torch")
+    try:
+        text = text_of(options)
+    except StowageError:
+        raise
+    except Exception as error:
+        raise failed(error, options.source) from error
+    if options.output == "-":
+        sys.stdout.write(text)
+    else:
+        write_whole(options.output, text)
+    return 0
+
+
+def text_of(options):
+    """The description's text."""
     import dataclasses
 
     from . import export
@@ -78,19 +98,4 @@ def run(options):
         other_seq = source.seq + 8 if source.seq < 16 else source.seq - 5
         other = (other_seq, resolve(options.source,
                                     dataclasses.replace(settings, seq=other_seq)).example)
-    write(options.output, export(source, other))
-    return 0
-
-
-def write(output, text):
-    """The file whole, or not at all."""
-    if output == "-":
-        sys.stdout.write(text)
-        return
-    path = pathlib.Path(output)
-    try:
-        part = path.with_name(path.name + ".part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise StowageError(f"cannot write '{output}': {error.strerror}") from None
+    return export(source, other)

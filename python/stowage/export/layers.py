@@ -15,6 +15,7 @@ from stowage.errors import StowageError
 from .capture import Operation, Value
 from .catalogue import OPERATORS
 from .hoist import hoist_shared
+from .sizes import Size
 
 RULES = {}
 COMPOSED = []  # functions (conversion, operation) -> whether it was the start of a pattern
@@ -244,7 +245,21 @@ class Conversion:
         found = RULES.get(operation.name)
         if found is None:
             raise Unsupported("aten." + operation.name)
+        if makes_squares_of_the_batch(operation):
+            raise Unsupported(f"aten.{operation.name} among the samples of a batch: what it makes "
+                              "grows with the square of the batch")
         found(self, operation, **operation.arguments)
+
+
+def squares_the_batch(shape):
+    return sum(isinstance(size, Size) and any("batch" in symbol for symbol, _ in size.terms)
+               for size in shape) > 1
+
+
+def makes_squares_of_the_batch(operation):
+    """Where they begin: what reads them does no worse."""
+    return (any(squares_the_batch(value.shape) for value in operation.outputs) and
+            not any(squares_the_batch(value.shape) for value in operation.inputs()))
 
 
 CHECKS = ("_assert_tensor_metadata", "_assert_async", "_assert_scalar", "sym_constrain_range")

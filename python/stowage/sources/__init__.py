@@ -12,17 +12,30 @@ and returns a `Source` (source.py): the model on the device "meta", a function t
 inputs for a batch, and the loss. Nothing is downloaded, and no weight has memory.
 """
 
+import dataclasses
+
 from stowage.errors import StowageError
 from stowage.sources.source import Example, Source, SourceOptions
 
 __all__ = ["Example", "Source", "SourceOptions", "is_script", "resolve"]
 
-LIBRARIES = ("torchvision", "timm", "transformers")
+# Which fields of SourceOptions each kind of source reads.
+TAKES = {"torchvision": ("size",), "timm": ("size",), "transformers": ("seq", "size", "head"),
+         "file": ("seq", "inputs")}
+LIBRARIES = tuple(name for name in TAKES if name != "file")
 
 
 def is_script(text):
     """Whether the word names a Python file to be run, not a function in one."""
     return text.endswith(".py")
+
+
+def check_options(text, kind, options):
+    """StowageError for an option that this kind of source does not read."""
+    for field in dataclasses.fields(options):
+        if getattr(options, field.name) not in (None, ()) and field.name not in TAKES[kind]:
+            word = {"inputs": "input"}.get(field.name, field.name)
+            raise StowageError(f"--{word}: {text} has no use for it", "leave it out")
 
 
 def resolve(text, options=SourceOptions()):
@@ -33,6 +46,7 @@ def resolve(text, options=SourceOptions()):
             raise StowageError(f"'{text}' names no model", f"for example {library}:" + {
                 "torchvision": "resnet50", "timm": "vit_base_patch16_224",
                 "transformers": "gpt2"}[library])
+        check_options(text, library, options)
         if library == "torchvision":
             from stowage.sources import torchvision_source as reader
         elif library == "timm":
@@ -44,6 +58,7 @@ def resolve(text, options=SourceOptions()):
     if path.endswith(".py"):
         from stowage.sources import python_file
 
+        check_options(text, "file", options)
         return python_file.resolve(path, function, options)
     if is_script(text):
         raise StowageError(f"'{text}' is a script, not a model",

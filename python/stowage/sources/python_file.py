@@ -20,6 +20,7 @@ from stowage.errors import StowageError
 from stowage.sources.source import Example, Source, built_on_meta, class_loss, closest
 
 EXAMPLE_BATCH = 2
+OFFERED = ("batch", "batch_size", "seq")  # what a function may take
 
 
 def load_file(path):
@@ -54,9 +55,26 @@ def input_of(text):
     return shape, dtype
 
 
+def check_parameters(label, function, seq):
+    """StowageError where the function needs what no one can give it, or takes no `seq`."""
+    try:
+        taken = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return  # a function of C: what it takes shows when it is called
+    single = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [p.name for p in taken if p.default is p.empty and p.kind not in single]
+    if more := [name for name in needed if name not in OFFERED]:
+        raise StowageError(f"'{label}' needs {' and '.join(more)}, which nothing gives it",
+                           "a function of batch and seq, or of none, that returns the model")
+    if "seq" in needed and not seq:
+        raise StowageError(f"'{label}' needs seq", "--seq says how many tokens a sequence has")
+    if seq and "seq" not in [p.name for p in taken]:
+        raise StowageError(f"--seq: '{label}' takes no seq", "leave it out, or let the function take it")
+
+
 def call(function, batch, seq):
     """The function's result; it gets of `batch` and `seq` what it takes."""
-    offered = {"batch": batch, "batch_size": batch, "seq": seq}
+    offered = dict(zip(OFFERED, (batch, batch, seq)))
     taken = inspect.signature(function).parameters
     keywords = {name: value for name, value in offered.items() if name in taken and value}
     return function(**keywords)
@@ -86,6 +104,8 @@ def resolve(path, name, options):
         functions = [key for key, value in vars(module).items() if callable(value)]
         raise StowageError(f"'{path}' has no function '{name}'", closest(name, functions))
 
+    check_parameters(f"{path}:{name}", function, options.seq)
+
     def build(batch):
         def made():
             return call(function, batch, options.seq)
@@ -102,6 +122,9 @@ def resolve(path, name, options):
     if not isinstance(model, torch.nn.Module):
         raise StowageError(f"'{path}:{name}' returned a {type(model).__name__}, not a model",
                            "it returns an nn.Module, or a tuple that begins with one")
+    if rest and options.inputs:
+        raise StowageError(f"--input: '{path}:{name}' returns the model's inputs itself",
+                           "leave it out")
     loss = own_loss(rest[-1]) if len(rest) > 1 and callable(rest[-1]) else class_loss
     if not rest and not options.inputs:
         raise StowageError(f"'{path}:{name}' says nothing about the model's inputs",

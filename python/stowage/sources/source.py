@@ -1,6 +1,7 @@
 """A model with example inputs, whoever made it."""
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any, Callable
 
 from stowage.errors import StowageError
@@ -91,11 +92,12 @@ def first_tensor(output):
             return output[name]
         if hasattr(output, name):
             return getattr(output, name)
-    values = list(output.values()) if isinstance(output, dict) else list(output)
-    for value in values:
-        if value is not None:
-            return first_tensor(value)
-    raise StowageError("the model's output holds no tensor")
+    values = output.values() if isinstance(output, dict) else output
+    if isinstance(values, Iterable) and not isinstance(values, str):
+        for value in values:
+            if value is not None:
+                return first_tensor(value)
+    raise StowageError(f"the model's output, a {type(output).__name__}, holds no tensor")
 
 
 def class_loss(output, _target=None):

@@ -1,8 +1,9 @@
 // Small random networks of every operator against PyTorch (tests/reference/random_networks.py).
 //
 // The committed samples are a part of what is compared (random_selections: choices by index and
-// mask, extrema, norms, repetition, einsum); STOWAGE_NETWORKS names a file with more, or a folder
-// of such files:
+// mask, extrema, norms, repetition, einsum; random_additions: attention over five axes, diagonals,
+// functions without a gradient, what is put in places); STOWAGE_NETWORKS names a file with more, or
+// a folder of such files:
 //   random_networks.py --count 100 --seed 1 networks/1.json
 //   STOWAGE_NETWORKS=networks build/tests/estimator_tests -tc="random networks*"
 #include <doctest/doctest.h>
@@ -49,6 +50,12 @@ TEST_CASE("random networks have PyTorch's shapes, parameters, saved tensors and 
   CHECK(selections.same_saved == 89);
   CHECK(selections.same_peaks == 89);
   CHECK(selections.disagreements == "");
+  const Comparison additions = compare_operators("random_additions");
+  CHECK(additions.compared == 60);
+  CHECK(additions.same_shapes == 60);
+  CHECK(additions.same_saved == 60);
+  CHECK(additions.same_peaks == 60);
+  CHECK(additions.disagreements == "");
   const char* more = std::getenv("STOWAGE_NETWORKS");
   if (more == nullptr) return;
   const Comparison comparison = compare_file(more);

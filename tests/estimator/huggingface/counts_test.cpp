@@ -60,8 +60,8 @@ TensorCounts our_tensors(const ModelGraph& model, const json& row, const std::st
     if (const auto found = first_name.find(name); found != first_name.end()) name = found->second;
     Shape shape = parameter.type.shape;
     // GPT-2's Conv1D keeps its weight as [in, out].
-    const bool conv1d = row.at("class") == "GPT2LMHeadModel" && shape.size() == 2 &&
-                        name.find(".c_") != std::string::npos;
+    const bool conv1d = row.at("class").get<std::string>().starts_with("GPT2") &&
+                        shape.size() == 2 && name.find(".c_") != std::string::npos;
     if (conv1d) std::swap(shape[0], shape[1]);
     ++counts[fmt::format("{} {}", name, to_string(shape))];
   }

@@ -3,10 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "estimator/huggingface/local_cache.hpp"
 #include "tests/estimator/huggingface/described_config.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -47,13 +43,16 @@ bool has_operator(const ModelGraph& model, std::string_view name) {
 
 TEST_CASE("a configuration's notes name the version, the attention and the head") {
   CHECK(mistakes_in(config_text("")) ==
-        "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm'\n");
+        "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm'\n"
+        "  run it as another version of transformers does\n");
   CHECK(mistakes_in(config_text(R"("transformers_version": "4.30.1", "torch_dtype": "float16")")) ==
-        "note: as transformers 4.30 runs it, which the file states (the argument "
-        "transformers for another): attention 'eager', head 'causal-lm'\n");
+        "note: as transformers 4.30 runs it, which the file states: attention 'eager', head "
+        "'causal-lm'\n"
+        "  run it as another version of transformers does\n");
   CHECK(mistakes_in(config_text(R"("dtype": "bfloat16")")) ==
         "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm', precision bf16 "
-        "unless another is asked for\n");
+        "unless another is asked for\n"
+        "  run it as another version of transformers does\n");
 }
 
 TEST_CASE("values of --set choose the version, the attention and the head") {
@@ -68,6 +67,60 @@ TEST_CASE("values of --set choose the version, the attention and the head") {
   CHECK(mistakes_in(config_text(""), {.values = {{"head", "masked-lm"}}}) ==
         "error: the argument 'head' takes causal-lm, sequence-classification, none, not "
         "'masked-lm'\n");
+}
+
+TEST_CASE("the note names the attention that is asked for, and what it is sized as") {
+  const auto note = [](const std::string& more, const ImportOptions& options = {}) {
+    return mistakes_in(config_text(more), options);
+  };
+  CHECK(note(R"("_attn_implementation": "flash_attention_2")") ==
+        "note: as transformers 5.24 runs it: attention 'flash_attention_2', sized as 'sdpa', head "
+        "'causal-lm'\n  run it as another version of transformers does\n");
+  CHECK(note(R"("attn_implementation": "eager")").find("attention 'eager'") != std::string::npos);
+  CHECK(note(R"("attn_implementation": "eager")", {.values = {{"attention", "sdpa"}}})
+            .find("attention 'sdpa', head") != std::string::npos);
+  CHECK(note(R"("transformers_version": "4.34.0")", {.values = {{"attention", "sdpa"}}})
+            .find("attention 'sdpa', which llama has from 4.36 on, head") != std::string::npos);
+  CHECK(note(R"("_attn_implementation": "flex_attention")") ==
+        "config.json:5:27: error: the attention 'flex_attention' is not sized for llama\n"
+        "    \"_attn_implementation\": \"flex_attention\"\n"
+        "                            ^~~~~~~~~~~~~~~~\n"
+        "  the argument 'attention' takes another: sdpa or eager\n");
+  CHECK(note("", {.values = {{"attention", "flex_attention"}}}) ==
+        "error: the argument 'attention' takes sdpa or eager, not 'flex_attention'\n");
+}
+
+TEST_CASE("attention that transformers does not have for a type is refused") {
+  const auto mistakes = [](const std::string& type, const std::string& attention) {
+    return mistakes_in("{\"model_type\": \"" + type + "\"}",
+                       {.values = {{"attention", attention}}});
+  };
+  CHECK(mistakes("gemma2", "sdpa") ==
+        "error: the argument 'attention' takes eager for gemma2, not 'sdpa'\n");
+  CHECK(mistakes("gemma2", "flash_attention_2") ==
+        "error: the argument 'attention' takes eager for gemma2, not 'flash_attention_2'\n");
+  for (const char* const type : {"t5", "swin"}) {
+    CHECK(mistakes(type, "flash_attention_2") ==
+          "error: the argument 'attention' takes sdpa or eager, not 'flash_attention_2'\n");
+  }
+}
+
+TEST_CASE("a Swin whose windows are larger than a stage's images is refused, as it fails there") {
+  CHECK(
+      mistakes_in(R"({"model_type": "swin", "image_size": 64, "depths": [2, 2],
+  "num_heads": [3, 6], "window_size": 12})")
+          .find("error: windows of 12 x 12 patches are larger than stage 1's images of 8 x 8\n") !=
+      std::string::npos);
+}
+
+TEST_CASE("a class with a head of another kind is no bare model") {
+  const auto heads = [](const std::string& name) {
+    return mistakes_in("{\"model_type\": \"llama\", \"architectures\": [\"" + name + "\"]}");
+  };
+  CHECK(heads("LlamaForRewardModel")
+            .find("the head of 'LlamaForRewardModel' is not one of those that are read of llama") !=
+        std::string::npos);
+  CHECK(heads("LlamaModel").find("head 'none'") != std::string::npos);
 }
 
 TEST_CASE("the checkpoint's format is the usual precision from transformers 5 on") {
@@ -136,29 +189,6 @@ TEST_CASE("a configuration may state sizes at the edges") {
     const std::string text =
         "{\"model_type\": \"llama\", \"hidden_size\": " + std::string(value) + "}";
     CHECK(mistakes_in(text).find("'hidden_size' must be an integer") != std::string::npos);
-  }
-}
-
-TEST_CASE("hf:NAME is looked up in the local cache alone") {
-  const testing::TemporaryFolder folder;
-  const std::filesystem::path repository =
-      std::filesystem::path(folder.path()) / "models--meta--small";
-  std::filesystem::create_directories(repository / "refs");
-  std::filesystem::create_directories(repository / "snapshots" / "0123abc");
-  std::ofstream(repository / "refs" / "main") << "0123abc";
-  std::ofstream(repository / "snapshots" / "0123abc" / "config.json") << config_text("");
-  const auto found = cached_config("meta/small", folder.path());
-  REQUIRE(found);
-  CHECK(found->parent_path().filename() == "0123abc");
-  const auto missing = cached_config("meta/large", folder.path());
-  REQUIRE_FALSE(missing);
-  CHECK(
-      missing.error().front().hint ==
-      "stowage does not download; `hf download meta/large config.json` puts it there, or name the "
-      "file itself");
-  for (const char* const name : {"", "../x", "a/b/c", "a/..", "/etc/passwd", "a//b", "-a"}) {
-    CAPTURE(name);
-    CHECK_FALSE(cached_config(name, folder.path()));
   }
 }
 

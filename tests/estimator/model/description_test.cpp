@@ -139,6 +139,24 @@ layers:
         "memory(x) m.0.sum(x memory) m.1.sum(m.0.sum memory) m.2.sum(m.1.sum memory)");
 }
 
+TEST_CASE("an instance of a dense chain takes the outputs of all before it as well") {
+  const ModelGraph model = load(head + R"(blocks:
+  layer:
+    layers:
+      - concat: {name: joined, from: input.*}
+      - linear: {name: fc, features: 4}
+layers:
+  - relu: {name: first}
+  - layer: {name: d, repeat: 3, dense: true}
+  - concat: {name: all, from: [first, d.*, d]}
+)");
+  CHECK(wiring(model) ==
+        "first(x) d.0.joined(first) d.0.fc(d.0.joined) d.1.joined(first d.0.fc) "
+        "d.1.fc(d.1.joined) d.2.joined(first d.0.fc d.1.fc) d.2.fc(d.2.joined) "
+        "all(first d.0.fc d.1.fc d.2.fc d.2.fc)");
+  CHECK(output(model) == "all [batch, 28]");
+}
+
 TEST_CASE("a layer of several inputs that is left out stands for the first") {
   const ModelGraph model = load(
       "model: m\ninputs: {x: {shape: [batch, 4]}}\nlayers:\n"
@@ -329,6 +347,10 @@ TEST_CASE("bombs of layers that are left out, or of blocks that double, are refu
               "blocks: {b: {layers: [relu, relu: {repeat: 1000}]}}\nlayers: [b: {repeat: 1000000}]")
           .find("net.yaml:4:10: error: the model has more than 2000000 layers") !=
       std::string::npos);
+  // The inputs of a dense chain grow with the square of its length.
+  CHECK(refusal(head + "layers: [concat: {name: d, repeat: 1000000, dense: true}]")
+            .find("net.yaml:3:10: error: the model has more than 2000000 layers") !=
+        std::string::npos);
 }
 
 TEST_CASE("a message is as long as can be read, whatever it quotes") {

@@ -25,7 +25,7 @@ TEST_CASE("the README's counts are those of what is shipped") {
                                   fmt::format("`stowage models` lists {} networks", models),
                                   fmt::format("all {} models", models),
                                   fmt::format("of {} operators", operator_catalogue().size()),
-                                  fmt::format("| {} families, offline", families().size())}) {
+                                  fmt::format("| {} model types, offline", families().size())}) {
     CAPTURE(text);
     CHECK(readme.find(text) != std::string::npos);
   }

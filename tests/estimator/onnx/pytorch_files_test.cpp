@@ -75,8 +75,8 @@ TEST_CASE("activations and residual sums of PyTorch's image networks are in plac
   CHECK(
       has_text(read.notes,
                "note: 2 activations and 1 sum are taken to overwrite their input, as in PyTorch's "
-               "image networks; the file does not say it, and in_place=false takes every layer to "
-               "make a result of its own\n"));
+               "image networks; the file does not say it\n"
+               "  let every layer make a result of its own\n"));
   const ExportedText apart = read_export(graph, {.values = {{"in_place", "false"}}});
   CHECK(!has_text(apart.layers, "in_place"));
   CHECK(!has_text(apart.notes, "overwrite"));

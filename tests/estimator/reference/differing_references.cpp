@@ -24,7 +24,13 @@ bool shifts_labels(const ReferenceModel& reference) {
 }
 
 bool copies_one_head(const ReferenceModel& reference) {
-  return concerns({"small-falcon*"}, reference);
+  return concerns({"small-falcon*", "small-classifier-falcon"}, reference);
+}
+
+bool takes_last_token(const ReferenceModel& reference) {
+  return concerns({"small-classifier-llama", "small-classifier-gpt*", "small-classifier-opt",
+                   "small-classifier-phi", "small-classifier-falcon"},
+                  reference);
 }
 
 bool is_generator(const ReferenceModel& reference) {

@@ -25,5 +25,9 @@ namespace stowage::reference {
 [[nodiscard]] std::int64_t picture_bytes(const ReferenceModel& reference);
 /// Of one head: in each of the two layers, of keys and of values.
 inline constexpr int index_tensors = 4;
+/// transformers' decoders as classifiers take the logits of the last token by two lists of indices,
+/// one number a sample each.
+[[nodiscard]] bool takes_last_token(const ReferenceModel& reference);
+inline constexpr int last_token_lists = 2;
 
 }  // namespace stowage::reference

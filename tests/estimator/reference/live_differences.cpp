@@ -5,80 +5,12 @@
 
 #include "estimator/memory/step_memory.hpp"
 #include "tests/estimator/reference/differing_references.hpp"
+#include "tests/estimator/reference/held_variables.hpp"
 #include "tests/estimator/reference/known_differences.hpp"
 
 namespace stowage::reference {
 
 namespace {
-
-/// While a module runs, a variable of its caller still holds the module's input, though nobody will
-/// read it again.
-struct HeldOutput {
-  std::vector<std::string_view> models;
-  std::string_view layer;      ///< whose output is held
-  std::string_view through;    ///< the last layer of the module that runs, or kernel call
-  std::string_view only = {};  ///< the precision's or variant's beginning, or adapters: else it is
-                               ///< saved anyway
-};
-
-const HeldOutput held_outputs[] = {
-    // torchvision: x = self.features(x) ... x = self.classifier(x)
-    {{"alexnet"}, "avgpool", "fc8"},
-    {{"squeezenet1_0"}, "fire9.concat_1", "avgpool"},
-    // torchvision: x = torch.cat([batch_class_token, x], dim=1); x = self.encoder(x)
-    {{"vit_b_16"}, "tokens", "ln"},
-    // timm: x = self.forward_features(x); x = self.forward_head(x)
-    {{"mobilenetv2*"}, "relu6_2", "classifier"},
-    {{"mixer_b16"}, "norm", "head"},
-    // transformers: hidden_states = transformer_outputs[0]; sequence_output = outputs[0]
-    {{"gpt2"}, "ln_f", "loss.nll_loss", "amp"},
-    {{"bert-base"}, "layer.11.output_norm", "loss.nll_loss", "amp"},
-    {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "amp"},
-    // transformers, from configurations: ForCausalLMLoss keeps the padded labels in a variable
-    {{"small-falcon*", "small-gemma*", "small-gpt*", "small-llama*", "small-mi*", "small-opt*",
-      "small-phi*", "small-qwen*", "small-stablelm*"},
-     "padded_labels",
-     "loss.nll_loss"},
-    // transformers, from configurations: outputs.last_hidden_state
-    {{"small-llama*", "small-mi*", "small-qwen*", "small-gemma*", "small-phi3*", "small-stablelm*"},
-     "model.norm",
-     "loss.nll_loss",
-     "amp"},
-    {{"small-phi"}, "model.final_layernorm", "loss.nll_loss", "amp"},
-    {{"small-gpt-neox"}, "gpt_neox.final_layer_norm", "loss.nll_loss", "amp"},
-    {{"small-gpt2", "small-falcon*"}, "transformer.ln_f", "loss.nll_loss", "amp"},
-    {{"small-opt"}, "model.decoder.final_layer_norm", "loss.nll_loss", "amp"},
-    {{"small-bert"}, "bert.encoder.layer.1.output.LayerNorm", "loss.nll_loss", "amp"},
-    {{"small-roberta"}, "roberta.encoder.layer.1.output.LayerNorm", "loss.nll_loss", "amp"},
-    {{"small-electra"}, "electra.encoder.layer.1.output.LayerNorm", "loss.nll_loss", "amp"},
-    {{"small-distilbert"},
-     "distilbert.transformer.layer.1.output_layer_norm",
-     "loss.nll_loss",
-     "amp"},
-    {{"small-bart"}, "model.decoder.layers.1.final_layer_norm", "loss.nll_loss", "amp"},
-    {{"small-whisper"}, "model.decoder.layer_norm", "loss.nll_loss", "amp"},
-    // The same beside adapters: the frozen output layer does not save it.
-    {{"gpt2"}, "ln_f", "loss.nll_loss", "adapters"},
-    {{"llama-3.2-1b"}, "norm", "loss.nll_loss", "adapters"},
-    // transformers: sequence_output = decoder_outputs[0]; then sequence_output * factor
-    {{"t5-small"}, "dropout_4", "loss.nll_loss"},
-    {{"small-t5"}, "decoder.decoded", "loss.nll_loss"},
-    {{"t5-small", "small-t5"}, "scaled", "loss.nll_loss", "amp"},
-    {{"small-t5-gated"}, "decoder.decoded", "loss.nll_loss", "amp"},
-    // word_language_model: output, hidden = self.rnn(embedded, hidden)
-    {{"lstm-lm"}, "rnn.hn", "log_probabilities"},
-    {{"lstm-lm"}, "rnn.cn", "log_probabilities"},
-    // diffusers: sample = upsample_block(hidden_states=sample, ...), and within it
-    // output = self._get_output_for_continuous_inputs(hidden_states, ...)
-    {{"stable-diffusion-unet"}, "up3.upsampler.conv", "up4.attention3.add_4"},
-    {{"stable-diffusion-unet"}, "up4.attention3.add_3", "up4.attention3.add_4"},
-    // x + self.mlp(self.norm2(x)), at its worst in the last block
-    {{"vit_tiny*"}, "blocks.11.norm2", "blocks.11.fc2", "checkpoint"},
-    {{"swin_t"}, "stage4.1.norm2", "stage4.1.fc2", "amp"},
-    // nn.Sequential: input = module(input), the stages' and the last stage's blocks'
-    {{"swin_t"}, "merging3.reduction", "stage4.1.add_2", "amp"},
-    {{"swin_t"}, "stage4.0.add_2", "stage4.1.add_2", "amp"},
-};
 
 std::size_t forward_node(const StepGraph& graph, std::string_view layer) {
   const std::string name = fmt::format("{}.forward", layer);
@@ -109,6 +41,28 @@ bool hold(const HeldOutput& held, const SizedStep& step, Bytes granularity,
     live[i] = live[i] + round_up(step.bytes(storage), granularity);
   }
   return first <= through;
+}
+
+bool add_missing_copy(const MissingCopy& copy, const SizedStep& step, Bytes granularity,
+                      std::vector<Bytes>& live) {
+  const StepGraph& graph = *step.graph;
+  const auto named = std::find_if(graph.storages.begin(), graph.storages.end(),
+                                  [&](const Storage& one) { return one.name == copy.storage; });
+  if (named == graph.storages.end()) return false;
+  const auto storage =
+      StorageId::of(static_cast<std::size_t>(std::distance(graph.storages.begin(), named)));
+  const auto starts = [&](std::string_view with) {
+    return [with](const KernelNode& node) { return node.name.starts_with(with); };
+  };
+  const auto first = std::find_if(graph.nodes.begin(), graph.nodes.end(), starts(copy.from));
+  const auto last = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), starts(copy.through));
+  if (first == graph.nodes.end() || last == graph.nodes.rend()) return false;
+  const auto begin = static_cast<std::size_t>(std::distance(graph.nodes.begin(), first));
+  const auto end = static_cast<std::size_t>(std::distance(last, graph.nodes.rend()));
+  for (std::size_t i = begin; i < end; ++i) {
+    live[i] += round_up(step.bytes(storage), granularity);
+  }
+  return begin < end;
 }
 
 /// What the model returns besides its output and its loss; the script's variable keeps it as it
@@ -165,10 +119,18 @@ const InnerStorage inner_storages[] = {
     // native_layer_norm_backward's contiguous copy of the gradient of a mean over its positions
     {{"swin_t"}, "norm.grad.contiguous"},
     // The scratch of the memory-efficient attention's backward.
-    {{"vit_b_16"}, ".attention.workspace"},
+    {{"vit_b_16", "small-vit", "small-swin*", "small-classifier-*", "small-tokens-bert",
+      "small-answers-bert"},
+     ".attention.workspace"},
+    // cuDNN's contiguous copy of the patches' gradient
+    {{"small-vit"}, "projection.grad.contiguous"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
-    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".sorted_indices"},
-    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*"}, ".original_indices"},
+    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
+      "small-tokens-bert", "small-answers-bert"},
+     ".sorted_indices"},
+    {{"llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
+      "small-tokens-bert", "small-answers-bert"},
+     ".original_indices"},
     // What cuDNN says only on a GPU, ours by formula; and gradients of states that nobody wants.
     {{"lstm*"}, "rnn.reserve"},
     {{"lstm*"}, "workspace"},
@@ -280,14 +242,12 @@ void settle_scalars_of_chunks(const SizedStep& step, Bytes granularity, std::vec
   }
 }
 
-/// From the layers' forward passes until they are run back; peaks lie between.
-bool hold_indices(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
-  const Bytes held =
-      round_up(Bytes(element_size(DataType::int64)), granularity) * std::int64_t{index_tensors};
+/// In the loss; where peaks of backward lie after the first layers' backward passes, not there.
+bool hold_indices(const SizedStep& step, Bytes held, bool in_backward, std::vector<Bytes>& live) {
   bool found = false;
   for (std::size_t i = 0; i < live.size(); ++i) {
     const Phase phase = step.graph->nodes[i].phase;
-    if (phase != Phase::loss && phase != Phase::backward) continue;
+    if (phase != Phase::loss && !(in_backward && phase == Phase::backward)) continue;
     live[i] += held;
     found = true;
   }
@@ -300,7 +260,7 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
                              const MemoryRules& rules, std::vector<Bytes> live) {
   const Bytes granularity = rules.granularity;
   AccountedLive result{.live = std::move(live), .without_effect = {}};
-  for (const HeldOutput& held : held_outputs) {
+  for (const HeldOutput& held : held_outputs()) {
     if (!concerns(held.models, reference)) continue;
     const bool adapters = has_adapters(reference) && held.only == "adapters";
     if (!reference.precision.starts_with(held.only) && !reference.variant.starts_with(held.only) &&
@@ -313,6 +273,12 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
     if (has_adapters(reference) && held.only == "amp") continue;
     if (!hold(held, step, granularity, result.live)) {
       result.without_effect += fmt::format("{} held; ", held.layer);
+    }
+  }
+  for (const MissingCopy& copy : missing_copies()) {
+    if (!concerns(copy.models, reference) || !reference.precision.starts_with(copy.only)) continue;
+    if (!add_missing_copy(copy, step, granularity, result.live)) {
+      result.without_effect += fmt::format("a copy of {}; ", copy.storage);
     }
   }
   for (const ReturnedOutput& returned : returned_outputs) {
@@ -337,8 +303,19 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   if (is_recurrent(reference) && !round_flat_weights_once(step, granularity, result.live)) {
     result.without_effect += "flat weights; ";
   }
-  if (copies_one_head(reference) && !hold_indices(step, granularity, result.live)) {
-    result.without_effect += "indices of a head; ";
+  if (copies_one_head(reference)) {
+    const Bytes held =
+        round_up(Bytes(element_size(DataType::int64)), granularity) * std::int64_t{index_tensors};
+    if (!hold_indices(step, held, !takes_last_token(reference), result.live)) {
+      result.without_effect += "indices of a head; ";
+    }
+  }
+  if (takes_last_token(reference)) {
+    const Bytes held =
+        round_up(Bytes(label_bytes(reference, 1)), granularity) * std::int64_t{last_token_lists};
+    if (!hold_indices(step, held, false, result.live)) {
+      result.without_effect += "indices of the last token; ";
+    }
   }
   if (has_chunks(reference)) settle_scalars_of_chunks(step, granularity, result.live);
   if (keeps_position_ids(reference)) {

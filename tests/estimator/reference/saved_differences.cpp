@@ -53,6 +53,13 @@ bool leave_out_indices(const ReferenceModel&, std::vector<SavedStorages>& saved)
          }) > 0;
 }
 
+bool leave_out_last_token(const ReferenceModel& reference, std::vector<SavedStorages>& saved) {
+  return std::erase_if(saved, [&](const SavedStorages& row) {
+           return row.count == last_token_lists && row.uses == "IndexBackward0.indices" &&
+                  row.bytes == label_bytes(reference, 1);
+         }) > 0;
+}
+
 bool add_target_picture(const ReferenceModel& reference, std::vector<SavedStorages>& saved) {
   const bool has_target = std::any_of(
       saved.begin(), saved.end(), [](const SavedStorages& row) { return row.kind == "target"; });
@@ -100,6 +107,10 @@ const SavedDifference saved_differences[] = {
      "Falcon takes the head of its keys and that of its values with a list of one index, which "
      "autograd keeps, of 8 bytes; our description copies a slice",
      copies_one_head, leave_out_indices},
+    {"indices of the last token",
+     "a decoder's classifier takes the logits of each sample's last token with two lists of "
+     "indices, which autograd keeps; our description takes a slice",
+     takes_last_token, leave_out_last_token},
     {"the generator's target",
      "the reference trains DCGAN's generator on the mean of its pictures; our description has a "
      "target picture in the discriminator's stead, which its loss saves",

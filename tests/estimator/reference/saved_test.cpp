@@ -78,7 +78,7 @@ bool also_otherwise(const std::string& model, const std::string& op) {
          // Positions and scaled embeddings are classes of their own.
          (model.starts_with("small-") && op == "embedding") ||
          // Falcon's linear layers and the routers of experts are classes of their own.
-         ((model.starts_with("small-falcon") || model == "small-mixtral" ||
+         ((model.find("-falcon") != std::string::npos || model == "small-mixtral" ||
            model.ends_with("-moe")) &&
           op == "linear");
 }

@@ -46,6 +46,25 @@ const KernelNode& node_named(const StepGraph& graph, std::string_view name) {
 
 }  // namespace
 
+TEST_CASE("our executor compares in the format to which the operands promote") {
+  const ModelGraph model = testing::described(R"(
+model: m
+inputs: {x: {shape: [batch, 8]}, y: {shape: [batch, 8]}}
+layers:
+  - linear: {name: a, from: x, features: 8}
+  - layer_norm: {name: norm}
+  - compare: {name: larger, from: [a, norm], operation: gt}
+  - where: {name: chosen, from: [larger, a, norm]}
+loss:
+  mse: {from: [chosen, y]}
+train: {precision: amp-bf16}
+)");
+  const auto graph = testing::lowered(model, {.kernels = KernelSet::stowage});
+  for (const TensorView& operand : node_named(*graph, "larger.forward").reads) {
+    CHECK(operand.type == DataType::float32);
+  }
+}
+
 TEST_CASE("last argument first; a weight once, an activation for each of its users") {
   const ModelGraph model = testing::described(two_layers);
   for (const KernelSet kernels : {KernelSet::pytorch, KernelSet::stowage}) {

@@ -161,6 +161,42 @@ constexpr OperatorModel operators[] = {
      "  - index_add: {from: [zeros, places, stem], axis: 1}\n"},
     {"scatter_add", "4, 5",
      "  - topk: {name: t, count: 2}\n  - scatter_add: {from: [stem, t.1, t.0], axis: 2}\n"},
+    {"scatter", "4, 5",
+     "  - topk: {name: t, count: 2}\n  - linear: {name: other, from: x, features: 6}\n"
+     "  - scatter: {from: [other, t.1, t.0], axis: 2}\n"},
+    {"scatter of a number", "4, 5",
+     "  - topk: {name: t, count: 2}\n  - scatter: {from: [stem, t.1], axis: 2, value: 0.5}\n"},
+    {"slice_scatter", "4, 5",
+     "  - slice: {name: first, axis: 2, length: 2}\n"
+     "  - slice_scatter: {from: [stem, first], start: [0, 0, 3]}\n"},
+    {"slice_scatter of several axes", "4, 5",
+     "  - linear: {name: part, from: x, features: 3}\n"
+     "  - slice: {name: rows, axis: 1, start: 2}\n"
+     "  - slice_scatter: {from: [stem, rows], start: [0, 1, 2], in_place: true}\n"},
+    {"steps of a number", "4, 5",
+     "  - scale: {name: wide, factor: 3}\n  - floor: {name: a, from: wide}\n"
+     "  - ceil: {name: b, from: wide}\n  - round: {name: c, from: wide}\n"
+     "  - trunc: {name: d, from: wide}\n  - sign: {name: e, from: wide}\n"
+     "  - add: {name: ab, from: [a, b]}\n  - add: {name: cd, from: [c, d]}\n"
+     "  - add: {name: abcd, from: [ab, cd]}\n  - add: {name: all, from: [abcd, e]}\n"
+     "  - mul: {from: [all, stem]}\n"},
+    {"norms of other powers", "4, 5",
+     "  - norm: {name: a, p: -1, axes: [2], keep: true}\n"
+     "  - norm: {name: b, from: stem, p: .inf, axes: [2], keep: true}\n"
+     "  - norm: {name: c, from: stem, p: -.inf, axes: [2], keep: true}\n"
+     "  - norm: {name: d, from: stem, p: 0, axes: [2], keep: true}\n"
+     "  - concat: {name: norms, from: [a, b, c, d], axis: 2}\n"
+     "  - concat: {from: [norms, stem], axis: 2}\n"},
+    {"attention over five axes", "4, 5",
+     "  - reshape: {name: q, shape: [batch, 2, 2, 2, 3]}\n"
+     "  - constant: {name: mask, shape: [2, 1, 2, 2], value: -1.0}\n"
+     "  - scaled_dot_product_attention: {from: [q, q, q, mask], causal: true, dropout: 0.2}\n"},
+    {"einsum of an ellipsis", "4, 5",
+     "  - parameter: {name: table, shape: [1, 6, 3]}\n"
+     "  - einsum: {from: [stem, table], equation: \"...i,...ij->...j\"}\n"},
+    {"einsum of a diagonal", "4, 5",
+     "  - parameter: {name: table, shape: [6, 3, 6]}\n"
+     "  - einsum: {from: [stem, table], equation: \"bij,jkj->bki\"}\n"},
     {"where", "4, 5",
      "  - linear: {name: other, from: x, features: 6}\n  - exp: {name: positive}\n"
      "  - compare: {name: larger, from: [stem, positive], operation: gt}\n"

@@ -5,9 +5,16 @@ from ..layers import Unsupported, rule
 from .arithmetic import in_place, is_number
 
 
-@rule("rsqrt", "reciprocal", "abs", "sin", "cos", "erf", "log1p", "expm1", "sign", "floor",
-      "log_sigmoid")
+@rule("rsqrt", "reciprocal", "abs", "sin", "cos", "erf", "log1p", "expm1", "sign", "floor", "ceil",
+      "trunc", "log_sigmoid")
 def function(c, op, self):
+    c.emit(op.name, [self], op.outputs)
+
+
+@rule("round")
+def rounded(c, op, self, decimals=0):
+    if decimals:
+        raise Unsupported("aten.round to decimals")
     c.emit(op.name, [self], op.outputs)
 
 

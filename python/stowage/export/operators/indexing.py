@@ -14,6 +14,25 @@ def gather(c, op, self, dim, index, sparse_grad):
     c.emit("gather", [self, index], op.outputs, {"axis": dim})
 
 
+@rule("scatter")
+def scatter(c, op, self, dim, index, src=None, value=None):
+    if op.overload not in ("src", "value"):
+        raise Unsupported("aten.scatter that reduces")
+    if src is None:
+        c.emit("scatter", [self, index], op.outputs, {"axis": dim, "value": value})
+    elif c.real(src).shape == c.real(index).shape:
+        c.emit("scatter", [self, index, src], op.outputs, {"axis": dim})
+    else:
+        raise Unsupported("aten.scatter of a part of the source")
+
+
+@rule("scatter_add")
+def scatter_add(c, op, self, dim, index, src):
+    if c.real(src).shape != c.real(index).shape:
+        raise Unsupported("aten.scatter_add of a part of the source")
+    c.emit("scatter_add", [self, index, src], op.outputs, {"axis": dim})
+
+
 def picked(c, op, value, indices):
     """x[:, i, j]: index tensors side by side, behind axes that stay."""
     axis = next(n for n, index in enumerate(indices) if index is not None)

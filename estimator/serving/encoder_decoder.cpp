@@ -1,0 +1,258 @@
+#include "estimator/serving/encoder_decoder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "estimator/model/operator_row.hpp"
+#include "estimator/serving/graph_editor.hpp"
+#include "estimator/serving/serving_rows.hpp"
+
+namespace stowage {
+
+namespace {
+
+constexpr std::size_t length_axis = 2;  // of keys and values
+constexpr std::size_t bias_input = 3;
+
+bool attends(const Operator& op) { return op.row->name == "scaled_dot_product_attention"; }
+
+bool attends_causally(const Operator& op) {
+  return attends(op) && (op.attributes.boolean("causal") || op.attributes.integer("window") > 0);
+}
+
+/// By tensor: it depends on causal attention, and so on the decoder's tokens.
+std::vector<bool> decoded_tensors(const ModelGraph& model) {
+  std::vector<bool> decoded(model.tensors.size());
+  for (const Operator& op : model.operators) {
+    const bool follows = attends_causally(op) || std::ranges::any_of(op.inputs, [&](TensorId id) {
+                           return decoded[id.index()];
+                         });
+    if (!follows) continue;
+    for (const TensorId output : op.outputs) decoded[output.index()] = true;
+  }
+  return decoded;
+}
+
+/// Marks what leads to the tensor.
+void mark_sources(const ModelGraph& model, TensorId of, std::vector<bool>& marked) {
+  std::vector<TensorId> waiting{of};
+  while (!waiting.empty()) {
+    const OperatorId producer = model.tensor(waiting.back()).producer;
+    waiting.pop_back();
+    if (!producer.valid() || marked[producer.index()]) continue;
+    marked[producer.index()] = true;
+    const std::vector<TensorId>& inputs = model.op(producer).inputs;
+    waiting.insert(waiting.end(), inputs.begin(), inputs.end());
+  }
+}
+
+/// From keys backwards to what several layers read: the encoder's states.
+TensorId states_behind(const ModelGraph& model, TensorId keys) {
+  std::vector<int> readers(model.tensors.size());
+  for (const Operator& op : model.operators) {
+    for (const TensorId input : op.inputs) ++readers[input.index()];
+  }
+  TensorId at = keys;
+  while (readers[at.index()] < 2 && model.tensor(at).producer.valid()) {
+    const Operator& op = model.op(model.tensor(at).producer);
+    if (op.inputs.size() != 1) break;
+    at = op.inputs[0];
+  }
+  return at;
+}
+
+class DecodingStep {
+ public:
+  DecodingStep(const ModelGraph& encoded, const ModelGraph& decoded, const EncoderDecoder& parts,
+               const ServingSettings& settings, std::int64_t past)
+      : encoded_(encoded),
+        decoded_(decoded),
+        parts_(parts),
+        settings_(settings),
+        past_(past),
+        editor_(decoded) {}
+
+  Result<ModelGraph> build() {
+    take_encoder_types();
+    ModelGraph decoder = decoded_;
+    if (auto problem = widen_biases(decoder)) return failure(*std::move(problem));
+    if (past_ > 0) hold_states();
+    for (std::size_t i = 0; i < decoder.operators.size(); ++i) {
+      if (parts_.encodes[i]) {
+        run_encoder(encoded_.operators[i]);
+      } else if (parts_.crosses[i]) {
+        cross(decoder.operators[i]);
+      } else {
+        editor_.keep(decoder.operators[i]);
+      }
+    }
+    return std::move(editor_).finish();
+  }
+
+ private:
+  void take_encoder_types() {
+    for (std::size_t i = 0; i < encoded_.operators.size(); ++i) {
+      if (!parts_.encodes[i]) continue;
+      const Operator& op = encoded_.operators[i];
+      for (const TensorId id : op.inputs) editor_.set_type(id, encoded_.tensor(id).type);
+      for (const TensorId id : op.outputs) editor_.set_type(id, encoded_.tensor(id).type);
+    }
+  }
+
+  // Keys are the cached ones and the new one; of attention to the encoder, all of the encoder's.
+  std::optional<Diagnostic> widen_biases(ModelGraph& decoder) {
+    for (std::size_t i = 0; i < decoder.operators.size(); ++i) {
+      const Operator& op = decoder.operators[i];
+      if (parts_.encodes[i] || !attends(op) || op.inputs.size() <= bias_input) continue;
+      const std::int64_t keys = parts_.crosses[i] ? parts_.length : past_ + 1;
+      if (widen(decoder, op.inputs[bias_input], keys)) continue;
+      return Diagnostic{
+          .message = fmt::format("the attention '{}' has a mask or a bias of its own, which does "
+                                 "not say what it is over a cache",
+                                 op.name),
+          .span = op.span};
+    }
+    return std::nullopt;
+  }
+
+  bool widen(ModelGraph& decoder, TensorId bias, std::int64_t keys) {
+    std::vector<TensorId> path{bias};
+    while (true) {
+      const OperatorId producer = decoder.tensor(path.back()).producer;
+      if (!producer.valid()) return false;
+      Operator& op = decoder.operators[producer.index()];
+      if (op.row->name == "identity") {
+        path.push_back(op.inputs[0]);
+        continue;
+      }
+      if (op.row->name == "relative_position_buckets") {
+        op.attributes.set("keys", keys);
+      } else if (op.row->name == "constant") {
+        Shape shape = op.attributes.dimensions("shape");
+        shape.back() = keys;
+        op.attributes.set("shape", std::move(shape));
+      } else {
+        return false;
+      }
+      break;
+    }
+    for (const TensorId id : path) {
+      TensorType type = decoder.tensor(id).type;
+      type.shape.back() = keys;
+      editor_.set_type(id, std::move(type));
+    }
+    return true;
+  }
+
+  void run_encoder(const Operator& op) {
+    if (past_ > 0) return;
+    editor_.keep(op);
+    const bool ends = std::ranges::find(op.outputs, parts_.states) != op.outputs.end();
+    if (ends) {
+      editor_.add("encoder_states", serving_rows::encoder_states(), {}, {parts_.states},
+                  {encoded_.tensor(parts_.states).type}, op.span);
+    }
+  }
+
+  void hold_states() {
+    std::vector<TensorType> held{encoded_.tensor(parts_.states).type};
+    for (const TensorId input : encoded_.inputs) {
+      const bool is_read = reads_as_encoder(input);
+      if (is_read) held.push_back(encoded_.tensor(input).type);
+    }
+    editor_.add("encoder_states", serving_rows::encoder_states(), {}, {}, std::move(held), {});
+  }
+
+  [[nodiscard]] bool reads_as_encoder(TensorId input) const {
+    for (std::size_t i = 0; i < encoded_.operators.size(); ++i) {
+      if (!parts_.encodes[i]) continue;
+      const std::vector<TensorId>& inputs = encoded_.operators[i].inputs;
+      if (std::ranges::find(inputs, input) != inputs.end()) return true;
+    }
+    return false;
+  }
+
+  void cross(const Operator& op) {
+    Operator attention = op;
+    const std::vector<TensorId> cached = past_ > 0 ? held_cache(op) : written_cache(op);
+    attention.inputs[1] = cached[0];
+    attention.inputs[2] = cached[1];
+    editor_.keep(attention);
+  }
+
+  [[nodiscard]] std::vector<TensorType> cached_types(const Operator& op) const {
+    return {encoded_.tensor(op.inputs[1]).type, encoded_.tensor(op.inputs[2]).type};
+  }
+
+  std::vector<TensorId> written_cache(const Operator& op) {
+    Attributes attributes;
+    attributes.set("past", std::int64_t{0});
+    attributes.set("kept", parts_.length);
+    attributes.set("window", std::int64_t{0});
+    attributes.set("users", std::int64_t{0});
+    attributes.set("scale", false);
+    const bool is_static = settings_.cache == CacheKind::static_;
+    return editor_.add(op.name + ".cache",
+                       is_static ? serving_rows::static_cache() : serving_rows::dynamic_cache(),
+                       std::move(attributes), {op.inputs[1], op.inputs[2]}, cached_types(op),
+                       op.span);
+  }
+
+  std::vector<TensorId> held_cache(const Operator& op) {
+    Attributes attributes;
+    attributes.set("counts", settings_.cache == CacheKind::static_);
+    return editor_.add(op.name + ".cache", serving_rows::held_cache(), std::move(attributes), {},
+                       cached_types(op), op.span);
+  }
+
+  const ModelGraph& encoded_;
+  const ModelGraph& decoded_;
+  const EncoderDecoder& parts_;
+  const ServingSettings& settings_;
+  std::int64_t past_;
+  GraphEditor editor_;
+};
+
+}  // namespace
+
+std::optional<EncoderDecoder> find_encoder(const ModelGraph& model) {
+  const std::vector<bool> decoded = decoded_tensors(model);
+  EncoderDecoder parts{.encodes = std::vector<bool>(model.operators.size()),
+                       .crosses = std::vector<bool>(model.operators.size()),
+                       .states = {}};
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    const Operator& op = model.operators[i];
+    if (!attends(op) || attends_causally(op)) continue;
+    const bool reads_decoder = decoded[op.inputs[0].index()];
+    if (!reads_decoder || decoded[op.inputs[1].index()] || decoded[op.inputs[2].index()]) continue;
+    parts.crosses[i] = true;
+    mark_sources(model, op.inputs[1], parts.encodes);
+    mark_sources(model, op.inputs[2], parts.encodes);
+    if (parts.states.valid()) continue;
+    parts.states = states_behind(model, op.inputs[1]);
+    parts.length = model.tensor(op.inputs[1]).type.shape[length_axis].constant;
+  }
+  if (!parts.states.valid()) return std::nullopt;
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    const Operator& op = model.operators[i];
+    const bool known = parts.encodes[i] || parts.crosses[i];
+    if (attends(op) && !attends_causally(op) && !known) return std::nullopt;
+  }
+  return parts;
+}
+
+std::int64_t fixed_encoder_length(const ModelGraph& shortest) {
+  const auto parts = find_encoder(shortest);
+  return parts && parts->length > 1 ? parts->length : 0;
+}
+
+Result<ModelGraph> decoding_step(const ModelGraph& encoded, const ModelGraph& decoded,
+                                 const ServingSettings& settings, std::int64_t past) {
+  const auto parts = find_encoder(encoded);
+  assert(parts && encoded.operators.size() == decoded.operators.size());
+  return DecodingStep(encoded, decoded, *parts, settings, past).build();
+}
+
+}  // namespace stowage

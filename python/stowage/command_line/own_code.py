@@ -1,0 +1,36 @@
+"""What the user's own code raised, as an error with its place."""
+
+import os
+import traceback
+
+from stowage.errors import StowageError
+
+RUNS_THE_STEP = os.sep + os.path.join("stowage", "training") + os.sep
+
+
+def failed(error, fallback):
+    """The StowageError for an exception that is none. `fallback` names the place where no line is
+    the user's."""
+    from stowage.trace.failures import NEEDS_VALUES
+    from stowage.trace.places import place_of_traceback
+
+    if os.environ.get("STOWAGE_TRACEBACK"):
+        traceback.print_exception(error)
+    where = place_of_traceback(error.__traceback__) or fallback
+    if any(type(cause).__name__ in NEEDS_VALUES for cause in causes(error)):
+        return StowageError(
+            f"{where}: values of a tensor decide what runs or how large a result is, and traced "
+            "tensors have none",
+            "take .item(), bool(tensor), masks as indices and the like out of the model")
+    message = str(error).strip().split("\n")[0]
+    hint = "STOWAGE_TRACEBACK=1 shows where from"
+    if any(RUNS_THE_STEP in frame.filename for frame in traceback.extract_tb(error.__traceback__)):
+        hint = f"raised while the step ran on tensors without values; {hint}"
+    return StowageError(f"{where}: {type(error).__name__}: {message}", hint)
+
+
+def causes(error):
+    """The exception, the one that it was raised from, and so on."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

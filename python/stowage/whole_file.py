@@ -1,0 +1,45 @@
+"""Files that are written whole, or not at all."""
+
+import contextlib
+import os
+import tempfile
+
+from stowage.errors import StowageError
+
+
+def check_place(path):
+    """StowageError for a place that cannot be written: asked before the long work."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise StowageError(f"{path}: there is no folder '{folder}'")
+    if os.path.isdir(path):
+        raise StowageError(f"{path} is a folder", "name a file in it")
+    try:
+        with tempfile.TemporaryFile(prefix=".stowage-", dir=folder):
+            pass
+    except OSError as error:
+        raise StowageError(f"{path}: no file can be made in '{folder}': {error.strerror}") from None
+
+
+def write_whole(path, text):
+    """Write the text; StowageError where it cannot be. Whatever ends it early, a file that was there
+    before is as it was, and no part of the new one is left."""
+    path = os.fspath(path)
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".stowage-", dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise StowageError(f"{path}: {error.strerror}", "nothing was written") from None

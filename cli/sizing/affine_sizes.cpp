@@ -30,7 +30,7 @@ std::int64_t blocks_of(std::int64_t value, std::int64_t block) {
   return (value + block - 1) / block;
 }
 
-std::int64_t at(const AffineBytes& bytes, std::int64_t value, std::int64_t block) {
+std::int64_t bytes_at(const AffineBytes& bytes, std::int64_t value, std::int64_t block) {
   return bytes.a + bytes.b * value + bytes.c * blocks_of(value, block);
 }
 
@@ -59,7 +59,7 @@ std::optional<AffineBytes> through(const AtPoints<std::int64_t>& values,
   }
   affine.a = bytes[0] - affine.b * values[0] - affine.c * blocks_of(values[0], block);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (at(affine, values[i], block) != bytes[i]) return std::nullopt;
+    if (bytes_at(affine, values[i], block) != bytes[i]) return std::nullopt;
   }
   return affine;
 }
@@ -129,9 +129,9 @@ std::optional<AffineStep> affine_step(const AtPoints<std::int64_t>& values,
 
 SizedStep step_at(const AffineStep& affine, std::int64_t value, std::int64_t block) {
   SizedStep step = affine.like;
-  step.batch = at(affine.batch, value, block);
+  step.batch = bytes_at(affine.batch, value, block);
   for (std::size_t i = 0; i < step.storage_bytes.size(); ++i) {
-    step.storage_bytes[i] = Bytes(at(affine.storages[i], value, block));
+    step.storage_bytes[i] = Bytes(bytes_at(affine.storages[i], value, block));
   }
   return step;
 }

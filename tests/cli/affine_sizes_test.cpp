@@ -15,9 +15,9 @@ struct SizingCalls {
   std::set<std::int64_t> values;
 };
 
-constexpr std::int64_t block = 16, window = 4096, most = 300'000;
+constexpr std::int64_t cache_block = 16, cache_window = 4096, most_tokens = 300'000;
 
-std::int64_t blocks_in(std::int64_t value) { return (value + block - 1) / block; }
+std::int64_t blocks_in(std::int64_t value) { return (value + cache_block - 1) / cache_block; }
 
 /// Storages whose bytes are `bytes`, by name; a step without kernels.
 SizedStep step_with(const std::vector<std::pair<std::string, std::int64_t>>& bytes) {
@@ -30,13 +30,13 @@ SizedStep step_with(const std::vector<std::pair<std::string, std::int64_t>>& byt
   return step;
 }
 
-/// As a cache's: blocks of tokens, a table of blocks, a window, and, below a chunk, its tokens.
+/// As a cache's: blocks of tokens, a table of blocks, keys by the token, a window.
 Result<std::shared_ptr<const SizedSteps>> exactly(std::int64_t value) {
-  if (value > most) return failure("too long");
-  const SizedStep step = step_with({{"cache", 4096 * block * blocks_in(value)},
+  if (value > most_tokens) return failure("too long");
+  const SizedStep step = step_with({{"cache", 4096 * cache_block * blocks_in(value)},
                                     {"table", 4 * blocks_in(value)},
                                     {"keys", 128 * value},
-                                    {"window", 64 * std::min(value, window)}});
+                                    {"window", 64 * std::min(value, cache_window)}});
   return std::make_shared<const SizedSteps>(SizedSteps{{step, step_with({{"tokens", 8}})}});
 }
 
@@ -54,7 +54,7 @@ TEST_SUITE_BEGIN("affine sizes");
 
 TEST_CASE("sizes between values are those of the values themselves, with a kink among them") {
   SizingCalls calls;
-  const SizedAt sizes = affine_sizes(noting(calls, exactly), block, {2});
+  const SizedAt sizes = affine_sizes(noting(calls, exactly), cache_block, {2});
   std::size_t asked = 0;
   const auto check_value = [&](std::int64_t value) {
     INFO("value ", value);
@@ -70,11 +70,13 @@ TEST_CASE("sizes between values are those of the values themselves, with a kink 
   };
   check_value(1);
   for (std::int64_t value = 3; value < 65'536; value += 1 + value / 200) check_value(value);
-  check_value(most);
-  check_value(most + 1);
-  for (std::int64_t value = window - 40; value < window + 40; ++value) check_value(value);
+  check_value(most_tokens);
+  check_value(most_tokens + 1);
+  for (std::int64_t value = cache_window - 40; value < cache_window + 40; ++value) {
+    check_value(value);
+  }
   const auto within =
-      std::ranges::count_if(calls.values, [](std::int64_t value) { return value <= most; });
+      std::ranges::count_if(calls.values, [](std::int64_t value) { return value <= most_tokens; });
   CHECK(asked > 1000);
   CHECK(within < 200);
 }
@@ -82,7 +84,7 @@ TEST_CASE("sizes between values are those of the values themselves, with a kink 
 TEST_CASE("sizes that are not affine are asked for value by value") {
   SizingCalls calls;
   const auto squares = [](std::int64_t value) -> Result<std::shared_ptr<const SizedSteps>> {
-    if (value > most) return failure("too long");
+    if (value > most_tokens) return failure("too long");
     return std::make_shared<const SizedSteps>(
         SizedSteps{{step_with({{"scores", 4 * value * value}})}});
   };
@@ -91,7 +93,7 @@ TEST_CASE("sizes that are not affine are asked for value by value") {
   for (std::int64_t value = 1; value < 65'536; value += 1 + value / 10) {
     CHECK((*sizes(value))->steps[0].storage_bytes[0] == Bytes(4 * value * value));
   }
-  CHECK_FALSE(sizes(most + 1));
+  CHECK_FALSE(sizes(most_tokens + 1));
 }
 
 TEST_CASE("values of a block that take the same have one step") {
@@ -100,7 +102,7 @@ TEST_CASE("values of a block that take the same have one step") {
         SizedSteps{{step_with({{"cache", 512 * blocks_in(value)}})}});
   };
   SizingCalls calls;
-  const SizedAt sizes = affine_sizes(noting(calls, by_block), block, {});
+  const SizedAt sizes = affine_sizes(noting(calls, by_block), cache_block, {});
   CHECK(sizes(1));
   CHECK(*sizes(1001) == *sizes(1008));
   CHECK(*sizes(1008) != *sizes(1009));

@@ -91,6 +91,10 @@ def cases():
     for base in ("nf4", "int8", "fp8"):
         yield Case(f"{LLAMA}-b1-bf16-{base}-lora-qv", LLAMA, {"lora": OUR_QV, "base": base}, QV,
                    "bf16", base=base)
+    for base in ("int8", "fp8"):
+        yield Case(f"{LLAMA}-b4-bf16-{base}-lora-all-checkpoint", LLAMA,
+                   {"lora": OUR_ALL, "base": base, "checkpoint": "all"}, ALL, "bf16", 4,
+                   checkpoint=True, base=base)
     yield Case(f"{LLAMA}-b1-fp32-nf4-once-lora-all", LLAMA,
                {"lora": OUR_ALL, "base": "nf4,double_quant=false"}, ALL, base="nf4",
                double_quant=False)

@@ -14,6 +14,7 @@
 #include "cli/sizing/affine_sizes.hpp"
 #include "cli/sizing/compared_cards.hpp"
 #include "cli/sizing/compared_models.hpp"
+#include "cli/sizing/serving.hpp"
 #include "cli/sizing/shared_runs.hpp"
 #include "cli/sizing/sized_values.hpp"
 #include "estimator/base/parallel.hpp"
@@ -28,11 +29,6 @@ namespace {
 struct QuantityQuestion {
   BatchRequest request;               ///< with `of`
   std::optional<std::int64_t> value;  ///< none: the largest one
-};
-
-/// Cards that run the same steps: rows of the table, and which cards they are of.
-struct SameSteps {
-  std::vector<std::size_t> rows;
 };
 
 /// Each value's steps, once.
@@ -191,13 +187,26 @@ Result<Answer> compare_quantity(const QuantityQuestion& question, const CardRequ
   return comparison_answer(comparison);
 }
 
-std::string cache_heading(const ServingSettings& settings, std::optional<LargestOf> of) {
+/// "paged cache": where none is asked for, it is the model's usual one.
+std::string named_cache(const ServingSettings& settings, const StepRequest& step) {
+  ServingSettings named = settings;
+  if (settings.any_cache) {
+    if (step.typed.positionals.size() > 1) return "each model's usual cache";
+    const auto usual = with_usual_cache(settings, step);
+    if (!usual) return "each model's usual cache";  // a folder
+    named = *usual;
+  }
+  return fmt::format("{} cache", to_string(named.cache));
+}
+
+std::string cache_heading(const ServingSettings& settings, const StepRequest& step,
+                          std::optional<LargestOf> of) {
   std::string text = "serving";
   if (of != LargestOf::users) text += fmt::format(", users {}", settings.users);
   if (of != LargestOf::context_length) {
     text += fmt::format(", context length {}", settings.context_length);
   }
-  text += fmt::format(", {} cache", to_string(settings.cache));
+  text += fmt::format(", {}", named_cache(settings, step));
   if (settings.format != CacheFormat::model) {
     text += fmt::format(", stored as {}", to_string(settings.format));
   }
@@ -214,12 +223,12 @@ Result<Answer> compare_serving(const CheckRequest& request) {
   return compare_quantity(question, request.card,
                           {.asks_about_batch = true,
                            .quantity = {.noun = "users", .key = "users", .is_searched = false},
-                           .heading = cache_heading(*request.serving, std::nullopt)});
+                           .heading = cache_heading(*request.serving, request.step, std::nullopt)});
 }
 
 Result<Answer> compare_largest(const BatchRequest& request) {
   const Sought what = sought(*request.of);
-  std::string heading = request.serving ? cache_heading(*request.serving, request.of)
+  std::string heading = request.serving ? cache_heading(*request.serving, request.step, request.of)
                                         : fmt::format("batch {}", request.batch.value_or(1));
   return compare_quantity(
       {.request = request, .value = std::nullopt}, request.card,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "cli/options/arguments.hpp"
 #include "cli/options/serving_request.hpp"
@@ -81,7 +82,10 @@ const CheckedPass& ServingReport::larger() const {
 
 Result<ServedModel> served_model(const StepRequest& asked, CacheKind cache,
                                  const RequestedCard& card) {
-  const StepRequest request = request_as_served(asked, cache);
+  StepRequest request = request_as_served(asked, cache);
+  // The encoder's length, which is none of the decoder's.
+  const std::optional<std::int64_t> encoder_length =
+      std::exchange(request.model.options.seq, std::nullopt);
   auto found = found_model(request.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (is_step_file(found->source->text)) {
@@ -98,7 +102,7 @@ Result<ServedModel> served_model(const StepRequest& asked, CacheKind cache,
   const bool caches = std::ranges::any_of(model->graph.operators, [](const Operator& op) {
     return op.row->name == "scaled_dot_product_attention";
   });
-  if (request.model.options.seq && caches && !find_encoder(model->graph)) {
+  if (encoder_length && caches && !find_encoder(model->graph)) {
     return failure(command_line_error("--seq and --context-length cannot be combined",
                                       "the context's length takes the place of the sequence's"));
   }
@@ -110,13 +114,15 @@ Result<ServedModel> served_model(const StepRequest& asked, CacheKind cache,
   }
   auto settings = requested_settings(request, runtime, card);
   if (!settings) return tl::unexpected(std::move(settings.error()));
+  request.model.options.seq = encoder_length;
   return ServedModel{*std::move(found), request, card, *std::move(settings)};
 }
 
 Result<ServingSettings> with_usual_cache(const ServingSettings& settings,
                                          const StepRequest& request) {
   if (!settings.any_cache) return settings;
-  const StepRequest asked = request_as_served(request, settings.cache);
+  StepRequest asked = request_as_served(request, settings.cache);
+  asked.model.options.seq.reset();
   auto found = found_model(asked.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   ServingSettings chosen = settings;

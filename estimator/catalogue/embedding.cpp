@@ -28,6 +28,13 @@ tl::expected<Inference, InferenceError> infer_embedding(const Attributes& attrib
                               attributes.integer("padding_index"), attributes.integer("count")),
                   "padding_index");
   }
+  const std::int64_t at_most = attributes.integer("at_most");
+  const Affine length = indices.shape.empty() ? Affine(1) : indices.shape.back();
+  if (at_most > 0 && length.is_constant() && length.constant > at_most) {
+    return refuse(fmt::format("a length of {} is more than the {} positions there are",
+                              length.constant, at_most),
+                  "at_most");
+  }
   Shape y = indices.shape;
   y.push_back(attributes.integer("features"));
   Inference result;
@@ -123,7 +130,13 @@ OperatorRow rows::embedding() {
                           .type = AttributeType::integer,
                           .doc = "a row that gets no gradient; -1: none",
                           .default_value = std::int64_t{-1},
-                          .minimum = -1}},
+                          .minimum = -1},
+                         {.name = "at_most",
+                          .type = AttributeType::integer,
+                          .doc = "of positions that are computed: the most that the input's last "
+                                 "axis may have; 0: any",
+                          .default_value = std::int64_t{0},
+                          .minimum = 0}},
           .infer = infer_embedding,
           .lowering = {.stowage = {forward_embedding_stowage, backward_embedding_stowage},
                        .pytorch = {forward_embedding_pytorch, backward_embedding_pytorch}},

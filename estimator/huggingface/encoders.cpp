@@ -116,7 +116,9 @@ void add_bert_embeddings(Network& network, const EncoderKeys& keys) {
       fmt::format("embedding: {{name: position_embeddings, from: places, count: {}, "
                   "features: {}{}}}",
                   keys.positions, keys.embedded,
-                  roberta ? fmt::format(", padding_index: {}", keys.padding) : ""));
+                  roberta ? fmt::format(", padding_index: {}, at_most: {}", keys.padding,
+                                        keys.positions - keys.padding - 1)
+                          : ""));
   layers.add("add: {name: embedded, from: [typed, position_embeddings]}");
   layers.add(norm("LayerNorm", keys.eps));
   layers.add(drop("dropout", keys.dropout));

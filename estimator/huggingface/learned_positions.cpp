@@ -218,8 +218,8 @@ void write_opt(Network& network) {
       "padding_index: {}}}",
       keys.vocabulary, keys.embedded, config.integer_or_null("pad_token_id", -1).value_or(-1)));
   base.add("constant: {name: position_ids, shape: [batch, seq], dtype: int64}");
-  base.add(fmt::format("embedding: {{name: embed_positions, count: {}, features: {}}}",
-                       keys.positions + 2, keys.hidden));
+  base.add(fmt::format("embedding: {{name: embed_positions, count: {}, features: {}, at_most: {}}}",
+                       keys.positions + 2, keys.hidden, keys.positions));
   const bool projects = keys.embedded != keys.hidden;
   if (projects) base.add(linear_line("project_in", "embed_tokens", keys.hidden, false));
   base.add(fmt::format("add: {{name: embedded, from: [{}, embed_positions]}}",

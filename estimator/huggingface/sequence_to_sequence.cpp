@@ -227,8 +227,9 @@ void add_bart_stack(Network& network, const SequenceKeys& keys, std::int64_t pos
   // The encoder's positions, from 2 on, are made for each sample, the decoder's once.
   stack.add(fmt::format("constant: {{name: places, shape: [{}, seq], dtype: int64}}",
                         decodes ? "1" : "batch"));
-  stack.add(fmt::format("embedding: {{name: embed_positions, count: {}, features: {}}}",
-                        positions + 2, keys.hidden));
+  stack.add(
+      fmt::format("embedding: {{name: embed_positions, count: {}, features: {}, at_most: {}}}",
+                  positions + 2, keys.hidden, positions));
   stack.add("add: {name: placed, from: [embedded, embed_positions]}");
   stack.add("layer_norm: {name: layernorm_embedding}");
   stack.add(drop_line("dropped", keys.dropout));
@@ -302,8 +303,9 @@ void write_whisper(Network& network) {
   LayerLines& decoder = network.text.block("decoder_stack");
   decoder.add(token_line(keys, "embed_tokens", "input.0", ""));
   decoder.add("constant: {name: position_ids, shape: [batch, seq], dtype: int64}");
-  decoder.add(fmt::format("embedding: {{name: embed_positions, count: {}, features: {}}}", target,
-                          keys.hidden));
+  decoder.add(
+      fmt::format("embedding: {{name: embed_positions, count: {}, features: {}, at_most: {}}}",
+                  target, keys.hidden, target));
   decoder.add("add: {name: placed, from: [embed_tokens, embed_positions]}");
   decoder.add(drop_line("dropped", keys.dropout));
   decoder.add(causal_mask_lines(network, 0));

@@ -154,6 +154,10 @@ TEST_CASE("what is not served of an encoder-decoder is refused") {
         "chunks\n");
   CHECK(refused("whisper-small", {"--seq", "512"}) ==
         "error: the encoder of 'whisper-small' always has 1500 positions, and 512 are asked for\n");
+  const std::string long_decoder =
+      refusal({"check", "whisper-small", "--gpu", "rtx3060", "--context-length", "449"});
+  CHECK(long_decoder.find("a length of 449 is more than the 448 positions there are") !=
+        std::string::npos);
   const std::string masked = refused("t5-small", {"--cache", "static"});
   CHECK(masked.find("error: the attention 'decoder.0.self_attention.attended' has a mask or a bias "
                     "of its own") != std::string::npos);

@@ -84,6 +84,9 @@ TEST_CASE("rows of indices, masks and axes refuse with the reason") {
         "'index_1': wants int64 indices, but they are float32");
   CHECK(refused("gather: {from: [x, i], axis: 1}") ==
         "'gather_1': the indices [3] do not go with [batch, 4, 6] along axis 1");
+  CHECK(refused("embedding: {from: i, count: 5, features: 2, at_most: 3}").empty());
+  CHECK(refused("embedding: {from: i, count: 5, features: 2, at_most: 2}") ==
+        "'embedding_1': a length of 3 is more than the 2 positions there are");
   CHECK(refused("index_add: {from: [x, i, x], axis: 1}") ==
         "'index_add_1': the source is [batch, 4, 6] where [batch, 3, 6] is needed");
   CHECK(refused("masked_fill: {from: [x, x], value: 0}") ==

@@ -41,6 +41,21 @@ bool has_operator(const ModelGraph& model, std::string_view name) {
 
 }  // namespace
 
+TEST_CASE("a sequence longer than a configuration's learned positions is refused") {
+  struct Limit {
+    const char* folder;
+    std::int64_t positions;
+  };
+  for (const Limit limit :
+       {Limit{"bert-base", 512}, Limit{"roberta-base", 512}, Limit{"distilbert-base", 512},
+        Limit{"opt-125m", 2048}, Limit{"bart-base", 1024}, Limit{"whisper-small", 448},
+        Limit{"gpt2", 1024}}) {
+    CAPTURE(limit.folder);
+    CHECK_NOTHROW((void)testing::hugging_face_model(limit.folder, {.seq = limit.positions}));
+    CHECK_THROWS((void)testing::hugging_face_model(limit.folder, {.seq = limit.positions + 1}));
+  }
+}
+
 TEST_CASE("a configuration's notes name the version, the attention and the head") {
   CHECK(mistakes_in(config_text("")) ==
         "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm'\n"

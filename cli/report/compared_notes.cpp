@@ -46,8 +46,8 @@ Diagnostics compared_notes(const std::vector<ToldOfModel>& told, std::size_t mod
       merged[i].message = fmt::format("{}: {}", first_and_others(sharing[i]), merged[i].message);
     }
   }
-  std::ranges::stable_partition(
-      merged, [](const Diagnostic& one) { return one.severity == Severity::error; });
+  std::stable_partition(merged.begin(), merged.end(),
+                        [](const Diagnostic& one) { return one.severity == Severity::error; });
   return merged;
 }
 

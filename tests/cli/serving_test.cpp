@@ -123,10 +123,11 @@ TEST_CASE("whisper-small caches 448 tokens of its decoder and 1500 of its encode
   // 2 (keys, values) x 12 layers x 768 features x 2 bytes: 36 KiB a position.
   CHECK(report["serving"]["cache"] == "dynamic");
   CHECK(report["serving"]["encoder_length"] == 1500);
-  CHECK(report["prefill"]["footprint"]["kv_cache"] == 16 * 36864 * (1500 + 1));
+  CHECK(report["prefill"]["footprint"]["kv_cache"] == std::int64_t{16} * 36864 * (1500 + 1));
   // Of the last layer the keys or the values before this token are let go of after the peak.
   const std::int64_t last = std::int64_t{16} * 768 * 2 * 447;
-  CHECK(report["decode"]["footprint"]["kv_cache"] == 16 * 36864 * (1500 + 448) + last);
+  CHECK(report["decode"]["footprint"]["kv_cache"] ==
+        std::int64_t{16} * 36864 * (1500 + 448) + last);
 }
 
 TEST_CASE("--seq is the length of the encoder behind which a decoder is served") {

@@ -129,7 +129,14 @@ Result<ServingSettings> with_usual_cache(const ServingSettings& settings,
   if (is_step_file(found->source->text)) return chosen;  // refused where it is served
   const auto model = loaded_model(*found, asked.model);
   if (!model) return tl::unexpected(model.error());
-  if (find_encoder(model->graph)) chosen.cache = CacheKind::dynamic;
+  if (!find_encoder(model->graph)) return chosen;
+  if (chosen.format != CacheFormat::model) {
+    return failure(command_line_error(
+        fmt::format("an encoder-decoder's cache keeps keys and values as the model computes them, "
+                    "and not as {}",
+                    to_string(chosen.format))));
+  }
+  chosen.cache = CacheKind::dynamic;
   return chosen;
 }
 

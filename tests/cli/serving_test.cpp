@@ -155,6 +155,9 @@ TEST_CASE("what is not served of an encoder-decoder is refused") {
         "chunks\n");
   CHECK(refused("whisper-small", {"--seq", "512"}) ==
         "error: the encoder of 'whisper-small' always has 1500 positions, and 512 are asked for\n");
+  CHECK(refused("t5-small", {"--kv-dtype", "fp8"}) ==
+        "<command line>: error: an encoder-decoder's cache keeps keys and values as the model "
+        "computes them, and not as fp8\n");
   const std::string long_decoder =
       refusal({"check", "whisper-small", "--gpu", "rtx3060", "--context-length", "449"});
   CHECK(long_decoder.find("a length of 449 is more than the 448 positions there are") !=

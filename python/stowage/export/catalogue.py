@@ -19,7 +19,7 @@ scaled_dot_product_attention cross_entropy nll mse l1 bce bce_with_logits kl_div
 custom
 """.split())
 # Axes that fused attention's query may have, as key and value then.
-ATTENTION_AXES = (4, 5)
+ATTENTION_AXES = (3, 4, 5)
 
 DEFAULTS = {
     "conv": {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1, "groups": 1,

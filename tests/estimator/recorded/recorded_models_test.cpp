@@ -1,6 +1,7 @@
 // All shipped models, recorded and lowered, as tests/reference/recorded_steps.py measured them:
 // equal in parameters, saved bytes and peaks, but for what is named here, with its reason.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -9,9 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "estimator/model/load_model.hpp"
 #include "tests/support/source_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace stowage {
 
@@ -47,8 +51,8 @@ constexpr std::int64_t lstm_rounding() {
 const NamedDifference differences[] = {
     // The causal losses of transformers shift the labels into a padded copy and save that; a
     // description compares with labels that are shifted already, which are an input.
-    {{"gpt2", "distilgpt2", "gpt2-medium", "gpt2-large-2layers", "gpt2-xl-2layers", "llama-2-7b-2layers",
-      "llama-3-8b-2layers", "llama-3.2-1b-2layers", "mistral-7b-2layers",
+    {{"gpt2", "distilgpt2", "gpt2-medium", "gpt2-large-2layers", "gpt2-xl-2layers",
+      "llama-2-7b-2layers", "llama-3-8b-2layers", "llama-3.2-1b-2layers", "mistral-7b-2layers",
       "mistral-7b-window-2layers"},
      "saved_bytes",
      {labels, labels, labels}},
@@ -83,6 +87,13 @@ Json measured() {
   return Json::parse(file);
 }
 
+std::set<std::string> measured_models() {
+  const Json rows = measured().at("models");
+  std::set<std::string> models;
+  for (const auto& [name, row] : rows.items()) models.insert(row.at("model").get<std::string>());
+  return models;
+}
+
 std::int64_t figure_at(const Json& figure, std::size_t i) {
   return figure.is_array() ? figure.at(i).get<std::int64_t>() : figure.get<std::int64_t>();
 }
@@ -109,13 +120,37 @@ TEST_CASE("every shipped model weighs the same recorded and lowered, but for wha
 }
 
 TEST_CASE("the measured models are shipped ones") {
-  const Json rows = measured().at("models");
-  std::set<std::string> models;
-  for (const auto& [name, row] : rows.items()) models.insert(row.at("model").get<std::string>());
+  const std::set<std::string> models = measured_models();
   CHECK_FALSE(models.empty());
   for (const std::string& model : models) {
     CAPTURE(model);
     CHECK(std::filesystem::exists(testing::source_path("/configs/models/" + model + ".yaml")));
+  }
+}
+
+TEST_CASE("each row says with which versions it was recorded") {
+  const Json rows = measured().at("models");
+  for (const auto& [name, row] : rows.items()) {
+    CAPTURE(name);
+    for (const char* package : {"python", "torch", "torchvision", "timm", "transformers"}) {
+      CHECK_FALSE(row.at("versions").at(package).get<std::string>().empty());
+    }
+  }
+}
+
+TEST_CASE("documents say how many of the shipped models are recorded") {
+  const std::size_t recorded = measured_models().size();
+  const std::size_t shipped = model_names(testing::source_path("/configs/models")).size();
+  const std::string count = recorded == shipped ? fmt::format("all {}", shipped)
+                                                : fmt::format("{} of the {}", recorded, shipped);
+  for (const auto& [document, text] :
+       {std::pair{"/README.md", fmt::format("| {} models recorded from PyTorch", count)},
+        std::pair{"/docs/record.md", fmt::format("recorded steps of {} shipped models", count)},
+        std::pair{"/docs/accounting.md",
+                  fmt::format("implementations of {} shipped models", count)}}) {
+    CAPTURE(document);
+    CAPTURE(text);
+    CHECK(testing::file_text(testing::source_path(document)).find(text) != std::string::npos);
   }
 }
 

@@ -109,6 +109,22 @@ TEST_CASE("no pass with eager attention is further from transformers than what v
   }
 }
 
+TEST_CASE("a paged cache's own attention takes the place of products") {
+  for (const json& row : eager_cases()) {
+    if (!row["prefill_chunk"].is_null()) continue;
+    CAPTURE(row.dump());
+    json paged = row;
+    paged["cache"] = "paged";
+    const auto products = testing::passes_of_config(paged, "eager");
+    REQUIRE_MESSAGE(products.has_value(), (products ? "" : render(products.error())));
+    if (row["config"]["model_type"] == "gemma2") continue;  // has no other attention
+    const auto one_call = testing::passes_of_config(paged, "sdpa");
+    REQUIRE_MESSAGE(one_call.has_value(), (one_call ? "" : render(one_call.error())));
+    CHECK(testing::peak_of_pass(products->prefill) == testing::peak_of_pass(one_call->prefill));
+    CHECK(testing::peak_of_pass(products->decode) == testing::peak_of_pass(one_call->decode));
+  }
+}
+
 TEST_CASE("products that hide no later tokens are refused with what serves them") {
   const json row{{"config",
                   {{"model_type", "bart"},

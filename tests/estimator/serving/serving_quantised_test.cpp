@@ -91,4 +91,49 @@ TEST_CASE("a quantised cache keeps the bytes that transformers' does") {
   }
 }
 
+// The first context of whose tokens all are quantised anew is one longer than the residual length.
+TEST_CASE("a longer context or more users never take less of a quantised cache") {
+  // 64 elements a token: an odd number of groups.
+  json row{{"model", "llama-3-8b"},
+           {"arguments",
+            {{"hidden", 64},
+             {"layers", 2},
+             {"heads", 2},
+             {"kv_heads", 2},
+             {"head", 32},
+             {"inner", 128},
+             {"vocab", 100}}},
+           {"precision", "bf16"},
+           {"residual", 8},
+           {"users", 3}};
+  const auto peaks = [&] {
+    const ServingPasses passes = passes_of_quantised(row);
+    return std::pair(testing::peak_of_pass(passes.prefill), testing::peak_of_pass(passes.decode));
+  };
+  for (const char* form : {"int4", "int2", "fp8"}) {
+    row["kv_dtype"] = form;
+    std::pair<std::int64_t, std::int64_t> last{0, 0};
+    for (std::int64_t context = 1; context < 20; ++context) {
+      row["context_length"] = context;
+      const auto now = peaks();
+      CAPTURE(form);
+      CAPTURE(context);
+      CHECK(now.first >= last.first);
+      CHECK(now.second >= last.second);
+      last = now;
+    }
+    last = {0, 0};
+    for (std::int64_t users = 1; users < 10; ++users) {
+      row["users"] = users;
+      const auto now = peaks();
+      CAPTURE(form);
+      CAPTURE(users);
+      CHECK(now.first >= last.first);
+      CHECK(now.second >= last.second);
+      last = now;
+    }
+    row["users"] = 3;
+  }
+}
+
 }  // namespace stowage

@@ -38,9 +38,9 @@ TEST_CASE("a Llama of 8 billion parameters fits a card of 24 GB beside adapters"
 
 TEST_CASE("a paged optimizer's state is told apart from what the device must have") {
   const auto checked = [](const std::string& memory) {
-    const Outcome outcome = stowage_program({"check", "gpt2", "--gpu-memory", memory, "--batch", "1",
-                                             "--seq", "128", "--optimizer", "paged_adamw_32bit",
-                                             "--format", "json"});
+    const Outcome outcome =
+        stowage_program({"check", "gpt2", "--gpu-memory", memory, "--batch", "1", "--seq", "128",
+                         "--optimizer", "paged_adamw_32bit", "--format", "json"});
     CHECK(outcome.exit_code == 0);
     return json::parse(outcome.out);
   };
@@ -119,12 +119,13 @@ loss: {mse: {from: [head, t]}}
   for (const std::string base : {"nf4", "int8", "fp8", "nf4 with DoRA", "int8 with DoRA"}) {
     CAPTURE(base);
     const bool decomposed = base.find(' ') != std::string::npos;
-    const std::string lora = decomposed ? "r=2,use_dora,dropout=0.1,targets=all-linear"
-                                        : "r=2,targets=all-linear";
+    const std::string lora =
+        decomposed ? "r=2,use_dora,dropout=0.1,targets=all-linear" : "r=2,targets=all-linear";
     const std::string plan = folder.path("plan.yaml");
-    const Outcome made = stowage_program(
-        {"plan", model, "--batch", "4", "--budget", "80%", "--lora", lora,
-         "--base", base.substr(0, base.find(' ')), "--checkpoint", "--precision", "bf16", "--validate", "-o", plan});
+    const Outcome made =
+        stowage_program({"plan", model, "--batch", "4", "--budget", "80%", "--lora", lora, "--base",
+                         base.substr(0, base.find(' ')), "--checkpoint", "--precision", "bf16",
+                         "--validate", "-o", plan});
     CHECK(made.exit_code == 0);
     CHECK(made.out.find("host run passed") != std::string::npos);
     const Outcome checked = stowage_program({"validate", plan, "--model-only", "--source"});

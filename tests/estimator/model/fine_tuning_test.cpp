@@ -89,8 +89,7 @@ TEST_CASE("settings of adapters that do not suit are refused") {
   CHECK(refusal("targets=a,,r=2") == "error: '' is no setting\n  settings are key=value\n");
   CHECK(refusal("targets=a,dtype=int8") ==
         "error: 'dtype' takes fp32, bf16, fp16 or fp64, not 'int8'\n");
-  CHECK(refusal("targets=a,use_dora=yes") ==
-        "error: 'use_dora' takes true or false, not 'yes'\n");
+  CHECK(refusal("targets=a,use_dora=yes") == "error: 'use_dora' takes true or false, not 'yes'\n");
   CHECK(refusal("targets=a,use_dor") ==
         "error: unknown setting 'use_dor'\n  did you mean 'use_dora'?\n");
   CHECK(refusal("targets=a,rank_pattern=a") ==

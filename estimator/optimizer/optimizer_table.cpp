@@ -84,7 +84,9 @@ const std::vector<OptimizerRow>& optimizer_table() {
       optimizers::adagrad(),   optimizers::rmsprop(),   optimizers::adadelta(),
       optimizers::adamax(),    optimizers::nadam(),     optimizers::radam(),
       optimizers::adafactor(), optimizers::lion(),      optimizers::lamb(),
-      optimizers::adam8bit(),  optimizers::adamw8bit(), optimizers::transformers_adafactor()};
+      optimizers::adam8bit(),  optimizers::adamw8bit(), optimizers::transformers_adafactor(),
+      optimizers::paged_adamw_32bit(), optimizers::paged_adamw_8bit(),
+      optimizers::paged_lion_32bit(), optimizers::paged_lion_8bit()};
   return table;
 }
 

@@ -31,7 +31,10 @@ struct NamedDifference {
 
 constexpr std::int64_t labels = token_batch * tokens * index_bytes;
 constexpr std::int64_t picture = float_bytes * 3 * 64 * 64;
-constexpr std::int64_t t5_state = tokens * 512 * float_bytes;
+constexpr std::int64_t t5_small_state = tokens * 512 * float_bytes;
+constexpr std::int64_t t5_base_state = tokens * 768 * float_bytes;
+constexpr std::int64_t t5_base_states = token_batch * t5_base_state;
+constexpr std::int64_t whisper_state = 3000 / 2 * 768 * float_bytes;
 
 constexpr std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 511) / 512 * 512; }
 
@@ -44,14 +47,18 @@ constexpr std::int64_t lstm_rounding() {
 const NamedDifference differences[] = {
     // The causal losses of transformers shift the labels into a padded copy and save that; a
     // description compares with labels that are shifted already, which are an input.
-    {{"gpt2", "gpt2-medium", "gpt2-large-2layers", "gpt2-xl-2layers", "llama-2-7b-2layers",
+    {{"gpt2", "distilgpt2", "gpt2-medium", "gpt2-large-2layers", "gpt2-xl-2layers", "llama-2-7b-2layers",
       "llama-3-8b-2layers", "llama-3.2-1b-2layers", "mistral-7b-2layers",
       "mistral-7b-window-2layers"},
      "saved_bytes",
      {labels, labels, labels}},
-    // decoder_outputs[0] is a variable of transformers', which holds it while logits and loss are
-    // computed. At batch 8 the peak lies elsewhere.
-    {{"t5-small"}, "ideal_batch_1", {0, t5_state, t5_state}},
+    // The script's variable holds all that the model returns until the next step's is assigned,
+    // and that has encoder_last_hidden_state. It counts where the peak lies in the update.
+    {{"t5-small"}, "ideal_batch_1", {0, t5_small_state, t5_small_state}},
+    {{"t5-base"}, "ideal", {0, t5_base_states, 0}},
+    {{"t5-base"}, "ideal_batch_1", {0, t5_base_state, t5_base_state}},
+    {{"t5-base"}, "pytorch", {0, t5_base_states, 0}},
+    {{"whisper-small"}, "ideal_batch_1", {0, whisper_state, whisper_state}},
     // The weights of nn.LSTM are views of one buffer, and so are their gradients.
     {{"lstm-lm"}, "pytorch", {-lstm_rounding(), -2 * lstm_rounding(), -2 * lstm_rounding()}},
     // The reference trains DCGAN's generator on the mean of its pictures, the description on the

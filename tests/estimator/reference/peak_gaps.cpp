@@ -11,11 +11,10 @@ namespace stowage::reference {
 namespace {
 
 /// By the reference's file. At most 2.1 percent of a phase's peak; in all but the last the step's
-/// peak lies in backward or in the update, and is equal.
+/// peak lies in backward or in the update, and is equal. 656 bytes of a decoder that classifies are
+/// its search for the last token that is no padding: a mask, places and their product of 4 bytes a
+/// token or a place, and the argmax, where our step takes the last token's logits.
 const std::pair<std::string_view, PeakGap> peak_gaps[] = {
-    {"small-answers-bert-b2-amp-bf16", {Bytes(16384)}},
-    {"small-classifier-bert-b2-amp-bf16", {Bytes(16384)}},
-    {"small-classifier-distilbert-b2-amp-bf16", {Bytes(16384)}},
     {"small-classifier-falcon-b2", {Bytes(16392)}},
     {"small-classifier-falcon-b2-amp-bf16", {Bytes(8224)}},
     {"small-classifier-falcon-b2-bf16", {Bytes(8596)}},
@@ -34,10 +33,6 @@ const std::pair<std::string_view, PeakGap> peak_gaps[] = {
     {"small-classifier-phi-b2", {Bytes(16640)}},
     {"small-classifier-phi-b2-amp-bf16", {Bytes(16640)}},
     {"small-classifier-phi-b2-bf16", {Bytes(8448)}},
-    {"small-classifier-roberta-b2-amp-bf16", {Bytes(16384)}},
-    {"small-tokens-bert-b2", {Bytes(1544)}},
-    {"small-tokens-bert-b2-amp-bf16", {Bytes(16384)}},
-    {"small-tokens-bert-b2-bf16", {Bytes(772)}},
     {"small-vit-b2-amp-bf16", {Bytes(32)}},
     {"small-swin-padded-b2-amp-bf16", {Bytes(58384), Bytes(59392), Bytes(58384)}},
 };

@@ -4,11 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "estimator/memory/footprint.hpp"
-#include "estimator/memory/step_memory.hpp"
-#include "estimator/serving/serving_passes.hpp"
-#include "tests/estimator/huggingface/described_config.hpp"
-#include "tests/support/described_model.hpp"
+#include "tests/estimator/serving/served_config.hpp"
 #include "tests/support/source_directory.hpp"
 
 namespace stowage {
@@ -22,41 +18,9 @@ json encoder_cases() {
   return json::parse(file)["cases"];
 }
 
-Result<ServingPasses> passes_of_encoder(const json& row) {
-  ServingSettings settings{.context_length = row["context_length"], .users = row["users"]};
-  settings.cache = find_cache_kind(row["cache"].get<std::string>()).value();
-  settings.encoder_length = row["encoder_length"];
-  const auto read = [&](std::int64_t positions) -> Result<ModelGraph> {
-    const ImportOptions options{
-        .seq = positions, .values = {{"attention", "sdpa"}}, .loss = "none"};
-    auto imported = testing::imported_text(row["config"].dump(), options);
-    if (!imported) return tl::unexpected(imported.error());
-    return load_model(imported->description,
-                      {.seq = positions,
-                       .arguments = options.values,
-                       .precision = parse_precision(row["precision"].get<std::string>())});
-  };
-  return serving_passes(read, settings);
-}
-
-SizedStep sized_pass(const ServingPass& pass) {
-  const auto graph = testing::lowered(
-      pass.model,
-      {.kernels = KernelSet::pytorch, .mode = Mode::inference, .compute_capability = 8.0});
-  auto step = size_storages(graph, pass.batch);
-  REQUIRE(step.has_value());
-  return *std::move(step);
-}
-
-std::int64_t peak_of_step(const SizedStep& step) {
-  const auto live = live_bytes(step, {.granularity = Bytes(512), .with_workspaces = false},
-                               storage_touches(*step.graph));
-  return std::ranges::max(live).count();
-}
-
 /// Of the decoder's attention to itself and to the encoder.
 std::pair<std::int64_t, std::int64_t> cached_bytes(const ServingPass& pass) {
-  const SizedStep step = sized_pass(pass);
+  const SizedStep step = testing::sized_pass(pass);
   std::int64_t own = 0, cross = 0;
   for (const Storage& storage : step.graph->storages) {
     const bool is_cached = storage.storage_class == StorageClass::kv_cache &&
@@ -74,7 +38,7 @@ std::pair<std::int64_t, std::int64_t> cached_bytes(const ServingPass& pass) {
 TEST_CASE("the two caches of an encoder-decoder take what transformers' do, to the byte") {
   for (const json& row : encoder_cases()) {
     CAPTURE(row.dump());
-    const auto passes = passes_of_encoder(row);
+    const auto passes = testing::passes_of_config(row, "sdpa");
     REQUIRE_MESSAGE(passes.has_value(), (passes ? "" : render(passes.error())));
     const auto [own, cross] = cached_bytes(passes->decode);
     CHECK(own == row["generated"][0].get<std::int64_t>());
@@ -90,14 +54,14 @@ TEST_CASE("no pass of an encoder-decoder is further from transformers than four 
   for (const json& row : encoder_cases()) {
     if (!row.contains("traced")) continue;
     CAPTURE(row.dump());
-    const auto passes = passes_of_encoder(row);
+    const auto passes = testing::passes_of_config(row, "sdpa");
     REQUIRE_MESSAGE(passes.has_value(), (passes ? "" : render(passes.error())));
     const std::int64_t size = row["precision"] == "fp32" ? 4 : 2;
     const std::int64_t users = row["users"], hidden = row["config"]["d_model"];
     const auto check = [&](const ServingPass& pass, const char* name, std::int64_t positions) {
       const std::int64_t states = (users * positions * hidden * size + 511) / 512 * 512;
-      const std::int64_t missing =
-          row[name]["rounded_512"].get<std::int64_t>() - peak_of_step(sized_pass(pass));
+      const std::int64_t missing = row[name]["rounded_512"].get<std::int64_t>() -
+                                   testing::peak_of_step(testing::sized_pass(pass));
       CAPTURE(name);
       CHECK(missing >= 0);
       CHECK(missing <= 4 * states);

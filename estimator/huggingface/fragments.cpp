@@ -91,7 +91,8 @@ Lines repeated_heads(const AttentionCall& call, const std::string& from, std::st
 /// Whose eager attention takes the softmax in the format of the scores.
 bool has_plain_softmax(std::string_view type) {
   for (const std::string_view plain :
-       {"gpt2", "bert", "roberta", "electra", "distilbert", "bart", "whisper", "t5", "falcon"}) {
+       {"gpt2", "bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert", "bart",
+        "whisper", "t5", "falcon"}) {
     if (type == plain) return true;
   }
   return false;
@@ -164,10 +165,13 @@ Lines attention_lines(const Network& network, const AttentionCall& given) {
 
 Lines causal_mask_lines(const Network& network, std::int64_t window) {
   if (network.attention == AttentionFunction::eager) {
-    Lines lines{fmt::format("constant: {{name: {}, shape: [batch, 1, seq, seq]}}", full_mask)};
+    Lines lines{fmt::format("constant: {{name: {}, shape: [batch, 1, seq, seq], causal: true}}",
+                            full_mask)};
     if (window > 0) {
       lines.push_back(
-          fmt::format("constant: {{name: {}, shape: [batch, 1, seq, seq]}}", window_mask));
+          fmt::format("constant: {{name: {}, shape: [batch, 1, seq, seq], causal: true, window: "
+                      "{}}}",
+                      window_mask, window));
     }
     return lines;
   }

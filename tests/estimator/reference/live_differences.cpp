@@ -120,16 +120,16 @@ const InnerStorage inner_storages[] = {
     {{"swin_t"}, "norm.grad.contiguous"},
     // The scratch of the memory-efficient attention's backward.
     {{"vit_b_16", "small-vit", "small-swin*", "small-classifier-*", "small-tokens-bert",
-      "small-answers-bert"},
+      "small-answers-bert", "small-camembert"},
      ".attention.workspace"},
     // cuDNN's contiguous copy of the patches' gradient
     {{"small-vit"}, "projection.grad.contiguous"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
     {{"phi-2", "mixtral*", "llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*",
-      "small-classifier-*", "small-tokens-bert", "small-answers-bert"},
+      "small-classifier-*", "small-tokens-bert", "small-answers-bert", "small-camembert"},
      ".sorted_indices"},
     {{"phi-2", "mixtral*", "llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*",
-      "small-classifier-*", "small-tokens-bert", "small-answers-bert"},
+      "small-classifier-*", "small-tokens-bert", "small-answers-bert", "small-camembert"},
      ".original_indices"},
     // What cuDNN says only on a GPU, ours by formula; and gradients of states that nobody wants.
     {{"lstm*"}, "rnn.reserve"},

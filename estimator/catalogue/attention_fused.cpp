@@ -31,7 +31,7 @@ TensorView head_padded(OperatorLowering& lowering, const TensorView& view, std::
                        std::string_view name, StorageClass storage_class) {
   Shape shape = view.shape;
   shape.back() = last;
-  const TensorView result = lowering.new_tensor(name, shape, view.type, storage_class);
+  TensorView result = lowering.new_tensor(name, shape, view.type, storage_class);
   lowering.emit(Kernel::pad, name, {view}, {result});
   return result;
 }
@@ -172,7 +172,7 @@ TensorView cut(OperatorLowering& lowering, const TensorView& gradient, std::int6
   if (gradient.shape[3] == Affine(features)) return gradient;
   Shape shape = gradient.shape;
   shape[3] = features;
-  const TensorView result =
+  TensorView result =
       lowering.new_tensor("grad_" + name, shape, gradient.type, StorageClass::activation_gradient);
   lowering.emit(Kernel::slice, "backward." + name, {gradient}, {result});
   return result;

@@ -230,7 +230,7 @@ TensorView input_heads_repeated(OperatorLowering& lowering, int i, std::int64_t 
   expanded.shape.insert(expanded.shape.begin() + 2, groups);
   expanded.strides.insert(expanded.strides.begin() + 2, 0);
   if (const auto seen = reshaped(expanded, shape)) return *seen;
-  const TensorView result = lowering.new_tensor(name, shape, view.type, StorageClass::activation);
+  TensorView result = lowering.new_tensor(name, shape, view.type, StorageClass::activation);
   lowering.emit(Kernel::expand, name, {view}, {result});
   return result;
 }
@@ -315,8 +315,8 @@ TensorView summed(OperatorLowering& lowering, int i, const TensorView& gradient,
                   const std::string& name) {
   const TensorView& input = lowering.input(i);
   if (gradient.shape == input.shape) return gradient;
-  const TensorView sum = lowering.new_tensor("grad_" + name, input.shape, input.type,
-                                             StorageClass::activation_gradient);
+  TensorView sum = lowering.new_tensor("grad_" + name, input.shape, input.type,
+                                       StorageClass::activation_gradient);
   lowering.emit(Kernel::sum_to_shape, "backward." + name, {gradient}, {sum},
                 {.flops = element_count(gradient.shape)});
   return sum;

@@ -190,7 +190,7 @@ TensorView OperatorLowering::cast(const TensorView& view, DataType type, std::st
   if (is_kept && builder_.cached_casts_[leaf.index()].view.storage.valid()) {
     return builder_.cached_casts_[leaf.index()].view;
   }
-  const TensorView copy = builder_.emit_cast(
+  TensorView copy = builder_.emit_cast(
       view, type, name,
       {.name = name,
        .storage_class = is_gradient ? StorageClass::activation_gradient : StorageClass::activation,

@@ -16,6 +16,12 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t looked_at = 4096;
 
+constexpr std::string_view checkpoint = "a PyTorch checkpoint",
+                           torch_script = "a TorchScript model", pickle = "a Python pickle",
+                           keras_archive = "a Keras model",
+                           hdf5 = "HDF5 (weights, or a Keras model)",
+                           program = "a program's source";
+
 struct Signature {
   std::string_view bytes;
   std::string_view kind;
@@ -23,9 +29,9 @@ struct Signature {
 
 // The opening bytes as each format's documentation has them.
 constexpr std::array signatures{
-    Signature{"\x89HDF\r\n\x1a\n"sv, "HDF5 (weights, or a Keras model)"},
+    Signature{"\x89HDF\r\n\x1a\n"sv, hdf5},
     Signature{"GGUF"sv, "a GGUF model"},
-    Signature{"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv, "a PyTorch checkpoint"},
+    Signature{"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv, checkpoint},
     Signature{"\x1f\x8b"sv, "gzip-compressed"},
     Signature{"\x28\xb5\x2f\xfd"sv, "zstd-compressed"},
     Signature{"\xfd"
@@ -65,12 +71,12 @@ bool is_onnx(std::string_view content) {
          content[2] <= 0x42;
 }
 
-std::string zip_kind(std::string_view content) {
+std::string_view zip_kind(std::string_view content) {
   if (contains(content, "constants.pkl") || contains(content, "/code/")) {
-    return "a TorchScript model";
+    return torch_script;
   }
-  if (contains(content, "data.pkl")) return "a PyTorch checkpoint";
-  if (contains(content, "config.json")) return "a Keras model";
+  if (contains(content, "data.pkl")) return checkpoint;
+  if (contains(content, "config.json")) return keras_archive;
   return "a zip archive";
 }
 
@@ -104,6 +110,30 @@ bool has_key(std::string_view text, std::string_view key) {
   return false;
 }
 
+/// How a network gets in that such a file holds or is made by.
+std::string way_in(std::string_view kind, std::string_view name) {
+  if (kind == program && name.ends_with(".py")) {
+    return fmt::format(
+        "python -m stowage record {} --batch N -o step.json runs one step of a model that a "
+        "function of it returns, without a GPU; step.json is read (docs/record.md)",
+        shell_word(std::string(name) + ":FUNCTION"));
+  }
+  if (kind == checkpoint || kind == torch_script || kind == pickle) {
+    return "it has weights; python -m stowage record FILE.py:FUNCTION --batch N -o step.json "
+           "records the program that makes their model, and step.json is read (docs/record.md)";
+  }
+  if (kind == keras_archive && name != "-") {
+    return fmt::format("unzip -p {} config.json > model.json writes its network, which is read",
+                       shell_word(name));
+  }
+  if (kind == hdf5) {
+    return "of a Keras model, what keras.models.load_model(FILE, compile=False).to_json() returns "
+           "is read (docs/keras.md)";
+  }
+  return "docs/model-description.md says how a model is described; stowage models lists those that "
+         "came with the program";
+}
+
 std::string_view name_of(const SourceText& source) {
   return source.name == "-" ? std::string_view("stdin") : std::string_view(source.name);
 }
@@ -124,14 +154,14 @@ std::optional<std::string> foreign_kind(std::string_view content) {
   for (const Signature& signature : signatures) {
     if (content.starts_with(signature.bytes)) return std::string(signature.kind);
   }
-  if (content.starts_with("PK\x03\x04")) return zip_kind(content);
+  if (content.starts_with("PK\x03\x04")) return std::string(zip_kind(content));
   if (is_safetensors(content)) return "safetensors (weights without a network)";
-  if (is_pickle(content)) return "a Python pickle";
+  if (is_pickle(content)) return std::string(pickle);
   if (is_onnx(content)) return "an ONNX model";
   if (contains(content, "\0"sv)) return "binary";
   if (content.starts_with("#!") || content.starts_with("import ") ||
       contains(content, "\nimport ") || contains(content, "\nfrom torch")) {
-    return "a program's source";
+    return std::string(program);
   }
   return json_kind(content);
 }
@@ -158,9 +188,7 @@ std::optional<Diagnostic> not_a_model(const SourceText& source) {
   }
   const auto kind = foreign_kind(source.text);
   if (!kind) return std::nullopt;
-  return mistake(*kind,
-                 "docs/model-description.md says how a model is described; stowage models "
-                 "lists those that came with the program");
+  return mistake(*kind, way_in(*kind, source.name));
 }
 
 std::optional<Diagnostic> not_a_plan(const SourceText& source) {

@@ -14,6 +14,18 @@ bool is_same_buffer(const RuntimeBuffer& a, const RuntimeBuffer& b) {
   return a.bytes == b.bytes && a.first_use == b.first_use;
 }
 
+bool times_convolutions(const StepGraph& graph) {
+  return graph.settings.convolutions.benchmark && !graph.convolutions.empty();
+}
+
+std::vector<Bytes> first_workspaces(const SizedStep& step) {
+  std::vector<Bytes> workspaces(step.engines.size());
+  for (std::size_t i = 0; i < workspaces.size(); ++i) {
+    workspaces[i] = step.first_workspace(NodeId::of(i));
+  }
+  return workspaces;
+}
+
 }  // namespace
 
 RoomyRuns::RoomyRuns(std::shared_ptr<const StepGraph> graph, std::vector<RuntimeBuffer> buffers,
@@ -25,25 +37,30 @@ bool RoomyRuns::serves(const StepGraph& graph, const CheckSettings& settings) {
   const bool looks_at_total = allocator.garbage_collection_threshold > 0 ||
                               allocator.memory_fraction || allocator.expandable_segments ||
                               allocator.refuse_early;
-  return settings.runtime == Runtime::pytorch && !looks_at_total &&
-         std::ranges::none_of(graph.nodes, wants_workspace);
+  return settings.runtime == Runtime::pytorch && !looks_at_total && !times_convolutions(graph);
 }
 
 bool RoomyRuns::are_of(const StepGraph& graph, const std::vector<RuntimeBuffer>& buffers) const {
   return graph_.get() == &graph && std::ranges::equal(buffers_, buffers, is_same_buffer);
 }
 
-RoomyRun RoomyRuns::of(const SizedStep& step, const std::vector<Touches>& touches) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = runs_.find(step.batch); found != runs_.end()) return found->second;
+std::optional<RoomyRun> RoomyRuns::known(std::int64_t batch, const std::vector<Bytes>& workspaces) {
+  const std::lock_guard lock(mutex_);
+  for (const Known& one : runs_[batch]) {
+    if (one.workspaces == workspaces) return one.run;
   }
+  return std::nullopt;
+}
+
+RoomyRun RoomyRuns::of(const SizedStep& step, const std::vector<Touches>& touches) {
+  std::vector<Bytes> workspaces = first_workspaces(step);
+  if (const auto found = known(step.batch, workspaces)) return *found;
   // Two threads may run the same batch at once: both come to the same figures.
   const ProcessReplay replay = replay_process(
       step, touches, {.allocator = allocator_, .limit = unlimited_memory, .buffers = buffers_});
   const RoomyRun run{.reserved = replay.reserved, .settles = replay.steady_reached};
   const std::lock_guard lock(mutex_);
-  runs_.emplace(step.batch, run);
+  runs_[step.batch].push_back({.workspaces = std::move(workspaces), .run = run});
   return run;
 }
 

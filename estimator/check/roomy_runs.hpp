@@ -3,7 +3,8 @@
 // PyTorch's allocator asks the driver for memory and looks at the card's size only when the driver
 // refuses (or with a garbage collection threshold). So a process that reserves R bytes at most
 // where there is plenty runs the same way on every card that leaves it R, and one run serves all
-// cards of a compute capability. Below R only a run within the card's own limit can tell.
+// cards whose convolutions take the same workspaces: where nothing is refused, the runtime takes
+// the first engine of each. Below R only a run within the card's own limit can tell.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +33,16 @@ class RoomyRuns {
             const AllocatorSettings& allocator);
 
   /// Whether one run can stand for several cards: under PyTorch's allocator without a garbage
-  /// collection threshold, of a step whose kernels want no workspace that depends on the card.
+  /// collection threshold, and without cudnn.benchmark, which times what the card has room for.
   [[nodiscard]] static bool serves(const StepGraph& graph, const CheckSettings& settings);
 
   /// Whether these are runs of the same step beside the same buffers.
   [[nodiscard]] bool are_of(const StepGraph& graph,
                             const std::vector<RuntimeBuffer>& buffers) const;
 
-  /// The run of `step`, from memory where its batch was run before. Precondition: a SizedStep of
-  /// the graph, and the graph's storage_touches. O(steps * touches * log blocks) the first time.
+  /// The run of `step`, from memory where its batch was run before with the same first workspaces.
+  /// Precondition: a SizedStep of the graph, and the graph's storage_touches.
+  /// O(steps * touches * log blocks) the first time.
   [[nodiscard]] RoomyRun of(const SizedStep& step, const std::vector<Touches>& touches);
 
  private:
@@ -48,7 +50,14 @@ class RoomyRuns {
   std::vector<RuntimeBuffer> buffers_;
   AllocatorSettings allocator_;
   std::mutex mutex_;
-  std::map<std::int64_t, RoomyRun> runs_;  // by batch
+  struct Known {
+    std::vector<Bytes> workspaces;  ///< by NodeId, of the first engines; empty: none wants one
+    RoomyRun run;
+  };
+  [[nodiscard]] std::optional<RoomyRun> known(std::int64_t batch,
+                                              const std::vector<Bytes>& workspaces);
+
+  std::map<std::int64_t, std::vector<Known>> runs_;  // by batch
 };
 
 }  // namespace stowage

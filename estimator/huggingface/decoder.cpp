@@ -154,8 +154,11 @@ void write_attention(Network& network, const DecoderShape& shape) {
   layers.add(linear_line("o_proj", "", shape.hidden, shape.output_bias));
 }
 
+// What attention or the feed-forward network adds to a layer's input, the layer before this.
 void add_dropped(LayerLines& layers, const DecoderShape& shape, std::string_view name) {
-  if (shape.hidden_dropout > 0) {
+  if (shape.residual_factor) {
+    layers.add(fmt::format("scale: {{name: {}, factor: {:.17g}}}", name, *shape.residual_factor));
+  } else if (shape.hidden_dropout > 0) {
     layers.add(fmt::format("dropout: {{name: {}, p: {}}}", name, shape.hidden_dropout));
   } else {
     layers.add(fmt::format("identity: {{name: {}}}", name));
@@ -211,7 +214,7 @@ void write_layer(Network& network, const DecoderShape& shape) {
     layers.add("add: {name: done, from: [attended, fed]}");
     return;
   }
-  if (shape.fused_projections) {
+  if (shape.drops_attention || shape.residual_factor) {
     add_dropped(layers, shape, "attention_dropped");
     layers.add("add: {name: attended, from: [input.0, attention_dropped]}");
   } else {
@@ -233,11 +236,18 @@ void write_backbone(Network& network, const DecoderShape& shape) {
     layers.add("mul: {name: embedded, from: [embed_tokens, embed_scale]}");
     states = "embedded";
   }
+  if (shape.embedding_factor) {
+    layers.add(fmt::format("scale: {{name: embedded, factor: {:.17g}}}", *shape.embedding_factor));
+    states = "embedded";
+  }
   if (shape.embedding_dropout > 0) {
     layers.add(fmt::format("dropout: {{name: embedding_dropped, p: {}}}", shape.embedding_dropout));
     states = "embedding_dropped";
   }
-  layers.add(causal_mask_lines(network, shape.window));
+  Lines masks = causal_mask_lines(network, shape.window);
+  // Where every layer has the window, nobody makes the mask without it.
+  if (has_eager(network) && shape.window > 0 && !mixes_windows(shape)) masks.erase(masks.begin());
+  layers.add(masks);
   layers.add(fmt::format("rotary_table: {{name: rotary_emb, length: seq, features: {}, base: {}}}",
                          shape.rotated, shape.base));
   std::string inputs = states + ", rotary_emb.0, rotary_emb.1";
@@ -278,13 +288,18 @@ std::string norm_line(const DecoderShape& shape, std::string_view name, std::str
                      shape.eps);
 }
 
-Lines gated_network(Network& network, const DecoderShape& shape, std::int64_t inner) {
+Lines feed_forward_lines(Network& network, const DecoderShape& shape, std::int64_t inner) {
   LayerLines layers;
   if (shape.fused_projections) {
     layers.add(linear_line("gate_up_proj", "input", 2 * inner, shape.mlp_bias));
     layers.add("split: {name: halves, parts: 2, axis: -1}");
     layers.add(activation_lines(network, shape.activation_key, "act_fn", "halves.0"));
     layers.add("mul: {name: gated, from: [halves.1, act_fn]}");
+  } else if (!shape.gated) {
+    layers.add(linear_line("c_fc", "input", inner, shape.mlp_bias));
+    layers.add(activation_lines(network, shape.activation_key, "act"));
+    layers.add(linear_line("c_proj", "", shape.hidden, shape.mlp_bias));
+    return layers.lines();
   } else {
     layers.add(linear_line("gate_proj", "input", inner, shape.mlp_bias));
     layers.add(activation_lines(network, shape.activation_key, "act_fn"));
@@ -312,7 +327,7 @@ void write_decoder(Network& network, const DecoderShape& shape) {
   if (shape.experts) {
     write_experts(network, shape);
   } else {
-    text.block("mlp").add(gated_network(network, shape, shape.inner));
+    text.block("mlp").add(feed_forward_lines(network, shape, shape.inner));
   }
   write_layer(network, shape);
   write_backbone(network, shape);
@@ -320,7 +335,8 @@ void write_decoder(Network& network, const DecoderShape& shape) {
   if (network.head == Head::none) return;
   if (network.head == Head::causal_lm) {
     causal_lm_head(network, "model", "lm_head", shape.vocabulary, false,
-                   shape.tied ? "model.embed_tokens.weight" : "", shape.final_softcap);
+                   shape.tied ? "model.embed_tokens.weight" : "",
+                   {.softcap = shape.final_softcap, .divisor = shape.logits_divisor});
   } else {
     last_token_head(network, "model", "score");
   }

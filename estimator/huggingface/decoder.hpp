@@ -42,6 +42,11 @@ struct DecoderShape {
   bool sandwich = false;           ///< Gemma: norms behind attention and feed-forward network too
   bool parallel = false;           ///< StableLM: both read the same norm
   bool scaled_embedding = false;   ///< Gemma: embeddings times sqrt(hidden)
+  bool gated = true;               ///< else c_fc and c_proj, as Starcoder 2 has them
+  bool drops_attention = false;    ///< hidden_dropout behind attention too
+  /// Granite: of embeddings, and of what a layer adds to its input; absent: none.
+  std::optional<double> embedding_factor, residual_factor;
+  std::optional<double> logits_divisor;  ///< Granite
   enum class Rotation {
     whole,    ///< all features of a head
     outside,  ///< parts of a head, put together by the caller
@@ -60,9 +65,10 @@ struct DecoderShape {
 
 void write_decoder(Network& network, const DecoderShape& shape);
 
-/// The lines of a gated feed-forward network of a block's input.
-[[nodiscard]] std::vector<std::string> gated_network(Network& network, const DecoderShape& shape,
-                                                     std::int64_t inner);
+/// The lines of a feed-forward network of a block's input.
+[[nodiscard]] std::vector<std::string> feed_forward_lines(Network& network,
+                                                          const DecoderShape& shape,
+                                                          std::int64_t inner);
 /// The block `mlp` with experts, in the layers that have them.
 void write_experts(Network& network, const DecoderShape& shape);
 
@@ -73,6 +79,9 @@ void write_experts(Network& network, const DecoderShape& shape);
 /// The readers of their keys.
 [[nodiscard]] DecoderShape read_llama(Network& network);
 [[nodiscard]] DecoderShape read_qwen(Network& network);
+[[nodiscard]] DecoderShape read_granite(Network& network);
+[[nodiscard]] DecoderShape read_starcoder2(Network& network);
+[[nodiscard]] DecoderShape read_first_gemma(Network& network);
 [[nodiscard]] DecoderShape read_gemma(Network& network);
 [[nodiscard]] DecoderShape read_phi3(Network& network);
 [[nodiscard]] DecoderShape read_stablelm(Network& network);

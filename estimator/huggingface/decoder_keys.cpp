@@ -14,6 +14,14 @@ namespace {
 
 constexpr std::int64_t most_layers = 10'000;
 
+constexpr double least_factor = 1e-12;
+
+void refuse_both_directions(ConfigReader& config) {
+  if (config.boolean("use_bidirectional_attention")) {
+    config.wrong("use_bidirectional_attention", "attention in both directions is not read");
+  }
+}
+
 /// What all have.
 DecoderShape read_common(Network& network) {
   ConfigReader& config = network.config;
@@ -167,9 +175,7 @@ DecoderShape read_gemma(Network& network) {
   shape.final_softcap = config.real_or_null("final_logit_softcapping").value_or(0);
   shape.softcap = config.real_or_null("attn_logit_softcapping").value_or(0);
   if (third) shape.head_norm = DecoderShape::HeadNorm::after_transpose;
-  if (config.boolean("use_bidirectional_attention")) {
-    config.wrong("use_bidirectional_attention", "attention in both directions is not read");
-  }
+  refuse_both_directions(config);
   std::int64_t pattern = third ? 6 : 2;
   if (third && config.written("sliding_window_pattern") != nullptr) {
     pattern = config.integer("sliding_window_pattern");
@@ -180,12 +186,52 @@ DecoderShape read_gemma(Network& network) {
   return shape;
 }
 
+DecoderShape read_granite(Network& network) {
+  ConfigReader& config = network.config;
+  DecoderShape shape = read_common(network);
+  shape.eps = config.real("rms_norm_eps");
+  shape.query_bias = shape.output_bias = config.boolean("attention_bias");
+  shape.mlp_bias = config.boolean("mlp_bias");
+  shape.scale = config.real("attention_multiplier", least_factor);
+  shape.embedding_factor = config.real("embedding_multiplier", least_factor);
+  shape.residual_factor = config.real("residual_multiplier", least_factor);
+  shape.logits_divisor = config.real("logits_scaling", least_factor);
+  return shape;
+}
+
+DecoderShape read_starcoder2(Network& network) {
+  ConfigReader& config = network.config;
+  DecoderShape shape = read_common(network);
+  shape.norm = DecoderShape::Norm::layer;
+  shape.eps = config.real("norm_epsilon");
+  shape.query_bias = shape.output_bias = shape.mlp_bias = config.boolean("use_bias");
+  shape.gated = false;
+  shape.drops_attention = true;
+  shape.hidden_dropout = config.probability("residual_dropout");
+  shape.embedding_dropout = config.probability("embedding_dropout");
+  read_window(config, shape, every_layer);
+  return shape;
+}
+
+DecoderShape read_first_gemma(Network& network) {
+  ConfigReader& config = network.config;
+  DecoderShape shape = read_common(network);
+  shape.eps = config.real("rms_norm_eps");
+  shape.norm = DecoderShape::Norm::gemma;
+  shape.scaled_embedding = true;
+  shape.query_bias = shape.output_bias = config.boolean("attention_bias");
+  // Files of 4.38 have it beside `hidden_act`; the class reads either as the approximation of gelu.
+  config.pass_over("hidden_activation");
+  refuse_both_directions(config);
+  return shape;
+}
+
 DecoderShape read_phi3(Network& network) {
   ConfigReader& config = network.config;
   DecoderShape shape = read_common(network);
   shape.eps = config.real("rms_norm_eps");
   shape.hidden_dropout = config.probability("resid_pdrop");
-  shape.fused_projections = true;
+  shape.fused_projections = shape.drops_attention = true;
   shape.rotation = DecoderShape::Rotation::inside;
   read_window(config, shape, every_layer);
   return shape;

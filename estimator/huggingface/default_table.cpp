@@ -105,6 +105,41 @@ null, "chunk_size_feed_forward": 0, "decoder_sparse_step": 1, "dtype": null,
 "tie_word_embeddings": false, "use_cache": true, "use_sliding_window": false,
 "vocab_size": 151936})",
      R"({"num_experts": "num_local_experts"})"},
+    {"granite", "GraniteConfig",
+     R"({"architectures": null, "attention_bias": false, "attention_dropout": 0.0,
+"attention_multiplier": 1.0, "bos_token_id": 1, "chunk_size_feed_forward": 0, "dtype":
+null, "embedding_multiplier": 1.0, "eos_token_id": 2, "hidden_act": "silu", "hidden_size":
+4096, "id2label": null, "initializer_range": 0.02, "intermediate_size": 11008,
+"is_encoder_decoder": false, "label2id": null, "logits_scaling": 1.0,
+"max_position_embeddings": 2048, "mlp_bias": false, "num_attention_heads": 32,
+"num_hidden_layers": 32, "num_key_value_heads": null, "output_hidden_states": false,
+"pad_token_id": null, "problem_type": null, "residual_multiplier": 1.0, "return_dict":
+true, "rms_norm_eps": 1e-06, "rope_parameters": null, "tie_word_embeddings": false,
+"use_cache": true, "vocab_size": 32000})",
+     R"({})"},
+    {"starcoder2", "Starcoder2Config",
+     R"({"architectures": null, "attention_dropout": 0.0, "bos_token_id": 50256,
+"chunk_size_feed_forward": 0, "dtype": null, "embedding_dropout": 0.0, "eos_token_id":
+50256, "hidden_act": "gelu_pytorch_tanh", "hidden_size": 3072, "id2label": null,
+"initializer_range": 0.018042, "intermediate_size": 12288, "is_encoder_decoder": false,
+"label2id": null, "max_position_embeddings": 4096, "norm_epsilon": 1e-05,
+"num_attention_heads": 24, "num_hidden_layers": 30, "num_key_value_heads": 2,
+"output_hidden_states": false, "pad_token_id": null, "problem_type": null,
+"residual_dropout": 0.0, "return_dict": true, "rope_parameters": null, "sliding_window":
+null, "tie_word_embeddings": true, "use_bias": true, "use_cache": true, "vocab_size":
+49152})",
+     R"({})"},
+    {"gemma", "GemmaConfig",
+     R"({"architectures": null, "attention_bias": false, "attention_dropout": 0.0, "bos_token_id":
+2, "chunk_size_feed_forward": 0, "dtype": null, "eos_token_id": 1, "head_dim": 256,
+"hidden_act": "gelu_pytorch_tanh", "hidden_size": 3072, "id2label": null,
+"initializer_range": 0.02, "intermediate_size": 24576, "is_encoder_decoder": false,
+"label2id": null, "max_position_embeddings": 8192, "num_attention_heads": 16,
+"num_hidden_layers": 28, "num_key_value_heads": 16, "output_hidden_states": false,
+"pad_token_id": 0, "problem_type": null, "return_dict": true, "rms_norm_eps": 1e-06,
+"rope_parameters": null, "tie_word_embeddings": true, "use_bidirectional_attention": null,
+"use_cache": true, "vocab_size": 256000})",
+     R"({})"},
     {"gemma2", "Gemma2Config",
      R"({"architectures": null, "attention_bias": false, "attention_dropout": 0.0,
 "attn_logit_softcapping": 50.0, "bos_token_id": 2, "chunk_size_feed_forward": 0, "dtype":
@@ -198,6 +233,28 @@ false, "is_encoder_decoder": false, "label2id": null, "layer_norm_eps": 1e-12,
 "output_hidden_states": false, "pad_token_id": 1, "problem_type": null, "return_dict":
 true, "tie_word_embeddings": true, "type_vocab_size": 2, "use_cache": true, "vocab_size":
 50265})",
+     R"({})"},
+    {"xlm-roberta", "XLMRobertaConfig",
+     R"({"add_cross_attention": false, "architectures": null, "attention_probs_dropout_prob": 0.1,
+"bos_token_id": 0, "chunk_size_feed_forward": 0, "classifier_dropout": null, "dtype":
+null, "eos_token_id": 2, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size":
+768, "id2label": null, "initializer_range": 0.02, "intermediate_size": 3072, "is_decoder":
+false, "is_encoder_decoder": false, "label2id": null, "layer_norm_eps": 1e-12,
+"max_position_embeddings": 512, "num_attention_heads": 12, "num_hidden_layers": 12,
+"output_hidden_states": false, "pad_token_id": 1, "problem_type": null, "return_dict":
+true, "tie_word_embeddings": true, "type_vocab_size": 2, "use_cache": true, "vocab_size":
+30522})",
+     R"({})"},
+    {"camembert", "CamembertConfig",
+     R"({"add_cross_attention": false, "architectures": null, "attention_probs_dropout_prob": 0.1,
+"bos_token_id": 0, "chunk_size_feed_forward": 0, "classifier_dropout": null, "dtype":
+null, "eos_token_id": 2, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size":
+768, "id2label": null, "initializer_range": 0.02, "intermediate_size": 3072, "is_decoder":
+false, "is_encoder_decoder": false, "label2id": null, "layer_norm_eps": 1e-12,
+"max_position_embeddings": 512, "num_attention_heads": 12, "num_hidden_layers": 12,
+"output_hidden_states": false, "pad_token_id": 1, "problem_type": null, "return_dict":
+true, "tie_word_embeddings": true, "type_vocab_size": 2, "use_cache": true, "vocab_size":
+30522})",
      R"({})"},
     {"distilbert", "DistilBertConfig",
      R"({"activation": "gelu", "architectures": null, "attention_dropout": 0.1, "bos_token_id":

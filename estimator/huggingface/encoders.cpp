@@ -81,9 +81,14 @@ void start_encoder(Network& network, const EncoderKeys& keys, std::int64_t usabl
   token_input(network);
 }
 
+/// RoBERTa, and what is it by another name.
+bool is_roberta(std::string_view type) {
+  return type == "roberta" || type == "xlm-roberta" || type == "camembert";
+}
+
 // transformers gathers the types, all 0, by position; the product has the same result and size.
 void add_bert_embeddings(Network& network, const EncoderKeys& keys) {
-  const bool roberta = network.config.type() == "roberta";
+  const bool roberta = is_roberta(network.config.type());
   LayerLines& layers = network.text.block("embeddings");
   layers.add(
       fmt::format("constant: {{name: token_type_ids, shape: [1, {}], dtype: int64, buffer: "
@@ -272,9 +277,11 @@ void write_bert_family(Network& network) {
   ConfigReader& config = network.config;
   const std::string& type = config.type();
   const EncoderKeys keys = read_bert(config);
+  // What its classes call the module.
+  const std::string base_name = is_roberta(type) ? "roberta" : type;
   const bool tied = config.boolean("tie_word_embeddings");
   // RoBERTa's positions start behind the padding's number.
-  const std::int64_t usable = type == "roberta"
+  const std::int64_t usable = is_roberta(type)
                                   ? std::max<std::int64_t>(keys.positions - keys.padding - 1, 1)
                                   : keys.positions;
   start_encoder(network, keys, usable);
@@ -294,14 +301,14 @@ void write_bert_family(Network& network) {
     pooler.add("tanh: {name: activation}");
     base.add("pooler: {name: pooler}");
   }
-  network.text.layers().add(fmt::format("text_encoder: {{name: {}, from: tokens}}", type));
+  network.text.layers().add(fmt::format("text_encoder: {{name: {}, from: tokens}}", base_name));
   if (network.head == Head::token_classification) {
-    token_classifier(network, type, keys.classifier_dropout);
+    token_classifier(network, base_name, keys.classifier_dropout);
   } else if (network.head == Head::question_answering) {
-    question_answering(network, type);
+    question_answering(network, base_name);
   } else if (type == "bert") {
     bert_heads(network, keys, tied);
-  } else if (type == "roberta") {
+  } else if (is_roberta(type)) {
     roberta_heads(network, keys, tied);
   } else {
     electra_heads(network, keys, tied);

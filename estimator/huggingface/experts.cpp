@@ -57,13 +57,14 @@ void write_experts(Network& network, const DecoderShape& shape) {
                   experts.chosen, experts.normalized,
                   network.config.type() == "mixtral" ? "" : ", weights: as_logits"));
   if (experts.shared > 0) {
-    network.text.block("shared_expert").add(gated_network(network, shape, experts.shared));
+    network.text.block("shared_expert").add(feed_forward_lines(network, shape, experts.shared));
   }
   const std::string sparse = chosen_layers(experts.layers);
   LayerLines& mlp = network.text.block("mlp");
   mlp.add(guarded(sparse_lines(shape), sparse));
   if (sparse == "true") return;
-  mlp.add(guarded(gated_network(network, shape, shape.inner), fmt::format("not ({})", sparse)));
+  mlp.add(
+      guarded(feed_forward_lines(network, shape, shape.inner), fmt::format("not ({})", sparse)));
   mlp.add(fmt::format("second: {{name: done, from: [down_proj, output], when: {}}}", sparse));
 }
 

@@ -29,6 +29,9 @@ std::span<const Family> families() {
       Family{"qwen2_moe", "Qwen2Moe", decoder_heads, write_qwen_family},
       Family{"qwen3", "Qwen3", decoder_heads, write_qwen_family},
       Family{"qwen3_moe", "Qwen3Moe", decoder_heads, write_qwen_family},
+      Family{"granite", "Granite", decoder_heads, write_granite},
+      Family{"starcoder2", "Starcoder2", decoder_heads, write_starcoder2},
+      Family{"gemma", "Gemma", decoder_heads, write_first_gemma},
       Family{"gemma2", "Gemma2", decoder_heads, write_gemma_family, true, true},
       Family{"gemma3_text", "Gemma3", decoder_heads, write_gemma_family},
       Family{"phi3", "Phi3", decoder_heads, write_phi3_family},
@@ -40,6 +43,8 @@ std::span<const Family> families() {
       Family{"opt", "OPT", decoder_heads, write_opt},
       Family{"bert", "Bert", encoder_heads, write_bert_family},
       Family{"roberta", "Roberta", encoder_heads, write_bert_family},
+      Family{"xlm-roberta", "XLMRoberta", encoder_heads, write_bert_family},
+      Family{"camembert", "Camembert", encoder_heads, write_bert_family},
       Family{"electra", "Electra", encoder_heads, write_bert_family},
       Family{"distilbert", "DistilBert", encoder_heads, write_distilbert},
       Family{"t5", "T5", generation_heads, write_t5},
@@ -64,6 +69,9 @@ const Family* find_family(std::string_view type) {
 void write_llama_family(Network& network) { write_decoder(network, read_llama(network)); }
 void write_qwen_family(Network& network) { write_decoder(network, read_qwen(network)); }
 void write_gemma_family(Network& network) { write_decoder(network, read_gemma(network)); }
+void write_granite(Network& network) { write_decoder(network, read_granite(network)); }
+void write_starcoder2(Network& network) { write_decoder(network, read_starcoder2(network)); }
+void write_first_gemma(Network& network) { write_decoder(network, read_first_gemma(network)); }
 void write_phi3_family(Network& network) { write_decoder(network, read_phi3(network)); }
 void write_stablelm_family(Network& network) { write_decoder(network, read_stablelm(network)); }
 

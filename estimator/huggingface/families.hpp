@@ -22,6 +22,9 @@ struct Family {
 
 void write_llama_family(Network& network);
 void write_qwen_family(Network& network);
+void write_granite(Network& network);
+void write_starcoder2(Network& network);
+void write_first_gemma(Network& network);
 void write_gemma_family(Network& network);
 void write_phi3_family(Network& network);
 void write_stablelm_family(Network& network);

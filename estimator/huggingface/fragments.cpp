@@ -91,7 +91,8 @@ Lines repeated_heads(const AttentionCall& call, const std::string& from, std::st
 /// Whose eager attention takes the softmax in the format of the scores.
 bool has_plain_softmax(std::string_view type) {
   for (const std::string_view plain :
-       {"gpt2", "bert", "roberta", "electra", "distilbert", "bart", "whisper", "t5", "falcon"}) {
+       {"gpt2", "bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert", "bart",
+        "whisper", "t5", "falcon"}) {
     if (type == plain) return true;
   }
   return false;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,10 +54,15 @@ inline constexpr std::string_view full_mask = "causal_mask", window_mask = "wind
 /// A condition of `index` that holds for the chosen layers: "index % 2 == 0".
 [[nodiscard]] std::string chosen_layers(const std::vector<bool>& chosen);
 
-/// Logits of all positions, [softcapped], their loss: for a head called `name`.
+/// What is done to logits before the loss.
+struct LogitsChange {
+  double softcap = 0;             ///< 0: none
+  std::optional<double> divisor;  ///< absent: none
+};
+/// Logits of all positions, changed, their loss: for a head called `name`.
 void causal_lm_head(Network& network, std::string_view hidden, std::string_view name,
                     std::int64_t vocabulary, bool bias, std::string_view tied_to,
-                    double softcap = 0);
+                    const LogitsChange& change = {});
 /// `name` over all positions, the last one's logits, their loss.
 void last_token_head(Network& network, std::string_view hidden, std::string_view name);
 /// The loss of class logits [batch, labels] called `logits`: by `problem_type` and the labels.

@@ -49,16 +49,19 @@ void copied_logits_loss(Network& network, std::int64_t vocabulary) {
 }  // namespace
 
 void causal_lm_head(Network& network, std::string_view hidden, std::string_view name,
-                    std::int64_t vocabulary, bool bias, std::string_view tied_to, double softcap) {
+                    std::int64_t vocabulary, bool bias, std::string_view tied_to,
+                    const LogitsChange& change) {
   LayerLines& layers = network.text.layers();
   const std::string tie =
       tied_to.empty() ? std::string() : fmt::format(", tie: {{weight: {}}}", tied_to);
   layers.add(fmt::format("linear: {{name: {}, from: {}, features: {}{}{}}}", name, hidden,
                          vocabulary, bias ? "" : ", bias: false", tie));
-  if (softcap > 0) {
-    layers.add(fmt::format("scale: {{name: logits_lowered, factor: {:.17g}}}", 1 / softcap));
+  if (change.divisor) {
+    layers.add(fmt::format("scale: {{name: logits, factor: {:.17g}}}", 1 / *change.divisor));
+  } else if (change.softcap > 0) {
+    layers.add(fmt::format("scale: {{name: logits_lowered, factor: {:.17g}}}", 1 / change.softcap));
     layers.add("tanh: {name: logits_capped}");
-    layers.add(fmt::format("scale: {{name: logits, factor: {:.17g}}}", softcap));
+    layers.add(fmt::format("scale: {{name: logits, factor: {:.17g}}}", change.softcap));
   } else {
     layers.add("identity: {name: logits}");
   }

@@ -16,8 +16,9 @@ struct FusedSince {
 
 // The first of the released wheels from 4.36 on whose <Type>PreTrainedModel says _supports_sdpa =
 // True (of the minor versions 4.36 to 4.50, 4.56, 4.57, 5.0, 5.6, 5.10, 5.14, 5.15; Qwen3 came
-// with 4.51).
-constexpr std::array<FusedSince, 27> fused_since{{
+// with 4.51). 0.0: from its own first release on, which files of the development version before it
+// name too.
+constexpr std::array<FusedSince, 32> fused_since{{
     {"llama", {4, 36}},
     {"falcon", {4, 36}},
     {"bart", {4, 36}},
@@ -25,8 +26,10 @@ constexpr std::array<FusedSince, 27> fused_since{{
     {"mistral", {4, 37}},
     {"mixtral", {4, 37}},
     {"qwen2", {4, 37}},
+    {"gemma", {0, 0}},
     {"phi", {4, 39}},
     {"stablelm", {4, 39}},
+    {"starcoder2", {0, 0}},
     {"qwen2_moe", {4, 40}},
     {"bert", {4, 41}},
     {"vit", {4, 41}},
@@ -37,6 +40,9 @@ constexpr std::array<FusedSince, 27> fused_since{{
     {"clip_vision_model", {4, 43}},
     {"phi3", {4, 45}},
     {"roberta", {4, 45}},
+    {"xlm-roberta", {4, 45}},
+    {"camembert", {4, 45}},
+    {"granite", {0, 0}},
     {"opt", {4, 46}},
     {"distilbert", {4, 46}},
     {"gemma3_text", {4, 50}},

@@ -66,6 +66,24 @@ TEST_CASE("a plan, a card or a foreign file where a model is wanted is named as 
   CHECK(refused("host.yaml", "name: desk\nmemory: 32 GiB\npinned_limit: 16 GiB\n") ==
         "error: 'host.yaml' is a host's file, not a model's description\n"
         "  stowage plan takes it as --host host.yaml, beside a model\n");
+  CHECK(refused("train.py", "import torch\n") ==
+        "error: 'train.py' is a program's source, not a model's description\n"
+        "  python -m stowage record train.py:FUNCTION --batch N -o step.json runs one step of a "
+        "model "
+        "that a function of it returns, without a GPU; step.json is read (docs/record.md)\n");
+  CHECK(refused("my net.keras", "PK\x03\x04 metadata.json config.json model.weights.h5") ==
+        "error: 'my net.keras' is a Keras model, not a model's description\n"
+        "  unzip -p 'my net.keras' config.json > model.json writes its network, which is read\n");
+  CHECK(
+      refused("weights.pt", "PK\x03\x04 archive/data.pkl") ==
+      "error: 'weights.pt' is a PyTorch checkpoint, not a model's description\n"
+      "  it has weights; python -m stowage record FILE.py:FUNCTION --batch N -o step.json records "
+      "the program that makes their model, and step.json is read (docs/record.md)\n");
+  CHECK(
+      refused("net.h5", "\x89HDF\r\n\x1a\n") ==
+      "error: 'net.h5' is HDF5 (weights, or a Keras model), not a model's description\n"
+      "  of a Keras model, what keras.models.load_model(FILE, compile=False).to_json() returns is "
+      "read (docs/keras.md)\n");
   CHECK(refused("net.onnx",
                 "\x08\x08\x12\x07pytorch\x1a\x05"s
                 "2.1.0") ==

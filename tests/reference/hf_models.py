@@ -16,7 +16,7 @@ torch.cuda.get_device_capability = lambda *_: (8, 0)
 masking_utils.is_tracing = lambda *_: False
 masking_utils.fast_all = lambda *_: True
 
-ENCODERS = ("bert", "roberta", "electra", "distilbert")
+ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert")
 HF = pathlib.Path(__file__).parents[1] / "hf"
 
 

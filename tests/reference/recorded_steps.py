@@ -5,18 +5,20 @@ from its description; the large language models cut to two layers.
     python recorded_steps.py --stowage ../../build/stowage                 all of them
     python recorded_steps.py --stowage ../../build/stowage vgg16 gpt2      some of them
     python recorded_steps.py --stowage ../../build/stowage --keep DIR mlp  keeps the step files
+    python recorded_steps.py --stowage ../../build/stowage --rows rows.jsonl
+                                           rows are kept there: a run goes on where it was cut off
     python recorded_steps.py --fixtures                                    ../recorded, for tests
 
 Needs no GPU. Writes recorded_steps.json: parameters, saved bytes and the peaks of tensor bytes by
-both roads, at a batch whose peak lies in backward and at 1, whose peak lies in the update. Rows of
-models that are not named stay as they are. tests/estimator/recorded/recorded_models_test.cpp names
+both roads, at a batch whose peak lies in backward and at 1, whose peak lies in the update, and with
+which versions. Each model is recorded in a process of its own. Rows of models that are not named
+stay as they are. tests/estimator/recorded/recorded_models_test.cpp names
 every difference in it, with its reason.
 """
 
 import argparse
 import json
 import pathlib
-import platform
 import subprocess
 import sys
 import tempfile
@@ -31,6 +33,7 @@ OPTIMIZER = "adam"
 CAPABILITY = (8, 6)
 CARD = "rtx3090"
 IMAGE_BATCH, TOKEN_BATCH = 32, 8
+LIMIT_S = 1800
 # Where the reference's example is smaller than the description's.
 ARGUMENTS = {"unet": {"size": 64}}
 
@@ -60,15 +63,20 @@ def source_of(name, entry):
             return called.arguments, called.keywords
         raise AssertionError(f"{name}: the loss does not call the model")
 
-    def example(batch):
+    def inputs_of(batch):
         with torch.device("meta"):
-            inputs, target = reference.inputs(reference, batch, reference.seq)
+            return reference.inputs(reference, batch, reference.seq)
+
+    def example(batch):
+        inputs, target = inputs_of(batch)
         arguments, keywords = call_of(inputs, target)
         given = any(value is target for value in keywords.values())
         return Example(arguments, keywords, None if given else target)
 
+    unread = inputs_of(1)[0]  # a loss may take its inputs apart to call the model
+
     def loss(output, target):
-        return reference.loss(lambda *_, **__: output, None, target)[1]
+        return reference.loss(lambda *_, **__: output, unread, target)[1]
 
     return Source(name, reference.source, built_on_meta(lambda: reference.build(reference.seq)),
                   example, loss, reference.seq)
@@ -79,6 +87,15 @@ def record(name, entry, path, precision="fp32"):
 
     options = RecordOptions(optimizer=OPTIMIZER, capability=CAPABILITY, precision=precision)
     record_source(source_of(name, entry), RECORDED_BATCH, options).save(path)
+
+
+def record_apart(name, entry, path):
+    """The same in a process of its own, whose memory goes with it."""
+    from recorded_models import in_a_process
+
+    failure = in_a_process(lambda: record(name, entry, path), LIMIT_S)[0]
+    if failure:
+        raise RuntimeError(failure["why"])
 
 
 def fixtures():
@@ -134,8 +151,8 @@ def described(name, entry):
 def compare(stowage, name, entry, path):
     batch = TOKEN_BATCH if entry.reference.seq is not None else IMAGE_BATCH
     roads = {"recorded": [str(path)], "lowered": described(name, entry)}
-    row = {"model": entry.model, "source": entry.reference.source, "batch": batch,
-           "seq": entry.reference.seq}
+    row = {"model": entry.model, "source": entry.reference.source, "versions": versions(),
+           "batch": batch, "seq": entry.reference.seq}
     for road, what in roads.items():
         training = what + (["--optimizer", OPTIMIZER] if road == "lowered" else [])
         row[road] = {
@@ -150,14 +167,36 @@ def compare(stowage, name, entry, path):
 
 
 def versions():
-    import timm
-    import torch
-    import torchvision
-    import transformers
+    import counts
 
-    return {"python": platform.python_version(), "torch": torch.__version__,
-            "torchvision": torchvision.__version__, "timm": timm.__version__,
-            "transformers": transformers.__version__}
+    return counts.versions()
+
+
+def kept_rows(path):
+    """The rows of a run before, by their models' names."""
+    if not path or not pathlib.Path(path).exists():
+        return {}
+    lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
+    return dict(json.loads(line) for line in lines)
+
+
+def measured(stowage, name, entry, folder):
+    """The model's row, and how long recording took."""
+    started = time.monotonic()
+    path = pathlib.Path(folder) / f"{name}.json"
+    if not path.exists():
+        record_apart(name, entry, path)
+    recorded = time.monotonic() - started
+    return compare(stowage, name, entry, path), recorded
+
+
+def tell(name, row, recorded, seconds):
+    print(f"{name}: {'equal' if row['equal'] else 'DIFFERS'}, recorded in {recorded:.1f} s, "
+          f"{seconds:.1f} s in all", flush=True)
+    for figure in row["recorded"]:
+        if row["recorded"][figure] != row["lowered"][figure]:
+            print(f"  {figure}: recorded {row['recorded'][figure]}, lowered "
+                  f"{row['lowered'][figure]}", flush=True)
 
 
 def main():
@@ -169,6 +208,7 @@ def main():
     parser.add_argument("--fixtures", action="store_true", help="write ../recorded alone")
     parser.add_argument("--keep", metavar="DIR",
                         help="where the step files stay; those that are there are taken as they are")
+    parser.add_argument("--rows", metavar="FILE", help="a row a line, as they are measured")
     parser.add_argument("models", nargs="*", help="names of catalogue.cases(); all")
     options = parser.parse_args()
     if options.fixtures:
@@ -176,37 +216,32 @@ def main():
         return 0
     if not options.stowage:
         parser.error("--stowage says which program weighs the steps")
+    import stowage.pretend.session  # children have it from here
+    import stowage.training.steps
+
     written = HERE / "recorded_steps.json"
-    content = json.loads(written.read_text()) if written.exists() else {"models": {}}
-    content |= {"schema_version": 1, "versions": versions(), "optimizer": OPTIMIZER, "card": CARD,
-                "rows": "[after loading, first step, later steps], bytes"}
-    failed = []
-    cases = catalogue.cases()
-    for name in options.models or cases:
-        entry = cases[name]
+    models = json.loads(written.read_text())["models"] if written.exists() else {}
+    done = kept_rows(options.rows)
+    models |= done
+    failed, cases = [], catalogue.cases()
+    for name in [n for n in options.models or cases if n not in done]:
         started = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(options.keep or folder) / f"{name}.json"
             try:
-                if not path.exists():
-                    record(name, entry, path)
-                recorded = time.monotonic() - started
-                row = compare(options.stowage, name, entry, path)
+                row, recorded = measured(options.stowage, name, cases[name], options.keep or folder)
             except Exception as error:  # told of, and the next model is tried
                 failed.append(name)
                 print(f"{name}: {type(error).__name__}: {str(error)[:1500]}", flush=True)
                 continue
-        content["models"][name] = row
-        content["models"] = {one: content["models"][one] for one in cases
-                             if one in content["models"]}
-        print(f"{name}: {'equal' if row['equal'] else 'DIFFERS'}, recorded in {recorded:.1f} s, "
-              f"{time.monotonic() - started:.1f} s in all", flush=True)
-        if not row["equal"]:
-            for figure in row["recorded"]:
-                if row["recorded"][figure] != row["lowered"][figure]:
-                    print(f"  {figure}: recorded {row['recorded'][figure]}, lowered "
-                          f"{row['lowered'][figure]}", flush=True)
-        json_format.write(written, content)
+        models[name] = row
+        tell(name, row, recorded, time.monotonic() - started)
+        if options.rows:
+            with open(options.rows, "a", encoding="utf-8") as file:
+                file.write(json.dumps([name, row]) + "\n")
+        json_format.write(written, {
+            "schema_version": 2, "optimizer": OPTIMIZER, "card": CARD,
+            "rows": "[after loading, first step, later steps], bytes",
+            "models": {one: models[one] for one in cases if one in models}})
     return 1 if failed else 0
 
 

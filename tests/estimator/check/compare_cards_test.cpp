@@ -27,6 +27,22 @@ loss:
 train: {optimizer: adam}
 )";
 
+constexpr const char* compared_vision = R"(model: vision
+inputs:
+  image: {shape: [batch, 3, 352, 352]}
+  label: {shape: [batch], dtype: int64}
+layers:
+  - conv2d: {name: conv1, from: image, channels: 64, kernel: 3, padding: 1}
+  - relu
+  - conv2d: {name: conv2, channels: 128, kernel: 3, stride: 2, padding: 1}
+  - relu
+  - flatten
+  - linear: {name: fc, features: 10}
+loss:
+  cross_entropy: {from: [fc, label]}
+train: {optimizer: sgd}
+)";
+
 std::vector<CardCase> cases_by_total(const std::shared_ptr<const StepGraph>& graph) {
   std::vector<CardCase> cases;
   for (int i = 0; i < 24; ++i) {
@@ -38,8 +54,11 @@ std::vector<CardCase> cases_by_total(const std::shared_ptr<const StepGraph>& gra
 }  // namespace
 
 TEST_CASE("each case of a comparison is answered as the search for it alone") {
-  const auto graph =
-      testing::lowered(testing::described(compared_net), {.kernels = KernelSet::pytorch});
+  const char* net = nullptr;
+  SUBCASE("without workspaces") { net = compared_net; }
+  SUBCASE("with convolutions, whose workspaces are part of the run") { net = compared_vision; }
+  const auto graph = testing::lowered(testing::described(net), {.kernels = KernelSet::pytorch});
+  REQUIRE(RoomyRuns::serves(*graph, {}));
   const std::vector<CardCase> cases = cases_by_total(graph);
   const auto rule = rule_workspace_source(8.6);
   const auto answers =
@@ -84,7 +103,7 @@ TEST_CASE("a batch that is asked about is what is needed, whatever the largest i
   }
 }
 
-TEST_CASE("runs are not shared where the allocator looks at the card's size") {
+TEST_CASE("runs are not shared where the allocator or cuDNN looks at the card's size") {
   const auto graph =
       testing::lowered(testing::described(compared_net), {.kernels = KernelSet::pytorch});
   CHECK(RoomyRuns::serves(*graph, {}));
@@ -92,9 +111,24 @@ TEST_CASE("runs are not shared where the allocator looks at the card's size") {
   CHECK_FALSE(RoomyRuns::serves(
       *graph, {.allocator = {.garbage_collection_threshold = 0.8, .memory_fraction = 0.9}}));
   CHECK_FALSE(RoomyRuns::serves(*graph, {.allocator = {.expandable_segments = true}}));
-  const auto vision =
-      testing::lowered(testing::shipped("mnist-cnn"), {.kernels = KernelSet::pytorch});
-  CHECK_FALSE(RoomyRuns::serves(*vision, {}));
+  const LoweringSettings timed{.kernels = KernelSet::pytorch, .convolutions = {.benchmark = true}};
+  CHECK(RoomyRuns::serves(*testing::lowered(testing::described(compared_net), timed), {}));
+  CHECK_FALSE(RoomyRuns::serves(*testing::lowered(testing::described(compared_vision), timed), {}));
+}
+
+TEST_CASE("a run is shared among steps of a batch that take the same workspaces alone") {
+  const auto graph =
+      testing::lowered(testing::described(compared_vision), {.kernels = KernelSet::pytorch});
+  const auto rule = rule_workspace_source(8.6);
+  Result<SizedStep> step = size_step(graph, 8, *rule);
+  REQUIRE(step.has_value());
+  RoomyRuns runs(graph, {}, {});
+  const std::vector<Touches> touches = storage_touches(*graph);
+  const RoomyRun first = runs.of(*step, touches);
+  for (Engines& engines : step->engines) {
+    if (!engines.empty()) engines = Engines{{.workspace = 1_GiB}};
+  }
+  CHECK(runs.of(*step, touches).reserved >= first.reserved + 512_MiB);
 }
 
 }  // namespace stowage

@@ -1,6 +1,7 @@
 // All shipped models, recorded and lowered, as tests/reference/recorded_steps.py measured them:
 // equal in parameters, saved bytes and peaks, but for what is named here, with its reason.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -9,9 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "estimator/model/load_model.hpp"
 #include "tests/support/source_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace stowage {
 
@@ -31,7 +35,10 @@ struct NamedDifference {
 
 constexpr std::int64_t labels = token_batch * tokens * index_bytes;
 constexpr std::int64_t picture = float_bytes * 3 * 64 * 64;
-constexpr std::int64_t t5_state = tokens * 512 * float_bytes;
+constexpr std::int64_t t5_small_state = tokens * 512 * float_bytes;
+constexpr std::int64_t t5_base_state = tokens * 768 * float_bytes;
+constexpr std::int64_t t5_base_states = token_batch * t5_base_state;
+constexpr std::int64_t whisper_state = 3000 / 2 * 768 * float_bytes;
 
 constexpr std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 511) / 512 * 512; }
 
@@ -44,14 +51,18 @@ constexpr std::int64_t lstm_rounding() {
 const NamedDifference differences[] = {
     // The causal losses of transformers shift the labels into a padded copy and save that; a
     // description compares with labels that are shifted already, which are an input.
-    {{"gpt2", "gpt2-medium", "gpt2-large-2layers", "gpt2-xl-2layers", "llama-2-7b-2layers",
-      "llama-3-8b-2layers", "llama-3.2-1b-2layers", "mistral-7b-2layers",
+    {{"gpt2", "distilgpt2", "gpt2-medium", "gpt2-large-2layers", "gpt2-xl-2layers",
+      "llama-2-7b-2layers", "llama-3-8b-2layers", "llama-3.2-1b-2layers", "mistral-7b-2layers",
       "mistral-7b-window-2layers"},
      "saved_bytes",
      {labels, labels, labels}},
-    // decoder_outputs[0] is a variable of transformers', which holds it while logits and loss are
-    // computed. At batch 8 the peak lies elsewhere.
-    {{"t5-small"}, "ideal_batch_1", {0, t5_state, t5_state}},
+    // The script's variable holds all that the model returns until the next step's is assigned,
+    // and that has encoder_last_hidden_state. It counts where the peak lies in the update.
+    {{"t5-small"}, "ideal_batch_1", {0, t5_small_state, t5_small_state}},
+    {{"t5-base"}, "ideal", {0, t5_base_states, 0}},
+    {{"t5-base"}, "ideal_batch_1", {0, t5_base_state, t5_base_state}},
+    {{"t5-base"}, "pytorch", {0, t5_base_states, 0}},
+    {{"whisper-small"}, "ideal_batch_1", {0, whisper_state, whisper_state}},
     // The weights of nn.LSTM are views of one buffer, and so are their gradients.
     {{"lstm-lm"}, "pytorch", {-lstm_rounding(), -2 * lstm_rounding(), -2 * lstm_rounding()}},
     // The reference trains DCGAN's generator on the mean of its pictures, the description on the
@@ -74,6 +85,13 @@ std::array<std::int64_t, 3> named_difference(std::string_view model, std::string
 Json measured() {
   std::ifstream file(testing::source_path("/tests/reference/recorded_steps.json"));
   return Json::parse(file);
+}
+
+std::set<std::string> measured_models() {
+  const Json rows = measured().at("models");
+  std::set<std::string> models;
+  for (const auto& [name, row] : rows.items()) models.insert(row.at("model").get<std::string>());
+  return models;
 }
 
 std::int64_t figure_at(const Json& figure, std::size_t i) {
@@ -102,13 +120,37 @@ TEST_CASE("every shipped model weighs the same recorded and lowered, but for wha
 }
 
 TEST_CASE("the measured models are shipped ones") {
-  const Json rows = measured().at("models");
-  std::set<std::string> models;
-  for (const auto& [name, row] : rows.items()) models.insert(row.at("model").get<std::string>());
+  const std::set<std::string> models = measured_models();
   CHECK_FALSE(models.empty());
   for (const std::string& model : models) {
     CAPTURE(model);
     CHECK(std::filesystem::exists(testing::source_path("/configs/models/" + model + ".yaml")));
+  }
+}
+
+TEST_CASE("each row says with which versions it was recorded") {
+  const Json rows = measured().at("models");
+  for (const auto& [name, row] : rows.items()) {
+    CAPTURE(name);
+    for (const char* package : {"python", "torch", "torchvision", "timm", "transformers"}) {
+      CHECK_FALSE(row.at("versions").at(package).get<std::string>().empty());
+    }
+  }
+}
+
+TEST_CASE("documents say how many of the shipped models are recorded") {
+  const std::size_t recorded = measured_models().size();
+  const std::size_t shipped = model_names(testing::source_path("/configs/models")).size();
+  const std::string count = recorded == shipped ? fmt::format("all {}", shipped)
+                                                : fmt::format("{} of the {}", recorded, shipped);
+  for (const auto& [document, text] :
+       {std::pair{"/README.md", fmt::format("| {} models recorded from PyTorch", count)},
+        std::pair{"/docs/record.md", fmt::format("recorded steps of {} shipped models", count)},
+        std::pair{"/docs/accounting.md",
+                  fmt::format("implementations of {} shipped models", count)}}) {
+    CAPTURE(document);
+    CAPTURE(text);
+    CHECK(testing::file_text(testing::source_path(document)).find(text) != std::string::npos);
   }
 }
 

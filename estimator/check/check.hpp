@@ -49,9 +49,9 @@ struct CheckReport {
   /// Optimizer state in unified memory: not among the device bytes. It is on the device while there
   /// is room, and what has none goes to the host; the step completes with all of it there.
   Bytes managed_bytes;
-  Bytes total_bytes;                     ///< the card's CUDA total
-  Bytes available_bytes;                 ///< total - in use - reserve
-  Bytes headroom;                        ///< available - device bytes; negative: what is missing
+  Bytes total_bytes;      ///< the card's CUDA total
+  Bytes available_bytes;  ///< total - in use - reserve
+  Bytes headroom;         ///< available - device bytes; negative: what is missing
   std::vector<EngineFallback> fallbacks;
   std::string culprit;  ///< where it does not fit: the node and what it needs; else empty
   WorkspaceOrigin workspace_origin = WorkspaceOrigin::none;

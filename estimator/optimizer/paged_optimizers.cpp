@@ -1,5 +1,5 @@
-// bitsandbytes' paged optimizers, under the names that transformers' TrainingArguments has for them.
-// Read in bitsandbytes 0.50.2, not run: it needs a GPU.
+// bitsandbytes' paged optimizers, under the names that transformers' TrainingArguments has for
+// them. Read in bitsandbytes 0.50.2, not run: it needs a GPU.
 //
 // Optimizer8bit.get_state_buffer (optim/optimizer.py) takes the state of a parameter of 100,000
 // elements or more from cudaMallocManaged (functional.py, get_paged); smaller ones, and the maxima

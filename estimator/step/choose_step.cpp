@@ -111,9 +111,8 @@ Diagnostics idle_layout(const ModelGraph& model, const StepWishes& wishes) {
 }
 
 bool is_paged(const OptimizerRow& row) {
-  return std::any_of(row.state.begin(), row.state.end(), [](const StateTensor& state) {
-    return state.place == StatePlace::managed;
-  });
+  return std::any_of(row.state.begin(), row.state.end(),
+                     [](const StateTensor& state) { return state.place == StatePlace::managed; });
 }
 
 // Settings that are PyTorch scripts' own ways to save memory. A plan of our executor's has its own.
@@ -131,9 +130,9 @@ Result<void> check_memory_settings(const ModelGraph& model, Mode mode, const Ste
       find_optimizer(wishes.optimizer ? *wishes.optimizer : model.optimizer.name);
   const bool sharded = wishes.parallel.zero > 0 || wishes.parallel.fsdp.on;
   if (row != nullptr && sharded && is_paged(*row)) {
-    return failure(fmt::format("'{}' is predicted for whole parameters, not for shards of them",
-                               row->name),
-                   "its state is in unified memory, which ZeRO and FSDP offload in their own ways");
+    return failure(
+        fmt::format("'{}' is predicted for whole parameters, not for shards of them", row->name),
+        "its state is in unified memory, which ZeRO and FSDP offload in their own ways");
   }
   const bool library = traits(wishes.kernels).library_optimizer;
   if (!library && (tuning.offload || tuning.optimizer_in_backward)) {

@@ -22,7 +22,7 @@ const HeldOutput held_output_table[] = {
       "small-phi*", "small-qwen*", "small-stablelm*", "small-granite", "small-starcoder2"},
      "padded_labels",
      "loss.nll_loss"},
-    {{"opt-125m", "phi-2", "qwen3-0.6b"}, "padded_labels", "loss.nll_loss"},
+    {{"opt-125m", "phi-2", "qwen3-0.6b", "mixtral-8x7b"}, "padded_labels", "loss.nll_loss"},
     // transformers, from configurations: outputs.last_hidden_state
     {{"small-llama*", "small-mi*", "small-qwen*", "small-gemma*", "small-phi3*", "small-stablelm*",
       "small-granite", "small-starcoder2"},

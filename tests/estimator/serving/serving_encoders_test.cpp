@@ -140,7 +140,9 @@ TEST_CASE("no pass of an encoder-decoder is further from transformers than what 
           (is_bias ? 4 : 3) * state_bytes(row, length) + testing::in_blocks_of_512(8 * length));
     const std::int64_t decode = missing_in(row, "decode", passes->decode);
     CHECK(decode >= 0);
-    CHECK(decode <= 3 * state_bytes(row, 1) + others_of_token(row));
+    // Whisper's eager attention peaks in that to the encoder, which has the layer's input too.
+    const bool is_fourth = row["attention"] == "eager" && row["config"]["model_type"] == "whisper";
+    CHECK(decode <= (is_fourth ? 4 : 3) * state_bytes(row, 1) + others_of_token(row));
   }
 }
 

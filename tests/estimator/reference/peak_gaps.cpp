@@ -46,6 +46,8 @@ const std::pair<std::string_view, PeakGap> peak_gaps[] = {
     {"small-classifier-phi-b2-bf16", {Bytes(8448)}},
     {"small-vit-b2-amp-bf16", {Bytes(32)}},
     {"llama-3.2-1b-few-words-b1-bf16-int8-lora-all", {state + positions}},
+    {"llama-3.2-1b-few-words-b1-bf16-lora-ranks",  // not told apart
+     {Bytes(2100224), Bytes(524800), Bytes(394232)}},
     {"llama-3.2-1b-few-words-b1-bf16-nf4-lora-all", at_peak(state + state + state + positions)},
     {"llama-3.2-1b-few-words-b4-bf16-nf4-lora-all-dropout-checkpoint", in_second_run(Bytes())},
     {"llama-3.2-1b-few-words-b1-dora-all", at_peak(wide_state + positions)},

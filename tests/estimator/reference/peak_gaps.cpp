@@ -24,26 +24,17 @@ constexpr PeakGap in_second_run(Bytes forward) {
 /// words and the last the step's peak lies in backward or in the update, and is equal. 656 bytes of
 /// a decoder that classifies are its search for the last token that is no padding: a mask, places
 /// and their product of 4 bytes a token or a place, and the argmax, where our step takes the last
-/// token's logits.
+/// token's logits. 768 of OPT are its position_ids and the mask that it makes them of.
 const std::pair<std::string_view, PeakGap> peak_gaps[] = {
-    {"small-classifier-falcon-b2", {Bytes(16392)}},
+    {"small-classifier-falcon-b2", {Bytes(32)}},
     {"small-classifier-falcon-b2-amp-bf16", {Bytes(8224)}},
-    {"small-classifier-falcon-b2-bf16", {Bytes(8596)}},
-    {"small-classifier-gpt-neox-b2", {Bytes(16640)}},
+    {"small-classifier-falcon-b2-bf16", {Bytes(32)}},
     {"small-classifier-gpt-neox-b2-amp-bf16", {Bytes(656)}},
-    {"small-classifier-gpt-neox-b2-bf16", {Bytes(8448)}},
-    {"small-classifier-gpt2-b2", {Bytes(39656)}},
-    {"small-classifier-gpt2-b2-amp-bf16", {Bytes(49152)}},
-    {"small-classifier-gpt2-b2-bf16", {Bytes(19572)}},
     {"small-classifier-llama-b2", {Bytes(632)}},
     {"small-classifier-llama-b2-amp-bf16", {Bytes(656)}},
-    {"small-classifier-llama-b2-bf16", {Bytes(8448)}},
-    {"small-classifier-opt-b2", {Bytes(33536)}},
-    {"small-classifier-opt-b2-amp-bf16", {Bytes(24576)}},
-    {"small-classifier-opt-b2-bf16", {Bytes(17152)}},
-    {"small-classifier-phi-b2", {Bytes(16640)}},
-    {"small-classifier-phi-b2-amp-bf16", {Bytes(16640)}},
-    {"small-classifier-phi-b2-bf16", {Bytes(8448)}},
+    {"small-classifier-opt-b2", {Bytes(768)}},
+    {"small-classifier-opt-b2-amp-bf16", {Bytes(768)}},
+    {"small-classifier-opt-b2-bf16", {Bytes(768)}},
     {"small-vit-b2-amp-bf16", {Bytes(32)}},
     {"llama-3.2-1b-few-words-b1-bf16-int8-lora-all", {state + positions}},
     {"llama-3.2-1b-few-words-b1-bf16-lora-ranks",  // not told apart

@@ -155,9 +155,8 @@ def few_words_cases():
     yield Case(f"{FEW_WORDS}-b4-bf16-dora-all-checkpoint", FEW_WORDS,
                {"lora": ours, "checkpoint": "all"}, dora, "bf16", 4, checkpoint=True)
     yield Case(f"{FEW_WORDS}-b1-bf16-lora-ranks", FEW_WORDS,
-               {"lora": OUR_ALL + ",rank_pattern=q_proj:32+down_proj:4,modules_to_save=lm_head"},
-               {**ALL, "rank_pattern": {"q_proj": 32, "down_proj": 4},
-                "modules_to_save": ["lm_head"]}, "bf16")
+               {"lora": OUR_ALL + ",rank_pattern=q_proj:32+down_proj:4"},
+               {**ALL, "rank_pattern": {"q_proj": 32, "down_proj": 4}}, "bf16")
 
 
 def packing_cases():

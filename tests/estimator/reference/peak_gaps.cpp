@@ -37,6 +37,8 @@ const std::pair<std::string_view, PeakGap> peak_gaps[] = {
     {"small-classifier-opt-b2-bf16", {Bytes(768)}},
     {"small-vit-b2-amp-bf16", {Bytes(32)}},
     {"llama-3.2-1b-few-words-b1-bf16-int8-lora-all", {state + positions}},
+    {"llama-3.2-1b-few-words-b1-bf16-lora-ranks",  // not told apart
+     {Bytes(2100224), Bytes(524800), Bytes(394232)}},
     {"llama-3.2-1b-few-words-b1-bf16-nf4-lora-all", at_peak(state + state + state + positions)},
     {"llama-3.2-1b-few-words-b4-bf16-nf4-lora-all-dropout-checkpoint", in_second_run(Bytes())},
     {"llama-3.2-1b-few-words-b1-dora-all", at_peak(wide_state + positions)},
@@ -48,6 +50,7 @@ const std::pair<std::string_view, PeakGap> peak_gaps[] = {
     {"llama-3.2-1b-few-words-b1-bf16-dora-all-dropout", at_peak(state + state + state + positions)},
     {"llama-3.2-1b-few-words-b1-bf16-nf4-dora-all", at_peak(state + state + state + positions)},
     {"llama-3.2-1b-few-words-b1-bf16-int8-dora-all", at_peak(state + state + positions)},
+    {"llama-3.2-1b-few-words-b4-bf16-dora-all-checkpoint", in_second_run(states_of_4)},
     {"llama-3.2-1b-few-words-b4-bf16-nf4-dora-all-dropout-checkpoint", in_second_run(states_of_4)},
     {"llama-3.2-1b-2layers-b4-bf16-nf4-dora-all-dropout-checkpoint", in_second_run(Bytes())},
     {"small-swin-padded-b2-amp-bf16", {Bytes(58384), Bytes(59392), Bytes(58384)}},

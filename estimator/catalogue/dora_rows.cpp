@@ -97,6 +97,7 @@ void forward_frame_end_stowage(OperatorLowering& lowering) {
 
 void forward_frame_end_pytorch(OperatorLowering& lowering) {
   std::vector<StorageId> variables;
+  variables.reserve(static_cast<std::size_t>(lowering.input_count()));
   for (int i = 0; i < lowering.input_count(); ++i) variables.push_back(lowering.input(i).storage);
   lowering.also_hold(variables);
   lowering.set_output(0, lowering.input(0));

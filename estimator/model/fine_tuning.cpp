@@ -111,8 +111,10 @@ std::optional<std::vector<std::string>> names_of(const Setting& setting) {
 
 /// "q_proj:32+down_proj:8", which is peft's {"q_proj": 32, "down_proj": 8}.
 Result<std::vector<LayerNumber>> layer_numbers_of(const Setting& setting, bool whole) {
+  const auto parts = names_of(setting).value_or(std::vector<std::string>{""});
   std::vector<LayerNumber> numbers;
-  for (const std::string& part : names_of(setting).value_or(std::vector<std::string>{""})) {
+  numbers.reserve(parts.size());
+  for (const std::string& part : parts) {
     const std::size_t colon = part.rfind(':');
     const Setting number{.key = setting.key,
                          .value = std::string_view(part).substr(

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "estimator/model/operator_row.hpp"
+#include "estimator/serving/serving_rows.hpp"
 
 namespace stowage {
 
@@ -17,6 +18,7 @@ class ProductFinder {
  public:
   explicit ProductFinder(const ModelGraph& model) : model_(model), readers_(model.tensors.size()) {
     for (std::size_t i = 0; i < model.operators.size(); ++i) {
+      if (model.operators[i].row == &serving_rows::held_variables()) continue;
       for (const TensorId input : model.operators[i].inputs) {
         readers_[input.index()].push_back(OperatorId::of(i));
       }
@@ -153,6 +155,12 @@ std::vector<AttentionProducts> attention_products(const ModelGraph& model) {
     if (model.operators[i].row->name != "softmax") continue;
     if (auto products = finder.around(OperatorId::of(i))) found.push_back(*std::move(products));
   }
+  return found;
+}
+
+std::vector<AttentionProducts> causal_products(const ModelGraph& model) {
+  std::vector<AttentionProducts> found = attention_products(model);
+  std::erase_if(found, [](const AttentionProducts& products) { return !products.is_causal; });
   return found;
 }
 

@@ -33,5 +33,7 @@ struct AttentionProducts {
 
 /// In the order of their operators, which for each are ascending.
 [[nodiscard]] std::vector<AttentionProducts> attention_products(const ModelGraph& model);
+/// Those of them that are causal.
+[[nodiscard]] std::vector<AttentionProducts> causal_products(const ModelGraph& model);
 
 }  // namespace stowage

@@ -12,6 +12,7 @@
 #include "estimator/serving/attention_products.hpp"
 #include "estimator/serving/cache_refusals.hpp"
 #include "estimator/serving/graph_editor.hpp"
+#include "estimator/serving/rewired_products.hpp"
 #include "estimator/serving/serving_rows.hpp"
 
 namespace stowage {
@@ -24,21 +25,21 @@ class CachedModel {
       : model_(model),
         settings_(settings),
         pass_(pass),
-        products_(attention_products(model)),
-        editor_(model) {}
+        products_(causal_products(model)),
+        editor_(model),
+        rewired_(model, products_, editor_) {}
 
   Result<ModelGraph> build() {
     find_head();
     if (auto problem = widen_masks()) return failure(*std::move(problem));
-    find_block_ends();
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       const Operator& op = model_.operators[i];
       if (is_causal_attention(op)) {
         if (auto problem = cache(op)) return failure(*std::move(problem));
-      } else if (const auto part = parts_.find(OperatorId::of(i)); part != parts_.end()) {
-        cache_products(OperatorId::of(i), *part->second);
+      } else if (const auto* products = rewired_.part_of(OperatorId::of(i))) {
+        cache_products(OperatorId::of(i), *products);
       } else if (const TensorId mask = masked_by(op); mask.valid()) {
-        keep_widened(op, model_.tensor(mask).type.shape.size() - 1, widened_.at(mask));
+        rewired_.put_widened(op, model_.tensor(mask).type.shape.size() - 1, widened_.at(mask));
       } else if (OperatorId::of(i) == head_) {
         keep_last_position(op);
       } else {
@@ -46,50 +47,14 @@ class CachedModel {
       }
       const bool is_last = !op.outputs.empty() && op.outputs[0] == hidden_;
       if (is_last) hold_masks(op);
-      const auto ends = block_ends_.find(OperatorId::of(i));
-      if (ends != block_ends_.end()) hold_weights(op, *ends->second);
+      if (settings_.cache != CacheKind::paged) rewired_.after(OperatorId::of(i));
     }
     const ModelGraph served = std::move(editor_).finish();
     return without_replaced_masks(served);
   }
 
  private:
-  // eager_attention_forward and its caller have the query, and keys and values before and after
-  // their heads are repeated, in variables until it returns.
-  void hold_variables(const Operator& last, const AttentionProducts& products) {
-    std::vector<TensorId> held = editor_.add(last.name, *last.row, last.attributes, last.inputs,
-                                             {model_.tensor(products.result).type}, last.span);
-    held.insert(held.end(), {products.query, keys_multiplied_, last.inputs[1]});
-    held.insert(held.end(), cached_.begin(), cached_.end());
-    editor_.keep({.name = last.name + ".variables",
-                  .row = &serving_rows::held_variables(),
-                  .inputs = std::move(held),
-                  .outputs = {products.result},
-                  .span = last.span});
-  }
-
-  // A decoder layer has the attention's weights in `_` until it returns: by the last sum before the
-  // next layer's attention.
-  void find_block_ends() {
-    for (std::size_t k = 0; k < products_.size(); ++k) {
-      const std::size_t begin = products_[k].operators.back().index() + 1;
-      const std::size_t end =
-          k + 1 < products_.size() ? products_[k + 1].first().index() : model_.operators.size();
-      for (std::size_t i = end; i-- > begin;) {
-        if (model_.operators[i].row->name != "add") continue;
-        block_ends_.emplace(OperatorId::of(i), &products_[k]);
-        break;
-      }
-    }
-  }
-
-  void hold_weights(const Operator& sum, const AttentionProducts& products) {
-    if (settings_.cache == CacheKind::paged) return;
-    editor_.add(sum.name + ".weights", serving_rows::held_variables(), {},
-                {sum.outputs[0], products.weights}, {model_.tensor(sum.outputs[0]).type}, sum.span);
-  }
-
-  // The decoder's forward() has them until it returns the last hidden states.
+  // The decoder's forward() has its masks until it returns the last hidden states.
   void hold_masks(const Operator& last) {
     if (widened_.empty() || settings_.cache == CacheKind::paged) return;
     std::vector<TensorId> held{hidden_};
@@ -283,21 +248,8 @@ class CachedModel {
                                    attended.name, known->second, sizes.read),
             .span = attended.span};
       }
-      for (std::size_t i = 0; i < products.operators.size(); ++i) {
-        parts_.emplace(products.operators[i], &products);
-      }
     }
     return std::nullopt;
-  }
-
-  /// The operator, whose result or mask has `read` keys on the axis.
-  void keep_widened(const Operator& op, std::size_t axis, std::int64_t read) {
-    Operator wide = op;
-    TensorType type = editor_.type(op.outputs[0]);
-    type.shape[axis] = read;
-    if (op.attributes.has("shape")) wide.attributes.set("shape", type.shape);
-    editor_.set_type(op.outputs[0], std::move(type));
-    editor_.keep(wide);
   }
 
   // An operator of an attention in products.
@@ -305,24 +257,9 @@ class CachedModel {
     const Attended attended = attended_by(products, model_);
     const CachedAttention sizes = sizes_of(attended);
     if (at == products.first()) cached_ = add_cache(attended, sizes);
-    const Operator& op = model_.op(at);
-    const bool is_last = op.outputs[0] == products.result;
-    if (settings_.cache == CacheKind::paged) {
-      if (is_last) read_blocks(attended, cached_, products.result, {});
-      return;
-    }
-    Operator rewired = op;
-    for (TensorId& input : rewired.inputs) {
-      if (input == products.key)
-        input = cached_[0];
-      else if (input == products.value)
-        input = cached_[1];
-    }
-    if (is_last) return hold_variables(rewired, products);
-    if (op.row->name == "matmul") keys_multiplied_ = rewired.inputs[1];
-    const auto by = std::ranges::find(products.by_keys, op.outputs[0],
-                                      &std::pair<TensorId, std::size_t>::first);
-    keep_widened(rewired, by->second, sizes.read);
+    if (settings_.cache != CacheKind::paged) return rewired_.put(at, cached_, sizes.read);
+    const bool is_last = model_.op(at).outputs[0] == products.result;
+    if (is_last) read_blocks(attended, cached_, products.result, {});
   }
 
   // A window's mask that the description gives is of the pass's own tokens.
@@ -385,12 +322,10 @@ class CachedModel {
   const ServingSettings& settings_;
   const CachePass& pass_;
   std::vector<AttentionProducts> products_;
-  std::map<OperatorId, const AttentionProducts*> parts_;  // by operator
-  std::map<OperatorId, const AttentionProducts*> block_ends_;
   std::map<TensorId, std::int64_t> widened_;  // masks of numbers: the keys they cover
-  TensorId keys_multiplied_;                  // by its queries, with all heads
   std::vector<TensorId> cached_;  // of the attention in products that is being rewritten
   GraphEditor editor_;
+  RewiredProducts rewired_;
   TensorId hidden_;                      // what the layer that makes the logits reads
   OperatorId head_;                      // none: no logits, or of one position
   std::vector<OperatorId> behind_head_;  // from the output backwards

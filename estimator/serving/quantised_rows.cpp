@@ -9,7 +9,10 @@
 // Sources: transformers 5.24, cache_utils.py; optimum-quanto 0.2.7, tensor/optimizers/
 // max_optimizer.py, library/quantize.py, tensor/packed.py, tensor/qbits.py,
 // library/extensions/cuda/ unpack.cu. Traced (tests/reference/serving_quantised.py).
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -127,7 +130,7 @@ class PackedCache {
     emit(Kernel::scale, "shift", {least}, packed.shift, {most.storage});
     const auto step = [&](Kernel kernel, const char* what, KernelArguments reads,
                           std::vector<StorageId> more = {}) {
-      const TensorView result = made(name + "." + what, all, x.type);
+      TensorView result = made(name + "." + what, all, x.type);
       emit(kernel, what, std::move(reads), result, std::move(more));
       return result;
     };
@@ -149,11 +152,11 @@ class PackedCache {
   TensorView pack(const std::string& name, const TensorView& bytes, const Affine& groups,
                   const Emit& emit) {
     const Shape shape{packed_rows(groups), attribute("group")};
-    const TensorView data = made(name + ".packed", shape, DataType::uint8, StorageClass::kv_cache);
+    TensorView data = made(name + ".packed", shape, DataType::uint8, StorageClass::kv_cache);
     emit(Kernel::fill, "packed", {}, data, {bytes.storage});
     for (std::int64_t i = 0; i < bits_of_byte / attribute("bits"); ++i) {
-      const std::string part = "part" + std::to_string(i);
-      const TensorView moved = made(name + "." + part, shape, DataType::uint8);
+      const std::string part = fmt::format("part{}", i);
+      const TensorView moved = made(fmt::format("{}.{}", name, part), shape, DataType::uint8);
       emit(Kernel::unary_forward, part, {bytes}, moved);
       emit(Kernel::logical, part + ".or", {data, moved}, data, {bytes.storage});
     }

@@ -150,6 +150,18 @@ TEST_CASE("--seq is the length of the encoder behind which a decoder is served")
   CHECK(bytes("100") == 8 * 24576 * (100 + 1));
 }
 
+TEST_CASE("an encoder-decoder with eager attention holds its scores, and caches the same") {
+  // bart-base's config.json states a transformers whose attention is eager.
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {testing::source_path("/tests/hf/bart-base"), "--gpu", "rtx3060",
+                               "--context-length", "64", "--users", "4"});
+    return served(more);
+  };
+  const json eager = with({}), fused = with({"--set", "attention=sdpa"});
+  CHECK(eager["decode"]["footprint"]["kv_cache"] == fused["decode"]["footprint"]["kv_cache"]);
+  CHECK(eager["prefill"]["peak"]["tensor_bytes"] > fused["prefill"]["peak"]["tensor_bytes"]);
+}
+
 TEST_CASE("what is not served of an encoder-decoder is refused") {
   const auto refused = [](const std::string& model, std::vector<std::string> more) {
     more.insert(more.begin(), {"check", model, "--gpu", "rtx3060", "--context-length", "64"});
@@ -176,9 +188,9 @@ TEST_CASE("what is not served of an encoder-decoder is refused") {
                     "of its own") != std::string::npos);
   CHECK(masked.find("\n  --cache dynamic grows by each token, and has no such mask\n") !=
         std::string::npos);
-  // Its config.json states a transformers whose attention is eager.
-  const std::string eager = refusal({"check", testing::source_path("/tests/hf/bart-base"), "--gpu",
-                                     "rtx3060", "--context-length", "64"});
+  const std::string eager =
+      refusal({"check", testing::source_path("/tests/hf/t5-small"), "--set", "attention=eager",
+               "--gpu", "rtx3060", "--context-length", "64"});
   CHECK(eager.find("has it with --set attention=sdpa\n") != std::string::npos);
   const std::string packed = refused("t5-small", {"--cache", "quantized"});
   CHECK(packed.find("'t5-small' is an encoder-decoder, for which generate() has no quantised "

@@ -125,19 +125,17 @@ TEST_CASE("a paged cache's own attention takes the place of products") {
   }
 }
 
+// T5's mask is added to its bias by position, and both to the scores.
 TEST_CASE("products that hide no later tokens are refused with what serves them") {
   const json row{{"config",
-                  {{"model_type", "bart"},
-                   {"architectures", {"BartForConditionalGeneration"}},
+                  {{"model_type", "t5"},
+                   {"architectures", {"T5ForConditionalGeneration"}},
                    {"d_model", 96},
-                   {"encoder_layers", 2},
-                   {"decoder_layers", 2},
-                   {"encoder_attention_heads", 4},
-                   {"decoder_attention_heads", 4},
-                   {"encoder_ffn_dim", 64},
-                   {"decoder_ffn_dim", 64},
-                   {"vocab_size", 500},
-                   {"max_position_embeddings", 256}}},
+                   {"d_kv", 24},
+                   {"d_ff", 320},
+                   {"num_layers", 2},
+                   {"num_heads", 4},
+                   {"vocab_size", 500}}},
                  {"precision", "fp32"},
                  {"context_length", 8},
                  {"users", 2},

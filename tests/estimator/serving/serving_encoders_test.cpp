@@ -39,7 +39,7 @@ std::pair<std::int64_t, std::int64_t> cached_bytes(const ServingPass& pass) {
 TEST_CASE("the two caches of an encoder-decoder take what transformers' do, to the byte") {
   for (const json& row : encoder_cases()) {
     CAPTURE(row.dump());
-    const auto passes = testing::passes_of_config(row, "sdpa");
+    const auto passes = testing::passes_of_config(row, row["attention"]);
     REQUIRE_MESSAGE(passes.has_value(), (passes ? "" : render(passes.error())));
     const auto [own, cross] = cached_bytes(passes->decode);
     CHECK(own == row["generated"][0].get<std::int64_t>());
@@ -97,9 +97,10 @@ TEST_CASE("a token behind an encoder peaks as transformers' does, to the byte, b
   int compared = 0;
   for (const json& row : encoder_cases()) {
     // The one that peaks elsewhere has a context of two tokens.
-    if (!row.contains("traced") || row["decode"]["op"] != "aten.cat") continue;
+    const bool joins = row.contains("traced") && row["decode"]["op"] == "aten.cat";
+    if (!joins || row["attention"] != "sdpa") continue;
     CAPTURE(row.dump());
-    const auto passes = testing::passes_of_config(row, "sdpa");
+    const auto passes = testing::passes_of_config(row, row["attention"]);
     REQUIRE_MESSAGE(passes.has_value(), (passes ? "" : render(passes.error())));
     CHECK(missing_in(row, "decode", passes->decode) ==
           states.at(row["config"]["model_type"]) * state_bytes(row, 1) + others_of_token(row));
@@ -112,7 +113,7 @@ TEST_CASE("T5's encoder peaks as transformers' does, to the byte, but for variab
   for (const json& row : encoder_cases()) {
     if (!row.contains("traced") || row["config"]["model_type"] != "t5") continue;
     CAPTURE(row.dump());
-    const auto passes = testing::passes_of_config(row, "sdpa");
+    const auto passes = testing::passes_of_config(row, row["attention"]);
     REQUIRE_MESSAGE(passes.has_value(), (passes ? "" : render(passes.error())));
     // In the feed-forward part: the embeddings, the layer's input and what the norm made. While the
     // bias by position is made: what the norm made, and its queries, keys and values, which our
@@ -129,7 +130,7 @@ TEST_CASE("no pass of an encoder-decoder is further from transformers than what 
   for (const json& row : encoder_cases()) {
     if (!row.contains("traced")) continue;
     CAPTURE(row.dump());
-    const auto passes = testing::passes_of_config(row, "sdpa");
+    const auto passes = testing::passes_of_config(row, row["attention"]);
     REQUIRE_MESSAGE(passes.has_value(), (passes ? "" : render(passes.error())));
     const std::int64_t length = row["encoder_length"];
     const bool is_bias = row["prefill"]["op"] == "aten.minimum";
@@ -139,7 +140,9 @@ TEST_CASE("no pass of an encoder-decoder is further from transformers than what 
           (is_bias ? 4 : 3) * state_bytes(row, length) + testing::in_blocks_of_512(8 * length));
     const std::int64_t decode = missing_in(row, "decode", passes->decode);
     CHECK(decode >= 0);
-    CHECK(decode <= 3 * state_bytes(row, 1) + others_of_token(row));
+    // Whisper's eager attention peaks in that to the encoder, which has the layer's input too.
+    const bool is_fourth = row["attention"] == "eager" && row["config"]["model_type"] == "whisper";
+    CHECK(decode <= (is_fourth ? 4 : 3) * state_bytes(row, 1) + others_of_token(row));
   }
 }
 

@@ -173,6 +173,12 @@ Result<Answer> run_check(const CheckRequest& request) {
   out.say(fmt::format("\nHost: {} of inputs{}{}", format_bytes(report.host_bytes - buffered),
                       counters ? " and of the optimizer's step counters" : "",
                       activations ? ", and of offloaded activations in pinned memory" : ""));
+  if (report.managed_bytes > Bytes()) {
+    out.say(
+        fmt::format("Unified memory: {} of optimizer state, beside the device's figures; all of "
+                    "it can leave for the host",
+                    format_bytes(report.managed_bytes)));
+  }
   if (!report.host_buffers.empty()) {
     out.say("\nOffloaded, by each GPU's process:");
     out.show(host_table(report));

@@ -47,6 +47,12 @@ std::string_view in_options(Cure cure) {
       return "--loss NAME takes another; --loss none: inference";
     case Cure::results_apart:
       return "--set in_place=false makes every layer's result its own";
+    case Cure::growing_cache:
+      return "--cache dynamic grows by each token, and has no such mask";
+    case Cure::cache_as_computed:
+      return "--cache dynamic without --kv-dtype keeps keys and values as the model computes them";
+    case Cure::quantised_cache:
+      return "--cache quantized stores it";
     case Cure::library_version:
       return "--set transformers=VERSION runs it as another version does";
     case Cure::count_unknown:

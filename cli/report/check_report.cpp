@@ -238,6 +238,8 @@ Json::Object check_json(const CheckReport& report, const Card& card) {
           {"phases", std::move(phases)},
           {"host_bytes", report.host_bytes},
           {"host_buffers", host_buffers_json(report.host_buffers)},
+          {"managed_bytes", report.managed_bytes},
+          {"evicted_bytes", report.evicted_bytes()},
           {"headroom_bytes", report.headroom},
           {"workspace_source", to_string(report.workspace_origin)},
           {"fallbacks", std::move(fallbacks)},
@@ -289,6 +291,20 @@ Json evaluation_json(const EvaluationReport& evaluation) {
 
 namespace {
 
+// Of a step that fits: what of the optimizer's paged state stays on the device at the peak.
+std::string say_paged(const CheckReport& report) {
+  const Bytes left = report.evicted_bytes();
+  if (left == Bytes()) {
+    return fmt::format("without eviction: the paged state, {}, has room as well, with {} to spare",
+                       format_bytes(report.managed_bytes),
+                       format_bytes(report.headroom - report.managed_bytes));
+  }
+  return fmt::format(
+      "with eviction: of the paged state, {}, {} has no room beside the peak and goes to the host; "
+      "each update brings it back",
+      format_bytes(report.managed_bytes), format_bytes(left));
+}
+
 // What keeps the step from running is not always the card's memory.
 std::string refusal(const CheckReport& report, const Card& card) {
   if (report.headroom >= Bytes() && !report.run.pool_limits.empty()) {
@@ -320,6 +336,7 @@ void say_verdict(const CheckReport& report, const Card& card, Report& out) {
     out.say(fmt::format("fits: {} of the {} that {} has available, {} to spare", wanted, available,
                         card.name, format_bytes(report.headroom)),
             Tone::good);
+    if (report.managed_bytes > Bytes()) out.say("  " + say_paged(report));
     if (!report.run.pool_limits.empty()) {
       out.say("  context and libraries find room beside TensorFlow's pool");
     } else if (releases > 0) {

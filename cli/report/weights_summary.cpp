@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/output/table.hpp"
+#include "estimator/base/printable.hpp"
 #include "estimator/formats/import_model.hpp"
 #include "estimator/weights/stored_weights.hpp"
 
@@ -59,6 +60,41 @@ Table tensor_table(const StoredWeights& weights) {
   return table;
 }
 
+constexpr std::string_view architecture_key = "general.architecture";
+
+Table stated_table(const StoredWeights& weights) {
+  Table table{.columns = {{"Value", "value"}, {"Key", "key"}}};
+  table.rows.reserve(weights.stated.size());
+  for (const StatedValue& stated : weights.stated) {
+    table.rows.push_back({{printable_line(stated.text), printable_line(stated.key)}});
+  }
+  return table;
+}
+
+/// "llama: the network of a config.json with the model_type 'llama'"
+std::string architecture_line(std::string_view architecture) {
+  const std::string_view type = model_type_of_gguf(architecture);
+  return fmt::format("Architecture: {}, {}", printable_line(architecture),
+                     type.empty()
+                         ? std::string("which is not read from a config.json")
+                         : fmt::format("the network of a config.json of model_type '{}'", type));
+}
+
+void say_what_is_stated(Report& out, const StoredWeights& weights) {
+  if (weights.stated.empty()) return;
+  const std::string_view architecture = stated_value(weights, architecture_key);
+  Json::Object stated;
+  for (const StatedValue& one : weights.stated) {
+    stated.emplace_back(printable_line(one.key), Json(printable_line(one.text)));
+  }
+  out.json.emplace_back("architecture",
+                        architecture.empty() ? Json(nullptr) : Json(printable_line(architecture)));
+  out.json.emplace_back("stated", Json(std::move(stated)));
+  if (!architecture.empty()) out.say("\n" + architecture_line(architecture));
+  out.say("\nWhat the header states:");
+  out.show(stated_table(weights));
+}
+
 constexpr std::size_t most_tensors_shown = 10;
 
 Answer answer_of_weights(const StoredWeights& weights, const std::string& name) {
@@ -82,6 +118,7 @@ Answer answer_of_weights(const StoredWeights& weights, const std::string& name) 
       fmt::format("{}: {} weights in {} file{}", name, weights.kind, files, files == 1 ? "" : "s"),
       Tone::heading);
   out.show(totals_table(weights));
+  say_what_is_stated(out, weights);
   if (!weights.tensors.empty()) {
     out.say("\nThe largest tensors:");
     out.show(folded(tensor_table(weights), most_tensors_shown));

@@ -15,6 +15,7 @@
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
 #include "estimator/formats/import_model.hpp"
+#include "estimator/huggingface/quantised_weights.hpp"
 #include "estimator/recorded/complete_step.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/step/foreign_kernels.hpp"
@@ -114,6 +115,10 @@ Result<RequestedModel> loaded_model(FoundModel found, const ModelRequest& reques
   ModelOptions options = overridden(std::move(found.options), given);
   auto graph = load_adapted(found.source, options);
   if (!graph) return tl::unexpected(std::move(graph.error()));
+  if (const auto& base = graph->fine_tuning.base) {
+    std::erase_if(found.notes,
+                  [&](const Diagnostic& note) { return answers_quantisation(*base, note); });
+  }
   graph->warnings.insert(graph->warnings.begin(), found.notes.begin(), found.notes.end());
   return RequestedModel{std::move(found.source), std::move(options), std::move(*graph)};
 }

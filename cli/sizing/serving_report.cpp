@@ -71,6 +71,10 @@ std::string describe_serving(const ServingReport& report) {
   if (settings.format != CacheFormat::model) {
     cache += fmt::format(", stored as {}", to_string(settings.format));
   }
+  if (is_packed(settings.format)) {
+    cache += fmt::format(" in groups of {}, the newest up to {} tokens as computed", settings.group,
+                         settings.residual - 1);
+  }
   const std::int64_t encoded = report.prefill.encoded;
   return fmt::format(
       "{} serving {} {} of {} tokens{}, {}, {}", report.model, grouped_digits(settings.users),

@@ -1,13 +1,18 @@
 #include "estimator/adapt/adapters.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "estimator/adapt/adapter_input.hpp"
+#include "estimator/adapt/dora.hpp"
 #include "estimator/adapt/graph_edit.hpp"
 #include "estimator/adapt/named_layers.hpp"
 #include "estimator/catalogue/fine_tuning_rows.hpp"
+#include "estimator/model/layer_match.hpp"
 #include "estimator/model/operator_row.hpp"
 
 namespace stowage {
@@ -29,13 +34,6 @@ DataType adapter_type(const ModelGraph& model, const LoraSettings& lora) {
   return narrow && !has_master_weights(model.precision) ? DataType::float32 : base;
 }
 
-Attributes linear_attributes(std::int64_t features) {
-  Attributes attributes;
-  attributes.set("features", features);
-  attributes.set("bias", false);
-  return attributes;
-}
-
 class Adapting {
  public:
   Adapting(ModelGraph model, const LoraSettings& lora, std::vector<bool> targets,
@@ -54,7 +52,9 @@ class Adapting {
       if (!targets_[i]) continue;
       if (lora_.bias == LoraBias::lora_only) train_bias(op);
       const Operator base = op;  // the list of operators grows
-      auto output = adapter_beside(base);
+      own_ = settings_of_layer(lora_, base.name);
+      auto output =
+          own_.decomposed ? decomposed_beside(edit_, own_, type_, base) : adapter_beside(base);
       if (!output) return tl::unexpected(std::move(output.error()));
       edit_.redirect(base.outputs.front(), *output);
     }
@@ -108,27 +108,16 @@ class Adapting {
     TensorId x = base.inputs.front();
     if (base.row->name == "embedding") {
       Attributes table = base.attributes;
-      table.set("features", lora_.rank);
+      table.set("features", own_.rank);
       return add(base, "lora_embedding_A", "embedding", std::move(table), {x});
     }
-    if (edit_.model().tensor(x).type.type != type_) {
-      Attributes format;
-      format.set("dtype", std::string(to_string(type_)));
-      auto cast = add(base, "lora_input", "cast", std::move(format), {x});
-      if (!cast) return cast;
-      x = held = cast->output;
-    }
-    if (lora_.dropout > 0) {
-      Attributes dropout;
-      dropout.set("p", lora_.dropout);
-      dropout.set("in_place", false);
-      auto dropped = add(base, "lora_dropout", "dropout", std::move(dropout), {x});
-      if (!dropped) return dropped;
-      x = dropped->output;
-    }
-    if (is_linear(base)) return add(base, "lora_A", "linear", linear_attributes(lora_.rank), {x});
+    const auto input = adapter_input(edit_, own_, type_, base);
+    if (!input) return tl::unexpected(input.error());
+    x = input->x;
+    held = input->held;
+    if (is_linear(base)) return add(base, "lora_A", "linear", linear_attributes(own_.rank), {x});
     Attributes window = base.attributes;
-    window.set("channels", lora_.rank);
+    window.set("channels", own_.rank);
     window.set("bias", false);
     return add(base, "lora_A", "conv2d", std::move(window), {x});
   }
@@ -158,18 +147,45 @@ class Adapting {
                          "'{}' is a convolution of groups, which takes no adapter here", base.name),
                      .span = base.span});
     }
+    const auto y = result_to_adapt(edit_, type_, base);
+    if (!y) return y;
     TensorId held;
     const auto a = first_factor(base, held);
     if (!a) return tl::unexpected(a.error());
     const auto b = second_factor(base, a->output);
     if (!b) return tl::unexpected(b.error());
+    if (base.row == &linear_4bit_row() || base.row == &linear_8bit_row()) {
+      return sum_in_format_of_result(base, *y, b->output, held);
+    }
     std::vector<TensorId> inputs{base.outputs.front(), b->output};
     if (held.valid()) inputs.push_back(held);
     Attributes factor;
-    factor.set("factor", scaling_of(lora_));
+    factor.set("factor", scaling_of(own_));
     const auto sum = edit_.add(fmt::format("{}.lora_sum", base.name), adapter_sum_row(),
                                std::move(factor), std::move(inputs), type_, base);
     if (!sum) return tl::unexpected(sum.error());
+    return sum->output;
+  }
+
+  /// As peft's classes around bitsandbytes' layers add it (tuners/lora/bnb.py).
+  Result<TensorId> sum_in_format_of_result(const Operator& base, TensorId y, TensorId branch,
+                                           TensorId held) {
+    const OperatorRow &scale = *find_operator("scale"), &addition = *find_operator("add");
+    Attributes factor;
+    factor.set("factor", scaling_of(own_));
+    const auto scaled =
+        add(base, "lora_scaled", "scale", completed(scale, std::move(factor)), {branch});
+    if (!scaled) return tl::unexpected(scaled.error());
+    const auto part = converted(edit_, fmt::format("{}.lora_output", base.name), scaled->output,
+                                edit_.model().tensor(y).type.type, base);
+    if (!part) return part;
+    const auto sum = add(base, "lora_sum", "add", completed(addition, {}), {y, *part});
+    if (!sum) return tl::unexpected(sum.error());
+    std::vector<TensorId> arguments{base.inputs.front()};
+    if (held.valid()) arguments.push_back(held);
+    const auto end = edit_.add(fmt::format("{}.lora_call", base.name), frame_end_row(), {},
+                               std::move(arguments), type_, base);
+    if (!end) return tl::unexpected(end.error());
     return sum->output;
   }
 
@@ -187,6 +203,7 @@ class Adapting {
 
   GraphEdit edit_;
   const LoraSettings& lora_;
+  LoraSettings own_ = lora_;  // of the layer at hand
   DataType type_;
   std::vector<bool> targets_, saved_;
 };
@@ -209,11 +226,38 @@ Result<std::vector<bool>> adapted_layers(const ModelGraph& model, const LoraSett
   return failure(fmt::format("'{}' has no linear layer but its last", model.name));
 }
 
+/// Errors: a pattern that fits none of the targets.
+Result<void> check_patterns(const ModelGraph& model, const std::vector<bool>& targets,
+                            std::string_view setting, const std::vector<LayerNumber>& numbers) {
+  for (const LayerNumber& number : numbers) {
+    std::set<std::string_view> parts;
+    bool fits = false;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (!targets[i]) continue;
+      parts.insert(last_part(model.operators[i].name));
+      fits = fits || is_target(model.operators[i].name, number.pattern);
+    }
+    if (fits) continue;
+    const std::vector<std::string_view> candidates(parts.begin(), parts.end());
+    std::string hint = did_you_mean(number.pattern, candidates);
+    if (hint.empty()) hint = fmt::format("targets are {}", fmt::join(candidates, ", "));
+    return failure(fmt::format("'{}' of '{}' is none of the targets", number.pattern, setting),
+                   std::move(hint));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ModelGraph> with_adapters(ModelGraph model, const LoraSettings& lora) {
   auto targets = adapted_layers(model, lora);
   if (!targets) return tl::unexpected(std::move(targets.error()));
+  for (const auto& [setting, numbers] :
+       {std::pair("rank_pattern", &lora.ranks), std::pair("alpha_pattern", &lora.alphas)}) {
+    if (auto checked = check_patterns(model, *targets, setting, *numbers); !checked) {
+      return tl::unexpected(std::move(checked.error()));
+    }
+  }
   auto saved = named_layers(model, lora.modules_to_save, has_parameters, "has parameters to save");
   if (!saved) return tl::unexpected(std::move(saved.error()));
   for (std::size_t i = 0; i < model.operators.size(); ++i) {

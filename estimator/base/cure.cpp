@@ -46,6 +46,12 @@ std::string_view in_words(Cure cure) {
       return "name another loss, or none";
     case Cure::results_apart:
       return "let every layer make a result of its own";
+    case Cure::growing_cache:
+      return "take a cache that grows by each token";
+    case Cure::cache_as_computed:
+      return "keep keys and values as the model computes them";
+    case Cure::quantised_cache:
+      return "take transformers' quantised cache";
     case Cure::library_version:
       return "run it as another version of transformers does";
     case Cure::count_unknown:

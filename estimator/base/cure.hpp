@@ -32,6 +32,9 @@ enum class Cure : std::uint8_t {
   quantised_base,      ///< of the format that follows
   another_loss,        ///< of a file that has none
   results_apart,       ///< of layers that are taken to overwrite their input
+  growing_cache,       ///< transformers' dynamic cache, in place of a static one
+  cache_as_computed,   ///< leave out the format that a cache stores
+  quantised_cache,     ///< transformers' quantised cache
   library_version,     ///< of transformers, in place of the one that a config.json states
   count_unknown,       ///< operators of no row by the sizes of their outputs; the last: cure_count
 };

@@ -3,9 +3,9 @@
 // PyTorch has four implementations of it and takes the first that can run the call
 // (attention_choice.cpp). Three are single kernels that keep q, k, v, the output and one float32 a
 // row (attention_fused.cpp); the fourth is written in tensor operations and keeps the
-// probabilities (attention_math.cpp). The fused ones take four axes; five go to the
-// fourth. Our executor has fused kernels of its own (attention_own.cpp), and for `implementation:
-// math`, and where there are five axes, runs products around a softmax
+// probabilities (attention_math.cpp). The fused ones take four axes, or three as four; five go to
+// the fourth. Our executor has fused kernels of its own (attention_own.cpp), and for
+// `implementation: math`, and where there are three or five axes, runs products around a softmax
 // (attention_products.cpp).
 #pragma once
 
@@ -55,8 +55,13 @@ void backward_attention_products(OperatorLowering& lowering);
 /// The probability of dropping a weight in this step: 0 in inference.
 [[nodiscard]] double attention_dropout(const OperatorLowering& lowering);
 
-/// Whether the call has the four axes that fused kernels take.
+/// Whether the call has the four axes that fused kernels take, or three.
 [[nodiscard]] bool has_fused_shape(const OperatorLowering& lowering);
+/// Three axes as four, with one head; others as they are. PyTorch takes [N, length, features] for
+/// one sample of N heads, whose tensors have the same bytes; only the memory-efficient kernel lays
+/// its results otherwise, the length outermost.
+[[nodiscard]] TensorView with_head_axis(TensorView view);
+[[nodiscard]] TensorView without_head_axis(TensorView view);
 /// The shape of the scores: the query's, with a column for each key.
 [[nodiscard]] Shape attention_score_shape(const Shape& query, const Shape& key);
 

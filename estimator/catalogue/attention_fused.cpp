@@ -31,7 +31,7 @@ TensorView head_padded(OperatorLowering& lowering, const TensorView& view, std::
                        std::string_view name, StorageClass storage_class) {
   Shape shape = view.shape;
   shape.back() = last;
-  const TensorView result = lowering.new_tensor(name, shape, view.type, storage_class);
+  TensorView result = lowering.new_tensor(name, shape, view.type, storage_class);
   lowering.emit(Kernel::pad, name, {view}, {result});
   return result;
 }
@@ -101,9 +101,39 @@ std::vector<StorageId> scratch_list(OperatorLowering& lowering, Affine bytes) {
       lowering.new_tensor("workspace", {bytes}, DataType::uint8, StorageClass::workspace).storage};
 }
 
+bool has_no_heads(const OperatorLowering& lowering) {
+  return lowering.output_type().shape.size() == 3;
+}
+
+/// Of [1, N, length, features] for [N, length, features], the length outermost.
+Shape length_first_strides(const Shape& shape) {
+  return {shape.back(), shape[0] * shape.back(), 1};
+}
+
+/// As make_attention_output, without heads.
+TensorView make_headless_output(OperatorLowering& lowering, Implementation implementation,
+                                const TensorView& q, const TensorView& v) {
+  const Shape& shape = lowering.output_type().shape;
+  const TensorView like = without_head_axis(q);
+  if (v.shape[3] == shape[2]) {
+    TensorView out = lowering.new_output();
+    out.strides = implementation == Implementation::efficient ? length_first_strides(shape)
+                                                              : dense_strides(shape, like.strides);
+    lowering.set_output(0, out);
+    return with_head_axis(out);
+  }
+  Shape wide = shape;
+  wide[2] = v.shape[3];
+  TensorView out = lowering.new_tensor("padded_output", wide, q.type, StorageClass::activation);
+  out.strides = dense_strides(out.shape, like.strides);
+  lowering.set_output(0, sliced(out, 2, 0, shape[2]));
+  return with_head_axis(out);
+}
+
 /// The storage of the output, laid out as the kernel makes it.
 TensorView make_attention_output(OperatorLowering& lowering, Implementation implementation,
                                  const TensorView& q, const TensorView& v) {
+  if (has_no_heads(lowering)) return make_headless_output(lowering, implementation, q, v);
   const Shape& shape = lowering.output_type().shape;
   if (implementation == Implementation::efficient) {
     const TensorView out = lowering.new_output();
@@ -121,13 +151,28 @@ TensorView make_attention_output(OperatorLowering& lowering, Implementation impl
   return out;
 }
 
+/// A gradient that the kernel makes for an operand of that view.
+Shape gradient_strides(const OperatorLowering& lowering, Implementation implementation,
+                       const TensorView& operand) {
+  const Shape& n = operand.shape;
+  if (implementation != Implementation::efficient) return dense_strides(n, operand.strides);
+  if (has_no_heads(lowering)) {
+    TensorView lengthwise = without_head_axis(operand);
+    lengthwise.strides = length_first_strides(lengthwise.shape);
+    return with_head_axis(lengthwise).strides;
+  }
+  return heads_and_queries_swapped(
+             contiguous_view(StorageId{}, {n[0], n[2], n[1], n[3]}, operand.type))
+      .strides;
+}
+
 /// Cuts the padding of a head off a gradient, in a tensor of its own.
 TensorView cut(OperatorLowering& lowering, const TensorView& gradient, std::int64_t features,
                const std::string& name) {
   if (gradient.shape[3] == Affine(features)) return gradient;
   Shape shape = gradient.shape;
   shape[3] = features;
-  const TensorView result =
+  TensorView result =
       lowering.new_tensor("grad_" + name, shape, gradient.type, StorageClass::activation_gradient);
   lowering.emit(Kernel::slice, "backward." + name, {gradient}, {result});
   return result;
@@ -135,7 +180,8 @@ TensorView cut(OperatorLowering& lowering, const TensorView& gradient, std::int6
 
 /// From the kernel's gradient, at the scores' shape in rows of 16, back to the mask's.
 TensorView bias_gradient(OperatorLowering& lowering, const TensorView& whole) {
-  const TensorView& bias = lowering.input(3);
+  const bool lacks_heads = lowering.input(3).shape.size() == 3;
+  const TensorView bias = with_head_axis(lowering.input(3));
   const bool was_padded = lowering.has_saved("padded_bias");
   const Shape& scores = lowering.saved(was_padded ? "padded_bias" : "bias").shape;
   TensorView gradient = sliced(whole, 3, 0, scores[3]);
@@ -146,7 +192,10 @@ TensorView bias_gradient(OperatorLowering& lowering, const TensorView& whole) {
                   {.flops = element_count(scores)});
     gradient = sum;
   }
-  if (!was_padded) return gradient;
+  const auto as_given = [&](const TensorView& view) {
+    return lacks_heads ? without_head_axis(view) : view;
+  };
+  if (!was_padded) return as_given(gradient);
   const std::int64_t length = bias.shape.back().constant;
   const TensorView wide =
       head_padded(lowering, gradient, length + bias_alignment - length % bias_alignment,
@@ -154,7 +203,7 @@ TensorView bias_gradient(OperatorLowering& lowering, const TensorView& whole) {
   const TensorView result = lowering.new_tensor("grad_bias.cut", bias.shape, whole.type,
                                                 StorageClass::activation_gradient);
   lowering.emit(Kernel::slice, "backward.bias.cut", {wide}, {result});
-  return result;
+  return as_given(result);
 }
 
 constexpr std::string_view saved_roles[] = {"query",         "key",       "value",
@@ -213,7 +262,7 @@ AttentionOperands backward_fused_attention(OperatorLowering& lowering,
   const TensorView q = lowering.saved("query"), k = lowering.saved("key"),
                    v = lowering.saved("value"), out = lowering.saved("output");
   const AttentionSizes s = attention_sizes(q.shape, k.shape, v.shape);
-  TensorView dy = lowering.output_gradient();
+  TensorView dy = with_head_axis(lowering.output_gradient());
   const std::int64_t value_features = dy.shape[3].constant;
   if (value_features != s.value_features) {
     dy = head_padded(lowering, dy, s.value_features, "grad_padded_output",
@@ -225,12 +274,7 @@ AttentionOperands backward_fused_attention(OperatorLowering& lowering,
     const TensorView& operand = i == 0 ? q : i == 1 ? k : v;
     TensorView gradient = lowering.new_tensor(names[i], operand.shape, operand.type,
                                               StorageClass::activation_gradient);
-    const Shape& n = operand.shape;
-    gradient.strides = implementation == Implementation::efficient
-                           ? heads_and_queries_swapped(
-                                 contiguous_view(StorageId{}, {n[0], n[2], n[1], n[3]}, q.type))
-                                 .strides
-                           : dense_strides(n, operand.strides);
+    gradient.strides = gradient_strides(lowering, implementation, operand);
     gradients.push_back(gradient);
   }
   std::vector<TensorView> writes = gradients;
@@ -257,10 +301,15 @@ AttentionOperands backward_fused_attention(OperatorLowering& lowering,
                  .flops = fused_attention_backward_flops(s)});
   AttentionOperands result;
   if (wants_bias) result.bias = bias_gradient(lowering, writes[3]);
-  const std::int64_t features = lowering.input(0).shape[3].constant;
+  const std::int64_t features = lowering.input(0).shape.back().constant;
   result.value = cut(lowering, gradients[2], value_features, "value.cut");
   result.key = cut(lowering, gradients[1], features, "key.cut");
   result.query = cut(lowering, gradients[0], features, "query.cut");
+  if (has_no_heads(lowering)) {
+    for (TensorView* const gradient : {&result.query, &result.key, &result.value}) {
+      *gradient = without_head_axis(*gradient);
+    }
+  }
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "estimator/catalogue/rows.hpp"
+#include "estimator/catalogue/sort_rows.hpp"
 #include "estimator/model/operator_row.hpp"
 
 namespace stowage {
@@ -102,6 +103,8 @@ std::span<const OperatorRow> operator_catalogue() {
       rows::argmax(),
       rows::argmin(),
       rows::topk(),
+      rows::sort(),
+      rows::argsort(),
       rows::cumsum(),
       rows::concat(),
       rows::stack(),

@@ -26,6 +26,26 @@ namespace stowage {
 [[nodiscard]] const OperatorRow& linear_4bit_row();
 [[nodiscard]] const OperatorRow& linear_8bit_row();
 [[nodiscard]] const OperatorRow& linear_float8_row();
+/// Such a weight of 4 or 8 bits in a format, without a layer: peft's dequantize_module_weight.
+/// Attributes `in`, `features`, `bits`, `double_quant`, `bias` (the layer has one); the parameters
+/// are the layer's.
+[[nodiscard]] const OperatorRow& dequantised_weight_row();
+
+// What DoRA is made of, beside rows of the catalogue (peft 0.21, tuners/lora/dora.py).
+
+/// torch.eye: attribute `size`; without inputs.
+[[nodiscard]] const OperatorRow& identity_matrix_row();
+/// The norm of each row of w + factor * update; no gradient passes. Inputs: w, update, both
+/// [out, in]. Attribute `factor`.
+[[nodiscard]] const OperatorRow& weight_norm_row();
+/// Inputs: variables of a Python function that returns here. They live until the kernel before has
+/// run; the result is the first, which nobody reads.
+[[nodiscard]] const OperatorRow& frame_end_row();
+/// Tensor.clone().
+[[nodiscard]] const OperatorRow& copied_row();
+/// x w^T, w without a gradient. Inputs: x, dropped out; w; the layer's own result, which stands for
+/// it where nothing is dropped out (an inference), and the bias to take from that.
+[[nodiscard]] const OperatorRow& base_product_row();
 /// cross_entropy as torch.compile makes it, where the loss alone is compiled.
 [[nodiscard]] const OperatorRow& compiled_cross_entropy_row();
 

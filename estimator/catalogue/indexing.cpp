@@ -10,6 +10,7 @@
 #include "estimator/catalogue/axis_attribute.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/pytorch/kernel_scratch.hpp"
 
 namespace stowage {
 
@@ -100,19 +101,21 @@ void emit_taken_backward(OperatorLowering& lowering, std::vector<StorageId> temp
 
 void backward_taken(OperatorLowering& lowering) { emit_taken_backward(lowering, {}); }
 
-// index_put_ sorts what it adds: the kernel's own int64 arrays, one element a named place: linear
-// index, range, and both sorted (index_put_with_sort_kernel in ATen/native/cuda/Indexing.cu).
 void backward_index_pytorch(OperatorLowering& lowering) {
+  const Shape& x = lowering.input(0).shape;
   Shape together;
   for (int i = 1; i < lowering.input_count(); ++i) {
     together = *broadcast(together, lowering.input(i).shape);
   }
-  std::vector<StorageId> scratch;
-  for (const std::string_view name : {"linear_indices", "range", "sorted_indices", "order"}) {
-    scratch.push_back(
-        lowering.new_tensor(name, together, DataType::int64, StorageClass::workspace).storage);
-  }
-  emit_taken_backward(lowering, std::move(scratch));
+  const std::size_t end = *axis_attribute(lowering.attributes(), x) +
+                          static_cast<std::size_t>(lowering.input_count() - 1);
+  const Shape named(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(end));
+  const Affine bytes =
+      index_put_scratch(element_count(together), element_count(named), lowering.output_gradient());
+  emit_taken_backward(
+      lowering,
+      {lowering.new_tensor("sorted_indices", {bytes}, DataType::uint8, StorageClass::workspace)
+           .storage});
 }
 
 // gather.

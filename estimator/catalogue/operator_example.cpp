@@ -130,6 +130,8 @@ constexpr OperatorExample examples[] = {
     {"argmax", "- argmax: {axis: 2}\n- embedding: {count: 6, features: 8}\n"},
     {"argmin", "- argmin: {axis: 2}\n- embedding: {count: 6, features: 8}\n"},
     {"topk", "- topk: {name: best, count: 2}\n- identity: {from: best.0}\n"},
+    {"sort", "- sort: {name: ordered, descending: true}\n- identity: {from: ordered.0}\n"},
+    {"argsort", "- argsort: {axis: 2}\n- embedding: {count: 6, features: 8}\n"},
     {"cumsum", "- cumsum: {axis: 1}\n"},
     {"concat", "- linear: {name: more, features: 2}\n- concat: {from: [stem, more], axis: 2}\n"},
     {"stack", "- linear: {name: branch, features: 6}\n- stack: {from: [stem, branch], axis: 1}\n"},

@@ -119,6 +119,14 @@ TensorView own_tensor(OperatorLowering& lowering, std::string_view name, const S
   return lowering.new_tensor(name, shape, type, StorageClass::activation);
 }
 
+void emit_dequantised_rows(OperatorLowering& lowering, std::string_view pass,
+                           std::string_view encoding, const TensorView& w, NodeExtras extras) {
+  extras.attributes.set("encoding", std::string(encoding));
+  lowering.emit(Kernel::dequantize_rows, fmt::format("{}.dequantise", pass),
+                {lowering.parameter(0), lowering.parameter(first_state(lowering))}, {w},
+                std::move(extras));
+}
+
 /// The maxima of the blocks; where they are quantised themselves, PyTorch's runtime adds the offset
 /// (in forward out of place).
 TensorView maxima(OperatorLowering& lowering, std::string_view pass) {
@@ -134,14 +142,19 @@ TensorView maxima(OperatorLowering& lowering, std::string_view pass) {
   return made;
 }
 
+KernelNode& emit_dequantised_4bit(OperatorLowering& lowering, std::string_view pass,
+                                  const TensorView& absmax, const TensorView& w) {
+  return lowering.emit(
+      Kernel::dequantize_4bit, fmt::format("{}.dequantise", pass),
+      {lowering.parameter(0), absmax, lowering.parameter(first_state(lowering) + 1)}, {w},
+      with_attribute("block", values_a_block, element_count(w.shape)));
+}
+
 TensorView dequantised_4bit(OperatorLowering& lowering, std::string_view pass,
                             const TensorView& absmax) {
-  const Shape shape = weight_shape(lowering);
-  const TensorView w =
-      own_tensor(lowering, fmt::format("{}.weight", pass), shape, lowering.input().type);
-  lowering.emit(Kernel::dequantize_4bit, fmt::format("{}.dequantise", pass),
-                {lowering.parameter(0), absmax, lowering.parameter(first_state(lowering) + 1)}, {w},
-                with_attribute("block", values_a_block, element_count(shape)));
+  const TensorView w = own_tensor(lowering, fmt::format("{}.weight", pass), weight_shape(lowering),
+                                  lowering.input().type);
+  emit_dequantised_4bit(lowering, pass, absmax, w);
   return w;
 }
 
@@ -150,9 +163,7 @@ TensorView dequantised_rows(OperatorLowering& lowering, std::string_view pass,
   const Shape shape = weight_shape(lowering);
   const TensorView w =
       own_tensor(lowering, fmt::format("{}.weight", pass), shape, lowering.input().type);
-  lowering.emit(Kernel::dequantize_rows, fmt::format("{}.dequantise", pass),
-                {lowering.parameter(0), lowering.parameter(first_state(lowering))}, {w},
-                with_attribute("encoding", std::string(encoding), element_count(shape)));
+  emit_dequantised_rows(lowering, pass, encoding, w, {.flops = element_count(shape)});
   return w;
 }
 
@@ -184,6 +195,20 @@ void forward_4bit(OperatorLowering& lowering) {
   KernelNode& product = emit_linear(lowering, dequantised_4bit(lowering, "forward", absmax));
   // The function's variable holds the maxima until it returns.
   if (lowering.attributes().boolean("double_quant")) product.holds.push_back(absmax.storage);
+  lowering.save("weight", lowering.parameter(0));
+}
+
+/// The offset is added out of place, and both are variables until the function returns.
+void forward_4bit_pytorch(OperatorLowering& lowering) {
+  if (!lowering.attributes().boolean("double_quant")) return forward_4bit(lowering);
+  const TensorView scaled = maxima(lowering, "forward");
+  const TensorView absmax =
+      own_tensor(lowering, "forward.offset_absmax", scaled.shape, DataType::float32);
+  lowering.emit(Kernel::add, "forward.offset_absmax",
+                {scaled, lowering.parameter(first_state(lowering) + 4)}, {absmax},
+                {.flops = element_count(absmax.shape)});
+  KernelNode& product = emit_linear(lowering, dequantised_4bit(lowering, "forward", absmax));
+  product.holds.insert(product.holds.end(), {scaled.storage, absmax.storage});
   lowering.save("weight", lowering.parameter(0));
 }
 
@@ -281,6 +306,40 @@ void backward_float8_pytorch(OperatorLowering& lowering) {
   emit_input_gradient(lowering, lowering.saved("dequantised"));
 }
 
+// ---- dequantised_weight
+
+tl::expected<Inference, InferenceError> infer_dequantised(const Attributes& attributes,
+                                                          std::span<const TensorType>) {
+  Inference result;
+  const Shape shape{attributes.integer("features"), attributes.integer("in")};
+  result.outputs = {{shape, DataType::float32}};  // the model's format: makes_floats
+  result.flops = element_count(shape);
+  return result;
+}
+
+/// functional.dequantize_4bit; int8_vectorwise_dequant, a product with the scales and one with
+/// 1 / 127 (_ops.py), which makes float32.
+void forward_dequantised(OperatorLowering& lowering) {
+  const TensorView w = lowering.new_output();
+  if (lowering.attributes().integer("bits") == 4) {
+    const TensorView absmax = maxima(lowering, "forward");
+    KernelNode& last = emit_dequantised_4bit(lowering, "forward", absmax, w);
+    if (lowering.attributes().boolean("double_quant")) last.holds.push_back(absmax.storage);
+    return;
+  }
+  const Affine values = element_count(w.shape);
+  emit_dequantised_rows(
+      lowering, "forward", "int8", w,
+      {.temporaries = {lowering.new_temporary("forward.scaled", values * Affine(4))},
+       .flops = values * Affine(2)});
+}
+
+void forward_dequantised_stowage(OperatorLowering& lowering) {
+  if (lowering.attributes().integer("bits") == 4) return forward_dequantised(lowering);
+  const TensorView w = lowering.new_output();
+  emit_dequantised_rows(lowering, "forward", "int8", w, {.flops = element_count(w.shape)});
+}
+
 std::vector<AttributeSpec> quantised_attributes(std::vector<AttributeSpec> own) {
   std::vector<AttributeSpec> all{
       {.name = "features", .type = AttributeType::integer, .doc = "output features", .minimum = 1},
@@ -303,7 +362,27 @@ const OperatorRow& linear_4bit_row() {
                                            .doc = "the code's",
                                            .choices = {"nf4", "fp4"}}}),
       .infer = infer_4bit,
-      .lowering = {.stowage = {forward_4bit, backward_4bit}}};
+      .lowering = {.stowage = {forward_4bit, backward_4bit},
+                   .pytorch = {forward_4bit_pytorch, backward_4bit}}};
+  return row;
+}
+
+const OperatorRow& dequantised_weight_row() {
+  static const OperatorRow row{
+      .name = "dequantised_weight",
+      .doc = "a frozen layer's weight in the format of its input",
+      .attributes =
+          quantised_attributes({{.name = "in", .type = AttributeType::integer, .doc = "features"},
+                                {.name = "bits", .type = AttributeType::integer, .doc = "4 or 8"},
+                                {.name = "double_quant",
+                                 .type = AttributeType::boolean,
+                                 .doc = "the maxima are quantised too"}}),
+      .min_inputs = 0,
+      .max_inputs = 0,
+      .infer = infer_dequantised,
+      .lowering = {.stowage = {forward_dequantised_stowage, nullptr},
+                   .pytorch = {forward_dequantised, nullptr}},
+      .makes_floats = true};
   return row;
 }
 

@@ -110,10 +110,10 @@ void backward_window_pytorch(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
   const TensorView dw = lowering.new_parameter_gradient(0);
   lowering.emit(Kernel::fill, "backward.zeros", {}, {dw});
-  lowering.emit(
-      Kernel::embedding_backward, "backward", {lowering.saved("index"), dy}, {dw},
-      {.temporaries = index_arrays(lowering, index_put_scratch(n.pairs, pair_rows(dy, n))),
-       .flops = element_count(dy.shape)});
+  lowering.emit(Kernel::embedding_backward, "backward", {lowering.saved("index"), dy}, {dw},
+                {.temporaries = index_arrays(
+                     lowering, index_put_scratch(n.pairs, dw.shape[0], pair_rows(dy, n))),
+                 .flops = element_count(dy.shape)});
   lowering.give_parameter_gradient(0, dw);
 }
 

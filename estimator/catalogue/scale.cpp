@@ -87,13 +87,26 @@ void forward_constant_pytorch(OperatorLowering& lowering) {
   emit_result(lowering, emit_scale(lowering, "product", x, product, factor, 0), 1, in_place);
 }
 
-void backward_constant(OperatorLowering& lowering) {
-  const double factor = lowering.attributes().real("factor");
+void emit_constant_backward(OperatorLowering& lowering, double factor) {
   const TensorView dy = lowering.output_gradient();
-  if (factor == 1) return lowering.give_input_gradient(0, dy);
   const TensorView dx = new_input_gradient_like(lowering, dy);
   emit_scale(lowering, "backward", dy, dx, factor, 0);
   lowering.give_input_gradient(0, dx);
+}
+
+void backward_constant_stowage(OperatorLowering& lowering) {
+  const double factor = lowering.attributes().real("factor");
+  if (factor == 1) return lowering.give_input_gradient(0, lowering.output_gradient());
+  emit_constant_backward(lowering, factor);
+}
+
+/// PyTorch multiplies the gradient of x * 1 too; that of a sum alone is passed on.
+void backward_constant_pytorch(OperatorLowering& lowering) {
+  const double factor = lowering.attributes().real("factor");
+  if (factor == 1 && lowering.attributes().real("offset") != 0) {
+    return lowering.give_input_gradient(0, lowering.output_gradient());
+  }
+  emit_constant_backward(lowering, factor);
 }
 
 template <LowerRule constant>
@@ -107,8 +120,9 @@ void forward_scale(OperatorLowering& lowering) {
   if (lowering.input_needs_gradient()) lowering.save("weight", w);
 }
 
+template <LowerRule constant>
 void backward_scale(OperatorLowering& lowering) {
-  if (!lowering.attributes().boolean("learned")) return backward_constant(lowering);
+  if (!lowering.attributes().boolean("learned")) return constant(lowering);
   const TensorView dy = lowering.output_gradient();
   const auto product = [&](std::string_view name, const TensorView& factor) {
     const TensorView result =
@@ -158,8 +172,10 @@ OperatorRow rows::scale() {
                           .default_value = Shape{}},
                          in_place_attribute()},
           .infer = infer_scale,
-          .lowering = {.stowage = {forward_scale<forward_constant_stowage>, backward_scale},
-                       .pytorch = {forward_scale<forward_constant_pytorch>, backward_scale}},
+          .lowering = {.stowage = {forward_scale<forward_constant_stowage>,
+                                   backward_scale<backward_constant_stowage>},
+                       .pytorch = {forward_scale<forward_constant_pytorch>,
+                                   backward_scale<backward_constant_pytorch>}},
           .promotes_with_parameters = true};
 }
 

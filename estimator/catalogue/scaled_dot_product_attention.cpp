@@ -1,6 +1,5 @@
 // scaled_dot_product_attention over [batch, heads, length, features], or with one axis more before
-// the length (windows of an image; three axes, which PyTorch takes for one sample of as many heads,
-// are refused): its row, its shape rule, and what surrounds
+// the length (windows of an image), or without heads: its row, its shape rule, and what surrounds
 // PyTorch's kernels: key and value heads repeated as transformers does (repeat_kv), and the fourth
 // input made a mask to add.
 #include <fmt/format.h>
@@ -54,7 +53,23 @@ bool copies_bias(const OperatorLowering& lowering) {
 }
 
 bool has_fused_shape(const OperatorLowering& lowering) {
-  return lowering.input(0).shape.size() == 4;
+  return lowering.input(0).shape.size() <= 4;
+}
+
+TensorView with_head_axis(TensorView view) {
+  if (view.shape.size() != 3) return view;
+  const Affine stride = view.shape[1] * view.strides[1];
+  view.shape.insert(view.shape.begin() + 1, 1);
+  view.strides.insert(view.strides.begin() + 1, stride);
+  view.is_view = true;
+  return view;
+}
+
+TensorView without_head_axis(TensorView view) {
+  view.shape.erase(view.shape.begin() + 1);
+  view.strides.erase(view.strides.begin() + 1);
+  view.is_view = true;
+  return view;
 }
 
 Shape attention_score_shape(const Shape& query, const Shape& key) {
@@ -65,14 +80,14 @@ Shape attention_score_shape(const Shape& query, const Shape& key) {
 
 namespace {
 
-constexpr std::size_t least_axes = 4, most_axes = 5;
+constexpr std::size_t least_axes = 3, most_axes = 5;
 
 std::optional<InferenceError> check_axes(const TensorType& input, std::size_t rank, int i) {
   const std::size_t axes = input.shape.size();
   if (axes >= least_axes && axes <= most_axes && axes == rank) return std::nullopt;
   return InferenceError{
-      .message = fmt::format("wants [batch, heads, length, features], or five axes, alike for all "
-                             "inputs, but its input has shape {}",
+      .message = fmt::format("wants [batch, heads, length, features], or three or five axes, "
+                             "alike for all inputs, but its input has shape {}",
                              to_string(input.shape)),
       .input = i};
 }
@@ -149,7 +164,7 @@ std::optional<InferenceError> check_implementation(const Attributes& attributes,
   const std::string& wanted = attributes.text("implementation");
   const DataType type = inputs[0].type;
   const std::size_t rank = inputs[0].shape.size();
-  if (rank != 4 && wanted != "auto" && wanted != "math") {
+  if (rank > 4 && wanted != "auto" && wanted != "math") {
     return refuse(fmt::format("{} attention takes four axes, and its input has shape {}", wanted,
                               to_string(inputs[0].shape)),
                   "implementation", 0, "leave it to `auto`, or merge axes by `reshape`")
@@ -215,13 +230,13 @@ TensorView input_heads_repeated(OperatorLowering& lowering, int i, std::int64_t 
   expanded.shape.insert(expanded.shape.begin() + 2, groups);
   expanded.strides.insert(expanded.strides.begin() + 2, 0);
   if (const auto seen = reshaped(expanded, shape)) return *seen;
-  const TensorView result = lowering.new_tensor(name, shape, view.type, StorageClass::activation);
+  TensorView result = lowering.new_tensor(name, shape, view.type, StorageClass::activation);
   lowering.emit(Kernel::expand, name, {view}, {result});
   return result;
 }
 
 bool repeats(const OperatorLowering& lowering) {
-  return has_fused_shape(lowering) && lowering.attributes().text("grouped") == "repeat" &&
+  return lowering.input(0).shape.size() == 4 && lowering.attributes().text("grouped") == "repeat" &&
          lowering.input(0).shape[1] != lowering.input(1).shape[1];
 }
 
@@ -284,12 +299,15 @@ AttentionOperands operands(OperatorLowering& lowering) {
 
 void forward_attention_pytorch(OperatorLowering& lowering) {
   const AttentionImplementation implementation = chosen_attention(lowering);
-  const AttentionOperands made = operands(lowering);
+  AttentionOperands made = operands(lowering);
   if (implementation == AttentionImplementation::math) {
-    forward_math_attention(lowering, made);
-  } else {
-    forward_fused_attention(lowering, implementation, made);
+    return forward_math_attention(lowering, made);
   }
+  for (TensorView* const operand : {&made.query, &made.key, &made.value}) {
+    *operand = with_head_axis(*operand);
+  }
+  if (made.bias) made.bias = with_head_axis(*made.bias);
+  forward_fused_attention(lowering, implementation, made);
 }
 
 /// The gradient of a repeated head is the sum over the query heads that used it.
@@ -297,8 +315,8 @@ TensorView summed(OperatorLowering& lowering, int i, const TensorView& gradient,
                   const std::string& name) {
   const TensorView& input = lowering.input(i);
   if (gradient.shape == input.shape) return gradient;
-  const TensorView sum = lowering.new_tensor("grad_" + name, input.shape, input.type,
-                                             StorageClass::activation_gradient);
+  TensorView sum = lowering.new_tensor("grad_" + name, input.shape, input.type,
+                                       StorageClass::activation_gradient);
   lowering.emit(Kernel::sum_to_shape, "backward." + name, {gradient}, {sum},
                 {.flops = element_count(gradient.shape)});
   return sum;
@@ -335,7 +353,8 @@ void backward_attention_pytorch(OperatorLowering& lowering) {
 }
 
 bool in_products(const OperatorLowering& lowering) {
-  return lowering.attributes().text("implementation") == "math" || !has_fused_shape(lowering);
+  return lowering.attributes().text("implementation") == "math" ||
+         lowering.input(0).shape.size() != 4;
 }
 
 void forward_attention_stowage(OperatorLowering& lowering) {
@@ -395,7 +414,7 @@ std::vector<AttributeSpec> attribute_list() {
 OperatorRow rows::scaled_dot_product_attention() {
   return {.name = "scaled_dot_product_attention",
           .doc =
-              "softmax(q k^T / sqrt(features)) v of inputs q, k, v of four or five axes, and a "
+              "softmax(q k^T / sqrt(features)) v of inputs q, k, v of three to five axes, and a "
               "mask to add",
           .attributes = attribute_list(),
           .min_inputs = 3,

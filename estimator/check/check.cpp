@@ -145,6 +145,7 @@ CheckReport report_of(RuntimeRun run, const StepOnCard& on_card) {
                       Bytes(offloaded_bytes(*step.graph).at(step.batch));
   report.host_buffers = host_buffers(*step.graph);
   for (const HostBuffer& buffer : report.host_buffers) report.host_bytes += Bytes(buffer.bytes);
+  report.managed_bytes = Bytes(step.graph->managed_state_bytes);
   report.total_bytes = on_card.card.cuda_total;
   report.available_bytes = on_card.card.cuda_total - settings.in_use - settings.reserve;
   report.headroom = report.available_bytes - report.device_bytes;

@@ -10,6 +10,7 @@
 // (tensorflow_replay.hpp); where that fails, peaks are those of the smallest pool that would do.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,9 +46,12 @@ struct CheckReport {
   std::vector<PhasePeak> phases;
   Bytes host_bytes;                      ///< the step's inputs on the host, and all host_buffers
   std::vector<HostBuffer> host_buffers;  ///< of one GPU's process: what is offloaded
-  Bytes total_bytes;                     ///< the card's CUDA total
-  Bytes available_bytes;                 ///< total - in use - reserve
-  Bytes headroom;                        ///< available - device bytes; negative: what is missing
+  /// Optimizer state in unified memory: not among the device bytes. It is on the device while there
+  /// is room, and what has none goes to the host; the step completes with all of it there.
+  Bytes managed_bytes;
+  Bytes total_bytes;      ///< the card's CUDA total
+  Bytes available_bytes;  ///< total - in use - reserve
+  Bytes headroom;         ///< available - device bytes; negative: what is missing
   std::vector<EngineFallback> fallbacks;
   std::string culprit;  ///< where it does not fit: the node and what it needs; else empty
   WorkspaceOrigin workspace_origin = WorkspaceOrigin::none;
@@ -57,6 +61,10 @@ struct CheckReport {
     return footprint.graph->nodes[static_cast<std::size_t>(footprint.step)].name;
   }
   [[nodiscard]] Bytes tensor_bytes() const { return footprint.total; }
+  /// Of the managed bytes: those that find no room beside the peak.
+  [[nodiscard]] Bytes evicted_bytes() const {
+    return std::clamp(managed_bytes - headroom, Bytes(), managed_bytes);
+  }
   [[nodiscard]] Bytes reserved_bytes() const { return run.reserved().most; }
 };
 

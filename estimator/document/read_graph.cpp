@@ -42,6 +42,9 @@ class GraphReader {
     if (!outputs.empty()) graph_.output = outputs.front();
     graph_.host_state_bytes =
         integer_of(members_.required("host_state_bytes"), "'host_state_bytes'");
+    if (const auto managed = members_.find("managed_state_bytes")) {
+      graph_.managed_state_bytes = integer_of(*managed, "'managed_state_bytes'");
+    }
     if (const auto buffers = members_.find("host_buffers")) read_host_buffers(*buffers);
     members_.finish();
     return std::move(graph_);

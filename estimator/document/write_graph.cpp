@@ -32,6 +32,9 @@ class GraphWriter {
     views("gradients", graph_.gradients);
     if (graph_.micro_batch.first_node.valid()) micro_batch(graph_.micro_batch);
     put(text_, ",\n\"host_state_bytes\": {}", graph_.host_state_bytes);
+    if (graph_.managed_state_bytes > 0) {
+      put(text_, ",\n\"managed_state_bytes\": {}", graph_.managed_state_bytes);
+    }
     if (!graph_.host_buffers.empty()) {
       put(text_, ",\n\"host_buffers\": ");
       put_list(text_, graph_.host_buffers.size(), [&](std::size_t i) {

@@ -165,10 +165,13 @@ Lines attention_lines(const Network& network, const AttentionCall& given) {
 
 Lines causal_mask_lines(const Network& network, std::int64_t window) {
   if (network.attention == AttentionFunction::eager) {
-    Lines lines{fmt::format("constant: {{name: {}, shape: [batch, 1, seq, seq]}}", full_mask)};
+    Lines lines{fmt::format("constant: {{name: {}, shape: [batch, 1, seq, seq], causal: true}}",
+                            full_mask)};
     if (window > 0) {
       lines.push_back(
-          fmt::format("constant: {{name: {}, shape: [batch, 1, seq, seq]}}", window_mask));
+          fmt::format("constant: {{name: {}, shape: [batch, 1, seq, seq], causal: true, window: "
+                      "{}}}",
+                      window_mask, window));
     }
     return lines;
   }

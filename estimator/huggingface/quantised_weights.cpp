@@ -41,6 +41,8 @@ std::string quantisation_words(const std::string& method, const YamlNode& config
   return words;
 }
 
+constexpr std::string_view hint_end = " for the layout of these weights";
+
 }  // namespace
 
 void warn_of_quantised_weights(ConfigReader& config) {
@@ -55,9 +57,22 @@ void warn_of_quantised_weights(ConfigReader& config) {
               fmt::format("the weights on disk are quantised{}; the network is read as it was "
                           "before that",
                           words.empty() ? std::string() : fmt::format(" ({})", words)),
-              base.empty() ? std::string()
-                           : fmt::format("{} {} for the layout of these weights",
-                                         in_words(Cure::quantised_base), base));
+              base.empty()
+                  ? std::string()
+                  : fmt::format("{} {}{}", in_words(Cure::quantised_base), base, hint_end));
+}
+
+bool answers_quantisation(const BaseSettings& base, const Diagnostic& warning) {
+  std::string_view hint = warning.hint;
+  const std::string_view words = in_words(Cure::quantised_base);
+  if (!hint.starts_with(words) || !hint.ends_with(hint_end)) return false;
+  hint.remove_prefix(words.size());
+  hint.remove_suffix(hint_end.size());
+  while (hint.starts_with(' ')) hint.remove_prefix(1);
+  const auto wanted = parse_base(hint);
+  if (!wanted || wanted->format != base.format) return false;
+  const bool has_blocks = base.format == BaseFormat::nf4 || base.format == BaseFormat::fp4;
+  return !has_blocks || wanted->double_quantised == base.double_quantised;
 }
 
 }  // namespace stowage

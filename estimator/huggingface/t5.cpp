@@ -173,7 +173,7 @@ void add_decoder(Network& network, const T5Keys& keys) {
   stack.add(t5_drop("dropped", keys.dropout));
   if (eager) {
     stack.add(bias_line(keys, false));
-    stack.add("constant: {name: causal_mask, shape: [batch, 1, seq, seq]}");
+    stack.add("constant: {name: causal_mask, shape: [batch, 1, seq, seq], causal: true}");
     stack.add("add: {name: masked_bias, from: [relative_attention_bias, causal_mask]}");
   } else {
     stack.add(bias_line(keys, false));

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "estimator/base/quantity.hpp"
+#include "estimator/model/layer_match.hpp"
 
 namespace stowage {
 
@@ -108,6 +109,28 @@ std::optional<std::vector<std::string>> names_of(const Setting& setting) {
   return names;
 }
 
+/// "q_proj:32+down_proj:8", which is peft's {"q_proj": 32, "down_proj": 8}.
+Result<std::vector<LayerNumber>> layer_numbers_of(const Setting& setting, bool whole) {
+  const auto parts = names_of(setting).value_or(std::vector<std::string>{""});
+  std::vector<LayerNumber> numbers;
+  numbers.reserve(parts.size());
+  for (const std::string& part : parts) {
+    const std::size_t colon = part.rfind(':');
+    const Setting number{.key = setting.key,
+                         .value = std::string_view(part).substr(
+                             colon == std::string::npos ? part.size() : colon + 1),
+                         .has_value = true};
+    const std::optional<double> value = number_of(number, whole ? 1 : 0, 1e9);
+    if (!value || colon == 0 || (whole && !count_of(number, most_rank))) {
+      return failure(fmt::format("'{}' takes {} joined by '+', not {}", setting.key,
+                                 whole ? "LAYER:RANK" : "LAYER:ALPHA",
+                                 setting.has_value ? quoted(setting.value) : "nothing"));
+    }
+    numbers.push_back({.pattern = part.substr(0, colon), .number = *value});
+  }
+  return numbers;
+}
+
 constexpr std::string_view takes_names = "names joined by '+'";
 
 struct FormatWord {
@@ -124,9 +147,9 @@ constexpr std::array<FormatWord, 8> format_words{{{"fp32", DataType::float32},
                                                   {"float64", DataType::float64}}};
 
 Result<void> read_lora_setting(const Setting& setting, LoraSettings& lora) {
-  static constexpr std::array<std::string_view, 10> known{
-      "r",     "alpha", "dropout",    "targets", "modules_to_save",
-      "dtype", "bias",  "use_rslora", "dora",    "use_dora"};
+  static constexpr std::array<std::string_view, 12> known{
+      "r",    "alpha",      "dropout", "targets",  "modules_to_save", "dtype",
+      "bias", "use_rslora", "dora",    "use_dora", "rank_pattern",    "alpha_pattern"};
   const std::string_view key = setting.key;
   if (key == "r") {
     const auto rank = count_of(setting, most_rank);
@@ -161,9 +184,12 @@ Result<void> read_lora_setting(const Setting& setting, LoraSettings& lora) {
   } else if (key == "dora" || key == "use_dora") {
     const auto truth = truth_of(setting);
     if (!truth) return unsuitable(setting, "true or false");
-    if (*truth) {
-      return failure("DoRA is not served: its weight norms make temporaries of each weight's size");
-    }
+    lora.decomposed = *truth;
+  } else if (key == "rank_pattern" || key == "alpha_pattern") {
+    const bool ranks = key == "rank_pattern";
+    auto numbers = layer_numbers_of(setting, ranks);
+    if (!numbers) return tl::unexpected(std::move(numbers.error()));
+    (ranks ? lora.ranks : lora.alphas) = *std::move(numbers);
   } else {
     return unknown_setting(key, known);
   }
@@ -179,6 +205,22 @@ std::optional<DataType> parse_format_word(std::string_view word) {
     if (candidate.word == word) return candidate.type;
   }
   return std::nullopt;
+}
+
+LoraSettings settings_of_layer(const LoraSettings& lora, std::string_view layer) {
+  LoraSettings own = lora;
+  const auto fitting = [&](const std::vector<LayerNumber>& numbers) {
+    return std::find_if(numbers.begin(), numbers.end(), [&](const LayerNumber& number) {
+      return is_target(layer, number.pattern);
+    });
+  };
+  if (const auto rank = fitting(lora.ranks); rank != lora.ranks.end()) {
+    own.rank = static_cast<std::int64_t>(rank->number);
+  }
+  if (const auto alpha = fitting(lora.alphas); alpha != lora.alphas.end()) {
+    own.alpha = alpha->number;
+  }
+  return own;
 }
 
 double scaling_of(const LoraSettings& lora) {

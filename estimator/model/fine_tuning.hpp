@@ -37,6 +37,12 @@ inline constexpr std::string_view format_words_text = "fp32, bf16, fp16 or fp64"
 
 enum class LoraBias : std::uint8_t { none, all, lora_only };
 
+/// Layers whose adapters have a rank or a scale of their own (peft's rank_pattern, alpha_pattern).
+struct LayerNumber {
+  std::string pattern;  ///< as LoraSettings::targets
+  double number = 0;
+};
+
 struct LoraSettings {
   std::int64_t rank = 8;
   double alpha = 8;
@@ -48,7 +54,11 @@ struct LoraSettings {
   std::optional<DataType> type;              ///< of adapters; none: float32 beside 16-bit weights
   LoraBias bias = LoraBias::none;            ///< which biases of the base are trained
   bool rank_stabilised = false;              ///< scaled by alpha / sqrt(r), else by alpha / r
+  bool decomposed = false;                   ///< DoRA: a magnitude beside the direction
+  std::vector<LayerNumber> ranks, alphas;    ///< the first that fits counts
 };
+/// Of a layer whose path is `layer`.
+[[nodiscard]] LoraSettings settings_of_layer(const LoraSettings& lora, std::string_view layer);
 [[nodiscard]] double scaling_of(const LoraSettings& lora);
 
 enum class BaseFormat : std::uint8_t { nf4, fp4, int8, fp8 };

@@ -14,6 +14,7 @@
 #include "estimator/onnx/graph_inputs.hpp"
 #include "estimator/onnx/in_place.hpp"
 #include "estimator/onnx/inline_functions.hpp"
+#include "estimator/onnx/listed_copies.hpp"
 #include "estimator/onnx/patterns.hpp"
 
 namespace stowage {
@@ -71,6 +72,7 @@ class ModelMaker {
     auto inputs = read_graph_inputs(file_.graph, of_dimensions);
     if (!inputs) return refused(std::move(inputs.error()));
     notes_ = std::move(inputs->notes);
+    if (is_of_pytorch()) note_joints(put_back_first_joints(file_.graph));
     Translation translation(file_.graph, inputs->symbols, opening_.argument);
     translation.fixed_batch = inputs->fixed_batch;
     LayerList& layers = translation.layers();
@@ -193,6 +195,13 @@ class ModelMaker {
     }
   }
 
+  void note_joints(int joints) {
+    if (joints == 0) return;
+    notes_.push_back(onnx_note(fmt::format(
+        "{} {} with a joint of one tensor, which the exporter took away, and {} it here",
+        joints == 1 ? std::string("a growing list") : fmt::format("{} growing lists", joints),
+        joints == 1 ? "began" : "each began", joints == 1 ? "has" : "have")));
+  }
   void note_restored(int norms) {
     if (norms == 0) return;
     notes_.push_back(onnx_note(fmt::format(

@@ -47,6 +47,7 @@ std::string state_text(const OptimizerRow& row, const StateTensor& state) {
   if (state.place == StatePlace::host_unless_fused) {
     notes.push_back(row.fused != nullptr ? "on the host unless fused" : "on the host");
   }
+  if (state.place == StatePlace::managed) notes.push_back("in unified memory");
   if (!notes.empty()) text += fmt::format(" ({})", fmt::join(notes, "; "));
   return text;
 }

@@ -53,7 +53,8 @@ enum class StateType {
   float32,
   uint8,
 };
-enum class StatePlace { device, host, host_unless_fused };
+/// `managed`: in unified memory, outside the runtime's allocator (bitsandbytes' paged optimizers).
+enum class StatePlace { device, host, host_unless_fused, managed };
 
 /// A tensor that the optimizer keeps for a parameter from step to step.
 struct StateTensor {

@@ -79,12 +79,25 @@ std::int64_t element_count(const UpdatedTensor& tensor) {
 }
 
 const std::vector<OptimizerRow>& optimizer_table() {
-  static const std::vector<OptimizerRow> table = {
-      optimizers::sgd(),       optimizers::adam(),      optimizers::adamw(),
-      optimizers::adagrad(),   optimizers::rmsprop(),   optimizers::adadelta(),
-      optimizers::adamax(),    optimizers::nadam(),     optimizers::radam(),
-      optimizers::adafactor(), optimizers::lion(),      optimizers::lamb(),
-      optimizers::adam8bit(),  optimizers::adamw8bit(), optimizers::transformers_adafactor()};
+  static const std::vector<OptimizerRow> table = {optimizers::sgd(),
+                                                  optimizers::adam(),
+                                                  optimizers::adamw(),
+                                                  optimizers::adagrad(),
+                                                  optimizers::rmsprop(),
+                                                  optimizers::adadelta(),
+                                                  optimizers::adamax(),
+                                                  optimizers::nadam(),
+                                                  optimizers::radam(),
+                                                  optimizers::adafactor(),
+                                                  optimizers::lion(),
+                                                  optimizers::lamb(),
+                                                  optimizers::adam8bit(),
+                                                  optimizers::adamw8bit(),
+                                                  optimizers::transformers_adafactor(),
+                                                  optimizers::paged_adamw_32bit(),
+                                                  optimizers::paged_adamw_8bit(),
+                                                  optimizers::paged_lion_32bit(),
+                                                  optimizers::paged_lion_8bit()};
   return table;
 }
 

@@ -30,5 +30,10 @@ namespace stowage::optimizers {
 [[nodiscard]] OptimizerRow transformers_adafactor();
 [[nodiscard]] OptimizerRow adam8bit();
 [[nodiscard]] OptimizerRow adamw8bit();
+// paged_optimizers.cpp
+[[nodiscard]] OptimizerRow paged_adamw_32bit();
+[[nodiscard]] OptimizerRow paged_adamw_8bit();
+[[nodiscard]] OptimizerRow paged_lion_32bit();
+[[nodiscard]] OptimizerRow paged_lion_8bit();
 
 }  // namespace stowage::optimizers

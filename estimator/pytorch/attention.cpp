@@ -89,6 +89,14 @@ std::string_view to_string(AttentionImplementation implementation) {
 
 AttentionSizes attention_sizes(const Shape& query, const Shape& key, const Shape& value) {
   const std::size_t rank = query.size();
+  if (rank == 3) {  // a head a sample
+    return {.batch = query[0],
+            .heads = 1,
+            .queries = query[1].constant,
+            .keys = key[1].constant,
+            .features = query[2].constant,
+            .value_features = value[2].constant};
+  }
   Affine batch = query[0];
   for (std::size_t axis = 1; axis + 3 < rank; ++axis) batch = batch * query[axis];
   return {.batch = batch,

@@ -19,7 +19,7 @@ enum class AttentionImplementation { flash, efficient, math, cudnn };
 [[nodiscard]] std::string_view to_string(AttentionImplementation implementation);
 
 /// The sizes of a call; the query is [batch, heads, queries, features]. With five axes what stands
-/// before the last three is the batch.
+/// before the last three is the batch; with three there is one head.
 struct AttentionSizes {
   Affine batch;
   std::int64_t heads = 0;
@@ -27,7 +27,7 @@ struct AttentionSizes {
   std::int64_t queries = 0, keys = 0;
   std::int64_t features = 0, value_features = 0;
 };
-/// Precondition: four axes or more, as many each, of which only the first depends on the batch; at
+/// Precondition: three axes or more, as many each, of which only the first depends on the batch; at
 /// least one head.
 [[nodiscard]] AttentionSizes attention_sizes(const Shape& query, const Shape& key,
                                              const Shape& value);

@@ -167,6 +167,10 @@ std::int64_t AtenCall::integer(std::string_view argument) const {
   return all.front();
 }
 
+std::int64_t AtenCall::integer(std::string_view argument, std::int64_t otherwise) const {
+  return attribute(argument) == nullptr ? otherwise : integer(argument);
+}
+
 std::vector<std::int64_t> AtenCall::integers(std::string_view argument) const {
   const AttributeValue* value = attribute(argument);
   if (value == nullptr) refuse(fmt::format("and lacks the attribute '{}'", argument));

@@ -61,6 +61,7 @@ class AtenCall {
 
   // Arguments that are no tensors. A number may stand for a list of one.
   [[nodiscard]] std::int64_t integer(std::string_view argument) const;
+  [[nodiscard]] std::int64_t integer(std::string_view argument, std::int64_t otherwise) const;
   [[nodiscard]] std::vector<std::int64_t> integers(std::string_view argument) const;
   [[nodiscard]] double real(std::string_view argument, double otherwise) const;
   [[nodiscard]] bool boolean(std::string_view argument, bool otherwise) const;

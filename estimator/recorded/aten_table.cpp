@@ -109,6 +109,7 @@ constexpr AtenRow aten_rows[] = {
      "grad_output self target weight total_weight", 1},
     {"aten::nll_loss_forward", complete_plain, Kernel::nll_loss_forward, "self target weight", 1},
     {"aten::roll", complete_roll},
+    {"aten::sort", complete_sort},
     {"aten::vdot", complete_product},
 };
 static_assert(std::ranges::is_sorted(aten_rows, {}, &AtenRow::name));

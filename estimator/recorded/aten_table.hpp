@@ -48,6 +48,7 @@ bool complete_attention_backward(CallCompletion& completion);
 bool complete_embedding(CallCompletion& completion);
 bool complete_embedding_backward(CallCompletion& completion);
 bool complete_index_put(CallCompletion& completion);
+bool complete_sort(CallCompletion& completion);
 bool complete_safe_softmax(CallCompletion& completion);
 bool complete_roll(CallCompletion& completion);
 bool complete_cudnn_rnn(CallCompletion& completion);

@@ -31,6 +31,21 @@ bool complete_embedding_backward(CallCompletion& completion) {
   return true;
 }
 
+namespace {
+
+/// Elements of `self` up to its last indexed axis. Which axes the indices stand for is not
+/// recorded: as many last axes as are alike in `values` are taken for whole.
+Affine nameable_places(const TensorView& self, const TensorView& values, std::size_t indices) {
+  Shape named = self.shape;
+  for (std::size_t i = 1; named.size() > indices && i <= values.shape.size(); ++i) {
+    if (named.back() != values.shape[values.shape.size() - i]) break;
+    named.pop_back();
+  }
+  return element_count(named);
+}
+
+}  // namespace
+
 bool complete_index_put(CallCompletion& completion) {
   const AtenCall& call = completion.call();
   const TensorView& values = call.tensor("values");
@@ -47,10 +62,29 @@ bool complete_index_put(CallCompletion& completion) {
   reads.push_back(values);
   reads.push_back(call.tensor("self"));
   const bool sorts = call.boolean("accumulate", false);
-  const Affine bytes = sorts ? index_put_scratch(positions, values) : Affine(0);
+  const Affine places =
+      nameable_places(call.tensor("self"), values, call.tensors("indices").size());
+  const Affine bytes = sorts ? index_put_scratch(positions, places, values) : Affine(0);
   completion.emit(Kernel::embedding_backward, {}, std::move(reads), {call.result(0)},
                   {.flops = element_count(values.shape),
                    .temporaries = completion.scratch("sorted_indices", bytes)});
+  return true;
+}
+
+bool complete_sort(CallCompletion& completion) {
+  const AtenCall& call = completion.call();
+  const TensorView& x = call.tensor("self");
+  const auto rank = static_cast<std::int64_t>(x.shape.size());
+  std::vector<StorageId> temporaries;
+  if (rank > 0) {
+    const std::int64_t dim = call.integer("dim", -1);
+    if (dim < -rank || dim >= rank) return false;
+    const auto axis = static_cast<std::size_t>(dim < 0 ? dim + rank : dim);
+    if (!x.shape[axis].is_constant()) return false;
+    temporaries = completion.scratch("places", sort_scratch(x, axis));
+  }
+  completion.emit(Kernel::top_places, {}, {x}, {call.result(0), call.result(1)},
+                  {.flops = element_count(x.shape), .temporaries = std::move(temporaries)});
   return true;
 }
 

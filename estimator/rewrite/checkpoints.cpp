@@ -30,6 +30,7 @@ struct Region {
   std::vector<std::pair<StorageId, std::size_t>> kept_results;
   std::map<StorageId, StorageId> copy;  // by a storage of the forward pass: that of the second run
   std::optional<std::size_t> before;    // the backward node before which they run
+  std::size_t end = 0;                  // one past its last node of the forward pass
 };
 
 bool runs_forward(const KernelNode& node) {
@@ -53,6 +54,10 @@ class Checkpointing {
     Region& region = regions_[static_cast<std::size_t>(at)];
     return region.first_saver.valid() ? &region : nullptr;
   }
+  [[nodiscard]] bool is_of(const Region& region, OperatorId op) const {
+    const int at = op.valid() ? region_of_[op.index()] : -1;
+    return at >= 0 && &regions_[static_cast<std::size_t>(at)] == &region;
+  }
   void find_savers();
   void find_what_runs_again();
   void find_first_backward();
@@ -60,10 +65,13 @@ class Checkpointing {
   void make_copies(Region& region);
   [[nodiscard]] KernelNode run_again(const Region& region, std::size_t node) const;
   [[nodiscard]] std::vector<KernelNode> second_run(const Region& region) const;
+  void hold_what_would_follow(const Region& region, KernelNode& last) const;
   void read_copies();
   void hold_what_enters();
   void forget_saved();
+  void find_dead_ends();
   void put_together();
+  void let_dead_ends_go();
   void move_storages();
 
   StepGraph step_;
@@ -72,6 +80,7 @@ class Checkpointing {
   std::vector<Region> regions_;
   std::vector<int> region_of_;  // by OperatorId; -1: none
   std::set<std::pair<OperatorId, StorageId>> saved_;
+  std::set<StorageId> dead_;     // what regions save whose gradient nobody asks for
   std::vector<Storage> copies_;  // to follow end_storage_
 };
 
@@ -112,6 +121,7 @@ void Checkpointing::find_what_runs_again() {
     }
     Region* const region = region_of(node.op);
     if (region == nullptr) continue;
+    region->end = n + 1;
     const bool again = node.op <= region->last_saver;
     for (const TensorView& read : node.reads) {
       const StorageId id = read.storage;
@@ -235,7 +245,27 @@ std::vector<KernelNode> Checkpointing::second_run(const Region& region) const {
     holds.insert(holds.end(), cache.begin(), cache.end());
     std::sort(holds.begin(), holds.end());
   }
+  if (frees_by_reference_ && !nodes.empty()) hold_what_would_follow(region, nodes.back());
   return nodes;
+}
+
+// Where the second run stops, what the rest of the region would read, or its functions' variables
+// hold, is there still.
+void Checkpointing::hold_what_would_follow(const Region& region, KernelNode& last) const {
+  std::set<StorageId> there(last.holds.begin(), last.holds.end());
+  const auto hold = [&](StorageId id) {
+    if (const auto found = region.copy.find(id); found != region.copy.end()) {
+      there.insert(found->second);
+    }
+  };
+  for (std::size_t n = *std::ranges::max_element(region.again) + 1; n < region.end; ++n) {
+    const KernelNode& node = step_.nodes[n];
+    if (!runs_forward(node) || !is_of(region, node.op)) continue;
+    if (region.kept.contains(node.op)) continue;
+    for (const TensorView& read : node.reads) hold(read.storage);
+    for (const StorageId id : node.holds) hold(id);
+  }
+  last.holds.assign(there.begin(), there.end());
 }
 
 void Checkpointing::read_copies() {
@@ -348,6 +378,30 @@ void Checkpointing::put_together() {
   step_.micro_batch.end_storage = StorageId::of(end_storage_ + copies_.size());
 }
 
+void Checkpointing::find_dead_ends() {
+  if (!frees_by_reference_) return;
+  std::set<OperatorId> live;
+  for (const KernelNode& node : step_.nodes) {
+    if (node.phase == Phase::backward) live.insert(node.op);
+  }
+  std::set<StorageId> wanted;
+  for (const auto& [op, storage] : saved_) {
+    if (region_of(op) == nullptr || !region_of(op)->before) continue;
+    (live.contains(op) ? wanted : dead_).insert(storage);
+  }
+  for (const StorageId storage : wanted) dead_.erase(storage);
+}
+
+// The graph of a dead end holds nothing while a region runs for the first time: the hooks have
+// packed it away. Of the nodes that hold such a tensor the graph's is the last.
+void Checkpointing::let_dead_ends_go() {
+  for (std::size_t n = step_.nodes.size(); n-- > 0 && !dead_.empty();) {
+    KernelNode& node = step_.nodes[n];
+    if (!runs_forward(node) || region_of(node.op) == nullptr) continue;
+    std::erase_if(node.holds, [&](StorageId id) { return dead_.erase(id) > 0; });
+  }
+}
+
 StepGraph Checkpointing::run() && {
   find_savers();
   find_what_runs_again();
@@ -357,11 +411,13 @@ StepGraph Checkpointing::run() && {
     stop_at_last_saved(region);
     make_copies(region);
   }
+  find_dead_ends();
   hold_what_enters();
   forget_saved();
   move_storages();
   read_copies();
   put_together();
+  let_dead_ends_go();
   return std::move(step_);
 }
 

@@ -28,6 +28,8 @@ struct Pack {
   int region = -1;  ///< whose input it is, or -1
   TensorView view;
   std::size_t saved = 0;  ///< of StepGraph::saved
+  int times = 1;          ///< how often autograd saves it, one after the other: a second save
+                          ///< stays on the GPU
   bool offloaded = false;
   bool stashed = false;      ///< still in the stash when backward begins
   StorageId stash, fetched;  ///< what the stash keeps; what backward reads
@@ -80,6 +82,7 @@ class Offloading {
   void put_together();
   [[nodiscard]] std::size_t last_backward() const;
   [[nodiscard]] TensorView saved_view(const SavedTensor& saved, std::size_t again) const;
+  [[nodiscard]] int times_saved(const SavedTensor& saved) const;
   void evict(std::int64_t until, std::size_t at);
   void offload(Pack& pack);
   StorageId add_storage(const Pack& pack, std::string_view part, StorageClass storage_class);
@@ -131,6 +134,22 @@ TensorView Offloading::saved_view(const SavedTensor& saved, std::size_t again) c
   return contiguous_view(saved.storage, {bytes}, DataType::uint8);
 }
 
+// An operator that PyTorch runs as several (a norm of transformers') lists a tensor once; autograd
+// saves it for each of its products and powers.
+int Offloading::times_saved(const SavedTensor& saved) const {
+  const auto is_it = [&](const TensorView& view) { return view.storage == saved.storage; };
+  std::ptrdiff_t times = 0;
+  for (std::size_t n = last_forward_[saved.op.index()];
+       n != nowhere && step_.nodes[n].op == saved.op; --n) {
+    const KernelNode& node = step_.nodes[n];
+    if (node.kernel == Kernel::multiply) times += std::ranges::count_if(node.reads, is_it);
+    if (node.kernel == Kernel::unary_forward) {
+      times += std::ranges::any_of(node.reads, is_it) || std::ranges::any_of(node.writes, is_it);
+    }
+  }
+  return static_cast<int>(std::max<std::ptrdiff_t>(times, 1));
+}
+
 void Offloading::find_packs() {
   std::map<StorageId, int> entered;  // by what enters regions: how many
   for (const SavedTensor& saved : step_.saved) {
@@ -153,6 +172,7 @@ void Offloading::find_packs() {
     if (last_forward_[saved.op.index()] == nowhere) continue;
     Pack pack{.at = last_forward_[saved.op.index()], .op = saved.op, .saved = i};
     pack.view = saved_view(saved, times[{saved.op, saved.storage}]++);
+    pack.times = times_saved(saved);
     packs_.push_back(std::move(pack));
   }
   std::stable_sort(packs_.begin(), packs_.end(), [](const Pack& a, const Pack& b) {
@@ -206,7 +226,7 @@ void Offloading::pack_all() {
   std::int64_t number = 0;
   for (std::size_t i = 0; i < packs_.size(); ++i) {
     Pack& pack = packs_[i];
-    ++number;
+    number += i == 0 ? 1 : packs_[i - 1].times;
     const Storage& storage = step_.storage(pack.view.storage);
     const Key key{pack.view.storage, pack.view.offset};
     if (settings_.streams && tracked.contains(key)) {
@@ -327,6 +347,12 @@ void Offloading::unpack_all() {
     };
     for (TensorView& view : node.reads) replace(view.storage);
     for (StorageId& id : node.holds) replace(id);
+  }
+  if (!settings_.streams) return;
+  for (const Unpacking& unpacking : unpackings_) {
+    for (const std::size_t i : unpacking.packs) {
+      if (packs_[i].times > 1) step_.nodes[unpacking.last].holds.push_back(packs_[i].view.storage);
+    }
   }
 }
 

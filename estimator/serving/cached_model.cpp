@@ -3,121 +3,79 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <tuple>
 
 #include "estimator/base/cure.hpp"
 #include "estimator/model/operator_row.hpp"
+#include "estimator/serving/attention_products.hpp"
+#include "estimator/serving/cache_refusals.hpp"
 #include "estimator/serving/graph_editor.hpp"
+#include "estimator/serving/rewired_products.hpp"
 #include "estimator/serving/serving_rows.hpp"
 
 namespace stowage {
 
 namespace {
 
-constexpr std::string_view attention_name = "scaled_dot_product_attention";
-
-bool is_attention(const Operator& op) { return op.row->name == attention_name; }
-
-bool is_causal(const Operator& op) {
-  return op.attributes.boolean("causal") || op.attributes.integer("window") > 0;
-}
-
-/// By operator: whether the model's output needs it.
-std::vector<bool> leads_to_output(const ModelGraph& model) {
-  std::vector<bool> tensors(model.tensors.size()), operators(model.operators.size());
-  tensors[model.output.index()] = true;
-  for (std::size_t i = model.operators.size(); i-- > 0;) {
-    const Operator& op = model.operators[i];
-    operators[i] =
-        std::ranges::any_of(op.outputs, [&](TensorId id) { return tensors[id.index()]; });
-    if (!operators[i]) continue;
-    for (const TensorId input : op.inputs) tensors[input.index()] = true;
-  }
-  return operators;
-}
-
-bool keeps_other_state(const Operator& op) {
-  constexpr std::array<std::string_view, 4> recurrent{"lstm", "gru", "rnn", "custom"};
-  return std::ranges::find(recurrent, op.row->name) != recurrent.end();
-}
-
-std::optional<Diagnostic> why_not_served(const ModelGraph& model, bool has_encoder) {
-  const std::vector<bool> needed = leads_to_output(model);
-  bool any_causal = false;
-  for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    const Operator& op = model.operators[i];
-    if (!needed[i]) continue;
-    if (keeps_other_state(op)) {
-      return Diagnostic{
-          .message = fmt::format("'{}' ({}) may carry a state from token to token that is no cache "
-                                 "of keys and values",
-                                 op.name, op.row->name),
-          .span = op.span};
-    }
-    if (!is_attention(op)) continue;
-    if (!is_causal(op)) {
-      if (has_encoder) continue;
-      return Diagnostic{
-          .message = fmt::format("the attention '{}' is not causal: it sees later tokens too, so "
-                                 "that keys and values cannot be kept from token to token",
-                                 op.name),
-          .span = op.span,
-          .hint = "a cache serves decoders alone: attention with `causal: true` or a `window`"};
-    }
-    if (const Shape& query = model.tensor(op.inputs[0]).type.shape; query.size() != 4) {
-      return Diagnostic{
-          .message = fmt::format("the attention '{}' is over {}; a cache holds [batch, heads, "
-                                 "length, features]",
-                                 op.name, to_string(query)),
-          .span = op.span};
-    }
-    any_causal = true;
-  }
-  if (any_causal) return std::nullopt;
-  return Diagnostic{
-      .message = fmt::format("model '{}' has no causal attention, and so no keys and values to "
-                             "keep from token to token",
-                             model.name),
-      .hint =
-          fmt::format("a cache serves models with scaled_dot_product_attention, `causal: true`; {}",
-                      in_words(Cure::one_attention_call))};
-}
-
-/// One attention's sizes in a pass.
-struct CachedAttention {
-  std::int64_t heads = 0, key_heads = 0;
-  std::int64_t tokens = 0;  ///< new ones, which are its queries
-  std::int64_t window = 0;  ///< 0: none
-  std::int64_t kept = 0;    ///< tokens of a user that the cache has room for
-  std::int64_t read = 0;    ///< keys that attention reads
-  bool masked = false;
-};
-
 class CachedModel {
  public:
   CachedModel(const ModelGraph& model, const ServingSettings& settings, const CachePass& pass)
-      : model_(model), settings_(settings), pass_(pass), editor_(model) {}
+      : model_(model),
+        settings_(settings),
+        pass_(pass),
+        products_(causal_products(model)),
+        editor_(model),
+        rewired_(model, products_, editor_) {}
 
   Result<ModelGraph> build() {
     find_head();
+    if (auto problem = widen_masks()) return failure(*std::move(problem));
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       const Operator& op = model_.operators[i];
-      if (is_attention(op) && is_causal(op)) {
+      if (is_causal_attention(op)) {
         if (auto problem = cache(op)) return failure(*std::move(problem));
+      } else if (const auto* products = rewired_.part_of(OperatorId::of(i))) {
+        cache_products(OperatorId::of(i), *products);
+      } else if (const TensorId mask = masked_by(op); mask.valid()) {
+        rewired_.put_widened(op, model_.tensor(mask).type.shape.size() - 1, widened_.at(mask));
       } else if (OperatorId::of(i) == head_) {
         keep_last_position(op);
       } else {
         editor_.keep(op);
       }
+      const bool is_last = !op.outputs.empty() && op.outputs[0] == hidden_;
+      if (is_last) hold_masks(op);
+      if (settings_.cache != CacheKind::paged) rewired_.after(OperatorId::of(i));
     }
     const ModelGraph served = std::move(editor_).finish();
     return without_replaced_masks(served);
   }
 
  private:
+  // The decoder's forward() has its masks until it returns the last hidden states.
+  void hold_masks(const Operator& last) {
+    if (widened_.empty() || settings_.cache == CacheKind::paged) return;
+    std::vector<TensorId> held{hidden_};
+    for (const auto& [mask, read] : widened_) held.push_back(mask);
+    editor_.add(last.name + ".masks", serving_rows::held_variables(), {}, std::move(held),
+                {model_.tensor(hidden_).type}, last.span);
+  }
+
+  /// The mask of numbers that the operator makes, or gives on.
+  [[nodiscard]] TensorId masked_by(const Operator& op) const {
+    if (op.outputs.empty()) return {};
+    TensorId made = op.outputs[0];
+    while (model_.tensor(made).producer.valid()) {
+      if (widened_.contains(made)) return made;
+      const Operator& by = model_.op(model_.tensor(made).producer);
+      if (by.row->name != "identity") return {};
+      made = by.inputs[0];
+    }
+    return {};
+  }
+
   // Leaves out what made a mask that the cache's own has taken the place of.
   [[nodiscard]] ModelGraph without_replaced_masks(const ModelGraph& served) const {
     const std::vector<bool> before = leads_to_output(model_), now = leads_to_output(served);
@@ -141,6 +99,7 @@ class CachedModel {
       const OperatorId producer = model_.tensor(at).producer;
       const Operator& op = model_.op(producer);
       if (op.row->name == "linear") {
+        hidden_ = op.inputs[0];
         const Shape& shape = model_.tensor(op.inputs[0]).type.shape;
         if (shape.size() == 3 && shape[1] != Affine(1)) head_ = producer;
         return;
@@ -175,35 +134,10 @@ class CachedModel {
     }
   }
 
-  [[nodiscard]] CachedAttention sizes_of(const Operator& op) const {
-    const Shape& query = model_.tensor(op.inputs[0]).type.shape;
-    const Shape& key = model_.tensor(op.inputs[1]).type.shape;
-    CachedAttention sizes{.heads = query[1].constant,
-                          .key_heads = key[1].constant,
-                          .tokens = key[2].constant,
-                          .window = op.attributes.integer("window")};
-    const std::int64_t context = settings_.context_length;
-    const std::int64_t window = sizes.window > 0 ? sizes.window : context;
-    sizes.kept = cached_tokens(std::min(window, context), settings_);
-    const std::int64_t all = pass_.past + sizes.tokens;
-    const bool is_cut = sizes.window > 0;
-    switch (settings_.cache) {
-      case CacheKind::dynamic:
-        sizes.read = is_cut ? std::min(pass_.past, sizes.window - 1) + sizes.tokens : all;
-        sizes.masked = (pass_.past > 0 && sizes.tokens > 1) || (is_cut && sizes.read >= window);
-        break;
-      case CacheKind::static_: {
-        const bool fills = all <= sizes.kept || sizes.tokens == 1;
-        sizes.read = fills ? sizes.kept : sizes.tokens;
-        const bool whole = sizes.read == sizes.tokens && !(is_cut && sizes.read >= window);
-        sizes.masked = sizes.tokens == 1 || !whole;
-        break;
-      }
-      case CacheKind::paged:
-        sizes.read = std::min(window, all);
-        break;
-    }
-    return sizes;
+  [[nodiscard]] CachedAttention sizes_of(const Attended& attended) const {
+    return cached_attention(model_.tensor(attended.query).type.shape,
+                            model_.tensor(attended.key).type.shape, attended.window, settings_,
+                            pass_);
   }
 
   [[nodiscard]] const OperatorRow& cache_row() const {
@@ -212,28 +146,39 @@ class CachedModel {
         return serving_rows::dynamic_cache();
       case CacheKind::static_:
         return serving_rows::static_cache();
+      case CacheKind::quantised:
+        return settings_.format == CacheFormat::fp8 ? serving_rows::fp8_cache()
+                                                    : serving_rows::packed_cache();
       case CacheKind::paged:
         break;
     }
     return serving_rows::paged_cache();
   }
 
-  std::vector<TensorId> add_cache(const Operator& op, const CachedAttention& sizes) {
+  std::vector<TensorId> add_cache(const Attended& attended, const CachedAttention& sizes) {
     Attributes attributes;
     attributes.set("past", pass_.past);
     attributes.set("kept", sizes.kept);
     attributes.set("window", sizes.window);
     attributes.set("users", pass_.users);
     attributes.set("scale", has_scale(settings_.format));
+    const bool restores = settings_.cache == CacheKind::quantised;
+    if (restores) {
+      attributes.set("users", settings_.users);
+      attributes.set("newest", sizes.newest);
+      attributes.set("residual", settings_.residual);
+      attributes.set("bits", std::int64_t{settings_.format == CacheFormat::int2 ? 2 : 4});
+      attributes.set("group", settings_.group);
+    }
     std::vector<TensorType> types;
-    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
-      TensorType type = model_.tensor(op.inputs[i]).type;
+    for (const TensorId made : {attended.key, attended.value}) {
+      TensorType type = model_.tensor(made).type;
       type.shape[2] = sizes.read;
-      type.type = stored_type(settings_.format, type.type);
+      if (!restores) type.type = stored_type(settings_.format, type.type);
       types.push_back(std::move(type));
     }
-    return editor_.add(op.name + ".cache", cache_row(), std::move(attributes),
-                       {op.inputs[1], op.inputs[2]}, std::move(types), op.span);
+    return editor_.add(attended.name + ".cache", cache_row(), std::move(attributes),
+                       {attended.key, attended.value}, std::move(types), attended.span);
   }
 
   /// One mask serves all layers alike.
@@ -256,36 +201,65 @@ class CachedModel {
   }
 
   std::optional<Diagnostic> cache(const Operator& op) {
-    const CachedAttention sizes = sizes_of(op);
+    const Attended attended = attended_by(op);
+    const CachedAttention sizes = sizes_of(attended);
     const bool has_mask = op.inputs.size() > 3;
     if (has_mask && !is_own_mask(op, sizes) && !is_bias_of_a_token(op, sizes)) {
+      const bool grows = settings_.cache == CacheKind::dynamic;
       return Diagnostic{
           .message = fmt::format("the attention '{}' has a mask or a bias of its own, which does "
                                  "not say what it is over a cache",
                                  op.name),
-          .span = op.span};
+          .span = op.span,
+          .hint = pass_.has_encoder && !grows ? hint_of(Cure::growing_cache) : std::string()};
     }
-    const bool cut_by_chunks = settings_.cache == CacheKind::static_ && sizes.window > 0 &&
-                               pass_.past > 0 && sizes.tokens > 1 &&
-                               pass_.past + sizes.tokens > sizes.kept;
-    if (cut_by_chunks) {
-      return Diagnostic{.message = fmt::format("prompts in chunks fill a static cache past the "
-                                               "window of '{}', {} tokens, which is not served",
-                                               op.name, sizes.window),
-                        .span = op.span,
-                        .hint = "take prompts at once, or another kind of cache"};
-    }
-    const std::vector<TensorId> cached = add_cache(op, sizes);
+    if (auto problem = why_not_cached(model_, attended, sizes, settings_, pass_)) return problem;
+    const std::vector<TensorId> cached = add_cache(attended, sizes);
     if (settings_.cache == CacheKind::paged) {
-      Operator attention = op;
-      attention.row = &serving_rows::paged_attention();
-      attention.attributes.set("implementation", std::string("flash"));
-      attention.inputs = {op.inputs[0], cached[0], cached[1]};
-      editor_.keep(attention);
+      read_blocks(attended, cached, op.outputs[0], op.attributes);
     } else {
       attend(op, sizes, cached);
     }
     return std::nullopt;
+  }
+
+  void read_blocks(const Attended& attended, const std::vector<TensorId>& cached, TensorId result,
+                   Attributes attributes) {
+    attributes.set("implementation", std::string("flash"));
+    editor_.keep({.name = attended.name,
+                  .row = &serving_rows::paged_attention(),
+                  .attributes = std::move(attributes),
+                  .inputs = {attended.query, cached[0], cached[1]},
+                  .outputs = {result},
+                  .span = attended.span});
+  }
+
+  // Masks of numbers are made before the first layer, over all that a layer reads.
+  std::optional<Diagnostic> widen_masks() {
+    for (const AttentionProducts& products : products_) {
+      const Attended attended = attended_by(products, model_);
+      const CachedAttention sizes = sizes_of(attended);
+      if (auto problem = why_not_cached(model_, attended, sizes, settings_, pass_)) return problem;
+      const auto [known, is_new] = widened_.emplace(products.mask, sizes.read);
+      if (!is_new && known->second != sizes.read) {
+        return Diagnostic{
+            .message = fmt::format("the attention '{}' has the mask of another, which reads {} "
+                                   "cached tokens and not {}",
+                                   attended.name, known->second, sizes.read),
+            .span = attended.span};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // An operator of an attention in products.
+  void cache_products(OperatorId at, const AttentionProducts& products) {
+    const Attended attended = attended_by(products, model_);
+    const CachedAttention sizes = sizes_of(attended);
+    if (at == products.first()) cached_ = add_cache(attended, sizes);
+    if (settings_.cache != CacheKind::paged) return rewired_.put(at, cached_, sizes.read);
+    const bool is_last = model_.op(at).outputs[0] == products.result;
+    if (is_last) read_blocks(attended, cached_, products.result, {});
   }
 
   // A window's mask that the description gives is of the pass's own tokens.
@@ -347,7 +321,12 @@ class CachedModel {
   const ModelGraph& model_;
   const ServingSettings& settings_;
   const CachePass& pass_;
+  std::vector<AttentionProducts> products_;
+  std::map<TensorId, std::int64_t> widened_;  // masks of numbers: the keys they cover
+  std::vector<TensorId> cached_;  // of the attention in products that is being rewritten
   GraphEditor editor_;
+  RewiredProducts rewired_;
+  TensorId hidden_;                      // what the layer that makes the logits reads
   OperatorId head_;                      // none: no logits, or of one position
   std::vector<OperatorId> behind_head_;  // from the output backwards
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, TensorId> masks_;

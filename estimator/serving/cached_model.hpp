@@ -11,24 +11,17 @@
 //   dynamic, static   transformers: a mask where it makes one (masking_utils.py), and with it the
 //                     shared heads repeated, or packed with a single query (sdpa_attention.py)
 //   paged             neither
+//
+// Attention that is written as products (attention_products.hpp) stays so, over all that the cache
+// gives, with a mask of numbers; of a paged cache, the server's own attention takes its place.
 #pragma once
-
-#include <cstdint>
 
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/model/model_graph.hpp"
+#include "estimator/serving/cached_attention.hpp"
 #include "estimator/serving/serving_settings.hpp"
 
 namespace stowage {
-
-/// The tokens that a model is run over.
-struct CachePass {
-  std::int64_t past = 0;   ///< of each user, cached before
-  std::int64_t users = 0;  ///< whose caches lie beside those of the batch, these included; 0: none
-  /// Attention that is not causal is an encoder's or reads one, and stays as it is
-  /// (encoder_decoder.hpp).
-  bool has_encoder = false;
-};
 
 /// `model`: read with as many positions as the pass takes. Lowers for PyTorch's kernels, for
 /// inference. Errors: no causal attention; attention that is not causal, or with a bias of its own;

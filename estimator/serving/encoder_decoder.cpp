@@ -6,7 +6,10 @@
 #include <cassert>
 
 #include "estimator/model/operator_row.hpp"
+#include "estimator/serving/attention_products.hpp"
+#include "estimator/serving/cached_attention.hpp"
 #include "estimator/serving/graph_editor.hpp"
+#include "estimator/serving/rewired_products.hpp"
 #include "estimator/serving/serving_rows.hpp"
 
 namespace stowage {
@@ -16,19 +19,16 @@ namespace {
 constexpr std::size_t length_axis = 2;  // of keys and values
 constexpr std::size_t bias_input = 3;
 
-bool attends(const Operator& op) { return op.row->name == "scaled_dot_product_attention"; }
-
-bool attends_causally(const Operator& op) {
-  return attends(op) && (op.attributes.boolean("causal") || op.attributes.integer("window") > 0);
-}
-
 /// By tensor: it depends on causal attention, and so on the decoder's tokens.
-std::vector<bool> decoded_tensors(const ModelGraph& model) {
-  std::vector<bool> decoded(model.tensors.size());
+std::vector<bool> decoded_tensors(const ModelGraph& model,
+                                  const std::vector<AttentionProducts>& products) {
+  std::vector<bool> decoded(model.tensors.size()), attended(model.tensors.size());
+  for (const AttentionProducts& one : products) attended[one.result.index()] = one.is_causal;
   for (const Operator& op : model.operators) {
-    const bool follows = attends_causally(op) || std::ranges::any_of(op.inputs, [&](TensorId id) {
-                           return decoded[id.index()];
-                         });
+    const bool is_result = !op.outputs.empty() && attended[op.outputs[0].index()];
+    const bool follows =
+        is_result || is_causal_attention(op) ||
+        std::ranges::any_of(op.inputs, [&](TensorId id) { return decoded[id.index()]; });
     if (!follows) continue;
     for (const TensorId output : op.outputs) decoded[output.index()] = true;
   }
@@ -72,7 +72,11 @@ class DecodingStep {
         parts_(parts),
         settings_(settings),
         past_(past),
-        editor_(decoded) {}
+        encoder_products_(products_where(true)),
+        decoder_products_(products_where(false)),
+        editor_(decoded),
+        of_encoder_(encoded, encoder_products_, editor_, parts.encodes),
+        of_decoder_(decoded, decoder_products_, editor_) {}
 
   Result<ModelGraph> build() {
     take_encoder_types();
@@ -80,18 +84,32 @@ class DecodingStep {
     if (auto problem = widen_biases(decoder)) return failure(*std::move(problem));
     if (past_ > 0) hold_states();
     for (std::size_t i = 0; i < decoder.operators.size(); ++i) {
+      const OperatorId at = OperatorId::of(i);
       if (parts_.encodes[i]) {
-        run_encoder(encoded_.operators[i]);
-      } else if (parts_.crosses[i]) {
-        cross(decoder.operators[i]);
-      } else {
-        editor_.keep(decoder.operators[i]);
+        run_encoder(at);
+        continue;
       }
+      if (!parts_.crosses[i]) {
+        editor_.keep(decoder.operators[i]);
+      } else if (const AttentionProducts* products = of_decoder_.part_of(at)) {
+        cross_products(at, *products);
+      } else {
+        cross(decoder.operators[i]);
+      }
+      of_decoder_.after(at);
     }
     return std::move(editor_).finish();
   }
 
  private:
+  [[nodiscard]] std::vector<AttentionProducts> products_where(bool of_encoder) const {
+    std::vector<AttentionProducts> products = attention_products(encoded_);
+    std::erase_if(products, [&](const AttentionProducts& one) {
+      return parts_.encodes[one.first().index()] != of_encoder;
+    });
+    return products;
+  }
+
   void take_encoder_types() {
     for (std::size_t i = 0; i < encoded_.operators.size(); ++i) {
       if (!parts_.encodes[i]) continue;
@@ -105,7 +123,7 @@ class DecodingStep {
   std::optional<Diagnostic> widen_biases(ModelGraph& decoder) {
     for (std::size_t i = 0; i < decoder.operators.size(); ++i) {
       const Operator& op = decoder.operators[i];
-      if (parts_.encodes[i] || !attends(op) || op.inputs.size() <= bias_input) continue;
+      if (parts_.encodes[i] || !is_attention(op) || op.inputs.size() <= bias_input) continue;
       const std::int64_t keys = parts_.crosses[i] ? parts_.length : past_ + 1;
       if (widen(decoder, op.inputs[bias_input], keys)) continue;
       return Diagnostic{
@@ -146,9 +164,16 @@ class DecodingStep {
     return true;
   }
 
-  void run_encoder(const Operator& op) {
+  void run_encoder(OperatorId at) {
     if (past_ > 0) return;
-    editor_.keep(op);
+    const Operator& op = encoded_.op(at);
+    if (const AttentionProducts* products = of_encoder_.part_of(at)) {
+      const std::vector<TensorId> made{products->key, products->value};
+      of_encoder_.put(at, made, encoded_.tensor(made[0]).type.shape[length_axis].constant);
+    } else {
+      editor_.keep(op);
+    }
+    of_encoder_.after(at);
     const bool ends = std::ranges::find(op.outputs, parts_.states) != op.outputs.end();
     if (ends) {
       editor_.add("encoder_states", serving_rows::encoder_states(), {}, {parts_.states},
@@ -176,17 +201,26 @@ class DecodingStep {
 
   void cross(const Operator& op) {
     Operator attention = op;
-    const std::vector<TensorId> cached = past_ > 0 ? held_cache(op) : written_cache(op);
+    const std::vector<TensorId> cached = cached_cross(attended_by(op));
     attention.inputs[1] = cached[0];
     attention.inputs[2] = cached[1];
     editor_.keep(attention);
   }
 
-  [[nodiscard]] std::vector<TensorType> cached_types(const Operator& op) const {
-    return {encoded_.tensor(op.inputs[1]).type, encoded_.tensor(op.inputs[2]).type};
+  void cross_products(OperatorId at, const AttentionProducts& products) {
+    if (at == products.first()) cached_ = cached_cross(attended_by(products, decoded_));
+    of_decoder_.put(at, cached_, parts_.length);
   }
 
-  std::vector<TensorId> written_cache(const Operator& op) {
+  std::vector<TensorId> cached_cross(const Attended& attended) {
+    return past_ > 0 ? held_cache(attended) : written_cache(attended);
+  }
+
+  [[nodiscard]] std::vector<TensorType> cached_types(const Attended& attended) const {
+    return {encoded_.tensor(attended.key).type, encoded_.tensor(attended.value).type};
+  }
+
+  std::vector<TensorId> written_cache(const Attended& attended) {
     Attributes attributes;
     attributes.set("past", std::int64_t{0});
     attributes.set("kept", parts_.length);
@@ -194,17 +228,17 @@ class DecodingStep {
     attributes.set("users", std::int64_t{0});
     attributes.set("scale", false);
     const bool is_static = settings_.cache == CacheKind::static_;
-    return editor_.add(op.name + ".cache",
+    return editor_.add(attended.name + ".cache",
                        is_static ? serving_rows::static_cache() : serving_rows::dynamic_cache(),
-                       std::move(attributes), {op.inputs[1], op.inputs[2]}, cached_types(op),
-                       op.span);
+                       std::move(attributes), {attended.key, attended.value},
+                       cached_types(attended), attended.span);
   }
 
-  std::vector<TensorId> held_cache(const Operator& op) {
+  std::vector<TensorId> held_cache(const Attended& attended) {
     Attributes attributes;
     attributes.set("counts", settings_.cache == CacheKind::static_);
-    return editor_.add(op.name + ".cache", serving_rows::held_cache(), std::move(attributes), {},
-                       cached_types(op), op.span);
+    return editor_.add(attended.name + ".cache", serving_rows::held_cache(), std::move(attributes),
+                       {}, cached_types(attended), attended.span);
   }
 
   const ModelGraph& encoded_;
@@ -212,33 +246,49 @@ class DecodingStep {
   const EncoderDecoder& parts_;
   const ServingSettings& settings_;
   std::int64_t past_;
+  std::vector<AttentionProducts> encoder_products_, decoder_products_;
+  std::vector<TensorId> cached_;  // of the attention to the encoder that is being rewritten
   GraphEditor editor_;
+  RewiredProducts of_encoder_, of_decoder_;
 };
 
 }  // namespace
 
 std::optional<EncoderDecoder> find_encoder(const ModelGraph& model) {
-  const std::vector<bool> decoded = decoded_tensors(model);
+  const std::vector<AttentionProducts> products = attention_products(model);
+  const std::vector<bool> decoded = decoded_tensors(model, products);
   EncoderDecoder parts{.encodes = std::vector<bool>(model.operators.size()),
                        .crosses = std::vector<bool>(model.operators.size()),
                        .states = {}};
+  const auto crosses = [&](TensorId query, TensorId key, TensorId value) {
+    const bool reads_other =
+        decoded[query.index()] && !decoded[key.index()] && !decoded[value.index()];
+    if (!reads_other) return false;
+    mark_sources(model, key, parts.encodes);
+    mark_sources(model, value, parts.encodes);
+    if (!parts.states.valid()) {
+      parts.states = states_behind(model, key);
+      parts.length = model.tensor(key).type.shape[length_axis].constant;
+    }
+    return true;
+  };
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[i];
-    if (!attends(op) || attends_causally(op)) continue;
-    const bool reads_decoder = decoded[op.inputs[0].index()];
-    if (!reads_decoder || decoded[op.inputs[1].index()] || decoded[op.inputs[2].index()]) continue;
-    parts.crosses[i] = true;
-    mark_sources(model, op.inputs[1], parts.encodes);
-    mark_sources(model, op.inputs[2], parts.encodes);
-    if (parts.states.valid()) continue;
-    parts.states = states_behind(model, op.inputs[1]);
-    parts.length = model.tensor(op.inputs[1]).type.shape[length_axis].constant;
+    if (!is_attention(op) || is_causal_attention(op)) continue;
+    parts.crosses[i] = crosses(op.inputs[0], op.inputs[1], op.inputs[2]);
+  }
+  for (const AttentionProducts& one : products) {
+    if (one.is_causal || !crosses(one.query, one.key, one.value)) continue;
+    for (const OperatorId op : one.operators) parts.crosses[op.index()] = true;
   }
   if (!parts.states.valid()) return std::nullopt;
+  const auto is_known = [&](std::size_t op) { return parts.encodes[op] || parts.crosses[op]; };
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[i];
-    const bool known = parts.encodes[i] || parts.crosses[i];
-    if (attends(op) && !attends_causally(op) && !known) return std::nullopt;
+    if (is_attention(op) && !is_causal_attention(op) && !is_known(i)) return std::nullopt;
+  }
+  for (const AttentionProducts& one : products) {
+    if (!one.is_causal && !is_known(one.first().index())) return std::nullopt;
   }
   return parts;
 }

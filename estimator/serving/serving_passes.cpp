@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "estimator/base/cure.hpp"
 #include "estimator/serving/cached_model.hpp"
 #include "estimator/serving/encoder_decoder.hpp"
 
@@ -50,6 +51,12 @@ std::optional<Diagnostic> why_no_encoder(const std::string& model, const Serving
                                "what a server allocates for it is not known",
                                model),
         .hint = "transformers' generate() serves it with a dynamic or a static cache"};
+  }
+  if (settings.cache == CacheKind::quantised) {
+    return Diagnostic{.message = fmt::format("'{}' is an encoder-decoder, for which generate() has "
+                                             "no quantised cache",
+                                             model),
+                      .hint = hint_of(Cure::cache_as_computed)};
   }
   if (settings.prefill_chunk) {
     return Diagnostic{.message = fmt::format("'{}' is an encoder-decoder, whose encoder takes its "

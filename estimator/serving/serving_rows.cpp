@@ -177,6 +177,13 @@ void forward_encoder_states(OperatorLowering& lowering) {
   }
 }
 
+void forward_held_variables(OperatorLowering& lowering) {
+  std::vector<StorageId> held;
+  for (int i = 1; i < lowering.input_count(); ++i) held.push_back(lowering.input(i).storage);
+  lowering.also_hold(held);
+  lowering.set_output(0, lowering.input());
+}
+
 // The result lies token by token, and each query's logsumexp beside it.
 void forward_paged_attention(OperatorLowering& lowering) {
   const TensorView query = lowering.input(0);
@@ -267,6 +274,16 @@ const OperatorRow& encoder_states() {
       .min_inputs = 0,
       .max_inputs = 1,
       .lowering = {.stowage = {}, .pytorch = {forward_encoder_states, nullptr}}};
+  return row;
+}
+
+const OperatorRow& held_variables() {
+  static const OperatorRow row{
+      .name = "held_variables",
+      .doc = "its first input; the others live until it is made",
+      .min_inputs = 1,
+      .max_inputs = -1,
+      .lowering = {.stowage = {}, .pytorch = {forward_held_variables, nullptr}}};
   return row;
 }
 

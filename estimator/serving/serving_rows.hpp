@@ -15,6 +15,13 @@ namespace stowage::serving_rows {
 [[nodiscard]] const OperatorRow& static_cache();
 [[nodiscard]] const OperatorRow& paged_cache();
 
+/// transformers' quantised caches, of inputs as above; their outputs are as computed. Attributes:
+/// `past`; of the first also `newest`, how many of the past tokens are kept as computed,
+/// `residual`, how many there may be, `bits` of an element, `group`, elements that share a scale,
+/// and `users`, the batch.
+[[nodiscard]] const OperatorRow& packed_cache();
+[[nodiscard]] const OperatorRow& fp8_cache();
+
 /// What an earlier step has written, and this one only reads: keys and values of an encoder's
 /// states. No inputs. Attributes: `counts` (boolean), a static layer's counter lies beside them.
 [[nodiscard]] const OperatorRow& held_cache();
@@ -23,6 +30,10 @@ namespace stowage::serving_rows {
 /// made; none: an earlier step has made them, and further outputs are the encoder's inputs, which
 /// generate() holds too.
 [[nodiscard]] const OperatorRow& encoder_states();
+
+/// The first of its inputs; the others are held by variables until the kernel call before it has
+/// run.
+[[nodiscard]] const OperatorRow& held_variables();
 
 /// Attention over a paged cache: query, keys, values -> [batch, heads, tokens, features].
 [[nodiscard]] const OperatorRow& paged_attention();

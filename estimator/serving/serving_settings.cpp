@@ -7,16 +7,21 @@ namespace stowage {
 
 namespace {
 
-constexpr std::array<std::pair<CacheKind, std::string_view>, 3> kinds{
-    {{CacheKind::dynamic, "dynamic"}, {CacheKind::static_, "static"}, {CacheKind::paged, "paged"}}};
+constexpr std::array<std::pair<CacheKind, std::string_view>, 4> kinds{
+    {{CacheKind::dynamic, "dynamic"},
+     {CacheKind::static_, "static"},
+     {CacheKind::paged, "paged"},
+     {CacheKind::quantised, "quantized"}}};
 
-constexpr std::array<std::pair<CacheFormat, std::string_view>, 6> formats{
+constexpr std::array<std::pair<CacheFormat, std::string_view>, 8> formats{
     {{CacheFormat::model, "auto"},
      {CacheFormat::fp8, "fp8"},
      {CacheFormat::int8, "int8"},
      {CacheFormat::fp16, "fp16"},
      {CacheFormat::bf16, "bf16"},
-     {CacheFormat::fp32, "fp32"}}};
+     {CacheFormat::fp32, "fp32"},
+     {CacheFormat::int4, "int4"},
+     {CacheFormat::int2, "int2"}}};
 
 }  // namespace
 
@@ -46,6 +51,8 @@ DataType stored_type(CacheFormat format, DataType model) {
       return model;
     case CacheFormat::fp8:
     case CacheFormat::int8:
+    case CacheFormat::int4:
+    case CacheFormat::int2:
       return DataType::uint8;
     case CacheFormat::fp16:
       return DataType::float16;
@@ -55,6 +62,10 @@ DataType stored_type(CacheFormat format, DataType model) {
       return DataType::float32;
   }
   return model;
+}
+
+bool is_packed(CacheFormat format) {
+  return format == CacheFormat::int4 || format == CacheFormat::int2;
 }
 
 bool has_scale(CacheFormat format) {

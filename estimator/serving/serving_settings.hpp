@@ -25,6 +25,10 @@ enum class CacheKind {
   /// Blocks of a few tokens, allocated before serving starts and written in place, as vLLM's; its
   /// attention reads them through a table, without a mask or copies.
   paged,
+  /// transformers' QuantizedCache (`cache_implementation="quantized"`): int4 and int2 as quanto
+  /// packs
+  /// them in groups, beside the newest tokens as they were computed; fp8 with one scale.
+  quantised,
 };
 [[nodiscard]] std::string_view to_string(CacheKind kind);
 [[nodiscard]] std::optional<CacheKind> find_cache_kind(std::string_view name);
@@ -37,11 +41,15 @@ enum class CacheFormat {
   fp16,
   bf16,
   fp32,
+  int4,  ///< two elements in a byte, with a scale and a shift for each group
+  int2,  ///< four elements in a byte, the same
 };
 [[nodiscard]] std::string_view to_string(CacheFormat format);
 [[nodiscard]] std::optional<CacheFormat> find_cache_format(std::string_view name);
 /// The storage's element type where the model computes in `model`: bytes for fp8 and int8.
 [[nodiscard]] DataType stored_type(CacheFormat format, DataType model);
+/// Whether it is one that only transformers' quantised cache stores.
+[[nodiscard]] bool is_packed(CacheFormat format);
 /// Whether a scale belongs to a layer's keys and to its values.
 [[nodiscard]] bool has_scale(CacheFormat format);
 
@@ -51,7 +59,9 @@ struct ServingSettings {
   CacheKind cache = CacheKind::paged;
   bool any_cache = false;  ///< nobody has asked for this kind: it may be what suits the model
   CacheFormat format = CacheFormat::model;
-  std::int64_t block = 16;  ///< tokens of a paged cache's block: vLLM's usual one
+  std::int64_t group = 64;      ///< elements that share a scale in a quantised cache: q_group_size
+  std::int64_t residual = 128;  ///< the newest tokens that it keeps as computed: residual_length
+  std::int64_t block = 16;      ///< tokens of a paged cache's block: vLLM's usual one
   /// The tokens that a prefill step takes. paged: of all users together, as vLLM's
   /// max_num_batched_tokens; else of each user. None: prompts at once.
   std::optional<std::int64_t> prefill_chunk = {};

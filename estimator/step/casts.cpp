@@ -4,10 +4,10 @@
 //
 // Copies of parameters are kept in a cache until the autocast region is left, which is after
 // forward and loss; a copy that an operator saved lives until that operator's backward has run.
-// Copies of activations are not cached: every consumer makes its own. In backward the gradient of a
-// copy is converted back, once, when all its uses have given theirs. Arguments are converted last
-// first, which is the order in which C++ compilers evaluate them; autograd runs the latest node
-// first, so that the gradients are converted first argument first.
+// Copies of all other tensors are not cached: every consumer makes its own. In backward the
+// gradient of a copy is converted back, once, when all its uses have given theirs. Arguments are
+// converted last first, which is the order in which C++ compilers evaluate them; autograd runs the
+// latest node first, so that the gradients are converted first argument first.
 //
 // With autocast or without, our executor's kernels read one format: where inputs of several meet,
 // they are converted to the result's. PyTorch's kernels convert as they read (TensorIterator).
@@ -31,6 +31,16 @@ DataType format_in_common(DataType result, const std::vector<DataType>& inputs) 
     result = is_floating_point(result) ? promoted(result, input) : input;
   }
   return result;
+}
+
+/// The trained parameter that a tensor is (the operator `parameter`): autocast keeps the copy of a
+/// leaf. Not valid: it is another tensor.
+ParameterId trained_leaf(const ModelGraph& model, TensorId tensor) {
+  const OperatorId producer = model.tensor(tensor).producer;
+  if (!producer.valid()) return {};
+  const Operator& op = model.op(producer);
+  if (op.row->name != "parameter" || !model.parameter(op.parameters[0]).trainable) return {};
+  return op.parameters[0];
 }
 
 }  // namespace
@@ -89,6 +99,12 @@ void StepBuilder::cast_input(OperatorId id, std::size_t i, DataType type) {
   std::vector<CastCopy>& copies = cast_arguments_[id.index()].inputs;
   copies.resize(op.inputs.size());
   CastCopy& copy = copies[i];
+  const ParameterId leaf =
+      autocast_type(model_.precision) == type ? trained_leaf(model_, op.inputs[i]) : ParameterId{};
+  if (leaf.valid() && cached_casts_[leaf.index()].cast >= 0) {
+    copy = cached_casts_[leaf.index()];
+    return;
+  }
   if (copy.cast < 0) {
     copy.cast = static_cast<int>(casts_.size());
     casts_.push_back({.tensor = op.inputs[i], .parameter = {}, .type = type});
@@ -97,6 +113,9 @@ void StepBuilder::cast_input(OperatorId id, std::size_t i, DataType type) {
       op.inputs.size() == 1 ? op.name + ".input.cast" : fmt::format("{}.input{}.cast", op.name, i);
   copy.view = emit_cast(values_[op.inputs[i].index()], type, name,
                         {.name = name, .storage_class = StorageClass::activation, .op = id});
+  if (!leaf.valid()) return;
+  read_again_[copy.view.storage.index()] = true;
+  cached_casts_[leaf.index()] = copy;
 }
 
 // cached_cast: only what is trained is cached, so that a frozen weight is converted for each use.
@@ -161,7 +180,7 @@ void StepBuilder::hold_what_was_cast(OperatorId op) {
 void StepBuilder::leave_autocast() {
   std::vector<StorageId> kept;
   for (CastCopy& cached : cached_casts_) {
-    if (cached.cast < 0) continue;
+    if (!cached.view.storage.valid()) continue;
     kept.push_back(cached.view.storage);
     cached = {};
   }

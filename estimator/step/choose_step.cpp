@@ -110,6 +110,11 @@ Diagnostics idle_layout(const ModelGraph& model, const StepWishes& wishes) {
                                   model.name)}};
 }
 
+bool is_paged(const OptimizerRow& row) {
+  return std::any_of(row.state.begin(), row.state.end(),
+                     [](const StateTensor& state) { return state.place == StatePlace::managed; });
+}
+
 // Settings that are PyTorch scripts' own ways to save memory. A plan of our executor's has its own.
 Result<void> check_memory_settings(const ModelGraph& model, Mode mode, const StepWishes& wishes) {
   const FineTuning& tuning = model.fine_tuning;
@@ -120,6 +125,14 @@ Result<void> check_memory_settings(const ModelGraph& model, Mode mode, const Ste
                                                                  : "";
     if (idle.empty()) return {};
     return failure(fmt::format("an inference has no use for {}", idle));
+  }
+  const OptimizerRow* const row =
+      find_optimizer(wishes.optimizer ? *wishes.optimizer : model.optimizer.name);
+  const bool sharded = wishes.parallel.zero > 0 || wishes.parallel.fsdp.on;
+  if (row != nullptr && sharded && is_paged(*row)) {
+    return failure(
+        fmt::format("'{}' is predicted for whole parameters, not for shards of them", row->name),
+        "its state is in unified memory, which ZeRO and FSDP offload in their own ways");
   }
   const bool library = traits(wishes.kernels).library_optimizer;
   if (!library && (tuning.offload || tuning.optimizer_in_backward)) {

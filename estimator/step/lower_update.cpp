@@ -99,7 +99,7 @@ class UpdateLowering {
   void add_optimizer_of_each();
   void append(KernelNode& node, const Update& update) const;
   [[nodiscard]] Attributes attributes() const;
-  [[nodiscard]] bool on_device(const StateTensor& state) const;
+  [[nodiscard]] StatePlace place_of(const StateTensor& state) const;
 
   StorageId add(Storage storage) {
     graph_.storages.push_back(std::move(storage));
@@ -150,16 +150,11 @@ void UpdateLowering::add_kept(Update& update, std::string_view name, const Shape
 }
 
 // Counters are on the CPU, unless a fused kernel is to read them.
-bool UpdateLowering::on_device(const StateTensor& state) const {
-  switch (state.place) {
-    case StatePlace::device:
-      return true;
-    case StatePlace::host:
-      return false;
-    case StatePlace::host_unless_fused:
-      return implementation_of(settings_) == OptimizerImplementation::fused;
-  }
-  return true;
+StatePlace UpdateLowering::place_of(const StateTensor& state) const {
+  if (!from_library_) return StatePlace::device;
+  if (state.place != StatePlace::host_unless_fused) return state.place;
+  return implementation_of(settings_) == OptimizerImplementation::fused ? StatePlace::device
+                                                                        : StatePlace::host;
 }
 
 void UpdateLowering::add_state(Update& update, const UpdatedTensor& seen) {
@@ -169,11 +164,13 @@ void UpdateLowering::add_state(Update& update, const UpdatedTensor& seen) {
     const Shape shape =
         state.shape == StateShape::parameter ? value(update).shape : shape_of(state.shape, seen);
     const DataType type = type_of(state.type, seen);
-    if (!from_library_ || on_device(state)) {
+    const StatePlace place = place_of(state);
+    if (place == StatePlace::device) {
       add_kept(update, state.name, shape, type, state.at_construction);
-    } else {
-      graph_.host_state_bytes += (element_count(shape) * Affine(element_size(type))).constant;
+      continue;
     }
+    (place == StatePlace::managed ? graph_.managed_state_bytes : graph_.host_state_bytes) +=
+        (element_count(shape) * Affine(element_size(type))).constant;
   }
 }
 

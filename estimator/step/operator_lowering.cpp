@@ -180,12 +180,23 @@ TensorView OperatorLowering::contiguous_within(const TensorView& view, std::stri
 TensorView OperatorLowering::cast(const TensorView& view, DataType type, std::string_view suffix) {
   if (view.type == type) return view;
   const std::string name = dotted(op().name, suffix);
-  return builder_.emit_cast(
+  const bool is_gradient = builder_.making_gradients();
+  const ParameterId leaf = builder_.graph_.storages[view.storage.index()].parameter;
+  // Autocast's cache has it then (casts.cpp).
+  const bool is_kept = !is_gradient && leaf.valid() && builder_.model_.parameter(leaf).trainable &&
+                       builder_.parameter_views_[leaf.index()] == view &&
+                       autocast_class(*op().row, op().attributes) == AutocastClass::lower &&
+                       autocast_type(builder_.model_.precision) == type;
+  if (is_kept && builder_.cached_casts_[leaf.index()].view.storage.valid()) {
+    return builder_.cached_casts_[leaf.index()].view;
+  }
+  TensorView copy = builder_.emit_cast(
       view, type, name,
       {.name = name,
-       .storage_class = builder_.making_gradients() ? StorageClass::activation_gradient
-                                                    : StorageClass::activation,
+       .storage_class = is_gradient ? StorageClass::activation_gradient : StorageClass::activation,
        .op = id_});
+  if (is_kept) builder_.cached_casts_[leaf.index()].view = copy;
+  return copy;
 }
 
 void OperatorLowering::save(std::string_view role, const TensorView& view) {

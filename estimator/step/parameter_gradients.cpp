@@ -17,6 +17,7 @@ namespace stowage {
 void StepBuilder::find_first_users() {
   first_user_.assign(model_.parameters.size(), OperatorId{});
   for (std::size_t i = model_.operators.size(); i-- > 0;) {
+    if (rules_of(model_.operators[i]).backward == nullptr) continue;
     for (const ParameterId id : model_.operators[i].parameters) {
       first_user_[id.index()] = OperatorId::of(i);
     }

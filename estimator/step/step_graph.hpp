@@ -198,7 +198,10 @@ struct StepGraph {
   std::vector<TensorView> losses;             ///< one a micro-batch
   std::vector<TensorView> gradients;          ///< by ParameterId; storage none: no gradient
   MicroBatch micro_batch;                     ///< what of all this is there for each micro-batch
-  std::int64_t host_state_bytes = 0;     ///< what the optimizer keeps on the CPU: its step counters
+  std::int64_t host_state_bytes = 0;  ///< what the optimizer keeps on the CPU: its step counters
+  /// What the optimizer keeps in unified memory, outside the runtime's allocator: on the GPU while
+  /// there is room, and else on the host.
+  std::int64_t managed_state_bytes = 0;
   std::vector<HostBuffer> host_buffers;  ///< of this GPU's process, for the whole training
 
   [[nodiscard]] const Storage& storage(StorageId id) const { return storages[id.index()]; }

@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <fstream>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "estimator/weights/element_format.hpp"
+#include "estimator/weights/gguf_values.hpp"
 #include "estimator/weights/stored_weights.hpp"
 
 namespace stowage {
@@ -20,74 +21,17 @@ constexpr std::uint64_t most_entries = 1'000'000;
 constexpr std::uint64_t longest_name = 65'536;
 constexpr std::uint32_t most_dimensions = 4;
 constexpr std::uint64_t usual_alignment = 32;
-constexpr std::uint32_t string_type = 8, array_type = 9, uint32_type = 4;
-/// Bytes of the value types 0 to 12; 0: of no fixed size.
-constexpr std::array<std::uint64_t, 13> value_bytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+constexpr std::uint32_t uint32_type = 4;
+constexpr std::size_t most_stated = 100;
 
-/// Reads forward; whatever leads beyond the file's end fails.
-class GgufStream {
- public:
-  GgufStream(const fs::path& path, std::uint64_t size)
-      : file_(path, std::ios::binary), size_(size) {}
-
-  template <typename Number>
-  std::optional<Number> number() {
-    std::array<unsigned char, sizeof(Number)> bytes{};
-    if (left() < sizeof(Number) ||
-        !file_.read(reinterpret_cast<char*>(bytes.data()), bytes.size())) {
-      return std::nullopt;
-    }
-    at_ += sizeof(Number);
-    Number value = 0;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      value |= static_cast<Number>(static_cast<Number>(bytes[i]) << (8 * i));
-    }
-    return value;
-  }
-
-  std::optional<std::string> text(std::uint64_t longest) {
-    const auto length = number<std::uint64_t>();
-    if (!length || *length > longest || *length > left()) return std::nullopt;
-    std::string value(static_cast<std::size_t>(*length), '\0');
-    if (!file_.read(value.data(), static_cast<std::streamsize>(value.size()))) return std::nullopt;
-    at_ += *length;
-    return value;
-  }
-
-  bool skip(std::uint64_t bytes) {
-    if (bytes > left()) return false;
-    file_.seekg(static_cast<std::streamoff>(bytes), std::ios::cur);
-    at_ += bytes;
-    return file_.good();
-  }
-
-  [[nodiscard]] std::uint64_t at() const { return at_; }
-  [[nodiscard]] std::uint64_t left() const { return size_ - at_; }
-
- private:
-  std::ifstream file_;
-  std::uint64_t size_, at_ = 0;
+/// llama.cpp's names, and the `model_type`s whose networks they are.
+constexpr std::pair<std::string_view, std::string_view> architectures[] = {
+    {"bert", "bert"},          {"falcon", "falcon"},      {"gemma2", "gemma2"},
+    {"gemma3", "gemma3_text"}, {"gpt2", "gpt2"},          {"gptneox", "gpt_neox"},
+    {"llama", "llama"},        {"phi2", "phi"},           {"phi3", "phi3"},
+    {"qwen2", "qwen2"},        {"qwen2moe", "qwen2_moe"}, {"qwen3", "qwen3"},
+    {"qwen3moe", "qwen3_moe"}, {"stablelm", "stablelm"},  {"t5", "t5"},
 };
-
-/// Passes over one value; arrays of arrays to a depth of 4.
-bool skip_value(GgufStream& stream, std::uint32_t type, int depth = 0) {
-  if (type == string_type) {
-    const auto length = stream.number<std::uint64_t>();
-    return length && stream.skip(*length);
-  }
-  if (type != array_type) return type < value_bytes.size() && stream.skip(value_bytes[type]);
-  const auto element = stream.number<std::uint32_t>();
-  const auto count = stream.number<std::uint64_t>();
-  if (!element || !count || depth >= 4 || *element >= value_bytes.size()) return false;
-  if (value_bytes[*element] > 0) {
-    return *count <= stream.left() / value_bytes[*element] &&
-           stream.skip(*count * value_bytes[*element]);
-  }
-  for (std::uint64_t i = 0; i < *count; ++i) {
-    if (!skip_value(stream, *element, depth + 1)) return false;
-  }
-  return true;
-}
 
 struct PlacedTensor {
   StoredTensor tensor;
@@ -139,6 +83,17 @@ std::optional<PlacedTensor> read_info(GgufStream& stream, std::string& mistake) 
 
 }  // namespace
 
+std::string_view stated_value(const StoredWeights& weights, std::string_view key) {
+  const auto found = std::ranges::find(weights.stated, key, &StatedValue::key);
+  return found == weights.stated.end() ? std::string_view() : std::string_view(found->text);
+}
+
+std::string_view model_type_of_gguf(std::string_view architecture) {
+  const auto* const found = std::ranges::find(
+      architectures, architecture, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(architectures) ? std::string_view() : found->second;
+}
+
 bool is_gguf(std::string_view head) { return head.starts_with(magic); }
 
 Result<StoredWeights> read_gguf(const fs::path& path) {
@@ -160,6 +115,7 @@ Result<StoredWeights> read_gguf(const fs::path& path) {
     return refuse(fmt::format("it states {} tensors and {} keys", *count, *pairs));
   }
   std::uint64_t alignment = usual_alignment;
+  std::vector<StatedValue> stated;
   for (std::uint64_t i = 0; i < *pairs; ++i) {
     const auto key = stream.text(longest_name);
     const auto type = stream.number<std::uint32_t>();
@@ -167,8 +123,14 @@ Result<StoredWeights> read_gguf(const fs::path& path) {
     if (*key == "general.alignment" && *type == uint32_type) {
       alignment = stream.number<std::uint32_t>().value_or(0);
       if (alignment == 0 || alignment > 1U << 20) return refuse("its alignment is none");
-    } else if (!skip_value(stream, *type)) {
+      continue;
+    }
+    std::optional<std::string> text;
+    if (!read_gguf_value(stream, *type, text)) {
       return refuse(fmt::format("the value of its key '{}' is cut off or of no known type", *key));
+    }
+    if (text && !key->starts_with("tokenizer.") && stated.size() < most_stated) {
+      stated.push_back({*key, *std::move(text)});
     }
   }
   std::vector<PlacedTensor> placed;
@@ -185,6 +147,7 @@ Result<StoredWeights> read_gguf(const fs::path& path) {
   const std::uint64_t data = size > start ? size - start : 0;
   std::ranges::stable_sort(placed, {}, &PlacedTensor::offset);
   StoredWeights weights{.kind = "GGUF", .files = {path.filename().string()}};
+  weights.stated = std::move(stated);
   std::uint64_t end = 0;
   for (PlacedTensor& one : placed) {
     const auto bytes = static_cast<std::uint64_t>(one.tensor.bytes.count());

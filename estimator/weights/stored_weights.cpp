@@ -104,6 +104,7 @@ Result<StoredWeights> read_weight_folder(const fs::path& folder) {
     auto one = gguf ? read_gguf(folder / name) : read_safetensors(folder / name);
     if (!one) return tl::unexpected(std::move(one.error()));
     all.files.push_back(name);
+    if (all.stated.empty()) all.stated = std::move(one->stated);
     std::ranges::move(one->tensors, std::back_inserter(all.tensors));
   }
   return all;

@@ -27,11 +27,25 @@ struct StoredTensor {
   std::string file;  ///< of several: the file's name
 };
 
+/// A key of the header with its value as text.
+struct StatedValue {
+  std::string key, text;
+};
+
 struct StoredWeights {
   std::string kind;                ///< "safetensors" or "GGUF"
   std::vector<std::string> files;  ///< names, in reading order
   std::vector<StoredTensor> tensors;
+  /// GGUF: the keys that have one number or a short text, in the file's order, without the
+  /// tokenizer's; of a folder those of its first file.
+  std::vector<StatedValue> stated;
 };
+
+/// The value of `key`; empty: it is not stated.
+[[nodiscard]] std::string_view stated_value(const StoredWeights& weights, std::string_view key);
+/// The `model_type` of transformers whose networks GGUF's architecture of that name holds (the
+/// names of llama.cpp's src/llama-arch.cpp); empty: one that is not read from a config.json.
+[[nodiscard]] std::string_view model_type_of_gguf(std::string_view architecture);
 
 /// One format's share of all tensors.
 struct FormatTotal {

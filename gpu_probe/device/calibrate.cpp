@@ -146,7 +146,7 @@ Calibration measure(int device, const CalibrationLibraries& libraries) {
   result.stack = {parse_version(driver.cuda).value_or(ReleaseVersion{}),
                   context.loads_lazily() ? ModuleLoading::lazy : ModuleLoading::eager};
 
-  const DeviceMemory memory(context, arena_bytes);
+  const ContextMemory memory(context, arena_bytes);
   const DevicePointer arena = memory.begin();
   context.fill_with_zeros(arena, arena_bytes);
   context.wait();

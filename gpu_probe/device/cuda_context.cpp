@@ -42,11 +42,11 @@ bool CudaContext::loads_lazily() const {
          mode == lazy_loading;
 }
 
-DeviceMemory::DeviceMemory(const CudaContext& context, std::size_t bytes) : context_(context) {
+ContextMemory::ContextMemory(const CudaContext& context, std::size_t bytes) : context_(context) {
   must_succeed(context_.driver_->allocate(&begin_, bytes), "cuMemAlloc");
 }
 
-DeviceMemory::~DeviceMemory() { context_.driver_->free(begin_); }
+ContextMemory::~ContextMemory() { context_.driver_->free(begin_); }
 
 PinnedMemory::PinnedMemory(const CudaContext& context, std::size_t bytes) : context_(context) {
   must_succeed(context_.driver_->allocate_pinned(&begin_, bytes), "cuMemAllocHost");

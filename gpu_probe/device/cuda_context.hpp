@@ -28,19 +28,19 @@ class CudaContext {
   void wait() const;
 
  private:
-  friend class DeviceMemory;
+  friend class ContextMemory;
   friend class PinnedMemory;
   CudaDriver driver_;
   int device_ = 0;
 };
 
 /// Memory of the device, freed with its owner, which the context outlives.
-class DeviceMemory {
+class ContextMemory {
  public:
-  DeviceMemory(const CudaContext& context, std::size_t bytes);
-  ~DeviceMemory();
-  DeviceMemory(const DeviceMemory&) = delete;
-  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ContextMemory(const CudaContext& context, std::size_t bytes);
+  ~ContextMemory();
+  ContextMemory(const ContextMemory&) = delete;
+  ContextMemory& operator=(const ContextMemory&) = delete;
   [[nodiscard]] DevicePointer begin() const { return begin_; }
 
  private:

@@ -36,6 +36,27 @@ TEST_CASE("a Llama of 8 billion parameters fits a card of 24 GB beside adapters"
         "note: checkpointed: 32 blocks, layers.0 to layers.31\n");
 }
 
+TEST_CASE("a paged optimizer's state is told apart from what the device must have") {
+  const auto checked = [](const std::string& memory) {
+    const Outcome outcome =
+        stowage_program({"check", "gpt2", "--gpu-memory", memory, "--batch", "1", "--seq", "128",
+                         "--optimizer", "paged_adamw_32bit", "--format", "json"});
+    CHECK(outcome.exit_code == 0);
+    return json::parse(outcome.out);
+  };
+  const json roomy = checked("8GiB"), tight = checked("2GiB");
+  const auto managed = roomy["managed_bytes"].get<std::int64_t>();
+  CHECK(managed > 8 * 123'000'000);  // two moments of 4 bytes
+  CHECK(roomy["evicted_bytes"] == 0);
+  CHECK(tight["managed_bytes"] == managed);
+  CHECK(tight["evicted_bytes"].get<std::int64_t>() ==
+        managed - tight["headroom_bytes"].get<std::int64_t>());
+  const Outcome table = stowage_program({"check", "gpt2", "--gpu-memory", "2GiB", "--batch", "1",
+                                         "--seq", "128", "--optimizer", "paged_adamw_32bit"});
+  CHECK(table.out.find("with eviction: of the paged state") != std::string::npos);
+  CHECK(table.out.find("Unified memory: ") != std::string::npos);
+}
+
 TEST_CASE("an option whose value may be left out takes the next word where that is its value") {
   const auto blocks = [](const std::vector<std::string>& words) {
     std::vector<std::string> all{"check", "--gpu-memory", "8GiB", "--batch", "1", "--seq", "8"};
@@ -63,6 +84,8 @@ TEST_CASE("what is wrong with a fine-tune is an error of the command line") {
         "  say which layers get adapters: targets=q_proj+v_proj, or targets=all-linear\n");
   CHECK(refusal({"--lora", "targets=c_attm"}) ==
         "error: no layer of 'gpt2' is called 'c_attm'\n  did you mean 'c_attn'?\n");
+  CHECK(refusal({"--lora", "targets=c_attn,use_dor=true"}) ==
+        "<command line>: error: --lora: unknown setting 'use_dor'\n  did you mean 'use_dora'?\n");
   CHECK(refusal({"--base", "nf4"})
             .find("a base in nf4 is not trained itself\n"
                   "  train adapters beside it: lora, or use --mode inference") !=
@@ -93,12 +116,16 @@ layers:
   - linear: {name: head, features: 16}
 loss: {mse: {from: [head, t]}}
 )");
-  for (const std::string base : {"nf4", "int8", "fp8"}) {
+  for (const std::string base : {"nf4", "int8", "fp8", "nf4 with DoRA", "int8 with DoRA"}) {
     CAPTURE(base);
+    const bool decomposed = base.find(' ') != std::string::npos;
+    const std::string lora =
+        decomposed ? "r=2,use_dora,dropout=0.1,targets=all-linear" : "r=2,targets=all-linear";
     const std::string plan = folder.path("plan.yaml");
-    const Outcome made = stowage_program(
-        {"plan", model, "--batch", "4", "--budget", "80%", "--lora", "r=2,targets=all-linear",
-         "--base", base, "--checkpoint", "--precision", "bf16", "--validate", "-o", plan});
+    const Outcome made =
+        stowage_program({"plan", model, "--batch", "4", "--budget", "80%", "--lora", lora, "--base",
+                         base.substr(0, base.find(' ')), "--checkpoint", "--precision", "bf16",
+                         "--validate", "-o", plan});
     CHECK(made.exit_code == 0);
     CHECK(made.out.find("host run passed") != std::string::npos);
     const Outcome checked = stowage_program({"validate", plan, "--model-only", "--source"});

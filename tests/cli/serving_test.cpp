@@ -93,12 +93,21 @@ TEST_CASE("a config.json's window is cached as the description's, whatever atten
   };
   // The file states transformers 4.34, which had no fused attention for Mistral.
   CHECK(bytes(testing::source_path("/tests/hf/mistral-7b-v0.1")) == bytes("mistral-7b"));
-  const std::string by_products =
-      refusal({"check", testing::source_path("/tests/hf/mistral-7b-v0.1"), "--gpu", "a100-80gb",
-               "--context-length", "128", "--cache", "dynamic"});
-  CHECK(by_products.find("error: model 'mistral-7b-v0.1' has no causal attention") !=
-        std::string::npos);
-  CHECK(by_products.find("has it with --set attention=sdpa\n") != std::string::npos);
+}
+
+TEST_CASE("eager attention takes its scores beside the cache, which is the same") {
+  const auto decode = [](const char* attention) {
+    return served({testing::source_path("/tests/hf/llama-3-8b"), "--precision", "bf16", "--gpu",
+                   "h100-pcie-80gb", "--context-length", "4096", "--users", "4", "--cache",
+                   "dynamic", "--set", std::string("attention=") + attention});
+  };
+  const json eager = decode("eager"), fused = decode("sdpa");
+  CHECK(eager["prefill"]["footprint"]["kv_cache"] == fused["prefill"]["footprint"]["kv_cache"]);
+  // The scores of 32 heads, and twice as much for the softmax in float32, are 4 GiB and 16 GiB.
+  const auto tensors = [](const json& report) {
+    return report["prefill"]["peak"]["tensor_bytes"].get<std::int64_t>();
+  };
+  CHECK(tensors(eager) > tensors(fused) + 16 * gib);
 }
 
 TEST_CASE("what has no cache is refused with its place") {
@@ -141,6 +150,18 @@ TEST_CASE("--seq is the length of the encoder behind which a decoder is served")
   CHECK(bytes("100") == 8 * 24576 * (100 + 1));
 }
 
+TEST_CASE("an encoder-decoder with eager attention holds its scores, and caches the same") {
+  // bart-base's config.json states a transformers whose attention is eager.
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {testing::source_path("/tests/hf/bart-base"), "--gpu", "rtx3060",
+                               "--context-length", "64", "--users", "4"});
+    return served(more);
+  };
+  const json eager = with({}), fused = with({"--set", "attention=sdpa"});
+  CHECK(eager["decode"]["footprint"]["kv_cache"] == fused["decode"]["footprint"]["kv_cache"]);
+  CHECK(eager["prefill"]["peak"]["tensor_bytes"] > fused["prefill"]["peak"]["tensor_bytes"]);
+}
+
 TEST_CASE("what is not served of an encoder-decoder is refused") {
   const auto refused = [](const std::string& model, std::vector<std::string> more) {
     more.insert(more.begin(), {"check", model, "--gpu", "rtx3060", "--context-length", "64"});
@@ -165,6 +186,15 @@ TEST_CASE("what is not served of an encoder-decoder is refused") {
   const std::string masked = refused("t5-small", {"--cache", "static"});
   CHECK(masked.find("error: the attention 'decoder.0.self_attention.attended' has a mask or a bias "
                     "of its own") != std::string::npos);
+  CHECK(masked.find("\n  --cache dynamic grows by each token, and has no such mask\n") !=
+        std::string::npos);
+  const std::string eager =
+      refusal({"check", testing::source_path("/tests/hf/t5-small"), "--set", "attention=eager",
+               "--gpu", "rtx3060", "--context-length", "64"});
+  CHECK(eager.find("has it with --set attention=sdpa\n") != std::string::npos);
+  const std::string packed = refused("t5-small", {"--cache", "quantized"});
+  CHECK(packed.find("'t5-small' is an encoder-decoder, for which generate() has no quantised "
+                    "cache\n  --cache dynamic without --kv-dtype ") != std::string::npos);
 }
 
 TEST_CASE("options of serving that contradict each other are refused") {
@@ -177,7 +207,21 @@ TEST_CASE("options of serving that contradict each other are refused") {
                  "--kv-dtype", "fp8"}) ==
         "<command line>: error: transformers' static cache keeps keys and values as the model "
         "computes them, and --kv-dtype is fp8\n"
-        "  --cache paged stores other formats\n");
+        "  --cache paged stores other formats, --cache quantized int4, int2 and fp8\n");
+  CHECK(refusal({"check", "gpt2", "--gpu", "rtx3090", "--context-length", "64", "--cache",
+                 "quantized", "--kv-dtype", "int8"}) ==
+        "<command line>: error: transformers' quantised cache stores int4, int2 or fp8, and "
+        "--kv-dtype is int8\n"
+        "  int4 and int2 are quanto's; what HQQ stores, which also has 8, 3 and 1 bits, is not "
+        "sized\n");
+  CHECK(refusal({"check", "gpt2", "--gpu", "rtx3090", "--context-length", "64", "--cache", "paged",
+                 "--kv-dtype", "int4"}) ==
+        "<command line>: error: a paged cache stores no int4\n"
+        "  --cache quantized does, as transformers and quanto pack it\n");
+  CHECK(refusal({"check", "gpt2", "--gpu", "rtx3090", "--context-length", "64", "--kv-dtype",
+                 "int2", "--prefill-chunk", "16"}) ==
+        "<command line>: error: a quantised cache takes prompts at once: leave out "
+        "--prefill-chunk\n");
   CHECK(refusal({"check", "gpt2", "--gpu", "rtx3090", "--context-length", "64", "--runtime",
                  "stowage"}) ==
         "<command line>: error: --runtime stowage serves no cache of keys and values\n"
@@ -207,6 +251,26 @@ TEST_CASE("the largest number of users fits, and one more does not") {
   CHECK(fits(largest));
   CHECK_FALSE(fits(largest + 1));
   CHECK(fits(found["recommended"].get<std::int64_t>()));
+}
+
+TEST_CASE("the most users of a quantised cache fit, and one more does not") {
+  const std::vector<std::string> model{"llama-3.2-1b", "--precision", "bf16",
+                                       "--gpu",        "rtx3060",     "--context-length",
+                                       "2048",         "--kv-dtype",  "int4"};
+  std::vector<std::string> search = model;
+  search.insert(search.begin(), {"batch", "--of", "users", "--format", "json"});
+  const json found = json::parse(stowage_program(search).out);
+  const std::int64_t largest = found["largest"];
+  REQUIRE(largest > 1);
+  const auto of_users = [&](std::int64_t users) {
+    std::vector<std::string> words = model;
+    words.insert(words.end(), {"--users", std::to_string(users)});
+    return served(words);
+  };
+  CHECK(of_users(largest)["fits"] == true);
+  CHECK(of_users(largest + 1)["fits"] == false);
+  CHECK(of_users(1)["serving"]["cache"] == "quantized");
+  CHECK(of_users(1)["serving"]["device_bytes"] <= of_users(2)["serving"]["device_bytes"]);
 }
 
 TEST_CASE("the longest context ends where the model's positions do") {

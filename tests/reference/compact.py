@@ -31,9 +31,7 @@ OPTIMIZED = {"alexnet", "densenet121", "mobilenet_v2", "inception_v3", "efficien
              "squeezenet1_0", "vit_tiny_patch16_224", "convnext_tiny", "swin_t", "bert-base",
              "gpt2-medium", "llama-3.2-1b-2layers", "t5-small", "lstm-lm", "dcgan-discriminator"}
 BATCHES = {"lstm-lm": (2, 20), "dcgan-generator": (2, 128), "dcgan-discriminator": (2, 128),
-           "stable-diffusion-unet": (1, 4),
-           # One sample's moved labels are no copy, which descriptions make always.
-           "opt-125m": (4,), "phi-2-2layers": (4,), "qwen3-0.6b-2layers": (4,)}
+           "stable-diffusion-unet": (1, 4)}
 PRECISE = ("mnist-cnn", "unet", "vgg16", "resnet18", "resnet50", "mobilenet_v2", "densenet121",
            "vit_tiny_patch16_224", "convnext_tiny", "swin_t", "bert-base", "gpt2",
            "llama-3.2-1b-2layers", "t5-small")
@@ -305,6 +303,8 @@ def main():
     import torch
 
     torch.set_num_threads(1)
+    # Experts ask for it in Python; fake_cuda_shim.cpp answers C++ with the same card.
+    torch.cuda.get_device_capability = lambda *_: (8, 0)
     failed = []
     for case in cases(arguments.kinds):
         if arguments.models and case.name not in arguments.models:

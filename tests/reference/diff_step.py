@@ -14,6 +14,7 @@ shown. What the known differences account for is in "accounted".
 import argparse
 import collections
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -21,12 +22,16 @@ import subprocess
 import fake_cuda
 
 HERE = pathlib.Path(__file__).parent
-SHOW_STEP = HERE.parents[1] / "build" / "tests" / "show_step"
+SHOW_STEP = pathlib.Path(os.environ.get("SHOW_STEP", HERE.parents[1] / "build/tests/show_step"))
 
 
 def case_of(stem):
     import compact
+    import fine_tuning
 
+    for case in fine_tuning.every_case():
+        if case.stem == stem:
+            return case
     for case in compact.cases(["fp32", "precision", "variant", "layout"]):
         if case.stem == stem:
             return case
@@ -71,6 +76,39 @@ def make_named_trace():
     return NamedTrace
 
 
+def fine_tuned(case, optimizer):
+    """As theirs(), of a case of fine_tuning.py; checkpointed and offloaded ones list no saved rows."""
+    import fine_tuning
+    import saved_tensors
+
+    trace_class = make_named_trace()
+    with fine_tuning.prepared(case, fine_tuning.entry_of(case).reference) as (reference, made):
+        entries = []
+        if case.checkpoint:
+            fine_tuning.checkpointed(made[0], case)
+        elif case.offload is None:
+            entries, _ = saved_tensors.collect(reference, *made)
+        return followed(trace_class, entries, made, lambda: fine_tuning.run_of(
+            case, reference, made, optimizer, trace_class))
+
+
+def followed(trace_class, entries, made, run):
+    """What theirs() returns of a run."""
+    import saved_tensors
+
+    for name, tensor in [*made[0].named_parameters(), *made[0].named_buffers()]:
+        trace_class.parameters[tensor.untyped_storage()._cdata] = name
+    collector = saved_tensors.Collector()
+    collector.modules = trace_class.modules
+    collector.watch_modules(made[0])
+    trace = run()
+    events = collections.defaultdict(list)
+    for step, phase, operator, allocated, freed, live in trace.events:
+        if step == 2:
+            events[phase].append((operator, allocated, freed, live))
+    return entries, events, trace.at_peak, trace.peaks
+
+
 def theirs(case, optimizer):
     """(saved rows, {phase: events}, {phase: storages at the peak})."""
     import catalogue
@@ -80,6 +118,8 @@ def theirs(case, optimizer):
     import saved_tensors
     import step_trace
 
+    if hasattr(case, "lora"):
+        return fine_tuned(case, optimizer)
     entry = catalogue.cases().get(case.name)
     if entry is None and (hf_models.HF / case.name).exists():
         entry = catalogue.Entry(case.name, hf_models.reference(case.name))
@@ -94,18 +134,9 @@ def theirs(case, optimizer):
         if case.variant == "checkpoint-blocks":
             compact.checkpointed(made[0], compact.BLOCKS[case.name])
         entries, _ = saved_tensors.collect(reference, *made)
-        for name, tensor in [*made[0].named_parameters(), *made[0].named_buffers()]:
-            trace_class.parameters[tensor.untyped_storage()._cdata] = name
-        collector = saved_tensors.Collector()
-        collector.modules = trace_class.modules
-        collector.watch_modules(made[0])
-        trace = step_trace.run(reference, *made, optimizer, fake_cuda.backward_possible,
-                               compact.loop_of(case.variant), trace_class)
-        events = collections.defaultdict(list)
-        for step, phase, operator, allocated, freed, live in trace.events:
-            if step == 2:
-                events[phase].append((operator, allocated, freed, live))
-        return entries, events, trace.at_peak, trace.peaks
+        return followed(trace_class, entries, made, lambda: step_trace.run(
+            reference, *made, optimizer, fake_cuda.backward_possible, compact.loop_of(case.variant),
+            trace_class))
 
 
 def ours(stem, optimizer):

@@ -19,7 +19,9 @@ import time
 import fake_cuda
 
 HERE = pathlib.Path(__file__).parent
-BLOCKS = {"gpt2": "GPT2Block", "llama-3.2-1b-2layers": "LlamaDecoderLayer"}
+FEW_WORDS = "llama-3.2-1b-few-words"
+BLOCKS = {"gpt2": "GPT2Block", "llama-3.2-1b-2layers": "LlamaDecoderLayer",
+          FEW_WORDS: "LlamaDecoderLayer"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +105,60 @@ def cases():
                {**QV, "lora_dropout": 0.05}, "bf16", 4, checkpoint=True, base="nf4")
 
 
+def dora_cases():
+    dora, ours = {**QV, "use_dora": True}, OUR_QV + ",use_dora=true"
+    for precision in ("fp32", "bf16", "amp-bf16"):
+        between = "" if precision == "fp32" else f"-{precision}"
+        yield Case(f"{LLAMA}-b1{between}-dora-qv", LLAMA, {"lora": ours}, dora, precision)
+        yield Case(f"{LLAMA}-b1{between}-dora-qv-dropout", LLAMA, {"lora": ours + ",dropout=0.05"},
+                   {**dora, "lora_dropout": 0.05}, precision)
+    yield Case(f"{LLAMA}-b1-bf16-dora-qv-own-type", LLAMA, {"lora": ours + ",dtype=bf16"},
+               {**dora, "autocast_adapter_dtype": False}, "bf16")
+    yield Case(f"{LLAMA}-b4-bf16-dora-all-checkpoint", LLAMA,
+               {"lora": OUR_ALL + ",use_dora=true", "checkpoint": "all"},
+               {**ALL, "use_dora": True}, "bf16", 4, checkpoint=True)
+    # In fp32 peft makes a Parameter of GPT-2's transposed weight, which asks for a gradient.
+    yield Case("gpt2-b1-bf16-dora-c_attn", "gpt2",
+               {"lora": "r=8,alpha=16,targets=c_attn,use_dora=true"},
+               {"r": 8, "lora_alpha": 16, "target_modules": ["c_attn"], "use_dora": True}, "bf16")
+    yield Case("gpt2-b1-bf16-dora-c_attn-dropout", "gpt2",
+               {"lora": "r=8,alpha=16,dropout=0.1,targets=c_attn,use_dora=true"},
+               {"r": 8, "lora_alpha": 16, "lora_dropout": 0.1, "target_modules": ["c_attn"],
+                "use_dora": True}, "bf16")
+    yield Case(f"{LLAMA}-b1-bf16-nf4-dora-qv", LLAMA, {"lora": ours, "base": "nf4"}, dora, "bf16",
+               base="nf4")
+    yield Case(f"{LLAMA}-b4-bf16-nf4-dora-all-dropout-checkpoint", LLAMA,
+               {"lora": OUR_ALL + ",use_dora=true,dropout=0.05", "base": "nf4",
+                "checkpoint": "all"},
+               {**ALL, "use_dora": True, "lora_dropout": 0.05}, "bf16", 4, checkpoint=True,
+               base="nf4")
+    yield Case(f"{LLAMA}-b1-bf16-int8-dora-qv", LLAMA, {"lora": ours, "base": "int8"}, dora, "bf16",
+               base="int8")
+
+
+def few_words_cases():
+    """Without a large output layer the peaks lie where adapters and bases are computed."""
+    for stem, ours, dora in (("lora", "", False), ("dora", ",use_dora=true", True)):
+        theirs = {**ALL, "use_dora": dora}
+        for base in ("nf4", "int8"):
+            yield Case(f"{FEW_WORDS}-b1-bf16-{base}-{stem}-all", FEW_WORDS,
+                       {"lora": OUR_ALL + ours, "base": base}, theirs, "bf16", base=base)
+        yield Case(f"{FEW_WORDS}-b4-bf16-nf4-{stem}-all-dropout-checkpoint", FEW_WORDS,
+                   {"lora": OUR_ALL + ours + ",dropout=0.05", "base": "nf4", "checkpoint": "all"},
+                   {**theirs, "lora_dropout": 0.05}, "bf16", 4, checkpoint=True, base="nf4")
+    dora, ours = {**ALL, "use_dora": True}, OUR_ALL + ",use_dora=true"
+    for precision in ("fp32", "bf16", "amp-bf16"):
+        between = "" if precision == "fp32" else f"-{precision}"
+        yield Case(f"{FEW_WORDS}-b1{between}-dora-all", FEW_WORDS, {"lora": ours}, dora, precision)
+        yield Case(f"{FEW_WORDS}-b1{between}-dora-all-dropout", FEW_WORDS,
+                   {"lora": ours + ",dropout=0.05"}, {**dora, "lora_dropout": 0.05}, precision)
+    yield Case(f"{FEW_WORDS}-b4-bf16-dora-all-checkpoint", FEW_WORDS,
+               {"lora": ours, "checkpoint": "all"}, dora, "bf16", 4, checkpoint=True)
+    yield Case(f"{FEW_WORDS}-b1-bf16-lora-ranks", FEW_WORDS,
+               {"lora": OUR_ALL + ",rank_pattern=q_proj:32+down_proj:4"},
+               {**ALL, "rank_pattern": {"q_proj": 32, "down_proj": 4}}, "bf16")
+
+
 def packing_cases():
     """Of one sample: position ids of each would make rotary's tables as many times as large."""
     for precision in ("fp32", "bf16"):
@@ -123,11 +179,14 @@ def memory_saving_cases():
                in_backward=True)
 
 
-def offloading_cases():
-    """Only where --cases names them: ours are up to 0.7 percent off, so that no test holds them."""
+def held_offloading_cases():
     yield Case(f"{LLAMA}-b4-bf16-offload-checkpoint", LLAMA,
                {"checkpoint": "all", "offload_activations": "min_bytes=512"}, None, "bf16", 4,
                checkpoint=True, offload={"min_offload_size": 512})
+
+
+def offloading_cases():
+    """Only where --cases names them: ours are up to 0.7 percent off, so that no test holds them."""
     yield Case(f"{LLAMA}-b4-bf16-offload", LLAMA, {"offload_activations": "min_bytes=512"}, None,
                "bf16", 4, offload={"min_offload_size": 512})
     yield Case(f"{LLAMA}-b4-bf16-offload-no-streams", LLAMA,
@@ -137,6 +196,14 @@ def offloading_cases():
                {"checkpoint": "all", "offload_activations": "min_bytes=512,stash=2",
                 "lora": OUR_ALL}, ALL, "bf16", 4, checkpoint=True,
                offload={"min_offload_size": 512, "max_fwd_stash_size": 2})
+
+
+def few_words():
+    import catalogue
+
+    config = {**catalogue.LLAMA["llama-3.2-1b"], "num_hidden_layers": 2, "vocab_size": 512}
+    return catalogue.Entry("llama-3.2-1b", catalogue.hugging_face("LlamaForCausalLM", **config),
+                           {"layers": 2, "vocab": 512})
 
 
 def with_adapters(model, lora):
@@ -239,8 +306,19 @@ def header(case, entry, model, inputs, target):
     }
 
 
-def traced(case, reference, made):
-    """The step of each optimizer, in the loop that the case has."""
+def every_case():
+    return [*cases(), *dora_cases(), *few_words_cases(), *packing_cases(), *memory_saving_cases(),
+            *held_offloading_cases(), *offloading_cases()]
+
+
+def entry_of(case):
+    import catalogue
+
+    return few_words() if case.name == FEW_WORDS else catalogue.cases()[case.name]
+
+
+def run_of(case, reference, made, optimizer, trace_class=None):
+    """The trace of a step in the loop that the case has."""
     import memory_savers
     import step_trace
 
@@ -250,33 +328,41 @@ def traced(case, reference, made):
         reference = offloading.around(reference)
         backward = functools.partial(offloading.backward, fake_cuda.backward_possible)
     loop = step_trace.Loop(in_backward=case.in_backward)
-    traces = {}
-    for optimizer in case.optimizers:
-        trace = step_trace.run(reference, *made, optimizer, backward, loop)
-        traces[optimizer] = step_trace.summary(trace)
-    return traces
+    return step_trace.run(reference, *made, optimizer, backward, loop,
+                          trace_class or step_trace.StorageTrace)
 
 
-def measured(case, entry):
+@contextlib.contextmanager
+def prepared(case, reference):
+    """The reference in the case's loss and precision, and its model and inputs, under fake CUDA."""
     import compact
     import memory_savers
     import quantised
 
-    reference = entry.reference
     packing = fake_cuda.packed_sequences() if case.packing else contextlib.nullcontext()
     with fake_cuda.fake_cuda(), quantised.operators_written_out(), packing:
         made = made_for_cuda(case, reference)
         if case.precision.startswith("amp-"):
             reference = compact.under_autocast(reference, compact.dtype_of(case.precision),
                                                fake_cuda.autocast)
-        content = header(case, entry, *made)
         if case.chunks:
             reference = memory_savers.in_chunks(reference, case.chunks)
+        yield reference, made
+
+
+def measured(case, entry):
+    import compact
+    import step_trace
+
+    with prepared(case, entry.reference) as (reference, made):
+        content = header(case, entry, *made)
         if not case.checkpoint and case.offload is None:
             content.update(compact.saved_keys(reference, made))
         elif case.checkpoint:
             checkpointed(made[0], case)
-        content["step_trace_cuda"] = traced(case, reference, made)
+        content["step_trace_cuda"] = {
+            optimizer: step_trace.summary(run_of(case, reference, made, optimizer))
+            for optimizer in case.optimizers}
     return content
 
 
@@ -286,22 +372,22 @@ def main():
     arguments = parser.parse_args()
     fake_cuda.relaunch_with_shim()
 
-    import catalogue
     import json_format
     import torch
 
     torch.set_num_threads(1)
-    entries = catalogue.cases()
     folder = HERE / "models" / "fine_tuning"
     folder.mkdir(exist_ok=True)
     failed = []
-    named = offloading_cases() if arguments.cases else []
-    for case in [*cases(), *packing_cases(), *memory_saving_cases(), *named]:
-        if arguments.cases and case.stem not in arguments.cases:
+    unheld = {case.stem for case in offloading_cases()}
+    for case in every_case():
+        if case.stem not in (arguments.cases or [case.stem]):
+            continue
+        if not arguments.cases and case.stem in unheld:
             continue
         started = time.monotonic()
         try:
-            content = measured(case, entries[case.name])
+            content = measured(case, entry_of(case))
         except Exception as error:  # say which, go on with the others
             failed.append(f"{case.stem}: {type(error).__name__}: {str(error)[:500]}")
             print("FAILED", failed[-1], flush=True)

@@ -201,6 +201,24 @@ def cases():
           for i, n in enumerate("qkv")],
         "scaled_dot_product_attention: {from: [q, k, v]}", "transpose: {axes: [0, 2, 3, 4, 1]}",
         "reshape: {shape: [batch, 3, 5, 8]}", "linear: {features: 3}"], lambda: Nest())
+    class Headless(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.first, self.last = nn.Linear(8, 3 * width), nn.Linear(width, 3)
+
+        def forward(self, x):
+            return self.last(functional.scaled_dot_product_attention(
+                *self.first(x).chunk(3, -1)))
+
+    # PyTorch takes [N, length, features] for one sample of N heads.
+    for width, precision, mode in ((8, "fp32", "train"), (8, "fp32", "inference"),
+                                   (8, "bf16", "train"), (8, "amp-bf16", "train"),
+                                   (6, "fp32", "train"), (6, "bf16", "train")):
+        yield Case(f"attention without heads, {width} features, {mode}, {precision}",
+                   {"x": "[batch, 5, 8]"}, [
+            f"linear: {{features: {3 * width}}}", "split: {name: s, parts: 3, axis: -1}",
+            "scaled_dot_product_attention: {from: [s.0, s.1, s.2]}", "linear: {features: 3}"],
+            lambda width=width: Headless(width), mode=mode, precision=precision)
     # The description merges the first two axes.
     for mode in ("train", "inference"):
         yield Case(f"attention over five axes, {mode}", {"x": "[batch, 3, 2, 5, 8]"}, [

@@ -102,6 +102,19 @@ def quantise(model, base, double_quant):
             continue
         parent, _, name = path.rpartition(".")
         setattr(model.get_submodule(parent), name, make(module).train())
+        if name == "base_layer":
+            as_peft_wraps(model.get_submodule(parent), base)
+
+
+def as_peft_wraps(adapted, base):
+    """peft has a class of its own around bitsandbytes' layers; its forward pass is another."""
+    import types
+
+    from peft.tuners.lora import bnb
+
+    kinds = {"nf4": bnb.Linear4bit, "fp4": bnb.Linear4bit, "int8": bnb.Linear8bitLt}
+    if base in kinds:
+        adapted.forward = types.MethodType(kinds[base].forward, adapted)
 
 
 # ---- bitsandbytes' operators
@@ -140,13 +153,31 @@ def int8_mixed_scaled_mm(a, ca, cb, sca, scb, outlier_cols=None, bias=None):
     return out.to(a.dtype), None
 
 
+def int8_vectorwise_dequant(a, stats):
+    """_ops.py; 127 divides."""
+    return a * stats.view(-1, 1) * 7.874015718698502e-3
+
+
+def dequantised_module_weight(module):
+    """peft's dequantize_module_weight, which tells parameters by their class."""
+    state = getattr(module.weight, "quant_state", None)
+    if state is not None:
+        return dequantize_4bit(module.weight.data, state)
+    if hasattr(module.weight, "CB"):  # the first pass hands the scales over to the layer's state
+        scales = module.weight.SCB if module.state.SCB is None else module.state.SCB
+        return int8_vectorwise_dequant(module.weight.data, scales)
+    return module.weight
+
+
 @contextlib.contextmanager
 def operators_written_out():
     import bitsandbytes.functional as functional
+    from peft.tuners.lora import dora
 
     operators = torch.ops.bitsandbytes
     with mock.patch.object(operators.gemm_4bit, "default", gemm_4bit), \
             mock.patch.object(operators, "int8_mixed_scaled_mm", int8_mixed_scaled_mm), \
             mock.patch.object(functional, "dequantize_4bit", dequantize_4bit), \
-            mock.patch.object(functional, "int8_vectorwise_quant", int8_vectorwise_quant):
+            mock.patch.object(functional, "int8_vectorwise_quant", int8_vectorwise_quant), \
+            mock.patch.object(dora, "dequantize_module_weight", dequantised_module_weight):
         yield

@@ -155,7 +155,7 @@ def network(inputs, steps, result):
                 if isinstance(returned, tuple):
                     values.update((f"{name}.{i}", part) for i, part in enumerate(returned)
                                   if f"{name}.{i}" in self.last_use)
-                else:
+                elif name in self.last_use:  # what nobody reads is gone at once
                     values[name] = returned
                 del returned
             return values[result]

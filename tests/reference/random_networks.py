@@ -12,8 +12,8 @@ it is trained.
 
 The committed samples are operators/random.json (`--seed 5001 --count 100`, and `--also` the seeds of
 networks that once disagreed) and operators/random_selections.json (`--selections --seed 20001
---count 80 --also 20096 20118 20135 20280 20287 30101 30307 30485 30490`), and
-operators/random_additions.json (`--additions --seed 40001 --count 60`).
+--count 80 --also 20096 20118 20135 20280 20287 30101 30307 30485 30490 30291`), and
+operators/random_additions.json (`--additions --seed 40001 --count 60 --also 43032 43037 43060`).
 """
 
 import argparse

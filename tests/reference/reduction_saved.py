@@ -108,6 +108,20 @@ def cases():
     yield between("topk, inference", ["topk: {name: t, count: 3, axis: 1}",
                                       "identity: {from: t.0}"],
                   lambda x: x.topk(3, 1)[0], channels=3, mode="inference")
+    yield between("sort", ["sort: {name: t, axis: 1}", "identity: {from: t.0}"],
+                  lambda x: x.sort(1)[0])
+    yield between("sort, falling, of a permuted tensor", [
+        "transpose: {axes: [0, 2, 3, 1]}", "sort: {name: t, axis: 1, descending: true}",
+        "transpose: {from: t.0, axes: [0, 3, 1, 2]}"],
+        lambda x: x.permute(0, 2, 3, 1), lambda x: x.sort(1, descending=True)[0],
+        lambda x: x.permute(0, 3, 1, 2))
+    yield between("sort, inference", ["sort: {name: t}", "identity: {from: t.0}"],
+                  lambda x: x.sort()[0], mode="inference")
+    yield between("sort under amp-fp16", ["sort: {name: t, axis: 2}", "identity: {from: t.0}"],
+                  lambda x: x.sort(2)[0], precision="amp-fp16")
+    yield between("places of a sort, by which its input is gathered", [
+        "argsort: {name: t, axis: 1, descending: true}", "gather: {from: [first, t], axis: 1}"],
+        lambda x: x.gather(1, x.argsort(1, descending=True)))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ WHISPER = SIZES | dict(model_type="whisper", architectures=["WhisperForCondition
 CLASSES = {"t5": (T5ForConditionalGeneration, T5Config),
            "bart": (BartForConditionalGeneration, BartConfig),
            "whisper": (WhisperForConditionalGeneration, WhisperConfig)}
-# configuration, cache, precision, users, context, the encoder's positions
+# configuration, cache, precision, users, context, the encoder's positions[, attention]
 CASES = [
     (T5, "dynamic", "fp32", 2, 8, 48), (T5, "dynamic", "bf16", 3, 12, 200),
     (T5, "dynamic", "fp32", 1, 2, 16), (T5, "dynamic", "bf16", 16, 14, 30),
@@ -52,13 +52,17 @@ CASES = [
     (BART, "static", "fp32", 2, 8, 48), (BART, "static", "bf16", 3, 12, 200),
     (WHISPER, "dynamic", "fp32", 2, 8, 150), (WHISPER, "dynamic", "bf16", 3, 12, 150),
     (WHISPER, "static", "fp32", 2, 8, 150), (WHISPER, "static", "bf16", 3, 12, 150),
+    (BART, "dynamic", "fp32", 2, 8, 48, "eager"), (BART, "dynamic", "bf16", 3, 12, 200, "eager"),
+    (BART, "static", "bf16", 3, 12, 200, "eager"),
+    (WHISPER, "dynamic", "fp32", 2, 8, 150, "eager"),
+    (WHISPER, "dynamic", "bf16", 3, 12, 150, "eager"),
 ]
 
 
-def config_of(options):
+def config_of(options, attention="sdpa"):
     model_class, config_class = CLASSES[options["model_type"]]
     config = config_class(**options)
-    config._attn_implementation = "sdpa"
+    config._attn_implementation = attention
     return model_class, config
 
 
@@ -93,8 +97,8 @@ def steps(trace, model, cache, given, users, context):
 
 
 def traced(case):
-    options, _, precision, users, context, length = case
-    model_class, config = config_of(options)
+    options, _, precision, users, context, length, *attention = case
+    model_class, config = config_of(options, *attention)
     with torch.device("meta"):
         model = model_class(config).eval()
     with fake_cuda.fake_cuda():
@@ -119,9 +123,9 @@ def traced(case):
 
 def generated(case):
     """The caches' bytes when generate() has filled the context but for its last token."""
-    options, kind, precision, users, context, length = case
+    options, kind, precision, users, context, length, *attention = case
     torch.manual_seed(0)
-    model_class, config = config_of(options)
+    model_class, config = config_of(options, *attention)
     model = model_class(config).eval().to(DTYPES[precision])
     given = encoder_input(options, users, length, dtype=DTYPES[precision])
     # The last token that is generated is not run.
@@ -132,8 +136,8 @@ def generated(case):
 
 
 def measure(case):
-    options, kind, precision, users, context, length = case
-    row = {"config": options, "cache": kind, "precision": precision, "users": users,
+    options, kind, precision, users, context, length, *attention = case
+    row = {"config": options, "cache": kind, "attention": (*attention, "sdpa")[0], "precision": precision, "users": users,
            "context_length": context, "encoder_length": length, "generated": generated(case)}
     if kind == "static":
         return row

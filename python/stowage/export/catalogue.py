@@ -11,7 +11,7 @@ adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d pad upsample pixel_s
 pixel_unshuffle dropout feature_dropout drop_path add sub mul div maximum minimum addcmul addcdiv
 scale pow sqrt rsqrt reciprocal abs sign floor ceil round trunc exp expm1 log log1p sin cos erf
 clamp mean sum amax amin var std
-norm max min argmax argmin topk cumsum concat stack split slice reshape flatten transpose contiguous
+norm max min argmax argmin topk sort argsort cumsum concat stack split slice reshape flatten transpose contiguous
 roll expand tile repeat_interleave unfold fold index_select index gather index_add scatter scatter_add slice_scatter
 compare logical where masked_fill tril triu identity cast constant embedding one_hot positions
 parameter rotary_table rotary relative_position_bias relative_position_buckets lstm gru rnn
@@ -19,7 +19,7 @@ scaled_dot_product_attention cross_entropy nll mse l1 bce bce_with_logits kl_div
 custom
 """.split())
 # Axes that fused attention's query may have, as key and value then.
-ATTENTION_AXES = (4, 5)
+ATTENTION_AXES = (3, 4, 5)
 
 DEFAULTS = {
     "conv": {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1, "groups": 1,
@@ -65,6 +65,8 @@ DEFAULTS = {
     "std": {"axes": [], "correction": 1, "keep": False},
     "index": {"axis": 0},
     "topk": {"axis": -1, "largest": True},
+    "sort": {"axis": -1, "descending": False},
+    "argsort": {"axis": -1, "descending": False},
     "slice_scatter": {"start": []},
     "unfold": {"stride": 1, "padding": 0, "dilation": 1},
     "fold": {"stride": 1, "padding": 0, "dilation": 1},

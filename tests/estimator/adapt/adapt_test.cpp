@@ -138,6 +138,72 @@ TEST_CASE("beside 16 bits adapters are float32, unless they are to be as the bas
   CHECK(type_of_a("targets=up", Precision::fp64) == DataType::float64);
 }
 
+TEST_CASE("DoRA trains a magnitude for each row of a layer's weight") {
+  for (const std::string dropout : {"", ",dropout=0.1"}) {
+    const ModelGraph model = tuned_model({.lora = "r=2,use_dora,targets=layers.0.up" + dropout});
+    CHECK(trained_names(model) ==
+          std::vector<std::string>{"layers.0.up.lora_A.weight", "layers.0.up.lora_B.weight",
+                                   "layers.0.up.lora_magnitude_vector.weight"});
+    CHECK(trainable_parameter_count(model) == 2 * (32 + 64) + 64);
+    const Operator* const last = operator_named(model, "layers.0.up.dora_sum");
+    REQUIRE(last != nullptr);
+    CHECK(operator_named(model, "layers.0.act")->inputs == last->outputs);
+  }
+}
+
+TEST_CASE("DoRA is lowered for every base that it is predicted beside, and every kernel set") {
+  for (const std::string base : {"", "nf4", "nf4,double_quant=false", "int8"}) {
+    for (const std::string dropout : {"", ",dropout=0.1"}) {
+      CAPTURE(base + dropout);
+      FineTuningTexts texts{.lora = "r=2,use_dora,targets=all-linear" + dropout};
+      if (!base.empty()) texts.base = base;
+      const ModelGraph model = tuned_model(texts, Precision::bf16);
+      for (const KernelSet kernels : {KernelSet::pytorch, KernelSet::stowage}) {
+        for (const Mode mode : {Mode::train, Mode::inference}) {
+          CHECK(lower_step(model, {.kernels = kernels, .mode = mode}).has_value());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("DoRA is refused where it is not predicted, with the layer and what it is") {
+  const auto refused = [](const FineTuningTexts& texts) {
+    const std::string text = refusal_of(texts, Precision::bf16);
+    return text.substr(0, text.find('\n'));
+  };
+  CHECK(refused({.lora = "use_dora,targets=table"}) ==
+        "small.yaml:12:5: error: 'table' is an embedding, beside which DoRA is not predicted");
+  CHECK(refused({.lora = "use_dora,targets=up", .base = "fp8"}) ==
+        "small.yaml:7:9: error: 'layers.0.up' is a linear layer of float8 weights, beside which "
+        "DoRA is not predicted");
+}
+
+TEST_CASE("ranks of layers' own are those of their adapters, and a pattern must mean a target") {
+  const ModelGraph model =
+      tuned_model({.lora = "r=2,targets=up+down,rank_pattern=layers.1.up:5+down:3"});
+  const auto rank_of = [&](std::string_view layer) {
+    return operator_named(model, std::string(layer) + ".lora_A")->attributes.integer("features");
+  };
+  CHECK(rank_of("layers.0.up") == 2);
+  CHECK(rank_of("layers.1.up") == 5);
+  CHECK(rank_of("layers.3.down") == 3);
+  CHECK(refusal_of({.lora = "targets=up+down,rank_pattern=dwn:3"}) ==
+        "error: 'dwn' of 'rank_pattern' is none of the targets\n  did you mean 'down'?\n");
+  CHECK(refusal_of({.lora = "targets=up,alpha_pattern=head:3"}) ==
+        "error: 'head' of 'alpha_pattern' is none of the targets\n  targets are up\n");
+}
+
+TEST_CASE("beside 4 bits an adapter is added to a copy of the layer's result") {
+  const ModelGraph four = tuned_model({.lora = "targets=up", .base = "nf4"}, Precision::bf16);
+  CHECK(operator_named(four, "layers.0.up.lora_copy") != nullptr);
+  const Operator* const sum = operator_named(four, "layers.0.up.lora_sum");
+  CHECK(four.tensor(sum->inputs[1]).type.type == DataType::bfloat16);
+  const ModelGraph eight = tuned_model({.lora = "targets=up", .base = "int8"}, Precision::bf16);
+  CHECK(operator_named(eight, "layers.0.up.lora_copy") == nullptr);
+  CHECK(operator_named(eight, "layers.0.up.lora_output") != nullptr);
+}
+
 TEST_CASE("names that mean no layer are refused, with near ones") {
   CHECK(refusal_of({.lora = "targets=dwn"}) ==
         "error: no layer of 'small' is called 'dwn'\n  did you mean 'down'?\n");

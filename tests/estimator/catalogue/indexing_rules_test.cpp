@@ -103,9 +103,12 @@ TEST_CASE("rows of indices, masks and axes refuse with the reason") {
         "'slice_scatter_1': [batch, 4, 6] from place 1 of axis 1 on is no part of [batch, 4, 6]");
   CHECK(refused("scatter: {from: [x, i], axis: 1}") ==
         "'scatter_1': the indices [3] do not go with [batch, 4, 6] along axis 1");
-  CHECK(refused("scaled_dot_product_attention: {from: [x, x, x], implementation: flash}") ==
-        "'scaled_dot_product_attention_1': wants [batch, heads, length, features], or five axes, "
-        "alike for all inputs, but its input has shape [batch, 4, 6]");
+  CHECK(refused("scaled_dot_product_attention: {from: [x, x, x], implementation: efficient}") ==
+        "");
+  CHECK(
+      refused("scaled_dot_product_attention: {from: [i, i, i]}") ==
+      "'scaled_dot_product_attention_1': wants [batch, heads, length, features], or three or five "
+      "axes, alike for all inputs, but its input has shape [3]");
   CHECK(refused("amax: {from: x, axes: [3]}") ==
         "'amax_1': axis 3 is outside its input's shape [batch, 4, 6]");
   CHECK(refused("tile: {from: x, repeats: [2]}") ==

@@ -1,6 +1,9 @@
 // Folders as save_pretrained leaves them: adapters, quantised weights.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "estimator/huggingface/quantised_weights.hpp"
 #include "tests/estimator/huggingface/described_config.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -69,6 +72,25 @@ TEST_CASE("quantised weights are told with the base that has their layout") {
   has_base(R"({"quant_method": "bitsandbytes", "_load_in_4bit": true,
                "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": true})",
            "nf4");
+}
+
+TEST_CASE("the warning of quantised weights is answered by a base of their layout alone") {
+  const auto answered = [](const std::string& quantization, std::string_view base) {
+    const auto imported = testing::imported_text(
+        "{\"model_type\": \"llama\", \"quantization_config\": " + quantization + "}");
+    REQUIRE(imported);
+    return std::ranges::any_of(imported->notes, [&](const Diagnostic& note) {
+      return answers_quantisation(*parse_base(base), note);
+    });
+  };
+  const std::string int8 = R"({"load_in_8bit": true})", nf4 = R"({"load_in_4bit": true,
+      "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": true})";
+  CHECK(answered(int8, "int8"));
+  CHECK_FALSE(answered(int8, "nf4"));
+  CHECK(answered(nf4, "nf4"));
+  CHECK_FALSE(answered(nf4, "nf4,double_quant=false"));
+  CHECK_FALSE(answered(nf4, "fp4"));
+  CHECK_FALSE(answered(R"({"quant_method": "gptq", "bits": 4})", "nf4"));
 }
 
 }  // namespace stowage

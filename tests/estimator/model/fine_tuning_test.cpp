@@ -48,10 +48,26 @@ TEST_CASE("adapters are said in one line") {
   CHECK(lora->type == DataType::bfloat16);
   CHECK(lora->bias == LoraBias::lora_only);
   CHECK(scaling_of(*lora) == 8);
+  CHECK_FALSE(lora->decomposed);
+  CHECK(parse_lora("targets=a,use_dora")->decomposed);
+  CHECK(parse_lora("targets=a,dora=true")->decomposed);
   const auto usual = parse_lora("targets=all-linear");
   REQUIRE(usual);
   CHECK(usual->rank == 8);
   CHECK(scaling_of(*usual) == 1);
+}
+
+TEST_CASE("a layer may have a rank and an alpha of its own: the first pattern that fits") {
+  const auto lora = parse_lora(
+      "r=8,targets=all-linear,rank_pattern=mlp.up:32+up:4+layers.1.*:2,alpha_pattern=up:64");
+  REQUIRE(lora);
+  CHECK(settings_of_layer(*lora, "layers.0.mlp.up").rank == 32);
+  CHECK(settings_of_layer(*lora, "layers.0.up").rank == 4);
+  CHECK(settings_of_layer(*lora, "layers.1.down").rank == 2);
+  CHECK(settings_of_layer(*lora, "layers.0.down").rank == 8);
+  CHECK(settings_of_layer(*lora, "layers.0.up").alpha == 64);
+  CHECK(scaling_of(settings_of_layer(*lora, "layers.0.up")) == 16);
+  CHECK(scaling_of(settings_of_layer(*lora, "layers.0.down")) == 1);
 }
 
 TEST_CASE("settings of adapters that do not suit are refused") {
@@ -73,8 +89,15 @@ TEST_CASE("settings of adapters that do not suit are refused") {
   CHECK(refusal("targets=a,,r=2") == "error: '' is no setting\n  settings are key=value\n");
   CHECK(refusal("targets=a,dtype=int8") ==
         "error: 'dtype' takes fp32, bf16, fp16 or fp64, not 'int8'\n");
-  CHECK(refusal("targets=a,dora") ==
-        "error: DoRA is not served: its weight norms make temporaries of each weight's size\n");
+  CHECK(refusal("targets=a,use_dora=yes") == "error: 'use_dora' takes true or false, not 'yes'\n");
+  CHECK(refusal("targets=a,use_dor") ==
+        "error: unknown setting 'use_dor'\n  did you mean 'use_dora'?\n");
+  CHECK(refusal("targets=a,rank_pattern=a") ==
+        "error: 'rank_pattern' takes LAYER:RANK joined by '+', not 'a'\n");
+  CHECK(refusal("targets=a,rank_pattern=a:1.5") ==
+        "error: 'rank_pattern' takes LAYER:RANK joined by '+', not 'a:1.5'\n");
+  CHECK(refusal("targets=a,alpha_pattern=:4") ==
+        "error: 'alpha_pattern' takes LAYER:ALPHA joined by '+', not ':4'\n");
   CHECK(refusal(std::string(5000, 'a')) == "error: it is longer than 4096 bytes\n");
 }
 

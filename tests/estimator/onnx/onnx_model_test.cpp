@@ -100,6 +100,25 @@ TEST_CASE("single operators are found to be a gelu, a norm and a linear layer") 
         "  - gelu: {name: Mul_y, from: w_2}\n");
 }
 
+TEST_CASE("a list that grows began with a joint of one tensor, in files of PyTorch") {
+  const std::string joints = integer_attribute("axis", 1);
+  const auto layers = [&](const std::string& graph, const std::string& producer) {
+    return layers_of_onnx(
+        onnx_file(graph + image + value(12, "y", {"N", "9", "8", "8"}), 20, producer));
+  };
+  const std::string first =
+      node("Tanh", {"x"}, {"a"}) + node("Concat", {"x", "a"}, {"two"}, joints);
+  const std::string last = node("Concat", {"x", "a", "b"}, {"y"}, joints);
+  const std::string grown = first + node("Slice", {"two", "zero", "three", "one"}, {"part"}) +
+                            node("Tanh", {"part"}, {"b"}) + last + integers("zero", {0}) +
+                            integers("three", {3}) + integers("one", {1});
+  CHECK(layers(grown, "pytorch").find("concat") < layers(grown, "pytorch").find("tanh"));
+  CHECK(layers(grown, "test").find("tanh") < layers(grown, "test").find("concat"));
+  const std::string apart =
+      first + node("Tanh", {"x"}, {"b"}) + last;  // b is not of the first joint
+  CHECK(layers(apart, "pytorch").find("tanh") < layers(apart, "pytorch").find("concat"));
+}
+
 TEST_CASE("attention is found with its scale and its causal mask") {
   const std::string heads = value(11, "q", {"N", "2", "s", "4"}) +
                             value(11, "k", {"N", "2", "s", "4"}) +

@@ -77,6 +77,26 @@ TEST_CASE("8-bit Adam: two bytes an element, a scale for 256 of them, small tens
   CHECK(state_bytes(all_small, false) == 2 * 4 * 4095);  // no map is made
 }
 
+TEST_CASE("a paged optimizer keeps the moments of large parameters in unified memory") {
+  const std::vector<NamedShape> three{
+      {"large", {1000, 100}}, {"middle", {99'999}}, {"small", {4095}}};
+  const StepGraph wide =
+      lone_update(three, DataType::bfloat16, named("paged_adamw_32bit"), KernelSet::pytorch);
+  CHECK(wide.managed_state_bytes == 2 * 4 * 100'000);
+  CHECK(state_bytes(wide, false) == 2 * 4 * (99'999 + 4095));
+  CHECK(wide.host_state_bytes == 0);
+  const StepGraph narrow =
+      lone_update(three, DataType::bfloat16, named("paged_adamw_8bit"), KernelSet::pytorch);
+  CHECK(narrow.managed_state_bytes == 2 * 100'000);
+  // The maxima of 256 elements each, and the codes, are tensors as others are.
+  CHECK(state_bytes(narrow, false) ==
+        2 * 4 * 391 + 2 * (99'999 + 4 * 391) + 2 * 4 * 4095 + 2 * 256 * 4);
+  const StepGraph lion =
+      lone_update(three, DataType::bfloat16, named("paged_lion_8bit"), KernelSet::pytorch);
+  CHECK(lion.managed_state_bytes == 100'000);
+  CHECK(state_bytes(lion, false) == 4 * 391 + 99'999 + 4 * 391 + 4 * 4095 + 256 * 4);
+}
+
 TEST_CASE("a last block of fewer than 256 elements has a scale of its own") {
   const StepGraph graph =
       lone_update({{"w", {4097}}}, DataType::float32, named("adam8bit"), KernelSet::pytorch);
@@ -124,7 +144,8 @@ TEST_CASE("what is not there is refused, with what there is") {
   CHECK(refusal({.name = "adamm"}) ==
         "error: unknown optimizer 'adamm'\n  optimizers are sgd, adam, adamw, adagrad, rmsprop, "
         "adadelta, adamax, nadam, radam, adafactor, lion, lamb, adam8bit, adamw8bit, "
-        "adafactor-transformers\n");
+        "adafactor-transformers, paged_adamw_32bit, paged_adamw_8bit, paged_lion_32bit, "
+        "paged_lion_8bit\n");
   CHECK(refusal({.nesterov = true}) ==
         "error: nesterov needs a momentum\n  momentum: 0.9 is usual\n");
   CHECK(refusal({.name = "lion", .implementation = OptimizerImplementation::fused},

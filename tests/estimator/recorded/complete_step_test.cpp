@@ -6,6 +6,7 @@
 #include <string>
 
 #include "estimator/pytorch/attention.hpp"
+#include "estimator/pytorch/kernel_scratch.hpp"
 #include "tests/estimator/recorded/raw_step.hpp"
 
 namespace stowage {
@@ -123,7 +124,37 @@ TEST_CASE("indexed writes sort their indices only where they accumulate") {
     step.call("aten::index_put_", "self,indices:1,values", {table, index, values}, "0", {table},
               attributes);
     const auto graph = completed(step);
-    CHECK(scratch_of(*graph, graph->nodes[0]) == Affine(accumulates ? 3 * 40 * 8 : 0));
+    CHECK(scratch_of(*graph, graph->nodes[0]) == Affine(accumulates ? 4 * 40 * 8 + 1 : 0));
+  }
+}
+
+TEST_CASE("a sort of many pairs has copies where the keys take more than one pass") {
+  // 10,000 pairs are three tiles of 3,840: a counter for each of 256 digits, beside the digits'
+  // starts.
+  constexpr std::int64_t tiles = 3 * 1024, pass = 1024, tickets = 256;
+  CHECK(sort_pairs_scratch(2'304, 8, 8, 8) == Affine(1));
+  CHECK(sort_pairs_scratch(10'000, 8, 8, 8) == Affine(pass + tickets + tiles));
+  CHECK(sort_pairs_scratch(10'000, 8, 8, 9) == Affine(2 * pass + tickets + tiles + 160'000));
+  const TensorView values = contiguous_view(StorageId{}, {10'000, 4}, DataType::float32);
+  CHECK(index_put_scratch(10'000, 256, values) == Affine(320'000 + pass + tickets + tiles));
+  CHECK(index_put_scratch(10'000, 257, values) == Affine(480'000 + 2 * pass + tickets + tiles));
+}
+
+TEST_CASE("a recorded sort of up to 4096 elements numbers them, a longer one copies") {
+  for (const std::int64_t length : {4096, 5000}) {
+    RawStep step;
+    const TensorView x = step.given("x", {length, 2});
+    Attributes attributes;
+    attributes.set("dim", std::int64_t{0});
+    step.call("aten::sort", "self", {x}, "0,1",
+              {step.made("values", {length, 2}), step.made("places", {length, 2}, DataType::int64)},
+              attributes);
+    const auto graph = completed(step);
+    CHECK(graph->nodes[0].kernel == Kernel::top_places);
+    // Places and the sort's copies of them and of the keys; twice, as lines are sorted together;
+    // the axis moved to the end and its results back.
+    const Affine large = Affine(10'000 * (8 + 12 + 12 + 16) + 4 * 1024 + 256 + 3 * 1024);
+    CHECK(scratch_of(*graph, graph->nodes[0]) == (length == 4096 ? Affine(4096 * 8) : large));
   }
 }
 

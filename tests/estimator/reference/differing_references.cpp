@@ -23,6 +23,11 @@ bool shifts_labels(const ReferenceModel& reference) {
   return concerns({"gpt2*", "llama*", "mistral*"}, reference) && !has_chunks(reference);
 }
 
+bool sees_moved_labels(const ReferenceModel& reference) {
+  return reference.batch == 1 &&
+         concerns({"opt-125m", "phi-2", "qwen3-0.6b", "mixtral-8x7b"}, reference);
+}
+
 bool copies_one_head(const ReferenceModel& reference) {
   return concerns({"small-falcon*", "small-classifier-falcon"}, reference);
 }

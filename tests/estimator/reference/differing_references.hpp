@@ -16,6 +16,9 @@ namespace stowage::reference {
 [[nodiscard]] bool has_adapters(const ReferenceModel& reference);
 [[nodiscard]] bool has_chunks(const ReferenceModel& reference);
 [[nodiscard]] bool shifts_labels(const ReferenceModel& reference);
+/// ForCausalLMLoss: labels = pad(labels, (0, 1)); labels[..., 1:].contiguous(). Of one sample the
+/// moved labels lie contiguously, and are seen, not copied; a description copies them always.
+[[nodiscard]] bool sees_moved_labels(const ReferenceModel& reference);
 [[nodiscard]] bool copies_one_head(const ReferenceModel& reference);
 [[nodiscard]] bool is_generator(const ReferenceModel& reference);
 [[nodiscard]] bool is_recurrent(const ReferenceModel& reference);

@@ -22,7 +22,7 @@ const HeldOutput held_output_table[] = {
       "small-phi*", "small-qwen*", "small-stablelm*", "small-granite", "small-starcoder2"},
      "padded_labels",
      "loss.nll_loss"},
-    {{"opt-125m", "phi-2", "qwen3-0.6b"}, "padded_labels", "loss.nll_loss"},
+    {{"opt-125m", "phi-2", "qwen3-0.6b", "mixtral-8x7b"}, "padded_labels", "loss.nll_loss"},
     // transformers, from configurations: outputs.last_hidden_state
     {{"small-llama*", "small-mi*", "small-qwen*", "small-gemma*", "small-phi3*", "small-stablelm*",
       "small-granite", "small-starcoder2"},
@@ -61,6 +61,30 @@ const HeldOutput held_output_table[] = {
     {{"small-classifier-distilbert"},
      "distilbert.transformer.layer.1.ffn.dropped",
      "distilbert.transformer.layer.1.output_layer_norm"},
+    // transformers' decoders as classifiers, whose peak lies within the last block: inputs_embeds
+    // and
+    // position_embeds (pos_embeds) of the model's forward, where they are added or dropped, and
+    // where 16 bits are normed in float32
+    {{"small-classifier-gpt2"}, "transformer.wte", "transformer.ln_f"},
+    {{"small-classifier-gpt2"}, "transformer.wpe", "transformer.ln_f"},
+    {{"small-classifier-opt"}, "model.decoder.embed_tokens", "model.decoder.final_layer_norm"},
+    {{"small-classifier-opt"}, "model.decoder.embed_positions", "model.decoder.final_layer_norm"},
+    {{"small-classifier-phi"}, "model.embed_tokens", "model.final_layernorm"},
+    {{"small-classifier-llama"}, "model.embed_tokens", "model.norm", "bf16"},
+    // ... its position_ids, and the mask that Falcon's layers share
+    {{"small-classifier-phi"}, "model.rotary_emb.positions", "model.layers.1.done"},
+    {{"small-classifier-llama"}, "model.rotary_emb.positions", "model.norm", "bf16"},
+    {{"small-classifier-falcon"}, "transformer.rotary_emb.positions", "transformer.h.1.done"},
+    {{"small-classifier-falcon"}, "transformer.mask_once", "transformer.h.1.done"},
+    {{"small-classifier-gpt-neox"}, "gpt_neox.rotary_emb.positions", "gpt_neox.layers.1.done"},
+    // ... attn_output and mlp_output of a block, which the sum has read
+    {{"small-classifier-gpt2"}, "transformer.h.1.attn.resid_dropout", "transformer.h.1.done"},
+    {{"small-classifier-gpt2"}, "transformer.h.1.ln_2", "transformer.h.1.done", "amp"},
+    {{"small-classifier-gpt-neox"}, "gpt_neox.layers.1.attention.dense", "gpt_neox.layers.1.done"},
+    {{"small-classifier-gpt-neox"},
+     "gpt_neox.layers.1.mlp.dense_4h_to_h",
+     "gpt_neox.layers.1.done"},
+    {{"small-classifier-falcon"}, "transformer.h.1.self_attention.dense", "transformer.h.1.done"},
     // SwinLayer.forward: attention_output, attn_mask and attention_windows are variables while the
     // feed-forward network runs; at its worst in the last block
     {{"small-swin*"},

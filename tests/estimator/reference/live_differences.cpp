@@ -125,11 +125,11 @@ const InnerStorage inner_storages[] = {
     // cuDNN's contiguous copy of the patches' gradient
     {{"small-vit"}, "projection.grad.contiguous"},
     // The sorted indices of embedding_dense_backward, which up to 3,072 indices does not sort.
-    {{"phi-2", "llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
-      "small-tokens-bert", "small-answers-bert", "small-camembert"},
+    {{"phi-2", "mixtral*", "llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*",
+      "small-classifier-*", "small-tokens-bert", "small-answers-bert", "small-camembert"},
      ".sorted_indices"},
-    {{"phi-2", "llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*", "small-classifier-*",
-      "small-tokens-bert", "small-answers-bert", "small-camembert"},
+    {{"phi-2", "mixtral*", "llama*", "mistral*", "bert*", "gpt2*", "t5*", "lstm*",
+      "small-classifier-*", "small-tokens-bert", "small-answers-bert", "small-camembert"},
      ".original_indices"},
     // What cuDNN says only on a GPU, ours by formula; and gradients of states that nobody wants.
     {{"lstm*"}, "rnn.reserve"},
@@ -226,6 +226,21 @@ bool hold_padded_labels(const ReferenceModel& reference, const SizedStep& step, 
   return found;
 }
 
+/// The padded labels live as long as our copy of the moved ones, which is not made.
+bool see_moved_labels(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
+  const StepGraph& graph = *step.graph;
+  const StorageId padded = named_storage(graph, "padded_labels");
+  const StorageId moved = named_storage(graph, "moved_labels");
+  const Touches touches = storage_touches(graph)[moved.index()];
+  const std::size_t loss = forward_node(graph, "loss.nll_loss");
+  for (auto i = static_cast<std::size_t>(touches.front());
+       i <= static_cast<std::size_t>(touches.back()); ++i) {
+    live[i] = live[i] - round_up(step.bytes(moved), granularity);
+    if (i > loss) live[i] += round_up(step.bytes(padded), granularity);
+  }
+  return touches.front() < touches.back();
+}
+
 /// Numbers of 4 bytes beside the losses of chunks: torchtune adds each to one sum, with the count
 /// of the labels (8 bytes) there throughout, and divides at the end; ours are means with weights,
 /// which all wait for the sum. In backward the divided gradient is one more.
@@ -320,6 +335,9 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
   if (has_chunks(reference)) settle_scalars_of_chunks(step, granularity, result.live);
   if (keeps_position_ids(reference)) {
     hold_position_ids(reference, step, granularity, result.live);
+  }
+  if (sees_moved_labels(reference) && !see_moved_labels(step, granularity, result.live)) {
+    result.without_effect += "labels of one sample; ";
   }
   if (shifts_labels(reference) && !hold_padded_labels(reference, step, granularity, result.live)) {
     result.without_effect += "padded labels; ";

@@ -7,10 +7,10 @@
 
 namespace stowage::reference {
 
-/// What PyTorch's peaks have above ours: of the forward phase, and where that is the step's peak,
-/// of the step rounded to blocks, and of the first step.
+/// What PyTorch's peaks have above ours: of the forward phase, and where that (or backward) is the
+/// step's peak, of the step rounded to blocks, and of the first step.
 struct PeakGap {
-  Bytes forward, rounded = {}, first = {};
+  Bytes forward, rounded = {}, first = {}, backward = {};
 };
 [[nodiscard]] PeakGap peak_gap(const ReferenceModel& reference);
 

@@ -41,6 +41,16 @@ bool take_back_shift(const ReferenceModel& reference, std::vector<SavedStorages>
   return found;
 }
 
+bool cut_padded_labels(const ReferenceModel& reference, std::vector<SavedStorages>& saved) {
+  const auto padded = std::ranges::find_if(saved, [&](const SavedStorages& row) {
+    return row.kind == "other" && row.uses == "NllLossBackward0.target" &&
+           row.bytes == label_bytes(reference, reference.seq + 1);
+  });
+  if (padded == saved.end()) return false;
+  padded->bytes = label_bytes(reference, reference.seq);
+  return true;
+}
+
 bool leave_out_count(const ReferenceModel&, std::vector<SavedStorages>& saved) {
   return std::erase_if(saved, [](const SavedStorages& row) {
            return row.bytes == element_size(DataType::int64) && row.uses == "DivBackward0.other";
@@ -99,6 +109,10 @@ const SavedDifference saved_differences[] = {
      "the loss of transformers' causal language models shifts the labels into a padded copy of its "
      "own and saves that; our descriptions compare with labels that are shifted already",
      shifts_labels, take_back_shift},
+    {"labels of one sample",
+     "the moved labels of one sample are a view of the padded ones, one label of 8 bytes longer, "
+     "which are saved whole; our descriptions save a copy of the moved ones",
+     sees_moved_labels, cut_padded_labels},
     {"count of tokens",
      "torchtune divides the sum of all chunks' losses by the number of the labels, which the "
      "division saves; our chunks are means with weights",

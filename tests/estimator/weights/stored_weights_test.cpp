@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "estimator/weights/gguf_values.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/weight_files.hpp"
 
@@ -94,6 +95,34 @@ TEST_CASE("a GGUF header's tensors have their formats and sizes") {
   CHECK(read->tensors[1].format == "Q4_0");
   CHECK(read->tensors[1].shape == std::vector<std::int64_t>{2, 64});
   CHECK(read->tensors[1].bytes == Bytes(72));
+}
+
+TEST_CASE("a GGUF header states an architecture and numbers, the tokenizer's left out") {
+  const WeightFiles files;
+  const auto pair = [](const std::string& key, int type, const std::string& value) {
+    return gguf_text(key) + little_endian(static_cast<std::uint64_t>(type), 4) + value;
+  };
+  const std::string pairs =
+      pair("general.architecture", 8, gguf_text("qwen2moe")) +
+      pair("general.license", 8, gguf_text(std::string(longest_stated_text + 1, 'x'))) +
+      pair("qwen2moe.block_count", 4, little_endian(24, 4)) +
+      pair("qwen2moe.rope.freq_base", 6, little_endian(0x49742400, 4)) +
+      pair("qwen2moe.shift", 5, little_endian(0xffffffff, 4)) +
+      pair("qwen2moe.tied", 7, little_endian(1, 1)) +
+      pair("qwen2moe.layers", 9, little_endian(4, 4) + little_endian(1, 8) + little_endian(7, 4)) +
+      pair("tokenizer.ggml.model", 8, gguf_text("gpt2"));
+  const auto read = read_gguf(files.write(
+      "m.gguf", "GGUF" + little_endian(3, 4) + little_endian(0, 8) + little_endian(8, 8) + pairs));
+  REQUIRE_MESSAGE(read, mistake_of(read));
+  std::string all;
+  for (const StatedValue& stated : read->stated) all += stated.key + " = " + stated.text + "\n";
+  CHECK(all ==
+        "general.architecture = qwen2moe\nqwen2moe.block_count = 24\n"
+        "qwen2moe.rope.freq_base = 1000000\nqwen2moe.shift = -1\nqwen2moe.tied = true\n");
+  CHECK(stated_value(*read, "general.architecture") == "qwen2moe");
+  CHECK(stated_value(*read, "general.name") == "");
+  CHECK(model_type_of_gguf("qwen2moe") == "qwen2_moe");
+  CHECK(model_type_of_gguf("rwkv7") == "");
 }
 
 TEST_CASE("a GGUF header is refused wherever it is cut off") {

@@ -53,3 +53,13 @@ def cumsum(c, op, self, dim, dtype=None):
 @rule("topk")
 def topk(c, op, self, k, dim, largest, sorted):
     c.emit("topk", [self], op.outputs, {"count": k, "axis": dim, "largest": largest})
+
+
+@rule("sort")
+def sort(c, op, self, dim=-1, descending=False, stable=None):
+    c.emit("sort", [self], op.outputs, {"axis": dim, "descending": descending})
+
+
+@rule("argsort")
+def argsort(c, op, self, dim=-1, descending=False, stable=None):
+    c.emit("argsort", [self], op.outputs, {"axis": dim, "descending": descending})

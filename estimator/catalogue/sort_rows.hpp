@@ -1,0 +1,11 @@
+// The rows of operators that put elements in order.
+#pragma once
+
+#include "estimator/model/operator_row.hpp"
+
+namespace stowage::rows {
+
+[[nodiscard]] OperatorRow sort();
+[[nodiscard]] OperatorRow argsort();
+
+}  // namespace stowage::rows

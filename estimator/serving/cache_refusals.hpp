@@ -1,0 +1,26 @@
+// Why a model, or one of its attentions, is not served with a cache.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "estimator/base/diagnostic.hpp"
+#include "estimator/model/model_graph.hpp"
+#include "estimator/serving/cached_attention.hpp"
+#include "estimator/serving/serving_settings.hpp"
+
+namespace stowage {
+
+/// By operator: whether the model's output needs it.
+[[nodiscard]] std::vector<bool> leads_to_output(const ModelGraph& model);
+
+/// `has_encoder`: attention that is not causal is an encoder's, or reads one.
+[[nodiscard]] std::optional<Diagnostic> why_not_served(const ModelGraph& model, bool has_encoder);
+
+[[nodiscard]] std::optional<Diagnostic> why_not_cached(const ModelGraph& model,
+                                                       const Attended& attended,
+                                                       const CachedAttention& sizes,
+                                                       const ServingSettings& settings,
+                                                       const CachePass& pass);
+
+}  // namespace stowage

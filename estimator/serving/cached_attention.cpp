@@ -1,0 +1,77 @@
+#include "estimator/serving/cached_attention.hpp"
+
+#include <algorithm>
+
+#include "estimator/model/operator_row.hpp"
+
+namespace stowage {
+
+bool is_attention(const Operator& op) { return op.row->name == "scaled_dot_product_attention"; }
+
+bool is_causal_attention(const Operator& op) {
+  return is_attention(op) &&
+         (op.attributes.boolean("causal") || op.attributes.integer("window") > 0);
+}
+
+Attended attended_by(const Operator& op) {
+  return {.name = op.name,
+          .query = op.inputs[0],
+          .key = op.inputs[1],
+          .value = op.inputs[2],
+          .window = op.attributes.integer("window"),
+          .span = op.span};
+}
+
+Attended attended_by(const AttentionProducts& products, const ModelGraph& model) {
+  const Operator& last = model.op(model.tensor(products.result).producer);
+  return {.name = last.name,
+          .query = products.query,
+          .key = products.key,
+          .value = products.value,
+          .window = products.window,
+          .span = last.span};
+}
+
+CachedAttention cached_attention(const Shape& query, const Shape& key, std::int64_t window,
+                                 const ServingSettings& settings, const CachePass& pass) {
+  CachedAttention sizes{.heads = query[1].constant,
+                        .key_heads = key[1].constant,
+                        .tokens = key[2].constant,
+                        .window = window};
+  const std::int64_t context = settings.context_length;
+  const bool is_cut = window > 0;
+  const std::int64_t seen = is_cut ? window : context;
+  sizes.kept = cached_tokens(std::min(seen, context), settings);
+  const std::int64_t all = pass.past + sizes.tokens;
+  // The prompt is quantised whole. A step's peak is the highest where its token is the last that is
+  // kept as computed, so that all are quantised anew.
+  if (settings.cache == CacheKind::quantised && is_packed(settings.format) && pass.past > 0) {
+    sizes.newest = std::min(settings.residual - 1, pass.past - 1);
+  }
+  switch (settings.cache) {
+    case CacheKind::dynamic:
+    case CacheKind::quantised:
+      sizes.read = is_cut ? std::min(pass.past, window - 1) + sizes.tokens : all;
+      sizes.masked = (pass.past > 0 && sizes.tokens > 1) || (is_cut && sizes.read >= seen);
+      break;
+    case CacheKind::static_: {
+      const bool fills = all <= sizes.kept || sizes.tokens == 1;
+      sizes.read = fills ? sizes.kept : sizes.tokens;
+      const bool whole = sizes.read == sizes.tokens && !(is_cut && sizes.read >= seen);
+      sizes.masked = sizes.tokens == 1 || !whole;
+      break;
+    }
+    case CacheKind::paged:
+      sizes.read = std::min(seen, all);
+      break;
+  }
+  return sizes;
+}
+
+bool is_cut_by_chunks(const CachedAttention& sizes, const ServingSettings& settings,
+                      const CachePass& pass) {
+  return settings.cache == CacheKind::static_ && sizes.window > 0 && pass.past > 0 &&
+         sizes.tokens > 1 && pass.past + sizes.tokens > sizes.kept;
+}
+
+}  // namespace stowage

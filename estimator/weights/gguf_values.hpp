@@ -1,0 +1,51 @@
+// Key-value pairs of a GGUF header: read as text where they are short, else passed over.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace stowage {
+
+/// Reads forward; whatever leads beyond the file's end fails.
+class GgufStream {
+ public:
+  GgufStream(const std::filesystem::path& path, std::uint64_t size)
+      : file_(path, std::ios::binary), size_(size) {}
+
+  template <typename Number>
+  std::optional<Number> number() {
+    std::array<unsigned char, sizeof(Number)> bytes{};
+    if (left() < sizeof(Number) ||
+        !file_.read(reinterpret_cast<char*>(bytes.data()), bytes.size())) {
+      return std::nullopt;
+    }
+    at_ += sizeof(Number);
+    Number value = 0;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      value |= static_cast<Number>(static_cast<Number>(bytes[i]) << (8 * i));
+    }
+    return value;
+  }
+  std::optional<std::string> text(std::uint64_t longest);
+  bool bytes(std::string& into);  ///< as many as it has
+  bool skip(std::uint64_t bytes);
+
+  [[nodiscard]] std::uint64_t at() const { return at_; }
+  [[nodiscard]] std::uint64_t left() const { return size_ - at_; }
+
+ private:
+  std::ifstream file_;
+  std::uint64_t size_, at_ = 0;
+};
+
+inline constexpr std::uint64_t longest_stated_text = 256;  ///< bytes
+
+/// Passes over a value of that type; arrays of arrays to a depth of 4. False: it is cut off, or the
+/// type is unknown. `text`: a number's or a short string's; untouched of all else.
+bool read_gguf_value(GgufStream& stream, std::uint32_t type, std::optional<std::string>& text);
+
+}  // namespace stowage

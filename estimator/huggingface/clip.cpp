@@ -2,6 +2,8 @@
 //
 // The logits grow with the square of the batch, and sizes here are linear in it: both towers are
 // described, to their normalized embeddings and the similarity of each pair, and there is no loss.
+// With the argument `pairs` the step is of so many pairs, and has the logits of each text beside
+// each image, and the contrastive loss.
 #include <fmt/format.h>
 
 #include "estimator/huggingface/families.hpp"
@@ -77,6 +79,8 @@ void add_clip_text(Network& network, ConfigReader& config) {
   base.add("text_encoder: {name: encoder}");
   base.add(vision_norm("final_layer_norm", "", keys.eps));
   base.add("slice: {name: last_token, axis: 1, start: -1}");
+  // transformers takes it by indices, which copy.
+  base.add("contiguous: {name: last_copied}");
   base.add(fmt::format("reshape: {{name: pooled, shape: [batch, {}]}}", keys.hidden));
 }
 
@@ -118,6 +122,29 @@ void add_normalized(LayerLines& layers, std::string_view name, std::string_view 
   layers.add(fmt::format("div: {{name: {}, from: [{}, {}_length]}}", name, from, name));
 }
 
+/// image_text_contrastive_loss: half the sum of two cross entropies, of the logits and of the same
+/// transposed; a pair's own place is its target.
+void add_contrastive_loss(Network& network, std::int64_t pairs) {
+  network.text.argument("pairs", fmt::format("{}", pairs));
+  network.text.fix_batch("pairs");
+  LayerLines& layers = network.text.layers();
+  layers.add("matmul: {name: similarity, from: [text_embeds, image_embeds], transpose_b: true}");
+  layers.add("parameter: {name: logit_scale, shape: []}");
+  layers.add("exp: {name: logit_factor}");
+  layers.add("mul: {name: logits_per_text, from: [similarity, logit_factor]}");
+  layers.add("transpose: {name: logits_per_image, axes: [1, 0]}");
+  network.text.output("logits_per_image");
+  if (!network.has_loss) return;
+  std::string losses;
+  for (const auto& [side, logits] :
+       {std::pair{"caption", "logits_per_text"}, std::pair{"image", "logits_per_image"}}) {
+    layers.add(fmt::format("constant: {{name: {}_places, shape: [batch], dtype: int64}}", side));
+    losses += fmt::format("{}- cross_entropy: {{from: [{}, {}_places], weight: 0.5}}",
+                          losses.empty() ? "" : "\n  ", logits, side);
+  }
+  network.text.loss(std::move(losses));
+}
+
 }  // namespace
 
 void write_clip(Network& network) {
@@ -152,13 +179,15 @@ void write_clip(Network& network) {
   layers.add(linear_line("text_projection", "", projected, false));
   add_normalized(layers, "image_embeds", "visual_projection");
   add_normalized(layers, "text_embeds", "text_projection");
+  if (network.pairs) return add_contrastive_loss(network, *network.pairs);
   layers.add("mul: {name: products, from: [text_embeds, image_embeds]}");
   layers.add("sum: {name: similarity, axes: [-1]}");
   layers.add("scale: {name: logit_scale, learned: true}");
   network.text.output("logit_scale");
   config.warn("model_type",
               "CLIP's logits grow with the square of the batch and are not sized; without them "
-              "there is no loss to train with");
+              "there is no loss to train with",
+              "the argument 'pairs', a number, sizes a step of so many pairs with both");
 }
 
 }  // namespace stowage

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 namespace stowage {
 
 namespace {
@@ -25,6 +27,23 @@ std::string quoted_text(std::string_view text) {
 
 void write_lines(std::string& text, const LayerLines& layers, std::string_view indent) {
   for (const std::string& line : layers.lines()) text += fmt::format("{}- {}\n", indent, line);
+}
+
+bool is_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+std::string with_word_replaced(const std::string& text, std::string_view word,
+                               std::string_view by) {
+  std::string replaced;
+  std::size_t from = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool whole =
+        (at == 0 || !is_of_word(text[at - 1])) && (end == text.size() || !is_of_word(text[end]));
+    if (!whole) continue;
+    replaced.append(text, from, at - from).append(by);
+    from = end;
+  }
+  return replaced.append(text, from);
 }
 
 }  // namespace
@@ -74,7 +93,7 @@ std::string DescriptionText::text() const {
   if (!output_.empty()) text += fmt::format("output: {}\n", output_);
   if (!loss_.empty()) text += fmt::format("loss:\n  {}\n", loss_);
   if (!train_.empty()) text += fmt::format("train: {{{}}}\n", train_);
-  return text;
+  return fixed_batch_.empty() ? text : with_word_replaced(text, "batch", fixed_batch_);
 }
 
 }  // namespace stowage

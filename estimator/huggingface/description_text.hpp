@@ -46,6 +46,8 @@ class DescriptionText {
   void output(std::string layer) { output_ = std::move(layer); }
   /// "optimizer: adamw, learning_rate: 5e-5"
   void train(std::string settings) { train_ = std::move(settings); }
+  /// Shapes have this argument where they would have the batch: the step is of so many samples.
+  void fix_batch(std::string argument) { fixed_batch_ = std::move(argument); }
   [[nodiscard]] bool has_loss() const { return !loss_.empty(); }
 
   [[nodiscard]] std::string text() const;
@@ -58,7 +60,7 @@ class DescriptionText {
   };
   using Entries = std::vector<std::pair<std::string, std::string>>;
 
-  std::string name_, source_, loss_, output_, train_;
+  std::string name_, source_, loss_, output_, train_, fixed_batch_;
   Entries arguments_, symbols_, inputs_, defaults_;
   std::deque<Block> blocks_;
   LayerLines layers_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 
 #include "estimator/base/bytes.hpp"
@@ -78,6 +79,22 @@ Diagnostics errors_of(Diagnostics found) {
   return found;
 }
 
+Result<std::optional<std::int64_t>> asked_pairs(const ImportOptions& options,
+                                                std::string_view type) {
+  constexpr std::int64_t most_pairs = 1 << 20;
+  const auto given = options.values.find("pairs");
+  if (type != "clip" || given == options.values.end()) return std::nullopt;
+  const std::string& text = given->second;
+  std::int64_t pairs = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), pairs);
+  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  if (!whole || pairs < 1 || pairs > most_pairs) {
+    return failure(fmt::format("the argument 'pairs' takes a number from 1 to {}, not '{}'",
+                               most_pairs, text));
+  }
+  return pairs;
+}
+
 Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
   std::string text =
       fmt::format("as transformers {} runs it{}: attention {}", to_string(stated.version),
@@ -134,9 +151,11 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
                                    stated->attention.function == AttentionFunction::eager
                                        ? "eager attention"
                                        : "scaled_dot_product_attention"));
-  Network network{
-      config,          text,           stated->head,          stated->attention.function,
-      stated->version, stated->labels, options.loss != "none"};
+  Network network{config,          text,           stated->head, stated->attention.function,
+                  stated->version, stated->labels, std::nullopt, options.loss != "none"};
+  auto pairs = asked_pairs(options, type);
+  if (!pairs) return tl::unexpected(std::move(pairs.error()));
+  network.pairs = *pairs;
   declare_settings(text, *stated, family);
   if (!mistakes.any_errors()) family.write(network);
   config.finish();
@@ -144,6 +163,13 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
   ImportedModel imported{.takes_values = true};
   imported.notes = std::move(mistakes).in_order();
   imported.notes.push_back(settings_note(*stated, family));
+  if (network.pairs) {
+    imported.notes.push_back(
+        {.severity = Severity::note,
+         .message = fmt::format("the step is of {} pairs, whatever the batch: its logits grow with "
+                                "their square",
+                                *network.pairs)});
+  }
   if (auto note = weights_note(found->folder)) imported.notes.push_back(*std::move(note));
   imported.description = std::make_shared<const SourceText>(
       SourceText{found->text->name + " (as described)", text.text()});

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,8 @@ struct Network {
   AttentionFunction attention = AttentionFunction::sdpa;
   LibraryVersion version = newest_known_version;
   std::int64_t labels = 2;
+  /// Of CLIP: the pairs of a step whose logits, each text beside each image, are sized.
+  std::optional<std::int64_t> pairs = std::nullopt;
   bool has_loss = true;  ///< false: the user wants none; a causal head takes no labels then
 };
 

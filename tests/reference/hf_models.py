@@ -69,12 +69,12 @@ def with_labels(name, **options):
 
 
 def pairs(config):
-    """CLIP's texts and images."""
-    text, vision = config.text_config, config.vision_config
+    """CLIP's texts, and images in the target's place."""
+    vision = config.vision_config
 
     def make(_reference, batch, seq):
-        return (torch.rand(batch, vision.num_channels, vision.image_size, vision.image_size),
-                torch.zeros(batch, seq, dtype=torch.int64))
+        return (torch.zeros(batch, seq, dtype=torch.int64),
+                torch.rand(batch, vision.num_channels, vision.image_size, vision.image_size))
     return make
 
 
@@ -91,7 +91,7 @@ def answers(model, inputs, target):
 
 
 def contrastive(model, inputs, target):
-    output = model(input_ids=target, pixel_values=inputs, return_loss=True)
+    output = model(input_ids=inputs, pixel_values=target, return_loss=True)
     return output, output.loss
 
 

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include "estimator/formats/import_model.hpp"
 #include "tests/estimator/huggingface/described_config.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stowage {
@@ -204,6 +206,28 @@ TEST_CASE("a configuration may state sizes at the edges") {
     const std::string text =
         "{\"model_type\": \"llama\", \"hidden_size\": " + std::string(value) + "}";
     CHECK(mistakes_in(text).find("'hidden_size' must be an integer") != std::string::npos);
+  }
+}
+
+TEST_CASE("pairs fix CLIP's step, and give it its loss") {
+  const std::string file = testing::source_path("/tests/hf/small-clip/config.json");
+  const auto read = [&](const std::string& pairs) {
+    return import_model(open_model(file), {.values = {{"pairs", pairs}}});
+  };
+  const auto imported = read("64");
+  REQUIRE(imported.has_value());
+  REQUIRE(imported->has_value());
+  const std::string& text = (*imported)->description->text;
+  CHECK(text.find("pixel_values: {shape: [pairs, 3, 64, 64]}") != std::string::npos);
+  CHECK(text.find("batch") == std::string::npos);
+  CHECK((*imported)->notes.back().message ==
+        "the step is of 64 pairs, whatever the batch: its logits grow with their square");
+  for (const std::string wrong : {"0", "-1", "many", "6.5", "64 ", "", "99999999999999999999"}) {
+    CAPTURE(wrong);
+    const auto refused = read(wrong);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().front().message ==
+          "the argument 'pairs' takes a number from 1 to 1048576, not '" + wrong + "'");
   }
 }
 

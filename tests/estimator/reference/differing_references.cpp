@@ -34,7 +34,7 @@ bool copies_one_head(const ReferenceModel& reference) {
 
 bool takes_last_token(const ReferenceModel& reference) {
   return concerns({"small-classifier-llama", "small-classifier-gpt*", "small-classifier-opt",
-                   "small-classifier-phi", "small-classifier-falcon"},
+                   "small-classifier-phi", "small-classifier-falcon", "small-clip"},
                   reference);
 }
 

@@ -78,6 +78,13 @@ const ReturnedOutput returned_outputs[] = {
     {{"small-t5*"}, "encoder.encoded"},
     {{"small-bart*"}, "model.encoder.layers.1.final_layer_norm"},
     {{"small-whisper*"}, "model.encoder.layer_norm"},
+    // CLIPOutput: both towers' outputs, and the embeddings
+    {{"small-clip"}, "vision_model.encoder.layers.1.done"},
+    {{"small-clip"}, "text_model.final_layer_norm"},
+    {{"small-clip"}, "visual_projection"},
+    {{"small-clip"}, "text_projection"},
+    {{"small-clip"}, "image_embeds"},
+    {{"small-clip"}, "text_embeds"},
 };
 
 bool keep_returned(const ReturnedOutput& returned, const SizedStep& step, const MemoryRules& rules,

@@ -35,6 +35,7 @@ const std::pair<std::string_view, PeakGap> peak_gaps[] = {
     {"small-classifier-opt-b2", {Bytes(768)}},
     {"small-classifier-opt-b2-amp-bf16", {Bytes(768)}},
     {"small-classifier-opt-b2-bf16", {Bytes(768)}},
+    {"small-clip-b2-amp-bf16", {Bytes(4)}},
     {"small-vit-b2-amp-bf16", {Bytes(32)}},
     {"llama-3.2-1b-few-words-b1-bf16-int8-lora-all", {state + positions}},
     {"llama-3.2-1b-few-words-b1-bf16-lora-ranks",  // not told apart

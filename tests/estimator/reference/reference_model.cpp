@@ -65,6 +65,9 @@ void read_settings(const json& file, ReferenceModel& model) {
     model.model = "gpt2";
     model.options.arguments["dropout"] = "0.0";
   }
+  if (model.model == "small-clip") {
+    model.options.arguments["pairs"] = fmt::format("{}", model.batch);
+  }
   if (model.model == "unet") {
     const json& shape = file.at("inputs").at("input").at("shape");
     model.options.arguments["size"] = shape.at(2).dump();
@@ -177,7 +180,8 @@ ModelGraph our_model(const ReferenceModel& reference) {
 
 ModelGraph our_model(const std::string& name, const ModelOptions& options) {
   if (is_traced_configuration(name)) {
-    auto imported = import_model(open_model(configuration_of(name)), {.seq = options.seq});
+    auto imported = import_model(open_model(configuration_of(name)),
+                                 {.seq = options.seq, .values = options.arguments});
     if (!imported) throw std::runtime_error(render(imported.error()));
     auto model = load_model(imported->value().description, options);
     if (!model) throw std::runtime_error(render(model.error()));

@@ -122,7 +122,7 @@ const SavedDifference saved_differences[] = {
      "autograd keeps, of 8 bytes; our description copies a slice",
      copies_one_head, leave_out_indices},
     {"indices of the last token",
-     "a decoder's classifier takes the logits of each sample's last token with two lists of "
+     "a decoder's classifier and CLIP's text tower take each sample's last token with two lists of "
      "indices, which autograd keeps; our description takes a slice",
      takes_last_token, leave_out_last_token},
     {"the generator's target",

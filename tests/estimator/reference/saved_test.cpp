@@ -79,8 +79,8 @@ bool also_otherwise(const std::string& model, const std::string& op) {
          // Positions and scaled embeddings are classes of their own.
          (model.starts_with("small-") && op == "embedding") ||
          // Falcon's linear layers and the routers of experts are classes of their own.
-         ((model.find("-falcon") != std::string::npos || model == "small-mixtral" ||
-           model.ends_with("-moe")) &&
+         ((model.find("-falcon") != std::string::npos ||
+           model.find("mixtral") != std::string::npos || model.ends_with("-moe")) &&
           op == "linear");
 }
 

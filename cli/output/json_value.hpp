@@ -2,6 +2,7 @@
 // stays in json_value.cpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ class Json {
   Json(Bytes value) : value_(value.count()) {}           // NOLINT: bytes are integers
   Json(std::string value) : value_(std::move(value)) {}  // NOLINT
   Json(std::string_view value) : value_(std::string(value)) {}  // NOLINT
+  Json(std::nullptr_t) = delete;                                // Json() is null
   Json(const char* value) : value_(std::string(value)) {}       // NOLINT
   Json(Array value) : value_(std::move(value)) {}               // NOLINT
   Json(Object value) : value_(std::move(value)) {}              // NOLINT

@@ -88,7 +88,7 @@ void say_what_is_stated(Report& out, const StoredWeights& weights) {
     stated.emplace_back(printable_line(one.key), Json(printable_line(one.text)));
   }
   out.json.emplace_back("architecture",
-                        architecture.empty() ? Json(nullptr) : Json(printable_line(architecture)));
+                        architecture.empty() ? Json() : Json(printable_line(architecture)));
   out.json.emplace_back("stated", Json(std::move(stated)));
   if (!architecture.empty()) out.say("\n" + architecture_line(architecture));
   out.say("\nWhat the header states:");

@@ -101,6 +101,23 @@ void check_refused(const std::vector<BrokenFile>& files, const testing::Circumst
 
 TEST_CASE("a model's file that is cut off is refused") { check_refused(cut_off_files(), {}); }
 
+TEST_CASE("a GGUF file that states values and no architecture is an answer") {
+  using testing::gguf_text;
+  using testing::little_endian;
+  const testing::TemporaryFolder folder;
+  const std::string path =
+      folder.file("plain.gguf", "GGUF" + little_endian(3, 4) + little_endian(0, 8) +
+                                    little_endian(1, 8) + gguf_text("general.file_type") +
+                                    little_endian(4, 4) + little_endian(15, 4));
+  const Outcome outcome = stowage_program({"summary", path});
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out.find("What the header states:") != std::string::npos);
+  CHECK(outcome.out.find("Architecture") == std::string::npos);
+  const Outcome json = stowage_program({"summary", path, "--format", "json"});
+  CHECK(json.exit_code == 0);
+  CHECK(json.out.find("\"architecture\": null") != std::string::npos);
+}
+
 TEST_CASE("a model's file that lies about its sizes is refused in little memory") {
 #if STOWAGE_ADDRESS_SANITIZER  // which reserves terabytes
   check_refused(lying_files(), {});

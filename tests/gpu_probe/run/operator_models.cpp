@@ -137,7 +137,8 @@ constexpr OperatorModel operators[] = {
     {"sort", "4, 5", "  - sort: {name: t, axis: 1}\n  - identity: {from: t.0}\n"},
     {"argsort", "4, 5",
      "  - argsort: {axis: 2, descending: true}\n"
-     "  - embedding: {name: e, count: 6, features: 6}\n  - add: {from: [stem, e]}\n"},
+     "  - embedding: {count: 6, features: 1}\n  - reshape: {name: e, shape: [batch, 4, 6]}\n"
+     "  - add: {from: [stem, e]}\n"},
     {"cumsum", "4, 5", "  - cumsum: {axis: 1}\n"},
     {"expand", "4, 5", "  - mean: {axes: [1], keep: true}\n  - expand: {shape: [batch, 3, 6]}\n"},
     {"stack", "4, 5",

@@ -11,7 +11,7 @@ Affine embedding_scratch(const TensorView& indices) {
 
 Affine sort_pairs_scratch(Affine pairs, std::int64_t key_size, std::int64_t value_size,
                           std::int64_t key_bits) {
-  constexpr std::int64_t one_tile = 256 * 9, tile = 384 * 10;
+  constexpr std::int64_t one_tile = 2'304, tile = 3'840;  // 256 x 9, 384 x 10
   constexpr std::int64_t bits = 8, digits = 1 << bits, counter = 4, alignment = 256;
   if (pairs.is_constant() && pairs.constant <= one_tile) return 1;
   const std::int64_t passes = (key_bits + bits - 1) / bits;
@@ -23,10 +23,9 @@ Affine sort_pairs_scratch(Affine pairs, std::int64_t key_size, std::int64_t valu
 
 Affine index_put_scratch(Affine positions, Affine places, const TensorView& values) {
   constexpr std::int64_t arrays = 4, size = 8;  // int64
-  const std::int64_t bits = places.is_constant()
-                                ? std::bit_width(static_cast<std::uint64_t>(
-                                      std::max<std::int64_t>(places.constant, 2) - 1))
-                                : std::int64_t{32};
+  const auto last = static_cast<std::uint64_t>(std::max<std::int64_t>(places.constant, 2) - 1);
+  const std::int64_t bits =
+      places.is_constant() ? static_cast<std::int64_t>(std::bit_width(last)) : std::int64_t{32};
   const Affine copy = is_contiguous(values) ? Affine(0) : byte_count(values);
   return positions * Affine(arrays * size) + sort_pairs_scratch(positions, size, size, bits) + copy;
 }

@@ -131,7 +131,7 @@ TEST_CASE("indexed writes sort their indices only where they accumulate") {
 TEST_CASE("a sort of many pairs has copies where the keys take more than one pass") {
   // 10,000 pairs are three tiles of 3,840: a counter for each of 256 digits, beside the digits'
   // starts.
-  constexpr std::int64_t tiles = 3 * 1024, pass = 1024, tickets = 256;
+  constexpr std::int64_t tiles = 3'072, pass = 1024, tickets = 256;
   CHECK(sort_pairs_scratch(2'304, 8, 8, 8) == Affine(1));
   CHECK(sort_pairs_scratch(10'000, 8, 8, 8) == Affine(pass + tickets + tiles));
   CHECK(sort_pairs_scratch(10'000, 8, 8, 9) == Affine(2 * pass + tickets + tiles + 160'000));
@@ -151,10 +151,10 @@ TEST_CASE("a recorded sort of up to 4096 elements numbers them, a longer one cop
               attributes);
     const auto graph = completed(step);
     CHECK(graph->nodes[0].kernel == Kernel::top_places);
-    // Places and the sort's copies of them and of the keys; twice, as lines are sorted together;
-    // the axis moved to the end and its results back.
-    const Affine large = Affine(10'000 * (8 + 12 + 12 + 16) + 4 * 1024 + 256 + 3 * 1024);
-    CHECK(scratch_of(*graph, graph->nodes[0]) == (length == 4096 ? Affine(4096 * 8) : large));
+    // 48 bytes an element: places and the sort's copies of them and of the keys; twice, as lines
+    // are sorted together; the axis moved to the end and its results back.
+    const Affine large = Affine(480'000 + 4'096 + 256 + 3'072);
+    CHECK(scratch_of(*graph, graph->nodes[0]) == (length == 4096 ? Affine(32'768) : large));
   }
 }
 
@@ -202,9 +202,10 @@ TEST_CASE("kernels that nothing is known of are named once in a warning") {
   const auto whole = complete_step(step.document());
   REQUIRE(whole.has_value());
   REQUIRE(whole->warnings.size() == 1);
-  CHECK(render(whole->warnings) ==
-        "warning: nothing is known of what these kernels allocate inside: aten::cummax, mine::scan\n"
-        "  they are weighed by their arguments and results alone\n");
+  CHECK(
+      render(whole->warnings) ==
+      "warning: nothing is known of what these kernels allocate inside: aten::cummax, mine::scan\n"
+      "  they are weighed by their arguments and results alone\n");
   CHECK(kernel_name(whole->graph->nodes[0]) == "aten::cummax");
 }
 

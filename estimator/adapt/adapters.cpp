@@ -147,7 +147,7 @@ class Adapting {
                          "'{}' is a convolution of groups, which takes no adapter here", base.name),
                      .span = base.span});
     }
-    const auto y = result_to_adapt(edit_, type_, base);
+    auto y = result_to_adapt(edit_, type_, base);
     if (!y) return y;
     TensorId held;
     const auto a = first_factor(base, held);
@@ -176,8 +176,8 @@ class Adapting {
     const auto scaled =
         add(base, "lora_scaled", "scale", completed(scale, std::move(factor)), {branch});
     if (!scaled) return tl::unexpected(scaled.error());
-    const auto part = converted(edit_, fmt::format("{}.lora_output", base.name), scaled->output,
-                                edit_.model().tensor(y).type.type, base);
+    auto part = converted(edit_, fmt::format("{}.lora_output", base.name), scaled->output,
+                          edit_.model().tensor(y).type.type, base);
     if (!part) return part;
     const auto sum = add(base, "lora_sum", "add", completed(addition, {}), {y, *part});
     if (!sum) return tl::unexpected(sum.error());

@@ -38,7 +38,7 @@ constexpr std::int64_t picture = float_bytes * 3 * 64 * 64;
 constexpr std::int64_t t5_small_state = tokens * 512 * float_bytes;
 constexpr std::int64_t t5_base_state = tokens * 768 * float_bytes;
 constexpr std::int64_t t5_base_states = token_batch * t5_base_state;
-constexpr std::int64_t whisper_state = 3000 / 2 * 768 * float_bytes;
+constexpr std::int64_t whisper_state = float_bytes * 3000 / 2 * 768;
 
 constexpr std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 511) / 512 * 512; }
 
@@ -130,10 +130,10 @@ TEST_CASE("the measured models are shipped ones") {
 
 TEST_CASE("each row says with which versions it was recorded") {
   const Json rows = measured().at("models");
-  for (const auto& [name, row] : rows.items()) {
-    CAPTURE(name);
+  for (const auto& row : rows.items()) {
+    CAPTURE(row.key());
     for (const char* package : {"python", "torch", "torchvision", "timm", "transformers"}) {
-      CHECK_FALSE(row.at("versions").at(package).get<std::string>().empty());
+      CHECK_FALSE(row.value().at("versions").at(package).get<std::string>().empty());
     }
   }
 }
@@ -143,14 +143,15 @@ TEST_CASE("documents say how many of the shipped models are recorded") {
   const std::size_t shipped = model_names(testing::source_path("/configs/models")).size();
   const std::string count = recorded == shipped ? fmt::format("all {}", shipped)
                                                 : fmt::format("{} of the {}", recorded, shipped);
-  for (const auto& [document, text] :
+  for (const auto& said :
        {std::pair{"/README.md", fmt::format("| {} models recorded from PyTorch", count)},
         std::pair{"/docs/record.md", fmt::format("recorded steps of {} shipped models", count)},
         std::pair{"/docs/accounting.md",
                   fmt::format("implementations of {} shipped models", count)}}) {
-    CAPTURE(document);
-    CAPTURE(text);
-    CHECK(testing::file_text(testing::source_path(document)).find(text) != std::string::npos);
+    CAPTURE(said.first);
+    CAPTURE(said.second);
+    CHECK(testing::file_text(testing::source_path(said.first)).find(said.second) !=
+          std::string::npos);
   }
 }
 

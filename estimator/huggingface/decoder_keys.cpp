@@ -89,6 +89,18 @@ void read_window(ConfigReader& config, DecoderShape& shape,
   }
 }
 
+/// What the first Gemma and the later ones have.
+DecoderShape read_every_gemma(Network& network) {
+  ConfigReader& config = network.config;
+  DecoderShape shape = read_common(network);
+  shape.eps = config.real("rms_norm_eps");
+  shape.norm = DecoderShape::Norm::gemma;
+  shape.scaled_embedding = true;
+  shape.query_bias = shape.output_bias = config.boolean("attention_bias");
+  refuse_both_directions(config);
+  return shape;
+}
+
 bool every_layer(std::int64_t) { return true; }
 
 void read_experts(ConfigReader& config, DecoderShape& shape, std::string_view count_key) {
@@ -165,17 +177,13 @@ DecoderShape read_qwen(Network& network) {
 DecoderShape read_gemma(Network& network) {
   ConfigReader& config = network.config;
   const bool third = config.type() == "gemma3_text";
-  DecoderShape shape = read_common(network);
-  shape.eps = config.real("rms_norm_eps");
-  shape.norm = DecoderShape::Norm::gemma;
+  DecoderShape shape = read_every_gemma(network);
   shape.activation_key = "hidden_activation";
-  shape.sandwich = shape.scaled_embedding = true;
-  shape.query_bias = shape.output_bias = config.boolean("attention_bias");
+  shape.sandwich = true;
   shape.scale = 1 / std::sqrt(config.real("query_pre_attn_scalar", 1e-6));
   shape.final_softcap = config.real_or_null("final_logit_softcapping").value_or(0);
   shape.softcap = config.real_or_null("attn_logit_softcapping").value_or(0);
   if (third) shape.head_norm = DecoderShape::HeadNorm::after_transpose;
-  refuse_both_directions(config);
   std::int64_t pattern = third ? 6 : 2;
   if (third && config.written("sliding_window_pattern") != nullptr) {
     pattern = config.integer("sliding_window_pattern");
@@ -214,15 +222,9 @@ DecoderShape read_starcoder2(Network& network) {
 }
 
 DecoderShape read_first_gemma(Network& network) {
-  ConfigReader& config = network.config;
-  DecoderShape shape = read_common(network);
-  shape.eps = config.real("rms_norm_eps");
-  shape.norm = DecoderShape::Norm::gemma;
-  shape.scaled_embedding = true;
-  shape.query_bias = shape.output_bias = config.boolean("attention_bias");
+  DecoderShape shape = read_every_gemma(network);
   // Files of 4.38 have it beside `hidden_act`; the class reads either as the approximation of gelu.
-  config.pass_over("hidden_activation");
-  refuse_both_directions(config);
+  network.config.pass_over("hidden_activation");
   return shape;
 }
 

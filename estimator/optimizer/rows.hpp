@@ -28,9 +28,9 @@ namespace stowage::optimizers {
 [[nodiscard]] OptimizerRow lion();
 [[nodiscard]] OptimizerRow lamb();
 [[nodiscard]] OptimizerRow transformers_adafactor();
+// bitsandbytes_optimizers.cpp
 [[nodiscard]] OptimizerRow adam8bit();
 [[nodiscard]] OptimizerRow adamw8bit();
-// paged_optimizers.cpp
 [[nodiscard]] OptimizerRow paged_adamw_32bit();
 [[nodiscard]] OptimizerRow paged_adamw_8bit();
 [[nodiscard]] OptimizerRow paged_lion_32bit();

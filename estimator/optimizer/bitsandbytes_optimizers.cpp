@@ -1,6 +1,7 @@
-// bitsandbytes' paged optimizers, under the names that transformers' TrainingArguments has for
-// them. Read in bitsandbytes 0.50.2, not run: it needs a GPU.
+// bitsandbytes' optimizers. Read in bitsandbytes 0.50.2, not run: it needs a GPU. State as in
+// optim/optimizer.py, Optimizer2State.init_state (blocks of 256 since 0.44).
 //
+// The paged ones have the names that transformers' TrainingArguments has for them.
 // Optimizer8bit.get_state_buffer (optim/optimizer.py) takes the state of a parameter of 100,000
 // elements or more from cudaMallocManaged (functional.py, get_paged); smaller ones, and the maxima
 // and the codes of 8 bits, are tensors as others are. A step prefetches the state of one parameter
@@ -14,8 +15,52 @@ namespace stowage::optimizers {
 namespace {
 
 constexpr std::int64_t least_paged = 100'000;  // elements
-constexpr std::int64_t least_quantised = 4096;
-constexpr std::int64_t code_entries = 256;
+
+constexpr std::int64_t least_of_8_bits = 4096;  // elements; smaller tensors stay in float32
+constexpr std::int64_t map_entries = 256;
+
+bool has_8_bits(const UpdatedTensor& tensor) { return element_count(tensor) >= least_of_8_bits; }
+bool keeps_8_bits(const OptimizerSettings&, const UpdatedTensor& tensor) {
+  return has_8_bits(tensor);
+}
+bool keeps_32_bits(const OptimizerSettings&, const UpdatedTensor& tensor) {
+  return !has_8_bits(tensor);
+}
+
+StateTensor moment(std::string_view name, bool in_8_bits) {
+  return {.name = name,
+          .type = in_8_bits ? StateType::uint8 : StateType::float32,
+          .when = in_8_bits ? "4096 elements or more" : "fewer",
+          .kept = in_8_bits ? keeps_8_bits : keeps_32_bits};
+}
+
+StateTensor scales(std::string_view name) {
+  return {.name = name,
+          .shape = StateShape::blocks,
+          .type = StateType::float32,
+          .when = "4096 elements or more",
+          .kept = keeps_8_bits};
+}
+
+OptimizerRow in_8_bits(std::string_view name, std::string_view doc, std::string_view source,
+                       double weight_decay) {
+  return {.name = name,
+          .doc = doc,
+          .source = source,
+          .settings = {{"learning_rate", 0.001},
+                       {"beta1", 0.9},
+                       {"beta2", 0.999},
+                       {"epsilon", 1e-8},
+                       {"weight_decay", weight_decay}},
+          .state = {moment("state1", true), moment("state2", true), scales("absmax1"),
+                    scales("absmax2"), moment("state1", false), moment("state2", false)},
+          .shared = {{.name = "qmap1", .elements = map_entries, .kept = has_8_bits},
+                     {.name = "qmap2", .elements = map_entries, .kept = has_8_bits}},
+          .fused = no_temporaries,
+          .usual = OptimizerImplementation::fused,
+          .flops_per_element = 20,
+          .executable = false};
+}
 
 bool is_large(const OptimizerSettings&, const UpdatedTensor& tensor) {
   return element_count(tensor) >= least_paged;
@@ -24,15 +69,8 @@ bool is_not_large(const OptimizerSettings&, const UpdatedTensor& tensor) {
   return element_count(tensor) < least_paged;
 }
 bool is_between(const OptimizerSettings&, const UpdatedTensor& tensor) {
-  const std::int64_t count = element_count(tensor);
-  return count >= least_quantised && count < least_paged;
+  return has_8_bits(tensor) && element_count(tensor) < least_paged;
 }
-bool is_small(const OptimizerSettings&, const UpdatedTensor& tensor) {
-  return element_count(tensor) < least_quantised;
-}
-bool has_code(const UpdatedTensor& tensor) { return element_count(tensor) >= least_quantised; }
-bool has_scales(const OptimizerSettings&, const UpdatedTensor& tensor) { return has_code(tensor); }
-
 void add_32_bits(std::vector<StateTensor>& state, std::string_view name) {
   state.push_back({.name = name,
                    .type = StateType::float32,
@@ -53,15 +91,7 @@ void add_8_bits(std::vector<StateTensor>& state, std::string_view name) {
                    .type = StateType::uint8,
                    .when = "from 4096 elements to that",
                    .kept = is_between});
-  state.push_back({.name = name, .type = StateType::float32, .when = "fewer", .kept = is_small});
-}
-
-void add_scales(std::vector<StateTensor>& state, std::string_view name) {
-  state.push_back({.name = name,
-                   .shape = StateShape::blocks,
-                   .type = StateType::float32,
-                   .when = "4096 elements or more",
-                   .kept = has_scales});
+  state.push_back(moment(name, false));
 }
 
 OptimizerRow paged(std::string_view name, std::string_view doc, std::string_view source,
@@ -106,9 +136,9 @@ OptimizerRow paged_adamw_8bit() {
       paged("paged_adamw_8bit", "AdamW with its moments in 8 bits, in unified memory",
             "bitsandbytes.optim.PagedAdamW8bit", adamw_settings(), adamw_flops);
   for (const std::string_view name : {"state1", "state2"}) add_8_bits(row.state, name);
-  for (const std::string_view name : {"absmax1", "absmax2"}) add_scales(row.state, name);
-  row.shared = {{.name = "qmap1", .elements = code_entries, .kept = has_code},
-                {.name = "qmap2", .elements = code_entries, .kept = has_code}};
+  for (const std::string_view name : {"absmax1", "absmax2"}) row.state.push_back(scales(name));
+  row.shared = {{.name = "qmap1", .elements = map_entries, .kept = has_8_bits},
+                {.name = "qmap2", .elements = map_entries, .kept = has_8_bits}};
   return row;
 }
 
@@ -123,8 +153,20 @@ OptimizerRow paged_lion_8bit() {
   OptimizerRow row = paged("paged_lion_8bit", "Lion with its moment in 8 bits, in unified memory",
                            "bitsandbytes.optim.PagedLion8bit", lion_settings(), lion_flops);
   add_8_bits(row.state, "state1");
-  add_scales(row.state, "absmax1");
-  row.shared = {{.name = "qmap1", .elements = code_entries, .kept = has_code}};
+  row.state.push_back(scales("absmax1"));
+  row.shared = {{.name = "qmap1", .elements = map_entries, .kept = has_8_bits}};
+  return row;
+}
+
+OptimizerRow adam8bit() {
+  return in_8_bits("adam8bit", "Adam with its moments in 8 bits, block by block",
+                   "bitsandbytes.optim.Adam8bit", 0.0);
+}
+
+OptimizerRow adamw8bit() {
+  OptimizerRow row = in_8_bits("adamw8bit", "AdamW with its moments in 8 bits, block by block",
+                               "bitsandbytes.optim.AdamW8bit", 0.01);
+  row.decouples = true;
   return row;
 }
 

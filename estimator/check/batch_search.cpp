@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 
 namespace stowage {
@@ -15,8 +16,9 @@ constexpr std::int64_t search_budget = 2000;
 constexpr std::int64_t advice_budget = 300;
 constexpr std::int64_t kept_for_safe = 1200;         // of it, from the search for the largest
 constexpr std::int64_t trials_of_recommending = 12;  // about
-constexpr std::int64_t most_samples = 128;
-constexpr std::int64_t fewest_points = 5;  // of the curve, whatever is left
+constexpr std::int64_t most_chances = 128;           // above the bracket
+constexpr std::int64_t most_samples = 64;            // below the largest
+constexpr std::int64_t fewest_points = 5;            // of the curve, whatever is left
 
 struct Bracket {
   std::int64_t passes = 0;  ///< the largest found that does; 0: none
@@ -55,7 +57,7 @@ Result<std::int64_t> largest_by_chance(BatchTrials& trials, const Bracket& brack
                                        std::int64_t reserved, bool& all_tried) {
   std::int64_t tried = 0;
   for (std::int64_t batch = trials.ceiling(); batch > bracket.passes; --batch) {
-    const bool affordable = trials.left() > reserved && tried < most_samples;
+    const bool affordable = trials.left() > reserved && tried < most_chances;
     if (!trials.is_tried(batch) && !affordable) {
       all_tried = false;
       break;
@@ -79,9 +81,13 @@ Result<std::int64_t> find_largest_safe(BatchTrials& trials, std::int64_t largest
   const std::int64_t affordable = std::clamp(
       trials.left() / trials.price() - trials_of_recommending, std::int64_t{0}, most_samples);
   if (affordable < between) all_tried = false;
-  const std::int64_t stride = affordable > 0 ? between / affordable + 1 : between + 1;
+  // Multiples of a power of two: searches on several cards then try the same batches, and can share
+  // what they find.
+  const auto stride = static_cast<std::int64_t>(std::bit_ceil(
+      static_cast<std::uint64_t>(affordable > 0 ? between / affordable + 1 : between + 1)));
   bool unbroken = true;
-  for (std::int64_t batch = safe + 1; affordable > 0 && batch < end && unbroken; batch += stride) {
+  for (std::int64_t batch = safe / stride * stride + stride;
+       affordable > 0 && batch < end && unbroken; batch += stride) {
     const Result<bool> completes = trials.completes(batch);
     if (!completes) return tl::unexpected(completes.error());
     unbroken = *completes;
@@ -221,11 +227,14 @@ Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Car
   if (report.largest == 0) {
     return keep(1, report.at_one).map([&] { return std::move(report); });
   }
-  const auto kept = keep(report.largest, report.at_largest).and_then([&] {
-    return report.recommended > 0 ? keep(report.recommended, report.at_recommended)
-                                  : Result<void>();
-  });
-  if (!kept) return tl::unexpected(kept.error());
+  if (report.recommended > 0) {
+    const auto kept = keep(report.recommended, report.at_recommended);
+    if (!kept) return tl::unexpected(kept.error());
+  }
+  if (settings.with_curve || report.recommended == 0) {
+    const auto kept = keep(report.largest, report.at_largest);
+    if (!kept) return tl::unexpected(kept.error());
+  }
   if (settings.with_curve) {
     auto points = curve(trials, *report.at_largest, report.largest);
     if (!points) return tl::unexpected(points.error());

@@ -5,13 +5,12 @@
 // says whether it completes (batch_trials.hpp), and each batch that is named here has been run:
 //
 //   ceiling       tensors alone fit no more above it: found without a question, by bisection
-//   guess         the largest that completes by the rule for workspaces: without a question
+//   guess         the largest whose tensors fit beside workspaces by the rule: without a question
 //   largest       from the guess outwards in growing strides, then bisected; then from the ceiling
 //                 down as far as the budget goes, since a larger one may complete by chance
 //   largest_safe  batches below the largest are tried, evenly spread, as far as the budget goes
 //   recommended   searched as the largest is, among the batches that leave `margin` and at which
-//   the
-//                 runtime never gives its cache back
+//                 the runtime never gives its cache back
 #pragma once
 
 #include <cstdint>
@@ -35,7 +34,7 @@ struct BatchSettings {
   /// how a micro-batch of an accumulated step is sized, however many there are. Wanted with
   /// global_batch.
   std::shared_ptr<const StepGraph> accumulating = {};
-  bool with_curve = true;
+  bool with_curve = true;  ///< and with at_largest beside at_recommended
   /// Shared by searches of the same step on several cards; null: none.
   std::shared_ptr<RoomyRuns> roomy = {};
 };
@@ -67,7 +66,7 @@ struct BatchReport {
   /// Powers of two up to the largest (of four, sixteen ... where the budget ends), and the largest.
   std::vector<CurvePoint> curve;
   std::optional<Accumulation> accumulation;
-  std::optional<CheckReport> at_largest;
+  std::optional<CheckReport> at_largest;  ///< none without a curve where one is recommended
   std::optional<CheckReport> at_recommended;
   std::optional<CheckReport> at_one;  ///< where not even one fits: what takes the room
 };

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kernels_a_question = 2000;
 constexpr std::int64_t roomy_workspace_factor = 8;
 constexpr Bytes least_fragmentation = 1_GiB;
-constexpr int most_guesses = 12;  // each halves what is left to guess
+constexpr std::int64_t fine_guess = 64;  // a guess is about as near as a search's first stride
 
 Bytes operand_bytes(const WorkspaceQuery& query) {
   if (const auto* convolution = std::get_if<ConvolutionQuery>(&query)) {
@@ -76,17 +76,13 @@ std::optional<RoomyRun> BatchTrials::roomy_run(const SizedStep& step) const {
   return roomy_->of(step, touches_);
 }
 
-bool BatchTrials::completes_beside(const SizedStep& step, Bytes spare) const {
-  CheckSettings settings = settings_;
-  settings.in_use += spare;
-  if (const auto run = roomy_run(step)) {
-    if (run->reserved <= allocator_limit(*graph_, card_, settings)) return true;
-  }
-  return stowage::completes(step, card_, settings);
+bool BatchTrials::completes_here(const SizedStep& step) const {
+  const auto run = roomy_run(step);
+  return (run && run->reserved <= limit_) || stowage::completes(step, card_, settings_);
 }
 
 std::optional<std::vector<Bytes>> BatchTrials::live_without_workspaces(std::int64_t batch) const {
-  const Result<SizedStep> sized = size_storages(graph_, batch);
+  const Result<SizedStep> sized = size_storages(graph_, batch, SizedParts::memory);
   if (!sized) return std::nullopt;  // a size overflows
   return live_bytes(*sized,
                     {.granularity = granularity_, .buffers = buffers_, .with_workspaces = false},
@@ -114,16 +110,18 @@ std::int64_t BatchTrials::find_ceiling() const {
   return fits;
 }
 
-std::int64_t BatchTrials::likely_largest(Bytes spare) {
+std::int64_t BatchTrials::likely_largest(Bytes spare) const {
   const std::unique_ptr<WorkspaceSource> rule = rule_workspace_source(card_.compute_capability);
   const auto likely = [&](std::int64_t batch) {
-    count_run();
-    const Result<SizedStep> step = size_step(graph_, batch, *rule);
-    return step && completes_beside(*step, spare);
+    const Result<SizedStep> step = size_step(graph_, batch, *rule, SizedParts::memory);
+    if (!step) return false;
+    const std::vector<Bytes> live =
+        live_bytes(*step, {.granularity = granularity_, .buffers = buffers_}, touches_);
+    return live.empty() || std::ranges::max(live) <= limit_ - spare;
   };
   std::int64_t fits = 1;
   std::int64_t fails = ceiling_ + 1;
-  for (int i = 0; i < most_guesses && fails - fits > 1; ++i) {
+  while (fails - fits > 1 + fits / fine_guess) {
     const std::int64_t middle = fits + (fails - fits) / 2;
     (likely(middle) ? fits : fails) = middle;
   }
@@ -148,22 +146,25 @@ Result<bool> BatchTrials::completes(std::int64_t batch) {
   if (found != completes_.end()) return found->second;
   const std::int64_t asked = source_.asked();
   bool completes = false;
-  if (least_workspaces_fit(batch)) {
-    const Result<SizedStep> step = size_step(graph_, batch, source_);
+  // Below one that completes it is all but certain: asking beforehand would save nothing.
+  if (batch < largest_completing_ || least_workspaces_fit(batch)) {
+    const Result<SizedStep> step = size_step(graph_, batch, source_, SizedParts::memory);
     if (!step) return tl::unexpected(step.error());
-    completes = completes_beside(*step, Bytes());
+    completes = completes_here(*step);
   }
   count_run();
   price_ = std::max(price_, source_.asked() - asked + run_price_);
   completes_.emplace(batch, completes);
+  if (completes) largest_completing_ = std::max(largest_completing_, batch);
   return completes;
 }
 
 Result<bool> BatchTrials::completes_calmly(std::int64_t batch, Bytes spare) {
-  const Result<SizedStep> step = size_step(graph_, batch, source_);
+  const Result<SizedStep> step = size_step(graph_, batch, source_, SizedParts::memory);
   if (!step) return tl::unexpected(step.error());
   count_run();
-  if (const auto run = roomy_run(*step); run && run->reserved <= limit_) {
+  if (const auto run = roomy_run(*step)) {
+    if (run->reserved > limit_) return false;  // within the limit the driver refuses something
     const Bytes available = card_.cuda_total - settings_.in_use - settings_.reserve;
     const Bytes taken = run->reserved + outside_allocator(*graph_, card_, settings_);
     return run->settles && available - taken >= spare;

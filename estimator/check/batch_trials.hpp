@@ -51,9 +51,10 @@ class BatchTrials {
   /// completes. Asks nothing.
   [[nodiscard]] std::int64_t ceiling() const { return ceiling_; }
 
-  /// About the largest that completes, by the documented rule for workspaces; within [1, ceiling].
-  /// `spare`: with so much of the card taken by others. Asks nothing.
-  [[nodiscard]] std::int64_t likely_largest(Bytes spare);
+  /// About the largest that completes: where tensors and workspaces by the documented rule fit,
+  /// without a run; to a few percent, within [1, ceiling]. `spare`: with so much of the card taken
+  /// by others. Asks nothing.
+  [[nodiscard]] std::int64_t likely_largest(Bytes spare) const;
 
   /// Whether the step completes. Errors: as size_step's.
   [[nodiscard]] Result<bool> completes(std::int64_t batch);
@@ -86,8 +87,7 @@ class BatchTrials {
   [[nodiscard]] Bytes fragmentation() const;
   /// What the step takes where nothing limits it; nullopt: no run is shared.
   [[nodiscard]] std::optional<RoomyRun> roomy_run(const SizedStep& step) const;
-  /// Whether it completes, with `spare` of the card taken by others.
-  [[nodiscard]] bool completes_beside(const SizedStep& step, Bytes spare) const;
+  [[nodiscard]] bool completes_here(const SizedStep& step) const;
   void count_run() { spent_ += run_price_; }
 
   std::shared_ptr<const StepGraph> graph_;
@@ -106,6 +106,7 @@ class BatchTrials {
   std::shared_ptr<RoomyRuns> roomy_;  // null: none that are this step's
   std::int64_t ceiling_ = 0;
   std::map<std::int64_t, bool> completes_;  // what was tried
+  std::int64_t largest_completing_ = 0;     // of what was tried
 };
 
 }  // namespace stowage

@@ -143,7 +143,8 @@ double bytes_moved_by(const KernelNode& node, std::int64_t batch) {
   return moved;
 }
 
-Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int64_t batch) {
+Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int64_t batch,
+                                SizedParts parts) {
   if (batch < 1) return failure(fmt::format("batch {} is not at least 1", batch));
   SizedStep sized{.graph = graph, .batch = batch};
   sized.storage_bytes.reserve(graph->storages.size());
@@ -166,13 +167,14 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
       return too_large(storage, batch);
     }
   }
+  sized.engines.resize(graph->nodes.size());
+  if (parts == SizedParts::memory) return sized;
   sized.flops.reserve(graph->nodes.size());
   sized.bytes_moved.reserve(graph->nodes.size());
   for (const KernelNode& node : graph->nodes) {
     sized.flops.push_back(flops_of(node, batch));
     sized.bytes_moved.push_back(bytes_moved_by(node, batch));
   }
-  sized.engines.resize(graph->nodes.size());
   return sized;
 }
 
@@ -253,8 +255,8 @@ class Questioner {
 }  // namespace
 
 Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph, std::int64_t batch,
-                            WorkspaceSource& source) {
-  Result<SizedStep> sized = size_storages(graph, batch);
+                            WorkspaceSource& source, SizedParts parts) {
+  Result<SizedStep> sized = size_storages(graph, batch, parts);
   if (!sized) return sized;
   const bool benchmark = settings_of(*graph, DataType::float32).benchmark;
   if (benchmark) sized->benchmark.resize(graph->nodes.size());

@@ -26,8 +26,8 @@ struct SizedStep {
   /// By NodeId; filled with settings.convolutions.benchmark alone: WorkspaceAnswer::benchmark, for
   /// benchmark_outcome with what is available.
   std::vector<Engines> benchmark;
-  std::vector<double> flops;        ///< by NodeId
-  std::vector<double> bytes_moved;  ///< by NodeId: arguments read plus arguments written
+  std::vector<double> flops;        ///< by NodeId; empty with SizedParts::memory
+  std::vector<double> bytes_moved;  ///< the same; arguments read plus arguments written
   WorkspaceOrigin workspace_origin = WorkspaceOrigin::none;
 
   [[nodiscard]] Bytes bytes(StorageId id) const { return storage_bytes[id.index()]; }
@@ -68,15 +68,20 @@ using WorkspaceQuery = std::variant<ConvolutionQuery, AttentionQuery>;
                                                 const WorkspaceQuery& query,
                                                 WorkspaceSource& source);
 
+/// `memory`: without flops and bytes_moved, which no question about memory needs.
+enum class SizedParts { all, memory };
+
 /// Sizes every storage, without asking for workspaces (engines stay empty).
 /// Errors as size_step's.
 [[nodiscard]] Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph,
-                                              std::int64_t batch);
+                                              std::int64_t batch,
+                                              SizedParts parts = SizedParts::all);
 
 /// size_storages, and asks `source` once for each distinct convolution and call of attention.
 /// Errors: batch < 1; a size below 0 (a dimension of `batch - 5`) or past largest_memory in all,
 /// naming the layer ("batch 1000000000 makes layer ...").
 [[nodiscard]] Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph,
-                                          std::int64_t batch, WorkspaceSource& source);
+                                          std::int64_t batch, WorkspaceSource& source,
+                                          SizedParts parts = SizedParts::all);
 
 }  // namespace stowage

@@ -151,3 +151,19 @@ layers:
   REQUIRE(twice.asked.size() == 1);
   CHECK(twice.asked[0].layout == TensorLayout::contiguous);
 }
+
+TEST_CASE("a step that is sized for its memory alone has the same bytes and engines, and no work") {
+  const LoweringSettings settings{.kernels = KernelSet::pytorch};
+  const auto graph = testing::lowered(testing::described(images), settings);
+  Recorder source, another;
+  const auto whole = size_step(graph, 4, source);
+  const auto memory = size_step(graph, 4, another, SizedParts::memory);
+  REQUIRE(whole);
+  REQUIRE(memory);
+  CHECK(memory->storage_bytes == whole->storage_bytes);
+  CHECK(engines_by_node(*memory) == engines_by_node(*whole));
+  CHECK(another.asked == source.asked);
+  CHECK(whole->flops.size() == graph->nodes.size());
+  CHECK(memory->flops.empty());
+  CHECK(memory->bytes_moved.empty());
+}

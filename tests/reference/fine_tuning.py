@@ -173,6 +173,12 @@ def memory_saving_cases():
     yield Case(f"{LLAMA}-b4-bf16-chunks", LLAMA, chunks, None, "bf16", 4, chunks=8)
     yield Case(f"{LLAMA}-b4-bf16-chunks-3-lora-qv", LLAMA,
                {"lora": OUR_QV, "chunked_loss": "3"}, QV, "bf16", 4, chunks=3)
+    yield Case(f"{LLAMA}-b4-bf16-chunks-checkpoint", LLAMA,
+               {"chunked_loss": "8", "checkpoint": "all"}, None, "bf16", 4, checkpoint=True,
+               chunks=8)
+    yield Case(f"{FEW_WORDS}-b4-bf16-chunks-3-lora-all-checkpoint", FEW_WORDS,
+               {"chunked_loss": "3", "checkpoint": "all", "lora": OUR_ALL}, ALL, "bf16", 4,
+               checkpoint=True, chunks=3)
     yield Case(f"{LLAMA}-b1-bf16-in-backward", LLAMA, {"optimizer_in_backward": "true"}, None,
                "bf16", in_backward=True)
     yield Case("gpt2-b1-in-backward", "gpt2", {"optimizer_in_backward": "true"}, None,

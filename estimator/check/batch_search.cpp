@@ -17,8 +17,9 @@ constexpr std::int64_t advice_budget = 300;
 constexpr std::int64_t kept_for_safe = 1200;         // of it, from the search for the largest
 constexpr std::int64_t trials_of_recommending = 12;  // about
 constexpr std::int64_t most_chances = 128;           // above the bracket
-constexpr std::int64_t most_samples = 64;            // below the largest
-constexpr std::int64_t fewest_points = 5;            // of the curve, whatever is left
+constexpr std::int64_t most_below = 128;   // below the largest, each tried where they are no more
+constexpr std::int64_t most_samples = 64;  // of more than those
+constexpr std::int64_t fewest_points = 5;  // of the curve, whatever is left
 
 struct Bracket {
   std::int64_t passes = 0;  ///< the largest found that does; 0: none
@@ -78,8 +79,9 @@ Result<std::int64_t> find_largest_safe(BatchTrials& trials, std::int64_t largest
     (trials.is_roomy(middle) ? safe : roomless) = middle;
   }
   const std::int64_t between = end - safe - 1;
-  const std::int64_t affordable = std::clamp(
-      trials.left() / trials.price() - trials_of_recommending, std::int64_t{0}, most_samples);
+  const std::int64_t affordable =
+      std::clamp(trials.left() / trials.price() - trials_of_recommending, std::int64_t{0},
+                 between <= most_below ? most_below : most_samples);
   if (affordable < between) all_tried = false;
   // Multiples of a power of two: searches on several cards then try the same batches, and can share
   // what they find.

@@ -30,7 +30,7 @@ def in_chunks(reference, chunks):
         num_output_chunks=chunks)
 
     def loss(model, inputs, target):
-        hidden = model.model(inputs).last_hidden_state
+        hidden = model.model(inputs, use_cache=False).last_hidden_state
         logits = [model.lm_head(chunk) for chunk in hidden.chunk(chunks, dim=1)]
         del hidden
         result = loss_of(logits, target)

@@ -153,7 +153,7 @@ layers:
 }
 
 TEST_CASE("a step that is sized for its memory alone has the same bytes and engines, and no work") {
-  const LoweringSettings settings{.kernels = KernelSet::pytorch};
+  const LoweringSettings settings{.kernels = KernelSet::pytorch, .mode = Mode::inference};
   const auto graph = testing::lowered(testing::described(images), settings);
   Recorder source, another;
   const auto whole = size_step(graph, 4, source);

@@ -51,6 +51,7 @@ const std::pair<std::string_view, PeakGap> peak_gaps[] = {
     {"llama-3.2-1b-few-words-b1-bf16-dora-all-dropout", at_peak(state + state + state + positions)},
     {"llama-3.2-1b-few-words-b1-bf16-nf4-dora-all", at_peak(state + state + state + positions)},
     {"llama-3.2-1b-few-words-b1-bf16-int8-dora-all", at_peak(state + state + positions)},
+    {"llama-3.2-1b-few-words-b4-bf16-chunks-3-lora-all-checkpoint", in_second_run(states_of_4)},
     {"llama-3.2-1b-few-words-b4-bf16-dora-all-checkpoint", in_second_run(states_of_4)},
     {"llama-3.2-1b-few-words-b4-bf16-nf4-dora-all-dropout-checkpoint", in_second_run(states_of_4)},
     {"llama-3.2-1b-2layers-b4-bf16-nf4-dora-all-dropout-checkpoint", in_second_run(Bytes())},

@@ -36,12 +36,13 @@ class RoomyRuns {
   /// collection threshold, and without cudnn.benchmark, which times what the card has room for.
   [[nodiscard]] static bool serves(const StepGraph& graph, const CheckSettings& settings);
 
-  /// Whether these are runs of the same step beside the same buffers.
+  /// Whether these are runs of this step, or of one that differs in the compute capability alone,
+  /// beside the same buffers. O(1) for the very step; else O(nodes + storages).
   [[nodiscard]] bool are_of(const StepGraph& graph,
                             const std::vector<RuntimeBuffer>& buffers) const;
 
   /// The run of `step`, from memory where its batch was run before with the same first workspaces.
-  /// Precondition: a SizedStep of the graph, and the graph's storage_touches.
+  /// Precondition: are_of its graph, and that graph's storage_touches.
   /// O(steps * touches * log blocks) the first time.
   [[nodiscard]] RoomyRun of(const SizedStep& step, const std::vector<Touches>& touches);
 

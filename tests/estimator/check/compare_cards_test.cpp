@@ -116,6 +116,28 @@ TEST_CASE("runs are not shared where the allocator or cuDNN looks at the card's 
   CHECK_FALSE(RoomyRuns::serves(*testing::lowered(testing::described(compared_vision), timed), {}));
 }
 
+TEST_CASE("runs are of each step that differs in the compute capability alone") {
+  const auto lowered_for = [](const char* net, double capability) {
+    return testing::lowered(testing::described(net),
+                            {.kernels = KernelSet::pytorch, .compute_capability = capability});
+  };
+  const auto graph = lowered_for(compared_vision, 7.5);
+  const RoomyRuns runs(graph, {}, {});
+  CHECK(runs.are_of(*graph, {}));
+  CHECK(runs.are_of(*lowered_for(compared_vision, 8.6), {}));
+  CHECK_FALSE(runs.are_of(*lowered_for(compared_net, 7.5), {}));
+  CHECK_FALSE(runs.are_of(*graph, {{.name = "cublas", .bytes = 8_MiB}}));
+  StepGraph larger = *graph;
+  larger.storages.back().bytes = Affine(1);
+  CHECK_FALSE(runs.are_of(larger, {}));
+  StepGraph longer = *graph;
+  longer.nodes.back().holds.push_back(StorageId::of(0));
+  CHECK_FALSE(runs.are_of(longer, {}));
+  StepGraph otherwise = *graph;
+  otherwise.settings.mode = Mode::inference;
+  CHECK_FALSE(runs.are_of(otherwise, {}));
+}
+
 TEST_CASE("a run is shared among steps of a batch that take the same workspaces alone") {
   const auto graph =
       testing::lowered(testing::described(compared_vision), {.kernels = KernelSet::pytorch});

@@ -13,7 +13,10 @@ targets=("$@")
 
 command -v clang++ >/dev/null || { echo "fuzzing needs clang++" >&2; exit 77; }
 [[ -f build-fuzz/build.ninja ]] || cmake --preset fuzz >/dev/null
-cmake --build build-fuzz --target fuzz_seeds "${targets[@]/#/fuzz_}"
+cmake --build build-fuzz --target fuzz_seeds "${targets[@]/#/fuzz_}" >build-fuzz/build.log 2>&1 || {
+  tail -n 40 build-fuzz/build.log
+  exit 1
+}
 
 # The seeds of a target, copied into its folder.
 seeds() {

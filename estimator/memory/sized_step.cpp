@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "estimator/base/cure.hpp"
 #include "estimator/base/largest_memory.hpp"
@@ -146,11 +147,12 @@ double bytes_moved_by(const KernelNode& node, std::int64_t batch) {
 Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int64_t batch,
                                 SizedParts parts) {
   if (batch < 1) return failure(fmt::format("batch {} is not at least 1", batch));
-  SizedStep sized{.graph = graph, .batch = batch};
-  sized.storage_bytes.reserve(graph->storages.size());
+  SizedStep sized{.graph = std::move(graph), .batch = batch};
+  const StepGraph& step = *sized.graph;
+  sized.storage_bytes.reserve(step.storages.size());
   std::int64_t total = 0;
-  const std::vector<bool> shared = shared_out(*graph);
-  for (const Storage& storage : graph->storages) {
+  const std::vector<bool> shared = shared_out(step);
+  for (const Storage& storage : step.storages) {
     try {
       const std::int64_t bytes = storage.bytes.at(batch);
       if (bytes < 0) {
@@ -161,17 +163,17 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
       total = checked_add(total, bytes);
       if (total > largest_memory.count()) return too_large(storage, batch);
       const bool is_shared = shared[sized.storage_bytes.size()];
-      sized.storage_bytes.push_back(is_shared ? kept_of(storage, Bytes(bytes), *graph)
+      sized.storage_bytes.push_back(is_shared ? kept_of(storage, Bytes(bytes), step)
                                               : Bytes(bytes));
     } catch (const ArithmeticOverflow&) {
       return too_large(storage, batch);
     }
   }
-  sized.engines.resize(graph->nodes.size());
+  sized.engines.resize(step.nodes.size());
   if (parts == SizedParts::memory) return sized;
-  sized.flops.reserve(graph->nodes.size());
-  sized.bytes_moved.reserve(graph->nodes.size());
-  for (const KernelNode& node : graph->nodes) {
+  sized.flops.reserve(step.nodes.size());
+  sized.bytes_moved.reserve(step.nodes.size());
+  for (const KernelNode& node : step.nodes) {
     sized.flops.push_back(flops_of(node, batch));
     sized.bytes_moved.push_back(bytes_moved_by(node, batch));
   }
@@ -256,13 +258,14 @@ class Questioner {
 
 Result<SizedStep> size_step(std::shared_ptr<const StepGraph> graph, std::int64_t batch,
                             WorkspaceSource& source, SizedParts parts) {
-  Result<SizedStep> sized = size_storages(graph, batch, parts);
+  Result<SizedStep> sized = size_storages(std::move(graph), batch, parts);
   if (!sized) return sized;
-  const bool benchmark = settings_of(*graph, DataType::float32).benchmark;
-  if (benchmark) sized->benchmark.resize(graph->nodes.size());
-  Questioner questioner(*graph, batch, source);
-  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
-    const KernelNode& node = graph->nodes[i];
+  const StepGraph& step = *sized->graph;
+  const bool benchmark = settings_of(step, DataType::float32).benchmark;
+  if (benchmark) sized->benchmark.resize(step.nodes.size());
+  Questioner questioner(step, batch, source);
+  for (std::size_t i = 0; i < step.nodes.size(); ++i) {
+    const KernelNode& node = step.nodes[i];
     if (!wants_workspace(node)) continue;
     try {
       const Questioner::Answer& answer = questioner.answer(node);

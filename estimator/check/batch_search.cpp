@@ -114,8 +114,8 @@ struct Recommendation {
 Result<Recommendation> recommend(BatchTrials& trials, std::int64_t safe, Bytes margin) {
   const auto largest_calm = [&](Bytes spare) -> Result<std::int64_t> {
     const auto calm = [&](std::int64_t batch) { return trials.completes_calmly(batch, spare); };
-    const std::int64_t guess = std::min(safe, trials.likely_largest(spare));
-    const auto found = search_outwards(guess, safe + 1, calm, [] { return false; });
+    const auto found =
+        search_outwards(trials.likely_calm(safe, spare), safe + 1, calm, [] { return false; });
     if (!found) return tl::unexpected(found.error());
     for (const std::int64_t rounded : rounded_batches(found->passes)) {
       const Result<bool> passes = calm(rounded);

@@ -56,6 +56,10 @@ class BatchTrials {
   /// by others. Asks nothing.
   [[nodiscard]] std::int64_t likely_largest(Bytes spare) const;
 
+  /// About the largest up to `tried`, a batch that was tried, that completes calmly: where a run
+  /// is shared, by what it takes, which grows about as the batch does. Asks nothing new.
+  [[nodiscard]] std::int64_t likely_calm(std::int64_t tried, Bytes spare);
+
   /// Whether the step completes. Errors: as size_step's.
   [[nodiscard]] Result<bool> completes(std::int64_t batch);
   /// Whether it completes without giving its cache back and leaves `spare`; TensorFlow, whose pool
@@ -63,7 +67,7 @@ class BatchTrials {
   [[nodiscard]] Result<bool> completes_calmly(std::int64_t batch, Bytes spare);
   [[nodiscard]] Result<CheckReport> check_at(std::int64_t batch);
 
-  /// Whether every kernel has eight times its operands as a workspace, and PyTorch's allocator 40
+  /// Whether every kernel has eight times its operands as a workspace, and PyTorch's allocator 30
   /// percent of the memory, at least 1 GiB, beside what is live. Holds for all smaller batches
   /// where it holds for one. Asks nothing; taken for "completes" by largest_safe alone.
   [[nodiscard]] bool is_roomy(std::int64_t batch);

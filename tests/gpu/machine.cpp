@@ -17,18 +17,9 @@ namespace {
 constexpr std::string_view backend_prefix = "cuda: ";
 
 /// "13.1.0"; "" where it does not say.
-std::string cublas_version(const std::vector<std::string>& files) {
-  for (const std::string& file : files) {
-    const SharedLibrary library(file);
-    int (*property)(int which, int* value) = nullptr;  // libraryPropertyType: major, minor, patch
-    if (!library.bind("cublasGetProperty", property)) continue;
-    int version[3] = {};
-    for (int which = 0; which < 3; ++which) {
-      if (property(which, &version[which]) != 0) return "";
-    }
-    return fmt::format("{}.{}.{}", version[0], version[1], version[2]);
-  }
-  return "";
+std::string version_of(std::string_view library, const Probe& probe) {
+  const auto found = std::ranges::find(probe.libraries, library, &FoundLibrary::name);
+  return found != probe.libraries.end() ? found->version : "";
 }
 
 std::string today() {
@@ -43,7 +34,7 @@ GpuRun identity_of(const CudaSetup& setup, const std::string& backend, const Pro
           .card = backend.substr(backend_prefix.size()),
           .driver = probe.driver,
           .nvrtc = nvrtc ? nvrtc->version() : "",
-          .cublas = cublas_version(setup.libraries.cublas),
+          .cublas = version_of("cuBLAS", probe),
           .cudnn = cudnn ? (*cudnn)->version() : ""};
 }
 

@@ -6,6 +6,8 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gpu_probe/cuda/cuda_backend.hpp"
@@ -31,6 +33,13 @@ class GpuMachine {
   [[nodiscard]] Result<std::unique_ptr<Backend>> another() const;
   [[nodiscard]] const std::string& why_not_recorded() const { return why_not_recorded_; }
 
+  /// Of the kernels only this one is tried; "": all are. A kernel that breaks the context takes all
+  /// that follow with it, so that each of them has to be tried in a process of its own then.
+  void try_only(std::string kernel) { only_ = std::move(kernel); }
+  [[nodiscard]] bool tries(std::string_view kernel) const {
+    return only_.empty() || kernel == only_;
+  }
+
   void add(KernelInType what, const TrialResult& result, bool passed);
   [[nodiscard]] std::size_t tried() const { return results_.size(); }
 
@@ -50,6 +59,7 @@ class GpuMachine {
   std::string why_not_recorded_;
   GpuRun identity_;  // without a result
   std::vector<Tried> results_;
+  std::string only_;
 };
 
 /// The machine of this run. Precondition: main() has set it; the suite `document` does without.

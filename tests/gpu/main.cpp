@@ -4,6 +4,7 @@
 //                                   docs/gpu-runs.md. Without one it exits with 77, and why
 //   gpu_tests --document FILE       into another file instead, which is read first if it is there
 //   gpu_tests --no-document         into none
+//   gpu_tests --kernel NAME         of the kernels this one alone
 //   gpu_tests --pretended           on libraries that pretend to be CUDA's; writes nothing
 //   gpu_tests --write-list          runs nothing: makes the document's rows those of the kernel
 //                                   table, keeping what is known
@@ -32,6 +33,7 @@ namespace {
 struct Options {
   bool pretended = false, write_list = false, document_alone = false;
   std::string document = testing::source_path("/docs/gpu-runs.md");  ///< "": none
+  std::string kernel;                                                ///< "": all
 };
 
 Options options_of(int argc, char** argv) {
@@ -43,6 +45,7 @@ Options options_of(int argc, char** argv) {
     options.document_alone = options.document_alone || argument == "--test-suite=document";
     if (argument == "--no-document") options.document = "";
     if (argument == "--document" && i + 1 < argc) options.document = argv[++i];
+    if (argument == "--kernel" && i + 1 < argc) options.kernel = argv[++i];
   }
   return options;
 }
@@ -89,6 +92,7 @@ int run_gpu_tests(int argc, char** argv) {
                 opened.error().front().message.c_str());
     return testing::skipped_exit_code;
   }
+  opened->try_only(options.kernel);
   set_machine(*std::move(opened));
   const int status = run_on_machine(context, options);
   close_machine();  // while its driver is still there

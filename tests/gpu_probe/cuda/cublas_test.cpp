@@ -109,7 +109,7 @@ TEST_CASE("a product goes to its stream, with its workspace and in its precision
     const auto blas = Cublas::open({"libno-such-blas.so", STOWAGE_FAKE_BLAS});
     REQUIRE(blas.has_value());
     kernels::Product product = small_product(a, b, c);
-    std::byte workspace{};
+    alignas(256) std::byte workspace{};
     REQUIRE((*blas)->run(product, {&c, &workspace, Bytes(512), true}).has_value());
     CHECK(fake_blas().stream == &c);
     CHECK(fake_blas().workspace == &workspace);

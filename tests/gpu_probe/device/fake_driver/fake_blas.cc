@@ -197,6 +197,7 @@ int cublasLtMatmul(void*, void* product, const void* alpha, const void* a, void*
   if (state.gemm_fails != 0) return state.gemm_fails;
   // An algorithm is of the workspace that it was asked with, and results are in place.
   if (algorithm->opaque[0] != workspace_bytes || c != d) return invalid;
+  if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) return invalid;
   const auto& described = *static_cast<FakeProduct*>(product);
   const auto& sides = described.sides;
   const auto& of_a = *static_cast<FakeLayout*>(layout_of_a);

@@ -5,8 +5,9 @@
     python measure.py --cap-from estimates.jsonl -o capped.json
     python measure.py --preset quick --device cpu --batches 1 -o dry.json    # NOT a measurement
 
-Each job runs in a process of its own, with --parallel N up to N at once. A finished job is a line in OUTPUT.journal; run the same
-command again and only what is missing is run. README.md says what the fields mean.
+Each job runs in a process of its own, with --parallel N up to N at once. A finished job is a line in
+OUTPUT.journal; run the same command again and only what is missing is run. README.md says what the
+fields mean.
 Exit codes: 0 all recorded, 1 some jobs failed or timed out (they are recorded), 2 usage, 3 no GPU,
 130 interrupted.
 """
@@ -162,8 +163,9 @@ def final_text(head: dict, jobs: list[Job], records: dict[str, dict], summarise=
                    key=lambda record: record["key"])
     missing = sorted(job.key() for job in jobs if job.key() not in records)
     further = summarise(found) if summarise else {}
-    content = {**head, **further,
-               "at_once": max((record.get("at_once", 1) for record in found), default=1), "complete": not missing, "missing": missing, "jobs": found}
+    at_once = max((record.get("at_once", 1) for record in found), default=1)
+    content = {**head, **further, "at_once": at_once, "complete": not missing, "missing": missing,
+               "jobs": found}
     return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
 

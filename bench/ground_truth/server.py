@@ -24,7 +24,9 @@ import sys
 import traceback
 
 # Makes torch.cuda.is_available() ask the driver without initialising CUDA. Before torch is imported.
-os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+# A child goes without it, as a fresh interpreter would.
+_CHECK = "PYTORCH_NVML_BASED_CUDA_CHECK"
+os.environ[_CHECK] = "1"
 
 PACKAGES = ("torch", "torchvision", "timm", "transformers", "torch._dynamo")
 _CLASSES = ("GPT2LMHeadModel", "BertForMaskedLM", "BertForSequenceClassification")
@@ -65,8 +67,7 @@ def _child(spec_path: str, result_path: str, log_path: str) -> int:
     os.dup2(nothing, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    os.closerange(3, 256)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.environ.pop(_CHECK)
     try:
         import one_job
         with open(spec_path, encoding="utf-8") as file:
@@ -81,7 +82,10 @@ def _child(spec_path: str, result_path: str, log_path: str) -> int:
 
 
 class Children:
-    def __init__(self):
+    """`own`: a file of the parent's that the children must not hold open."""
+
+    def __init__(self, own):
+        self.own = own
         self.codes = {}  # by process id; None while it is not known to have ended
 
     def start(self, paths: list[str]) -> int:
@@ -90,6 +94,7 @@ class Children:
             code = 1
             try:
                 os.setpgid(0, 0)
+                self.own.close()
                 code = _child(*paths)
             finally:
                 os._exit(code)
@@ -120,7 +125,7 @@ def main() -> None:
     preload()
     touched = cuda_touched()
     answer({"ready": not touched, "cuda_touched": touched})
-    children = Children()
+    children = Children(answers)
     try:
         for line in sys.stdin:
             asked = json.loads(line)

@@ -296,7 +296,7 @@ class DryRun(InFolder):
         child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and child.poll() is None:
-            if len(journal._lines(done)) >= 2:  # the header and one job
+            if len(journal._lines(done)) >= 3:  # the header, the head and one job
                 break
             time.sleep(0.1)
         child.send_signal(signal.SIGINT)

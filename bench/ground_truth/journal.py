@@ -1,7 +1,7 @@
 """Results on disk: a journal of one JSON line a finished job, and the final file made from it.
 
 The journal's first line is the header: what the results were measured on. A journal is only ever
-continued on the same card and software. Each line is flushed to the disk before the next job starts,
+continued on the same card and software. Each line is flushed to the disk before anything else is done,
 so a crash loses at most the job that was running; a half-written last line is dropped on reading.
 """
 
@@ -50,9 +50,13 @@ def _lines(path: str) -> list[dict]:
 
 
 class Journal:
-    """Open with the header of this run; `records` then holds what earlier runs left, by key."""
+    """Open with the header of this run; `records` then holds what earlier runs left, by key.
 
-    def __init__(self, path: str, header: dict):
+    `head` is what the results file says besides, kept so that it can be written without the card.
+    `crowded` holds the keys of jobs that are to be run alone.
+    """
+
+    def __init__(self, path: str, header: dict, head: dict | None = None):
         self.path = path
         entries = _lines(path)
         if entries and entries[0] != {"header": header}:
@@ -60,17 +64,38 @@ class Journal:
                                f"{_difference(entries[0].get('header', {}), header)}; "
                                "choose another --output")
         # Written anew once, so that a torn last line is gone before anything is appended to it.
-        text = "".join(_line(entry) for entry in (entries or [{"header": header}]))
-        atomic_write(path, text)
-        self.records = {entry["key"]: entry for entry in entries[1:] if "key" in entry}
+        entries = entries or [{"header": header}, *([{"head": head}] if head else [])]
+        atomic_write(path, "".join(map(_line, entries)))
+        self.records = _records(entries)
+        self.crowded = {entry["crowded"] for entry in entries if "crowded" in entry}
 
     def append(self, record: dict) -> None:
         """Adds one finished job, on the disk when this returns. The last record of a key counts."""
+        self._write(record)
+        self.records[record["key"]] = record
+
+    def put_off(self, key: str) -> None:
+        """Notes that this job is to be run alone, should this run not come to it."""
+        self._write({"crowded": key})
+
+    def _write(self, entry: dict) -> None:
         with open(self.path, "a", encoding="utf-8") as file:
-            file.write(_line(record))
+            file.write(_line(entry))
             file.flush()
             os.fsync(file.fileno())
-        self.records[record["key"]] = record
+
+
+def read(path: str) -> tuple[dict, dict[str, dict]]:
+    """(head, records by key) of a journal, whatever it was measured on. WrongJournal if it has no head."""
+    entries = _lines(path)
+    heads = [entry["head"] for entry in entries if "head" in entry]
+    if not heads:
+        raise WrongJournal(f"{path}: not a journal of measurements")
+    return heads[0], _records(entries)
+
+
+def _records(entries: list[dict]) -> dict[str, dict]:
+    return {entry["key"]: entry for entry in entries if "key" in entry}
 
 
 def _line(entry: dict) -> str:

@@ -5,8 +5,9 @@
     python measure.py --cap-from estimates.jsonl -o capped.json
     python measure.py --preset quick --device cpu --batches 1 -o dry.json    # NOT a measurement
 
-Each job runs in a process of its own. A finished job is a line in OUTPUT.journal; run the same
-command again and only what is missing is run. README.md says what the fields mean.
+Each job runs in a process of its own, with --parallel N up to N at once. A finished job is a line in
+OUTPUT.journal; run the same command again and only what is missing is run. README.md says what the
+fields mean.
 Exit codes: 0 all recorded, 1 some jobs failed or timed out (they are recorded), 2 usage, 3 no GPU,
 130 interrupted.
 """
@@ -14,22 +15,26 @@ Exit codes: 0 all recorded, 1 some jobs failed or timed out (they are recorded),
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import asdict, replace
 
+import estimates
 import journal
 import matrix
+import nvml
+from forked import Forked, NoServer
+from interrupts import Interrupts
 from matrix import Job
+from pool import Admission, Pool
+from process import Fresh
 
 SCHEMA_VERSION = 1
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_JOB_COMMAND = (sys.executable, os.path.join(_HERE, "one_job.py"))
 _CARD_IDENTITY = ("name", "compute_capability", "torch_total_bytes", "driver")
 
 
@@ -49,6 +54,17 @@ def add_running(to: argparse.ArgumentParser, output: str | None) -> None:
                      help="start no further job after this; run again to continue")
     how.add_argument("--retry-failed", action="store_true",
                      help="run recorded failures and timeouts again")
+    beside = to.add_argument_group("several at once")
+    beside.add_argument("--parallel", type=int, default=1, metavar="N", help="jobs at once [1]")
+    beside.add_argument("--fresh", action="store_true",
+                        help="start each job in a new interpreter; with N > 1 they are else forked "
+                             "from one process that has imported everything")
+    beside.add_argument("--keep-free", type=float, default=25, metavar="PERCENT",
+                        help="start no job beside others while less of the device is free [25]")
+    beside.add_argument("--sizes", metavar="FILE", help="JSON lines {job, device_bytes}: what jobs are "
+                        "expected to take, so that only such start together as fit together")
+    how.add_argument("--from-journal", action="store_true",
+                     help="run nothing, need no GPU: write OUTPUT from OUTPUT.journal")
     how.add_argument("--list", action="store_true", help="print the jobs' keys and stop")
 
 
@@ -77,7 +93,10 @@ def parser() -> argparse.ArgumentParser:
 
 def jobs_asked_for(options) -> tuple[list[Job], dict[str, int]]:
     """The jobs, and for capped ones the overhead in bytes by key where the file gives it."""
-    if sum(map(bool, (options.preset, options.models, options.cap_from))) != 1:
+    given = sum(map(bool, (options.preset, options.models, options.cap_from)))
+    if options.from_journal and not given:
+        return [], {}  # all of the journal
+    if given != 1:
         raise Usage("give one of --preset, --models, --cap-from")
     shape_only = ("optimizers", "precisions", "tf32", "image_size", "seq", "channels_last",
                   "cudnn_benchmark", "outputs") + (("batches",) if options.cap_from else ())
@@ -101,22 +120,13 @@ def jobs_asked_for(options) -> tuple[list[Job], dict[str, int]]:
 
 
 def capped_jobs(path: str) -> tuple[list[Job], dict[str, int]]:
-    """One job a line: {"job": key or fields, "device_bytes": n, "overhead_bytes": n if known}."""
+    """The jobs of a file of estimates, each under its cap; the overhead by key where it is given."""
     jobs, overheads = [], {}
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                entry = json.loads(line)
-                asked = entry["job"]
-                job = Job.from_key(asked) if isinstance(asked, str) else matrix.complete(Job(**asked))
-                job = replace(job, cap_bytes=int(entry["device_bytes"]))
-            except (ValueError, KeyError, TypeError) as error:
-                raise Usage(f"{path}:{number}: {type(error).__name__}: {error}") from error
-            jobs.append(job)
-            if entry.get("overhead_bytes") is not None:
-                overheads[job.key()] = int(entry["overhead_bytes"])
+    for job, size, overhead in estimates.read(path):
+        job = replace(job, cap_bytes=size)
+        jobs.append(job)
+        if overhead is not None:
+            overheads[job.key()] = overhead
     return list(dict.fromkeys(jobs)), overheads
 
 
@@ -131,60 +141,6 @@ def describe(device: str) -> dict:
         last = (answer.stderr.strip().splitlines() or ["?"])[-1]
         raise Usage(f"cannot describe the machine: {last}")
     return json.loads(answer.stdout)
-
-
-def run_job(spec: dict, timeout: float, command=_JOB_COMMAND) -> dict:
-    """Runs one job in a fresh process and returns its record. Never raises for what the job does."""
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        spec_path = os.path.join(folder, "spec.json")
-        result_path = os.path.join(folder, "result.json")
-        with open(spec_path, "w", encoding="utf-8") as file:
-            json.dump(spec, file)
-        with open(os.path.join(folder, "log"), "w+", encoding="utf-8", errors="replace") as log:
-            child = subprocess.Popen([*command, spec_path, result_path], stdout=log, stderr=log,
-                                     start_new_session=True,
-                                     env={**os.environ, "HF_HUB_OFFLINE": "1"})
-            try:
-                code = child.wait(timeout=timeout)
-            except subprocess.TimeoutExpired:
-                code = None
-            finally:  # also on Ctrl-C: nothing of the job outlives it
-                _end(child)
-            log.seek(0)
-            said = log.read()[-2000:]
-        record = _record(spec, result_path, code, timeout, said)
-    record["wall_seconds"] = round(time.monotonic() - started, 3)
-    return record
-
-
-def _end(child: subprocess.Popen) -> None:
-    """Ends the job's whole process group, which is its own."""
-    if child.poll() is None:
-        try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        child.wait()
-
-
-def _record(spec: dict, result_path: str, code: int | None, timeout: float, said: str) -> dict:
-    """What the job wrote, with a status that is true however the process ended."""
-    try:
-        with open(result_path, encoding="utf-8") as file:
-            record = json.load(file)
-    except (OSError, ValueError):
-        record = {"key": Job(**spec["job"]).key(), "job": spec["job"], "status": "running",
-                  "phases": {}}
-    if record["status"] != "running":
-        return record
-    if code is None:
-        record.update(status="timeout", error={"kind": "Timeout",
-                                               "message": f"not finished after {timeout:g} s"})
-    else:
-        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-        record.update(status="failed", error={"kind": "ProcessEnded", "message": how, "said": said})
-    return record
 
 
 def _line(number: int, count: int, record: dict) -> str:
@@ -207,27 +163,57 @@ def final_text(head: dict, jobs: list[Job], records: dict[str, dict], summarise=
                    key=lambda record: record["key"])
     missing = sorted(job.key() for job in jobs if job.key() not in records)
     further = summarise(found) if summarise else {}
-    content = {**head, **further, "complete": not missing, "missing": missing, "jobs": found}
+    at_once = max((record.get("at_once", 1) for record in found), default=1)
+    content = {**head, **further, "at_once": at_once, "complete": not missing, "missing": missing,
+               "jobs": found}
     return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
 
-def run_all(jobs: list[Job], extras: dict[str, dict], options, uuid, log: journal.Journal) -> None:
-    """Runs what the journal lacks, in order. `extras`: by key, what a job's process is told besides."""
+def _starter(options):
+    """What starts the jobs' processes. Close it."""
+    if options.parallel == 1 or options.fresh:
+        return Fresh()
+    try:
+        return Forked()
+    except NoServer as error:
+        print(f"measure: each job is started afresh: {error}", file=sys.stderr)
+        return Fresh()
+
+
+def _admission(options, machine_card: dict | None, uuid: str | None) -> Admission:
+    try:
+        sizes = estimates.read(options.sizes) if options.sizes else []
+    except ValueError as error:
+        raise Usage(error.args[0]) from error
+    told = machine_card or {}
+    reader = nvml.open_reader(uuid) if told.get("nvml_reader") and options.parallel > 1 else None
+    return Admission(told.get("torch_total_bytes"), reader, options.keep_free / 100,
+                     {job.key(): size for job, size, _ in sizes})
+
+
+def run_all(jobs: list[Job], spec_of, options, admission: Admission, log: journal.Journal,
+            stop_at: float | None) -> None:
+    """Runs what the journal lacks. `spec_of(job, at_once)`: what a job's process is told."""
     again = ("failed", "timeout") if options.retry_failed else ()
     todo = [job for job in jobs
             if job.key() not in log.records or log.records[job.key()]["status"] in again]
     print(f"measure: {len(jobs)} jobs, {len(jobs) - len(todo)} already in {log.path}",
           file=sys.stderr)
-    started = time.monotonic()
-    for number, job in enumerate(todo, start=1):
-        if options.stop_after and time.monotonic() - started > options.stop_after:
-            print(f"measure: stopped, {len(todo) - number + 1} jobs left", file=sys.stderr)
-            return
-        spec = {"job": asdict(job), "device": options.device, "uuid": uuid, "warmup": options.warmup,
-                "steps": options.steps, **extras.get(job.key(), {})}
-        record = run_job(spec, options.timeout)
+    left = {job.key() for job in todo}
+
+    def finished(job: Job, record: dict) -> None:
         log.append(record)
-        print(_line(number, len(todo), record), file=sys.stderr, flush=True)
+        left.discard(job.key())
+        print(_line(len(todo) - len(left), len(todo), record), file=sys.stderr, flush=True)
+
+    if todo and (stop_at is None or time.monotonic() < stop_at):
+        with Interrupts() as interrupts, contextlib.closing(_starter(options)) as starter:
+            pool = Pool(starter, options.parallel, admission, spec_of, options.timeout, stop_at,
+                        finished, lambda job: log.put_off(job.key()), interrupts.check)
+            pool.run([job for job in todo if job.key() not in log.crowded],
+                     [job for job in todo if job.key() in log.crowded])
+    if left:
+        print(f"measure: stopped, {len(left)} jobs left", file=sys.stderr)
 
 
 def fill_defaults(options) -> None:
@@ -238,6 +224,8 @@ def fill_defaults(options) -> None:
         options.steps = 10 if cuda else 1
     if options.warmup < 1 or options.steps < 1:
         raise Usage("--warmup and --steps are at least 1")
+    if options.parallel < 1 or not 0 <= options.keep_free < 100:
+        raise Usage("--parallel is at least 1, --keep-free from 0 to under 100")
 
 
 def _head(options, machine: dict) -> tuple[dict, dict, str | None]:
@@ -255,23 +243,46 @@ def _head(options, machine: dict) -> tuple[dict, dict, str | None]:
     return head, header, uuid
 
 
+def _specs(extras: dict[str, dict], options, uuid: str | None):
+    """The function that tells what a job's process is told. `extras`: by key, what besides."""
+    cores = len(os.sched_getaffinity(0))
+
+    def spec_of(job: Job, at_once: int) -> dict:
+        threads = max(1, cores // at_once) if at_once > 1 else None
+        return {"job": asdict(job), "device": options.device, "uuid": uuid, "warmup": options.warmup,
+                "steps": options.steps, "at_once": at_once, "threads": threads,
+                **extras.get(job.key(), {})}
+    return spec_of
+
+
+def _write(jobs: list[Job], head: dict, records: dict[str, dict], options, summarise) -> int:
+    """Writes the results file; the exit code."""
+    journal.atomic_write(options.output, final_text(head, jobs, records, summarise))
+    statuses = {records[job.key()]["status"] for job in jobs if job.key() in records}
+    return int(bool(statuses & {"failed", "timeout"}))
+
+
 def run_and_write(jobs: list[Job], extras: dict[str, dict], options, summarise=None) -> int:
     """Opens the journal, runs what it lacks, writes the results file; the exit code.
 
     Usage, WrongJournal or OSError if it cannot begin.
     """
+    if options.from_journal:
+        head, records = journal.read(options.output + ".journal")
+        every = [Job(**record["job"]) for record in records.values()]
+        return _write(jobs or every, head, records, options, summarise)
+    stop_at = None if options.stop_after is None else time.monotonic() + options.stop_after
     head, header, uuid = _head(options, describe(options.device))
-    log = journal.Journal(options.output + ".journal", header)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    code = 0
+    admission = _admission(options, head["card"], uuid)
+    log = journal.Journal(options.output + ".journal", header, head)
+    interrupted = 0
     try:
-        run_all(jobs, extras, options, uuid, log)
+        run_all(jobs, _specs(extras, options, uuid), options, admission, log, stop_at)
     except KeyboardInterrupt:
         print("measure: interrupted; run the same command to continue", file=sys.stderr)
-        code = 130
-    journal.atomic_write(options.output, final_text(head, jobs, log.records, summarise))
-    statuses = {log.records[job.key()]["status"] for job in jobs if job.key() in log.records}
-    return code or int(bool(statuses & {"failed", "timeout"}))
+        interrupted = 130
+    code = _write(jobs, head, log.records, options, summarise)
+    return interrupted or code
 
 
 def main(arguments=None) -> int:

@@ -46,13 +46,14 @@ class CudaMeter:
     """For cuda:0. Make it before anything touches CUDA; it notes what the device holds by then.
 
     `uuid` names the GPU to the driver, since CUDA_VISIBLE_DEVICES renumbers; None means that it could
-    not be told, and then only a machine with a single GPU is read.
+    not be told, and then only a machine with a single GPU is read. `alone`: no other job is running.
     """
 
     device = "cuda"
 
-    def __init__(self, uuid: str | None):
-        self.process = nvml.ProcessMemory(nvml.open_reader(uuid) if uuid else _only_gpu())
+    def __init__(self, uuid: str | None, alone: bool = True):
+        reader = nvml.open_reader(uuid) if uuid else _only_gpu()
+        self.process = nvml.ProcessMemory(reader, alone=alone)
 
     def before(self) -> dict:
         others = self.process.processes_before

@@ -221,11 +221,12 @@ class ProcessMemory:
       new-process  the one entry that appeared since this object was made
       device-delta device used now - device used when this object was made; true only if nothing else
                    on the GPU changed meanwhile
-    Each answer names its method, prefixed by the reader's name.
+    Each answer names its method, prefixed by the reader's name. Not `alone`, that is with other jobs
+    that start and end meanwhile, only the first is true, and the others are not tried.
     """
 
-    def __init__(self, reader: Reader | None, pid: int | None = None):
-        self.reader = reader
+    def __init__(self, reader: Reader | None, pid: int | None = None, alone: bool = True):
+        self.reader, self.alone = reader, alone
         self.pid = os.getpid() if pid is None else pid
         self.processes_before = self._try("processes")
         memory = self._try("memory")
@@ -248,9 +249,9 @@ class ProcessMemory:
             new = [pid for pid in now if pid not in before]
             if self.pid in new and now[self.pid] is not None:
                 return now[self.pid], f"{self.reader.name}:process"
-            if len(new) == 1 and now[new[0]] is not None:
+            if self.alone and len(new) == 1 and now[new[0]] is not None:
                 return now[new[0]], f"{self.reader.name}:new-process"
-        used = self.device_used()
+        used = self.device_used() if self.alone else None
         if used is not None and self.used_before is not None:
             return used - self.used_before, f"{self.reader.name}:device-delta"
         return None, "unavailable"

@@ -1,9 +1,10 @@
-"""Measures one job in this process. Started afresh by measure.py for each job.
+"""Measures one job in this process. Started by measure.py for each job.
 
     python one_job.py SPEC.json RESULT.json
 
-SPEC holds {"job": {...}, "device": "cuda"|"cpu", "uuid": ..., "warmup": n, "steps": m}, and for capped
-jobs "overhead_bytes" or "estimate", which is recorded as it stands. RESULT is rewritten after every
+SPEC holds {"job": {...}, "device": "cuda"|"cpu", "uuid": ..., "warmup": n, "steps": m}; "at_once", how many
+jobs may be running (1), and "threads" of the CPU (PyTorch's choice); and for capped jobs
+"overhead_bytes" or "estimate", which is recorded as it stands. RESULT is rewritten after every
 phase, so that a job that is killed leaves the phases that it finished; "status" is "running" until the
 end.
 """
@@ -88,7 +89,7 @@ def warm_up(trainer, warmup: int) -> None:
 def measure(job: Job, spec: dict, meter, recorder: Recorder) -> None:
     """All phases. Peaks are reset at the start of each, so a phase's maxima are its own."""
     import training
-    training.set_flags(job)
+    training.set_flags(job, spec.get("threads"))
     recorder.phase("before", meter.before())
     context = meter.context()
     recorder.phase("context", context)
@@ -114,7 +115,7 @@ def measure(job: Job, spec: dict, meter, recorder: Recorder) -> None:
         warm_up(trainer, spec["warmup"])  # watched too: the scaler may skip the first updates
     recorder.phase("warm", meter.snapshot())
     meter.reset_peaks()
-    step_time = meter.timed(trainer.step, spec["steps"])
+    step_time = {**meter.timed(trainer.step, spec["steps"]), "alone": _alone(spec)}
     recorder.phase("steady", meter.snapshot())
     defaults = trainer.optimizer.defaults
     recorder.save(step_time=step_time, optimizer_state_bytes=trainer.optimizer_state_bytes(),
@@ -134,7 +135,8 @@ def run(spec: dict, result_path: str) -> dict:
     try:
         import meter as meters
         recorder.save(source=catalogue.find(job.model).package)
-        meter = meters.DryMeter() if spec["device"] == "cpu" else meters.CudaMeter(spec.get("uuid"))
+        meter = meters.DryMeter() if spec["device"] == "cpu" else meters.CudaMeter(
+            spec.get("uuid"), _alone(spec))
         measure(job, spec, meter, recorder)
         recorder.save(status="ok")
     except Exception as error:
@@ -147,6 +149,10 @@ def run(spec: dict, result_path: str) -> dict:
         else:
             recorder.save(status="failed", error=failure(error), failed_in=_unfinished(recorder))
     return recorder.record
+
+
+def _alone(spec: dict) -> bool:
+    return spec.get("at_once", 1) == 1
 
 
 def _unfinished(recorder: Recorder) -> str | None:

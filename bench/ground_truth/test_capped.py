@@ -19,6 +19,7 @@ import cap
 import capped
 import journal
 import measure
+import pool
 import stand_in
 from matrix import Job
 from stand_in import MIB, record, results
@@ -134,15 +135,16 @@ class Counts(InFolder):
         """`ends`: by model, (status, allocator retries). The specs that processes were given."""
         specs = []
 
-        def run_job(spec, timeout):
+        def running(starter, spec, timeout):
             specs.append(spec)
             status, retries = ends[spec["job"]["model"]]
-            return {"key": Job(**spec["job"]).key(), "job": spec["job"], "status": status,
-                    "estimate": spec["estimate"], "wall_seconds": 1.0, "failed_in": "warm",
-                    "phases": {"warm": {"alloc_retries": retries}}}
+            record = {"key": Job(**spec["job"]).key(), "job": spec["job"], "status": status,
+                      "estimate": spec["estimate"], "wall_seconds": 1.0, "failed_in": "warm",
+                      "phases": {"warm": {"alloc_retries": retries}}}
+            return mock.Mock(record=lambda: record)
 
         machine = {"card": {"name": "NVIDIA H200", "torch_total_bytes": 1}, "software": {"torch": "2"}}
-        with mock.patch.object(measure, "run_job", run_job), \
+        with mock.patch.object(pool, "Running", running), \
                 mock.patch.object(measure, "describe", return_value=machine):
             code, out, err = self.run_main(content, *arguments)
         return code, out, specs
@@ -180,8 +182,8 @@ class Counts(InFolder):
         self.assertEqual(len(self.run_with(ends)[2]), 0)
         self.assertEqual(len(self.run_with(ends, "--retry-failed")[2]), 1)
         self.assertEqual(len(self.run_with(ends, "--margin", "1.1")[2]), 2)
-        # The header and one line a run: mlp, mnist-cnn twice, both at the other margin.
-        self.assertEqual(len(journal._lines(self.output + ".journal")), 6)
+        # The header, the head and one line a run: mlp, mnist-cnn twice, both at the other margin.
+        self.assertEqual(len(journal._lines(self.output + ".journal")), 7)
 
     def test_what_is_left_is_said(self):
         out = self.run_with({"mlp": ("ok", 0), "mnist-cnn": ("ok", 0)}, "--stop-after", "1e-9")[1]

@@ -24,6 +24,7 @@ import journal
 import matrix
 import measure
 import one_job
+import process
 from matrix import Job
 
 HAVE_TORCH = importlib.util.find_spec("torch") is not None
@@ -137,7 +138,7 @@ class Isolation(InFolder):
 
     def run_script(self, text, timeout=30.0):
         script = self.path("job.py", "import sys, os, time, json, signal\n" + text)
-        return measure.run_job(self.spec(), timeout, command=(sys.executable, script))
+        return process.run_job(self.spec(), timeout, process.Fresh((sys.executable, script)))
 
     def test_a_process_that_dies_is_a_failure_with_what_it_said(self):
         record = self.run_script("print('about to go', flush=True); os._exit(3)")
@@ -163,7 +164,7 @@ class Isolation(InFolder):
 
     @needs_torch
     def test_a_job_that_raises_is_recorded_with_its_place(self):
-        record = measure.run_job(self.spec("torchvision/no_such_model"), 120)
+        record = process.run_job(self.spec("torchvision/no_such_model"), 120)
         if record["status"] == "skipped":
             self.skipTest(record["reason"])
         self.assertEqual(record["status"], "failed")
@@ -295,7 +296,7 @@ class DryRun(InFolder):
         child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and child.poll() is None:
-            if len(journal._lines(done)) >= 2:  # the header and one job
+            if len(journal._lines(done)) >= 3:  # the header, the head and one job
                 break
             time.sleep(0.1)
         child.send_signal(signal.SIGINT)

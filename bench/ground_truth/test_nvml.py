@@ -168,6 +168,13 @@ class ProcessMemory(unittest.TestCase):
         for now in ({}, {1: 50}, {1: 50, 8: 1, 9: 2}, {1: 50, 7: None}, None):
             self.assertEqual(self.read([{1: 50}, now], [50, 85]), delta, now)
 
+    def test_beside_other_jobs_only_the_own_entry_is_believed(self):
+        read = lambda now: nvml.ProcessMemory(Scripted([{1: 50}, now], [50, 85]), pid=7,
+                                              alone=False).read()
+        self.assertEqual(read({1: 50, 7: 30, 8: 20}), (30, "scripted:process"))
+        for now in ({1: 50, 8: 20}, {1: 50}, {1: 50, 7: None}, None):
+            self.assertEqual(read(now), (None, "unavailable"), now)
+
     def test_no_answer_is_no_figure(self):
         self.assertEqual(self.read([None, None], [50, None]), (None, "unavailable"))
         self.assertEqual(self.read([None, None], [None, 85]), (None, "unavailable"))

@@ -14,12 +14,15 @@ import torch
 
 import models
 from matrix import Job
+from quick_weights import RepeatedBlocks
 
 _AMP = {"amp-fp16": torch.float16, "amp-bf16": torch.bfloat16}
 _RATE = 1e-4
 
 
-def set_flags(job: Job) -> None:
+def set_flags(job: Job, threads: int | None = None) -> None:
+    if threads:
+        torch.set_num_threads(threads)
     torch.manual_seed(0)
     torch.backends.cudnn.benchmark = job.cudnn_benchmark
     if job.tf32 != "default":
@@ -45,7 +48,8 @@ def flags() -> dict:
 
 def network_on_device(job: Job, device: str) -> torch.nn.Module:
     """Built on the CPU, then moved: the device sees the weights and nothing else."""
-    network = models.build(job).train()
+    with RepeatedBlocks():
+        network = models.build(job).train()
     if job.precision == "bf16":
         network = network.to(torch.bfloat16)
     if job.channels_last:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
-from itertools import product
+from itertools import product, zip_longest
 
 import catalogue
 
@@ -117,18 +117,23 @@ def quick() -> list[Job]:
 
 
 def full() -> list[Job]:
-    """Every model: five batches, then at its default batch each setting turned on its own."""
+    """Every model: five batches, then at its default batch each setting turned on its own.
+
+    A model after the other, so that a run that is stopped has something of each.
+    """
     turned = [dict(optimizer=name) for name in OPTIMIZERS]
     turned += [dict(optimizer=f"adam:{name}") for name in IMPLEMENTATIONS]
     turned += [dict(precision=name) for name in PRECISIONS]
     turned += [dict(tf32="on"), dict(tf32="off"), dict(outputs="next"), dict(cudnn_benchmark=True),
                dict(channels_last=True), dict(channels_last=True, precision="amp-bf16")]
-    jobs = []
+    by_model = []
     for name, row in catalogue.MODELS.items():
         around = [max(1, row.default_batch * factor // 4) for factor in (1, 2, 4, 8, 16)]
-        jobs += [complete(Job(name, batch)) for batch in around]
+        jobs = [complete(Job(name, batch)) for batch in around]
         jobs += [complete(Job(name, row.default_batch, **change)) for change in turned]
-    return list(dict.fromkeys(jobs))
+        by_model.append(list(dict.fromkeys(jobs)))
+    rounds = zip_longest(*by_model)
+    return list(dict.fromkeys(job for jobs in rounds for job in jobs if job is not None))
 
 
 PRESETS = {"quick": quick, "full": full}

@@ -27,7 +27,7 @@ elif asked[1] == "resnet152":
 else:
     given = dict(zip(asked[2::2], asked[3::2]))
     tensors = int(given["--batch"]) << 20
-    context = int(given.get("--context", 300 << 20))
+    context = int(given.get("--context", "314572800B").removesuffix("B"))
     fits = int(given["--batch"]) < 1000
     print(json.dumps({{"verdict": "fits" if fits else "does_not_fit",
                       "peak": {{"tensor_bytes": tensors, "reserved_bytes": 2 * tensors,

@@ -71,7 +71,7 @@ class Program:
 
     def check(self, job: Job, context_bytes: int | None = None) -> Prediction | Refusal:
         """`context_bytes`: what a CUDA context took, where it was measured."""
-        context = [] if context_bytes is None else ["--context", str(context_bytes)]
+        context = [] if context_bytes is None else ["--context", f"{context_bytes}B"]
         try:
             answer = self._ask("check", *self.question(job).arguments, *self.common, *context)
         except subprocess.TimeoutExpired:

@@ -220,7 +220,7 @@ class Comparison(InFolder):
                   "--precision", "fp32", "--gpu", "NVIDIA H200", "--format", "json",
                   "--alloc-conf", "max_split_size_mb:64"]
         self.assertEqual(self.program.asked(),
-                         [common, [*common, "--context", str(280 * stand_in.MIB)]])
+                         [common, [*common, "--context", f"{280 * stand_in.MIB}B"]])
         self.assertEqual(self.report(results([]), "--gpu", "a100")["gpu"], "a100")
 
     def test_a_file_without_a_row_is_no_failure(self):

@@ -75,7 +75,8 @@ def opened(options, dry: bool = False) -> tuple[measured.Measured, stowage.Progr
         gpu = options.gpu or source.card
         if not gpu:
             raise Usage(f"{options.measured} names no card: give --gpu")
-        program = stowage.Program(stowage.find_program(options.stowage), gpu, source.alloc_conf())
+        program = stowage.Program(stowage.find_program(options.stowage), gpu, source.alloc_conf(),
+                                  source.software.get("torch"))
     except (measured.Malformed, stowage.NoProgram, OSError) as error:
         raise Usage(str(error)) from error
     return source, program, gpu

@@ -47,9 +47,13 @@ def find_program(asked: str | None) -> str:
 
 
 class Program:
-    """One card and one setting of the allocator for all questions. NoProgram if it does not run."""
+    """One card and one stack of software for all questions. NoProgram if it does not run.
 
-    def __init__(self, path: str, gpu: str, alloc_conf: str | None = None):
+    `pytorch`: "2.11.0+cu130", as the measured one says of itself.
+    """
+
+    def __init__(self, path: str, gpu: str, alloc_conf: str | None = None,
+                 pytorch: str | None = None):
         self.path = path
         self.version = self._ask("--version").stdout.strip()
         if not self.version.startswith("stowage "):
@@ -58,6 +62,9 @@ class Program:
                                             self._ask("check", "--help").stdout, re.MULTILINE))
         self.common = ["--gpu", gpu, "--format", "json"]
         self.common += ["--alloc-conf", alloc_conf] if alloc_conf else []
+        release = re.match(r"\d+\.\d+", pytorch or "")
+        if release and "pytorch-version" in self.options:
+            self.common += ["--pytorch-version", release[0]]
 
     def _ask(self, *arguments: str) -> subprocess.CompletedProcess:
         try:

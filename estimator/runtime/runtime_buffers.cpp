@@ -14,7 +14,7 @@ constexpr Bytes cublas_workspace_since_hopper{33'554'432};
 
 constexpr Bytes cublaslt_workspace{1 << 20};
 constexpr ReleaseVersion since_hopper_means_blackwell{2, 12};
-constexpr ReleaseVersion lt_shares_workspace{2, 11};
+constexpr ReleaseVersion lt_shares_workspace{2, 12};
 
 Bytes cublas_bytes(const Card& card, const ReleaseVersion& pytorch) {
   const bool is_hopper = card.compute_capability >= 9 && card.compute_capability < 10;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "estimator/arena/arena.hpp"
 #include "tests/gpu_probe/run/random_plan.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 
@@ -52,6 +53,7 @@ TEST_CASE("padded places lie apart, canaries included, and within the arena") {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     REQUIRE(blocks[i].begin >= 0_B);
     REQUIRE(blocks[i].end <= places.gpu_arena);
+    REQUIRE((blocks[i].begin + places.canary).count() % arena_alignment.count() == 0);
     for (std::size_t j = 0; j < i; ++j) {
       const bool together = blocks[i].steps.begin < blocks[j].steps.end &&
                             blocks[j].steps.begin < blocks[i].steps.end;

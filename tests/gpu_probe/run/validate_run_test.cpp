@@ -30,13 +30,13 @@ std::string failures(const RunReport& report) {
   return text;
 }
 
-struct Subject {
+struct ValidatedStep {
   const char* model;
   std::int64_t batch;
   LoweringSettings settings;
 };
 
-std::vector<Subject> subjects() {
+std::vector<ValidatedStep> validated_steps() {
   LoweringSettings inference = sgd_momentum();
   inference.mode = Mode::inference;
   return {{mlp, 4, sgd_momentum()},          {mlp, 2, adamw(2)},
@@ -50,7 +50,7 @@ std::vector<Subject> subjects() {
 }  // namespace
 
 TEST_CASE("a plan that keeps everything on the GPU leaves the resident step's bits") {
-  for (const Subject& subject : subjects()) {
+  for (const ValidatedStep& subject : validated_steps()) {
     const StepGraph graph = step_of(subject.model, subject.settings);
     const RunReport report = run_on_host(resident_plan(graph, subject.batch));
     CHECK(failures(report) == "");
@@ -64,7 +64,7 @@ TEST_CASE("a plan that keeps everything on the GPU leaves the resident step's bi
 
 TEST_CASE("plans drawn from the definition leave the resident step's bits") {
   std::int64_t uploads = 0, downloads = 0;
-  for (const Subject& subject : subjects()) {
+  for (const ValidatedStep& subject : validated_steps()) {
     const StepGraph graph = step_of(subject.model, subject.settings);
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       const Plan plan = random_plan(graph, subject.batch, seed);
@@ -80,7 +80,7 @@ TEST_CASE("plans drawn from the definition leave the resident step's bits") {
 }
 
 TEST_CASE("gradients are finite, not all zero, and as many as there are trained parameters") {
-  for (const Subject& subject : subjects()) {
+  for (const ValidatedStep& subject : validated_steps()) {
     if (subject.settings.mode == Mode::inference) continue;
     const StepGraph graph = step_of(subject.model, subject.settings);
     const auto results = run_resident_step(graph, subject.batch);

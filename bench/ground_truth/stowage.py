@@ -72,13 +72,13 @@ class Program:
     def check(self, job: Job, context_bytes: int | None = None) -> Prediction | Refusal:
         """`context_bytes`: what a CUDA context took, where it was measured."""
         context = [] if context_bytes is None else ["--context", str(context_bytes)]
-        content = self.content([*self.question(job).arguments, *context])
+        content = self.content(self.question(job).arguments, context)
         return content if isinstance(content, Refusal) else prediction(content)
 
-    def content(self, arguments: list[str]) -> dict | Refusal:
-        """All that `check` says to these arguments on this card."""
+    def content(self, arguments, further=()) -> dict | Refusal:
+        """All that `check` says to these arguments on this card; `further` stand behind it."""
         try:
-            answer = self._ask("check", *arguments, *self.common)
+            answer = self._ask("check", *arguments, *self.common, *further)
         except subprocess.TimeoutExpired:
             return Refusal(f"no answer in {_SECONDS} s")
         if answer.returncode not in (0, 1):  # 1 is "does not fit", with all figures

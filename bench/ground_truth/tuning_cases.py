@@ -116,7 +116,7 @@ LORA = _rows(
     ("bert-base", 16, 256, "fp32", {"lora": "r=8,targets=query+value"}),
     ("t5-base", 8, 256, "bf16", {"lora": "r=16,targets=q+v"}),
     ("whisper-small", 2, 64, "fp32", {"lora": "r=16,dropout=0.05,targets=q_proj+v_proj"}),
-    ("vit-base-in21k", 64, None, "fp32", {"lora": "r=16,dropout=0.1,targets=all-linear"}))
+    ("vit-base-in21k", 64, None, "fp32", {"lora": f"r=16,dropout=0.1,{_QV}"}))
 
 SERVE = _rows(
     "serve",

@@ -79,12 +79,14 @@ class Pool:
         self.run, self.done = run, done
         self.parallel, self.timeout, self.room, self.needs = parallel, timeout, room, needs
         self.running: list[Running] = []
-        self.folder = tempfile.TemporaryDirectory()
-        self.started = 0
+        self.folder, self.started = "", 0
 
     def work(self, cases: list[Case], until: float) -> list[Case]:
         """Runs the cases, starting none after `until`; returns those that were not started."""
-        waiting = list(cases)
+        with tempfile.TemporaryDirectory() as self.folder:
+            return self._work(list(cases), until)
+
+    def _work(self, waiting: list[Case], until: float) -> list[Case]:
         while waiting or self.running:
             if waiting and time.monotonic() > until:
                 if not self.running:
@@ -109,7 +111,7 @@ class Pool:
         return self.needs.get(case.key(), 0)
 
     def _start(self, case: Case) -> None:
-        path = os.path.join(self.folder.name, f"{self.started}.json")
+        path = os.path.join(self.folder, f"{self.started}.json")
         self.started += 1
         for other in self.running:
             other.alone = False

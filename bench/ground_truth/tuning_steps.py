@@ -163,6 +163,8 @@ def serve(case: Case, network, meter, recorder) -> None:
 
 def _run(case: Case, small: bool, meter, recorder) -> None:
     torch.manual_seed(0)
+    if meter.device == "cpu":
+        torch.set_num_threads(1)  # a dry run has other processes beside it
     recorder.phase("context", meter.context())
     network = tuning_models.build(case, meter.device, small)
     if meter.device == "cuda":

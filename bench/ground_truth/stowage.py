@@ -79,17 +79,29 @@ class Program:
     def check(self, job: Job, context_bytes: int | None = None) -> Prediction | Refusal:
         """`context_bytes`: what a CUDA context took, where it was measured."""
         context = [] if context_bytes is None else ["--context", f"{context_bytes}B"]
+        content = self.content(self.question(job).arguments, context)
+        return content if isinstance(content, Refusal) else prediction(content)
+
+    def content(self, arguments, further=()) -> dict | Refusal:
+        """All that `check` says to these arguments on this card; `further` stand behind it."""
         try:
-            answer = self._ask("check", *self.question(job).arguments, *self.common, *context)
+            answer = self._ask("check", *arguments, *self.common, *further)
         except subprocess.TimeoutExpired:
             return Refusal(f"no answer in {_SECONDS} s")
         if answer.returncode not in (0, 1):  # 1 is "does not fit", with all figures
             said = answer.stderr.strip() or answer.stdout.strip() or "nothing"
             return Refusal(f"exit code {answer.returncode}: {said}")
         try:
-            content = json.loads(answer.stdout)
-            peak = content["peak"]
-            return Prediction(int(peak["tensor_bytes"]), int(peak["reserved_bytes"]),
-                              int(peak["device_bytes"]), content["verdict"] == "fits")
-        except (ValueError, KeyError, TypeError) as error:
+            return json.loads(answer.stdout)
+        except ValueError as error:
             return Refusal(f"unreadable answer: {type(error).__name__}: {error}")
+
+
+def prediction(content: dict) -> Prediction | Refusal:
+    """The figures of one pass in what `check` says."""
+    try:
+        peak = content["peak"]
+        return Prediction(int(peak["tensor_bytes"]), int(peak["reserved_bytes"]),
+                          int(peak["device_bytes"]), content["verdict"] == "fits")
+    except (ValueError, KeyError, TypeError) as error:
+        return Refusal(f"unreadable answer: {type(error).__name__}: {error}")

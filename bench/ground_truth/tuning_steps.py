@@ -70,7 +70,6 @@ def infer(case: Case, network, meter, recorder) -> None:
     with torch.inference_mode(), autocast(case, meter.device):
         for phase, count in (("first_step", 1), ("steady", _STEPS)):
             for _ in range(count):
-                output = None  # an inference's result is handed on before the next one
                 output = network(*arguments, **inputs)
             recorder.phase(phase, meter.snapshot())
             meter.reset_peaks()

@@ -89,8 +89,6 @@ class BatchTrials {
   /// The tightest are asked first.
   [[nodiscard]] bool least_workspaces_fit(std::int64_t batch);
   [[nodiscard]] Bytes fragmentation() const;
-  /// What the step takes where nothing limits it; nullopt: no run is shared.
-  [[nodiscard]] std::optional<RoomyRun> roomy_run(const SizedStep& step) const;
   [[nodiscard]] bool completes_here(const SizedStep& step) const;
   void count_run() { spent_ += run_price_; }
 

@@ -26,14 +26,6 @@ bool times_convolutions(const StepGraph& graph) {
   return graph.settings.convolutions.benchmark && !graph.convolutions.empty();
 }
 
-std::vector<Bytes> first_workspaces(const SizedStep& step) {
-  std::vector<Bytes> workspaces(step.engines.size());
-  for (std::size_t i = 0; i < workspaces.size(); ++i) {
-    workspaces[i] = step.first_workspace(NodeId::of(i));
-  }
-  return workspaces;
-}
-
 }  // namespace
 
 RoomyRuns::RoomyRuns(std::shared_ptr<const StepGraph> graph, std::vector<RuntimeBuffer> buffers,
@@ -52,23 +44,40 @@ bool RoomyRuns::are_of(const StepGraph& graph, const std::vector<RuntimeBuffer>&
   return std::ranges::equal(buffers_, buffers, is_same_buffer) && is_same_step(*graph_, graph);
 }
 
-std::optional<RoomyRun> RoomyRuns::known(std::int64_t batch, const std::vector<Bytes>& workspaces) {
+RoomyRuns::Question RoomyRuns::question_of(const SizedStep& step) {
+  Question question{step.batch, {}};
+  for (const Engines& engines : step.engines) {
+    if (engines.empty()) continue;
+    question.second.emplace_back(std::ssize(engines));
+    for (const Engine& engine : engines) question.second.push_back(engine.workspace);
+  }
+  return question;
+}
+
+std::optional<LimitedRun> RoomyRuns::known(const Question& question, Bytes limit) {
   const std::lock_guard lock(mutex_);
-  for (const Known& one : runs_[batch]) {
-    if (one.workspaces == workspaces) return one.run;
+  for (const LimitedRun& run : runs_[question]) {
+    if (run.limits.contains(limit)) return run;
   }
   return std::nullopt;
 }
 
 RoomyRun RoomyRuns::of(const SizedStep& step, const std::vector<Touches>& touches) {
-  std::vector<Bytes> workspaces = first_workspaces(step);
-  if (const auto found = known(step.batch, workspaces)) return *found;
-  // Two threads may run the same batch at once: both come to the same figures.
+  return within(unlimited_memory, step, touches).taken;
+}
+
+LimitedRun RoomyRuns::within(Bytes limit, const SizedStep& step,
+                             const std::vector<Touches>& touches) {
+  Question question = question_of(step);
+  if (const auto found = known(question, limit)) return *found;
+  // Two threads may run the same at once: both come to the same figures.
   const ProcessReplay replay = replay_process(
-      step, touches, {.allocator = allocator_, .limit = unlimited_memory, .buffers = buffers_});
-  const RoomyRun run{.reserved = replay.reserved, .settles = replay.steady_reached};
+      step, touches, {.allocator = allocator_, .limit = limit, .buffers = buffers_});
+  const LimitedRun run{.limits = replay.same_limits,
+                       .completes = replay.completed(),
+                       .taken = {.reserved = replay.reserved, .settles = replay.steady_reached}};
   const std::lock_guard lock(mutex_);
-  runs_[step.batch].push_back({.workspaces = std::move(workspaces), .run = run});
+  runs_[std::move(question)].push_back(run);
   return run;
 }
 

@@ -28,6 +28,7 @@ class PyTorchPool {
     [[maybe_unused]] const bool taken =
         device_.take(device_.add_holder("context and libraries"), settings.outside);
     assert(taken);
+    beside_ = device_.used();
     allocator_.expect(entries);
   }
 
@@ -37,6 +38,12 @@ class PyTorchPool {
   void free(BlockId id) { allocator_.free(id); }
   [[nodiscard]] const AllocatorStatistics& statistics() const { return allocator_.statistics(); }
   void reset_peaks() { allocator_.reset_peaks(); }
+  /// Limits under which the driver answers each request as it did.
+  [[nodiscard]] LimitRange same_limits() const {
+    LimitRange range{.from = device_.peak_used() - beside_};
+    if (const auto refused = device_.least_refused()) range.end = *refused - beside_;
+    return range;
+  }
   [[nodiscard]] static std::optional<MissingLibrary> library_missing_at(NodeId) { return {}; }
 
   // With cudnn.benchmark those that a timing could choose, which a convolution's first call makes.
@@ -75,6 +82,7 @@ class PyTorchPool {
   const SizedStep& step_;
   DeviceMemory device_;
   CachingAllocator allocator_;
+  Bytes beside_;  // used of the device before the allocator has any
   std::map<ConvolutionQuery, std::vector<Engine>> timed_;
 };
 
@@ -91,7 +99,9 @@ ProcessReplay replay_process(const SizedStep& step, const std::vector<Touches>& 
   PyTorchPool pool(step, steady.size(), settings);
   ProcessWalk walk(step, settings.buffers, first, steady, pool);
   if (walk.load()) walk.run_steps();
-  return std::move(walk).report();
+  ProcessReplay replay = std::move(walk).report();
+  replay.same_limits = pool.same_limits();
+  return replay;
 }
 
 }  // namespace stowage

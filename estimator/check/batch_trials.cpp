@@ -39,19 +39,13 @@ bool runs_calmly(const CheckReport& report) {
 
 }  // namespace
 
-bool CountingSource::is_new(const WorkspaceQuery& query) {
-  const bool is_new = known_.insert(query).second;
-  asked_ += is_new ? 1 : 0;
-  return is_new;
-}
-
 WorkspaceAnswer CountingSource::engines(const ConvolutionQuery& query) {
-  (void)is_new(query);
+  asked_ += convolutions_.insert(query).second ? 1 : 0;
   return source_.engines(query);
 }
 
 WorkspaceAnswer CountingSource::attention_engines(const AttentionQuery& query) {
-  (void)is_new(query);
+  asked_ += attention_.insert(query).second ? 1 : 0;
   return source_.attention_engines(query);
 }
 
@@ -67,11 +61,11 @@ BatchTrials::BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& car
       granularity_(runtime_granularity(settings.runtime)),
       limit_(allocator_limit(*graph_, card, settings)),
       buffers_(runtime_buffers(*graph_, card, settings)),
-      touches_(storage_touches(*graph_)) {
+      touches_(storage_touches(*graph_)),
+      roomy_(std::move(roomy)) {
   for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
     if (wants_workspace(graph_->nodes[i])) askers_.push_back(i);
   }
-  if (roomy && roomy->are_of(*graph_, buffers_)) roomy_ = std::move(roomy);
   ceiling_ = find_ceiling();
 }
 

@@ -14,19 +14,18 @@ bool is_same_buffer(const RuntimeBuffer& a, const RuntimeBuffer& b) {
   return a.bytes == b.bytes && a.first_use == b.first_use;
 }
 
-/// Equal but for the compute capability that they were lowered for, which no run looks at.
-bool is_same_step(const StepGraph& a, const StepGraph& b) {
-  if (&a == &b) return true;
-  LoweringSettings settings = b.settings;
-  settings.compute_capability = a.settings.compute_capability;
-  return a.settings == settings && a.storages == b.storages && a.nodes == b.nodes;
-}
-
 bool times_convolutions(const StepGraph& graph) {
   return graph.settings.convolutions.benchmark && !graph.convolutions.empty();
 }
 
 }  // namespace
+
+bool run_alike(const StepGraph& a, const StepGraph& b) {
+  if (&a == &b) return true;
+  LoweringSettings settings = b.settings;
+  settings.compute_capability = a.settings.compute_capability;
+  return a.settings == settings && a.storages == b.storages && a.nodes == b.nodes;
+}
 
 RoomyRuns::RoomyRuns(std::shared_ptr<const StepGraph> graph, std::vector<RuntimeBuffer> buffers,
                      const AllocatorSettings& allocator)
@@ -41,7 +40,7 @@ bool RoomyRuns::serves(const StepGraph& graph, const CheckSettings& settings) {
 }
 
 bool RoomyRuns::are_of(const StepGraph& graph, const std::vector<RuntimeBuffer>& buffers) const {
-  return std::ranges::equal(buffers_, buffers, is_same_buffer) && is_same_step(*graph_, graph);
+  return std::ranges::equal(buffers_, buffers, is_same_buffer) && run_alike(*graph_, graph);
 }
 
 RoomyRuns::Question RoomyRuns::question_of(const SizedStep& step) {

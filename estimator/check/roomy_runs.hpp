@@ -40,6 +40,10 @@ struct LimitedRun {
   [[nodiscard]] bool is_roomy() const { return !limits.end; }
 };
 
+/// Whether they are equal but for the compute capability that they were lowered for, which no run
+/// looks at. O(1) for the very same; else O(nodes + storages).
+[[nodiscard]] bool run_alike(const StepGraph& a, const StepGraph& b);
+
 /// Safe for concurrent use.
 class RoomyRuns {
  public:
@@ -51,8 +55,7 @@ class RoomyRuns {
   /// collection threshold, and without cudnn.benchmark, which times what the card has room for.
   [[nodiscard]] static bool serves(const StepGraph& graph, const CheckSettings& settings);
 
-  /// Whether these are runs of this step, or of one that differs in the compute capability alone,
-  /// beside the same buffers. O(1) for the very step; else O(nodes + storages).
+  /// Whether these are runs of this step, or of one that runs alike, beside the same buffers.
   [[nodiscard]] bool are_of(const StepGraph& graph,
                             const std::vector<RuntimeBuffer>& buffers) const;
 

@@ -15,6 +15,25 @@ namespace {
 
 constexpr std::int64_t most_streams = 64;
 
+/// The attribute `stream` (step-file.md), which a step's file may give any value.
+StreamId stream_of(const KernelNode& node) {
+  for (const auto& [name, value] : node.attributes.entries()) {
+    const auto* stream = name == "stream" ? std::get_if<std::int64_t>(&value) : nullptr;
+    if (stream != nullptr && *stream > 0 && *stream <= most_streams) {
+      return StreamId::of(static_cast<std::size_t>(*stream));
+    }
+  }
+  return default_stream;
+}
+
+/// By NodeId: a node is asked for as often as it allocates something, step after step.
+std::vector<StreamId> streams_of(const StepGraph& graph) {
+  std::vector<StreamId> streams;
+  streams.reserve(graph.nodes.size());
+  for (const KernelNode& node : graph.nodes) streams.push_back(stream_of(node));
+  return streams;
+}
+
 /// PyTorch's allocator as process_walk.hpp wants a pool. Its libraries are not on this device:
 /// the limit is what they leave.
 class PyTorchPool {
@@ -22,6 +41,7 @@ class PyTorchPool {
   /// `entries`: of a step.
   PyTorchPool(const SizedStep& step, std::size_t entries, const ReplaySettings& settings)
       : step_(step),
+        streams_(streams_of(*step.graph)),
         device_(settings.limit + round_up(settings.outside, device_page) + settings.others,
                 settings.others),
         allocator_(settings.allocator, device_) {
@@ -33,7 +53,7 @@ class PyTorchPool {
   }
 
   [[nodiscard]] auto allocate(Bytes bytes, NodeId node) {
-    return allocator_.allocate(bytes, node.valid() ? stream_of(node) : default_stream);
+    return allocator_.allocate(bytes, node.valid() ? streams_[node.index()] : default_stream);
   }
   void free(BlockId id) { allocator_.free(id); }
   [[nodiscard]] const AllocatorStatistics& statistics() const { return allocator_.statistics(); }
@@ -57,17 +77,6 @@ class PyTorchPool {
   }
 
  private:
-  /// The attribute `stream` (step-file.md), which a step's file may give any value.
-  [[nodiscard]] StreamId stream_of(NodeId node) const {
-    for (const auto& [name, value] : step_.graph->node(node).attributes.entries()) {
-      const auto* stream = name == "stream" ? std::get_if<std::int64_t>(&value) : nullptr;
-      if (stream != nullptr && *stream > 0 && *stream <= most_streams) {
-        return StreamId::of(static_cast<std::size_t>(*stream));
-      }
-    }
-    return default_stream;
-  }
-
   template <typename TryBlock>
   [[nodiscard]] std::vector<Engine> time_plans(const std::vector<Engine>& plans,
                                                TryBlock try_block) {
@@ -80,6 +89,7 @@ class PyTorchPool {
   }
 
   const SizedStep& step_;
+  std::vector<StreamId> streams_;
   DeviceMemory device_;
   CachingAllocator allocator_;
   Bytes beside_;  // used of the device before the allocator has any

@@ -70,8 +70,8 @@ LimitedRun RoomyRuns::within(Bytes limit, const SizedStep& step,
   Question question = question_of(step);
   if (const auto found = known(question, limit)) return *found;
   // Two threads may run the same at once: both come to the same figures.
-  const ProcessReplay replay = replay_process(
-      step, touches, {.allocator = allocator_, .limit = limit, .buffers = buffers_});
+  const ProcessReplay replay =
+      replay_process(step, touches, {.allocator = allocator_, .limit = limit, .buffers = buffers_});
   const LimitedRun run{.limits = replay.same_limits,
                        .completes = replay.completed(),
                        .taken = {.reserved = replay.reserved, .settles = replay.steady_reached}};

@@ -41,9 +41,7 @@ struct LimitRange {
   Bytes from;
   std::optional<Bytes> end = {};
 
-  [[nodiscard]] bool contains(Bytes limit) const {
-    return from <= limit && (!end || limit < *end);
-  }
+  [[nodiscard]] bool contains(Bytes limit) const { return from <= limit && (!end || limit < *end); }
 };
 
 struct ProcessReplay {
@@ -55,9 +53,9 @@ struct ProcessReplay {
   bool steady_reached = false;  ///< the last step asked the driver for nothing
   /// Limits under which the process runs the same, event by event (allocator_replay.hpp).
   LimitRange same_limits = {};
-  std::int64_t releases = 0;    ///< times that the cache was given back to the driver
-  int steps = 0;                ///< that were run; 0: there was no allocator to simulate
-  std::vector<int> engine;      ///< by NodeId: taken in the last step; 0 where there is no choice
+  std::int64_t releases = 0;  ///< times that the cache was given back to the driver
+  int steps = 0;              ///< that were run; 0: there was no allocator to simulate
+  std::vector<int> engine;    ///< by NodeId: taken in the last step; 0 where there is no choice
 
   struct Failure {
     NodeId node;   ///< none: while parameters and buffers are loaded

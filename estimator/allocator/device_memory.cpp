@@ -18,7 +18,11 @@ HolderId DeviceMemory::add_holder(std::string name) {
 
 bool DeviceMemory::take(HolderId holder, Bytes bytes) {
   const Bytes pages = round_up(bytes, device_page);
-  if (pages > free_) return false;
+  if (pages > free_) {
+    const Bytes refused = used() + pages;
+    least_refused_ = least_refused_ ? std::min(*least_refused_, refused) : refused;
+    return false;
+  }
   free_ -= pages;
   peak_used_ = std::max(peak_used_, used());
   MemoryHolder& row = holders_[holder.index()];

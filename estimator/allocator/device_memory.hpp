@@ -7,6 +7,7 @@
 // that what the card shows as used can be listed and adds up.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,12 +47,15 @@ class DeviceMemory {
   [[nodiscard]] Bytes free() const { return free_; }
   [[nodiscard]] Bytes used() const { return total_ - free_; }  ///< with what others use
   [[nodiscard]] Bytes peak_used() const { return peak_used_; }
+  /// The least that would have been used with a request that was refused; none: none was.
+  [[nodiscard]] std::optional<Bytes> least_refused() const { return least_refused_; }
   [[nodiscard]] Bytes in_use_by_others() const { return in_use_; }
   /// In the order in which they were added. What they hold and what others use sums to used().
   [[nodiscard]] std::span<const MemoryHolder> holders() const { return holders_; }
 
  private:
   Bytes total_, in_use_, free_, peak_used_;
+  std::optional<Bytes> least_refused_;
   std::vector<MemoryHolder> holders_;
 };
 

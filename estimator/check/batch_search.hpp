@@ -35,7 +35,8 @@ struct BatchSettings {
   /// global_batch.
   std::shared_ptr<const StepGraph> accumulating = {};
   bool with_curve = true;  ///< and with at_largest beside at_recommended
-  /// Shared by searches of the same step on several cards; null: none.
+  /// Shared by searches of the same step on several cards, and of it (RoomyRuns::are_of); null:
+  /// none.
   std::shared_ptr<RoomyRuns> roomy = {};
 };
 

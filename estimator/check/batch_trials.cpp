@@ -39,19 +39,13 @@ bool runs_calmly(const CheckReport& report) {
 
 }  // namespace
 
-bool CountingSource::is_new(const WorkspaceQuery& query) {
-  const bool is_new = known_.insert(query).second;
-  asked_ += is_new ? 1 : 0;
-  return is_new;
-}
-
 WorkspaceAnswer CountingSource::engines(const ConvolutionQuery& query) {
-  (void)is_new(query);
+  asked_ += convolutions_.insert(query).second ? 1 : 0;
   return source_.engines(query);
 }
 
 WorkspaceAnswer CountingSource::attention_engines(const AttentionQuery& query) {
-  (void)is_new(query);
+  asked_ += attention_.insert(query).second ? 1 : 0;
   return source_.attention_engines(query);
 }
 
@@ -67,22 +61,17 @@ BatchTrials::BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& car
       granularity_(runtime_granularity(settings.runtime)),
       limit_(allocator_limit(*graph_, card, settings)),
       buffers_(runtime_buffers(*graph_, card, settings)),
-      touches_(storage_touches(*graph_)) {
+      touches_(storage_touches(*graph_)),
+      roomy_(std::move(roomy)) {
   for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
     if (wants_workspace(graph_->nodes[i])) askers_.push_back(i);
   }
-  if (roomy && roomy->are_of(*graph_, buffers_)) roomy_ = std::move(roomy);
   ceiling_ = find_ceiling();
 }
 
-std::optional<RoomyRun> BatchTrials::roomy_run(const SizedStep& step) const {
-  if (!roomy_) return std::nullopt;
-  return roomy_->of(step, touches_);
-}
-
 bool BatchTrials::completes_here(const SizedStep& step) const {
-  const auto run = roomy_run(step);
-  return (run && run->reserved <= limit_) || stowage::completes(step, card_, settings_);
+  if (!roomy_ || limit_ < Bytes()) return stowage::completes(step, card_, settings_);
+  return roomy_->within(limit_, step, touches_).completes;
 }
 
 std::optional<std::vector<Bytes>> BatchTrials::live_without_workspaces(std::int64_t batch) const {
@@ -134,12 +123,12 @@ std::int64_t BatchTrials::likely_largest(Bytes spare) const {
 
 std::int64_t BatchTrials::likely_calm(std::int64_t tried, Bytes spare) {
   const Result<SizedStep> step = size_step(graph_, tried, source_, SizedParts::memory);
-  const auto run = step ? roomy_run(*step) : std::nullopt;
-  if (!run) return std::min(tried, likely_largest(spare));
+  if (!step || !roomy_) return std::min(tried, likely_largest(spare));
+  const RoomyRun run = roomy_->of(*step, touches_);
   const auto at_one = live_without_workspaces(1);
   const Bytes fixed = at_one && !at_one->empty() ? std::ranges::max(*at_one) : Bytes();
   const Bytes room = limit_ - spare - fixed;
-  const Bytes grown = run->reserved - fixed;
+  const Bytes grown = run.reserved - fixed;
   if (room <= Bytes()) return 1;
   if (grown <= room) return tried;
   const double share = static_cast<double>(room.count()) / static_cast<double>(grown.count());
@@ -181,11 +170,11 @@ Result<bool> BatchTrials::completes_calmly(std::int64_t batch, Bytes spare) {
   const Result<SizedStep> step = size_step(graph_, batch, source_, SizedParts::memory);
   if (!step) return tl::unexpected(step.error());
   count_run();
-  if (const auto run = roomy_run(*step)) {
-    if (run->reserved > limit_) return false;  // within the limit the driver refuses something
+  if (roomy_ && limit_ >= Bytes()) {
+    const LimitedRun run = roomy_->within(limit_, *step, touches_);
     const Bytes available = card_.cuda_total - settings_.in_use - settings_.reserve;
-    const Bytes taken = run->reserved + outside_allocator(*graph_, card_, settings_);
-    return run->settles && available - taken >= spare;
+    const Bytes taken = run.taken.reserved + outside_allocator(*graph_, card_, settings_);
+    return run.is_roomy() && run.taken.settles && available - taken >= spare;
   }
   if (!stowage::completes(*step, card_, settings_)) return false;
   if (settings_.runtime != Runtime::tensorflow) {

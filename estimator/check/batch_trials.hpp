@@ -31,17 +31,17 @@ class CountingSource : public WorkspaceSource {
   [[nodiscard]] std::int64_t asked() const { return asked_; }
 
  private:
-  [[nodiscard]] bool is_new(const WorkspaceQuery& query);
-
   WorkspaceSource& source_;
-  std::set<WorkspaceQuery> known_;
+  std::set<ConvolutionQuery> convolutions_;
+  std::set<AttentionQuery> attention_;
   std::int64_t asked_ = 0;
 };
 
 class BatchTrials {
  public:
   /// `card`, `settings` and `source` outlive it. `budget`: questions. `roomy`: runs that are shared
-  /// with searches on other cards; null: none. They change no answer.
+  /// with searches on other cards, of this step and the card's buffers (RoomyRuns::are_of); null:
+  /// none. They change no answer.
   BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& card,
               const CheckSettings& settings, WorkspaceSource& source, std::int64_t budget,
               std::shared_ptr<RoomyRuns> roomy = nullptr);
@@ -89,8 +89,6 @@ class BatchTrials {
   /// The tightest are asked first.
   [[nodiscard]] bool least_workspaces_fit(std::int64_t batch);
   [[nodiscard]] Bytes fragmentation() const;
-  /// What the step takes where nothing limits it; nullopt: no run is shared.
-  [[nodiscard]] std::optional<RoomyRun> roomy_run(const SizedStep& step) const;
   [[nodiscard]] bool completes_here(const SizedStep& step) const;
   void count_run() { spent_ += run_price_; }
 
@@ -107,7 +105,7 @@ class BatchTrials {
   std::vector<RuntimeBuffer> buffers_;
   std::vector<Touches> touches_;
   std::vector<std::size_t> askers_;   // the nodes that want a workspace
-  std::shared_ptr<RoomyRuns> roomy_;  // null: none that are this step's
+  std::shared_ptr<RoomyRuns> roomy_;  // null: none are shared
   std::int64_t ceiling_ = 0;
   std::map<std::int64_t, bool> completes_;  // what was tried
   std::int64_t largest_completing_ = 0;     // of what was tried

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 
 #include "estimator/base/parallel.hpp"
 #include "estimator/check/roomy_runs.hpp"
@@ -53,16 +54,28 @@ class RunsOfCases {
   std::shared_ptr<RoomyRuns> of(const CardCase& one) {
     if (!RoomyRuns::serves(*one.graph, one.settings)) return nullptr;
     std::vector<RuntimeBuffer> buffers = runtime_buffers(*one.graph, one.card, one.settings);
+    const std::shared_ptr<const StepGraph>& graph = first_alike(one.graph);
     const auto known = std::ranges::find_if(all_, [&](const std::shared_ptr<RoomyRuns>& runs) {
-      return runs->are_of(*one.graph, buffers);
+      return runs->are_of(*graph, buffers);
     });
     if (known != all_.end()) return *known;
-    all_.push_back(
-        std::make_shared<RoomyRuns>(one.graph, std::move(buffers), one.settings.allocator));
+    all_.push_back(std::make_shared<RoomyRuns>(graph, std::move(buffers), one.settings.allocator));
     return all_.back();
   }
 
  private:
+  /// The first of the graphs that runs alike: each is compared once, and not again for each card.
+  const std::shared_ptr<const StepGraph>& first_alike(
+      const std::shared_ptr<const StepGraph>& graph) {
+    const auto known = first_alike_.find(graph.get());
+    if (known != first_alike_.end()) return known->second;
+    const auto alike = std::ranges::find_if(
+        first_alike_, [&](const auto& entry) { return run_alike(*entry.second, *graph); });
+    const auto first = alike == first_alike_.end() ? graph : alike->second;
+    return first_alike_.emplace(graph.get(), first).first->second;
+  }
+
+  std::map<const StepGraph*, std::shared_ptr<const StepGraph>> first_alike_;
   std::vector<std::shared_ptr<RoomyRuns>> all_;
 };
 

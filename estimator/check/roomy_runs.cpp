@@ -14,27 +14,18 @@ bool is_same_buffer(const RuntimeBuffer& a, const RuntimeBuffer& b) {
   return a.bytes == b.bytes && a.first_use == b.first_use;
 }
 
-/// Equal but for the compute capability that they were lowered for, which no run looks at.
-bool is_same_step(const StepGraph& a, const StepGraph& b) {
+bool times_convolutions(const StepGraph& graph) {
+  return graph.settings.convolutions.benchmark && !graph.convolutions.empty();
+}
+
+}  // namespace
+
+bool run_alike(const StepGraph& a, const StepGraph& b) {
   if (&a == &b) return true;
   LoweringSettings settings = b.settings;
   settings.compute_capability = a.settings.compute_capability;
   return a.settings == settings && a.storages == b.storages && a.nodes == b.nodes;
 }
-
-bool times_convolutions(const StepGraph& graph) {
-  return graph.settings.convolutions.benchmark && !graph.convolutions.empty();
-}
-
-std::vector<Bytes> first_workspaces(const SizedStep& step) {
-  std::vector<Bytes> workspaces(step.engines.size());
-  for (std::size_t i = 0; i < workspaces.size(); ++i) {
-    workspaces[i] = step.first_workspace(NodeId::of(i));
-  }
-  return workspaces;
-}
-
-}  // namespace
 
 RoomyRuns::RoomyRuns(std::shared_ptr<const StepGraph> graph, std::vector<RuntimeBuffer> buffers,
                      const AllocatorSettings& allocator)
@@ -49,26 +40,43 @@ bool RoomyRuns::serves(const StepGraph& graph, const CheckSettings& settings) {
 }
 
 bool RoomyRuns::are_of(const StepGraph& graph, const std::vector<RuntimeBuffer>& buffers) const {
-  return std::ranges::equal(buffers_, buffers, is_same_buffer) && is_same_step(*graph_, graph);
+  return std::ranges::equal(buffers_, buffers, is_same_buffer) && run_alike(*graph_, graph);
 }
 
-std::optional<RoomyRun> RoomyRuns::known(std::int64_t batch, const std::vector<Bytes>& workspaces) {
+RoomyRuns::Question RoomyRuns::question_of(const SizedStep& step) {
+  Question question{step.batch, {}};
+  for (const Engines& engines : step.engines) {
+    if (engines.empty()) continue;
+    question.second.emplace_back(std::ssize(engines));
+    for (const Engine& engine : engines) question.second.push_back(engine.workspace);
+  }
+  return question;
+}
+
+std::optional<LimitedRun> RoomyRuns::known(const Question& question, Bytes limit) {
   const std::lock_guard lock(mutex_);
-  for (const Known& one : runs_[batch]) {
-    if (one.workspaces == workspaces) return one.run;
+  for (const LimitedRun& run : runs_[question]) {
+    if (run.limits.contains(limit)) return run;
   }
   return std::nullopt;
 }
 
 RoomyRun RoomyRuns::of(const SizedStep& step, const std::vector<Touches>& touches) {
-  std::vector<Bytes> workspaces = first_workspaces(step);
-  if (const auto found = known(step.batch, workspaces)) return *found;
-  // Two threads may run the same batch at once: both come to the same figures.
-  const ProcessReplay replay = replay_process(
-      step, touches, {.allocator = allocator_, .limit = unlimited_memory, .buffers = buffers_});
-  const RoomyRun run{.reserved = replay.reserved, .settles = replay.steady_reached};
+  return within(unlimited_memory, step, touches).taken;
+}
+
+LimitedRun RoomyRuns::within(Bytes limit, const SizedStep& step,
+                             const std::vector<Touches>& touches) {
+  Question question = question_of(step);
+  if (const auto found = known(question, limit)) return *found;
+  // Two threads may run the same at once: both come to the same figures.
+  const ProcessReplay replay =
+      replay_process(step, touches, {.allocator = allocator_, .limit = limit, .buffers = buffers_});
+  const LimitedRun run{.limits = replay.same_limits,
+                       .completes = replay.completed(),
+                       .taken = {.reserved = replay.reserved, .settles = replay.steady_reached}};
   const std::lock_guard lock(mutex_);
-  runs_[step.batch].push_back({.workspaces = std::move(workspaces), .run = run});
+  runs_[std::move(question)].push_back(run);
   return run;
 }
 

@@ -1,10 +1,14 @@
-// RoomyRuns: what a step takes where nothing limits it, batch by batch, for several cards at once.
+// RoomyRuns: runs of a step, batch by batch, that serve several cards at once.
 //
 // PyTorch's allocator asks the driver for memory and looks at the card's size only when the driver
-// refuses (or with a garbage collection threshold). So a process that reserves R bytes at most
-// where there is plenty runs the same way on every card that leaves it R, and one run serves all
-// cards whose convolutions take the same workspaces: where nothing is refused, the runtime takes
-// the first engine of each. Below R only a run within the card's own limit can tell.
+// refuses (or with a garbage collection threshold). So a process runs the same way on every card
+// where the driver grants and refuses the same requests:
+//
+//     limit   |  refuses more  |  this very run  |  grants more  |
+//                              ^ the most that was granted
+//                                                ^ the least that was refused
+//
+// A roomy run is one where nothing is refused: it serves all limits from what it reserves on.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +16,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/memory/step_memory.hpp"
 #include "estimator/runtime/check_settings.hpp"
+#include "estimator/runtime/process_replay.hpp"
 
 namespace stowage {
 
@@ -24,6 +30,19 @@ struct RoomyRun {
   Bytes reserved;        ///< the most of the driver's memory that the allocator holds
   bool settles = false;  ///< later steps ask the driver for nothing (RuntimeRun::settles)
 };
+
+struct LimitedRun {
+  LimitRange limits;  ///< under which the step runs so
+  bool completes = false;
+  RoomyRun taken;
+
+  /// Nothing is refused, so that no limit shows.
+  [[nodiscard]] bool is_roomy() const { return !limits.end; }
+};
+
+/// Whether they are equal but for the compute capability that they were lowered for, which no run
+/// looks at. O(1) for the very same; else O(nodes + storages).
+[[nodiscard]] bool run_alike(const StepGraph& a, const StepGraph& b);
 
 /// Safe for concurrent use.
 class RoomyRuns {
@@ -36,29 +55,29 @@ class RoomyRuns {
   /// collection threshold, and without cudnn.benchmark, which times what the card has room for.
   [[nodiscard]] static bool serves(const StepGraph& graph, const CheckSettings& settings);
 
-  /// Whether these are runs of this step, or of one that differs in the compute capability alone,
-  /// beside the same buffers. O(1) for the very step; else O(nodes + storages).
+  /// Whether these are runs of this step, or of one that runs alike, beside the same buffers.
   [[nodiscard]] bool are_of(const StepGraph& graph,
                             const std::vector<RuntimeBuffer>& buffers) const;
 
-  /// The run of `step`, from memory where its batch was run before with the same first workspaces.
-  /// Precondition: are_of its graph, and that graph's storage_touches.
+  /// The run of `step` where nothing limits it, from memory where its batch was run before with the
+  /// same workspaces. Precondition: are_of its graph, and that graph's storage_touches.
   /// O(steps * touches * log blocks) the first time.
   [[nodiscard]] RoomyRun of(const SizedStep& step, const std::vector<Touches>& touches);
+  /// The same where the allocator has `limit` (>= 0), from memory where a run serves it too.
+  [[nodiscard]] LimitedRun within(Bytes limit, const SizedStep& step,
+                                  const std::vector<Touches>& touches);
 
  private:
   std::shared_ptr<const StepGraph> graph_;
   std::vector<RuntimeBuffer> buffers_;
   AllocatorSettings allocator_;
   std::mutex mutex_;
-  struct Known {
-    std::vector<Bytes> workspaces;  ///< by NodeId, of the first engines; empty: none wants one
-    RoomyRun run;
-  };
-  [[nodiscard]] std::optional<RoomyRun> known(std::int64_t batch,
-                                              const std::vector<Bytes>& workspaces);
+  /// A batch, and the workspaces that its kernels may take.
+  using Question = std::pair<std::int64_t, std::vector<Bytes>>;
+  [[nodiscard]] static Question question_of(const SizedStep& step);
+  [[nodiscard]] std::optional<LimitedRun> known(const Question& question, Bytes limit);
 
-  std::map<std::int64_t, std::vector<Known>> runs_;  // by batch
+  std::map<Question, std::vector<LimitedRun>> runs_;  // of different limits
 };
 
 }  // namespace stowage

@@ -15,6 +15,25 @@ namespace {
 
 constexpr std::int64_t most_streams = 64;
 
+/// The attribute `stream` (step-file.md), which a step's file may give any value.
+StreamId stream_of(const KernelNode& node) {
+  for (const auto& [name, value] : node.attributes.entries()) {
+    const auto* stream = name == "stream" ? std::get_if<std::int64_t>(&value) : nullptr;
+    if (stream != nullptr && *stream > 0 && *stream <= most_streams) {
+      return StreamId::of(static_cast<std::size_t>(*stream));
+    }
+  }
+  return default_stream;
+}
+
+/// By NodeId: a node is asked for as often as it allocates something, step after step.
+std::vector<StreamId> streams_of(const StepGraph& graph) {
+  std::vector<StreamId> streams;
+  streams.reserve(graph.nodes.size());
+  for (const KernelNode& node : graph.nodes) streams.push_back(stream_of(node));
+  return streams;
+}
+
 /// PyTorch's allocator as process_walk.hpp wants a pool. Its libraries are not on this device:
 /// the limit is what they leave.
 class PyTorchPool {
@@ -22,21 +41,29 @@ class PyTorchPool {
   /// `entries`: of a step.
   PyTorchPool(const SizedStep& step, std::size_t entries, const ReplaySettings& settings)
       : step_(step),
+        streams_(streams_of(*step.graph)),
         device_(settings.limit + round_up(settings.outside, device_page) + settings.others,
                 settings.others),
         allocator_(settings.allocator, device_) {
     [[maybe_unused]] const bool taken =
         device_.take(device_.add_holder("context and libraries"), settings.outside);
     assert(taken);
+    beside_ = device_.used();
     allocator_.expect(entries);
   }
 
   [[nodiscard]] auto allocate(Bytes bytes, NodeId node) {
-    return allocator_.allocate(bytes, node.valid() ? stream_of(node) : default_stream);
+    return allocator_.allocate(bytes, node.valid() ? streams_[node.index()] : default_stream);
   }
   void free(BlockId id) { allocator_.free(id); }
   [[nodiscard]] const AllocatorStatistics& statistics() const { return allocator_.statistics(); }
   void reset_peaks() { allocator_.reset_peaks(); }
+  /// Limits under which the driver answers each request as it did.
+  [[nodiscard]] LimitRange same_limits() const {
+    LimitRange range{.from = device_.peak_used() - beside_};
+    if (const auto refused = device_.least_refused()) range.end = *refused - beside_;
+    return range;
+  }
   [[nodiscard]] static std::optional<MissingLibrary> library_missing_at(NodeId) { return {}; }
 
   // With cudnn.benchmark those that a timing could choose, which a convolution's first call makes.
@@ -50,17 +77,6 @@ class PyTorchPool {
   }
 
  private:
-  /// The attribute `stream` (step-file.md), which a step's file may give any value.
-  [[nodiscard]] StreamId stream_of(NodeId node) const {
-    for (const auto& [name, value] : step_.graph->node(node).attributes.entries()) {
-      const auto* stream = name == "stream" ? std::get_if<std::int64_t>(&value) : nullptr;
-      if (stream != nullptr && *stream > 0 && *stream <= most_streams) {
-        return StreamId::of(static_cast<std::size_t>(*stream));
-      }
-    }
-    return default_stream;
-  }
-
   template <typename TryBlock>
   [[nodiscard]] std::vector<Engine> time_plans(const std::vector<Engine>& plans,
                                                TryBlock try_block) {
@@ -73,8 +89,10 @@ class PyTorchPool {
   }
 
   const SizedStep& step_;
+  std::vector<StreamId> streams_;
   DeviceMemory device_;
   CachingAllocator allocator_;
+  Bytes beside_;  // used of the device before the allocator has any
   std::map<ConvolutionQuery, std::vector<Engine>> timed_;
 };
 
@@ -91,7 +109,9 @@ ProcessReplay replay_process(const SizedStep& step, const std::vector<Touches>& 
   PyTorchPool pool(step, steady.size(), settings);
   ProcessWalk walk(step, settings.buffers, first, steady, pool);
   if (walk.load()) walk.run_steps();
-  return std::move(walk).report();
+  ProcessReplay replay = std::move(walk).report();
+  replay.same_limits = pool.same_limits();
+  return replay;
 }
 
 }  // namespace stowage

@@ -36,6 +36,14 @@ struct MissingLibrary {
   Bytes free;  ///< what the card had left
 };
 
+/// [from, end); without an end: all from there on.
+struct LimitRange {
+  Bytes from;
+  std::optional<Bytes> end = {};
+
+  [[nodiscard]] bool contains(Bytes limit) const { return from <= limit && (!end || limit < *end); }
+};
+
 struct ProcessReplay {
   AllocatorLevels loaded;       ///< with parameters and buffers
   AllocatorLevels first_step;   ///< the most during it
@@ -43,9 +51,11 @@ struct ProcessReplay {
   Bytes reserved;               ///< the most in all
   Bytes cached_at_peak;         ///< reserved and not allocated when that was reached
   bool steady_reached = false;  ///< the last step asked the driver for nothing
-  std::int64_t releases = 0;    ///< times that the cache was given back to the driver
-  int steps = 0;                ///< that were run; 0: there was no allocator to simulate
-  std::vector<int> engine;      ///< by NodeId: taken in the last step; 0 where there is no choice
+  /// Limits under which the process runs the same, event by event (allocator_replay.hpp).
+  LimitRange same_limits = {};
+  std::int64_t releases = 0;  ///< times that the cache was given back to the driver
+  int steps = 0;              ///< that were run; 0: there was no allocator to simulate
+  std::vector<int> engine;    ///< by NodeId: taken in the last step; 0 where there is no choice
 
   struct Failure {
     NodeId node;   ///< none: while parameters and buffers are loaded

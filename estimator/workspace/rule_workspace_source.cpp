@@ -142,11 +142,13 @@ class RuleWorkspaceSource final : public WorkspaceSource {
       : compute_capability_(compute_capability) {}
 
   WorkspaceAnswer engines(const ConvolutionQuery& query) override {
-    const Engine none{"rule, without workspace", 0_B};
     const Bytes workspace = rule_workspace(query, compute_capability_);
-    WorkspaceAnswer answer{.engines = {{"rule", workspace}}, .origin = WorkspaceOrigin::rule};
-    if (workspace > 0_B) answer.engines.push_back(none);
+    WorkspaceAnswer answer{.origin = WorkspaceOrigin::rule};
+    answer.engines.reserve(2);  // one allocation: tables over many cards ask very often
+    answer.engines.push_back({"rule", workspace});
+    if (workspace > 0_B) answer.engines.push_back({without, 0_B});
     if (!query.settings.benchmark) return answer;
+    const Engine none{without, 0_B};
     const Bytes all = operands_of(query).all();
     answer.benchmark = {{"rule", workspace}, {"rule, all converted", all}};
     answer.benchmark.resize(benchmark_limit, none);
@@ -160,6 +162,8 @@ class RuleWorkspaceSource final : public WorkspaceSource {
   }
 
  private:
+  static constexpr const char* without = "rule, without workspace";
+
   double compute_capability_;
 };
 

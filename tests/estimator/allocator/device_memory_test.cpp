@@ -29,8 +29,10 @@ TEST_CASE("Several holders share a card, and the last page may be a part that no
   CHECK(device.take(context, 4_MiB));
   CHECK_FALSE(device.take(torch, 5_MiB));
   CHECK(device.free() == 4_MiB);
+  CHECK(device.least_refused() == 13_MiB);
   CHECK(device.take(torch, 4_MiB));
   CHECK_FALSE(device.take(torch, 1_B));
+  CHECK(device.least_refused() == 13_MiB);
 
   Bytes sum = device.in_use_by_others();
   for (const MemoryHolder& holder : device.holders()) sum += holder.held;

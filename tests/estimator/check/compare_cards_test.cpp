@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "estimator/check/roomy_runs.hpp"
+#include "estimator/runtime/allocator_replay.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "tests/support/described_model.hpp"
 
@@ -151,6 +152,51 @@ TEST_CASE("a run is shared among steps of a batch that take the same workspaces 
     if (!engines.empty()) engines = Engines{{.workspace = 1_GiB}};
   }
   CHECK(runs.of(*step, touches).reserved >= first.reserved + 512_MiB);
+}
+
+TEST_CASE("a run within a limit serves the limits under which the driver answers alike") {
+  const auto graph =
+      testing::lowered(testing::described(compared_vision), {.kernels = KernelSet::pytorch});
+  const auto rule = rule_workspace_source(8.6);
+  const Result<SizedStep> step = size_step(graph, 64, *rule);
+  REQUIRE(step.has_value());
+  const std::vector<Touches> touches = storage_touches(*graph);
+  RoomyRuns shared(graph, {}, {});
+  const Bytes plenty = shared.of(*step, touches).reserved;
+  int served = 0, hindered = 0;
+  // From above, so that a run that is known has more often than not been one of another limit.
+  for (Bytes limit = plenty + 8_MiB; limit >= 0_B; limit -= 2_MiB) {
+    const LimitedRun run = shared.within(limit, *step, touches);
+    const LimitedRun own = RoomyRuns(graph, {}, {}).within(limit, *step, touches);
+    CHECK(run.limits.contains(limit));
+    CHECK(run.completes == own.completes);
+    CHECK(run.is_roomy() == own.is_roomy());
+    CHECK(run.is_roomy() == (limit >= plenty));
+    CHECK(run.taken.reserved == own.taken.reserved);
+    CHECK(run.taken.settles == own.taken.settles);
+    served += run.limits.contains(limit + 2_MiB) ? 1 : 0;
+    hindered += run.completes && !run.is_roomy() ? 1 : 0;
+  }
+  CHECK(served > 4);
+  CHECK(hindered > 0);
+}
+
+TEST_CASE("what else is taken of the device does not show in a run's limits") {
+  const auto graph =
+      testing::lowered(testing::described(compared_vision), {.kernels = KernelSet::pytorch});
+  const auto rule = rule_workspace_source(8.6);
+  const Result<SizedStep> step = size_step(graph, 64, *rule);
+  REQUIRE(step.has_value());
+  const std::vector<Touches> touches = storage_touches(*graph);
+  const Bytes plenty = RoomyRuns(graph, {}, {}).of(*step, touches).reserved;
+  const Bytes limit = plenty - 2_MiB;
+  const auto alone = replay_process(*step, touches, {.limit = limit});
+  const auto beside =
+      replay_process(*step, touches, {.limit = limit, .outside = 301_MiB, .others = 1_GiB});
+  REQUIRE(alone.same_limits.end.has_value());
+  CHECK(*alone.same_limits.end <= plenty);
+  CHECK(beside.same_limits.from == alone.same_limits.from);
+  CHECK(beside.same_limits.end == alone.same_limits.end);
 }
 
 }  // namespace stowage

@@ -35,7 +35,8 @@ class Figure:
     own_context: bool = False  # predicted with the context that was measured
 
 
-FIGURES = (Figure("allocated", "allocated_bytes", "tensor_bytes"),
+FIGURES = (Figure("requested", "requested_bytes", "tensor_bytes"),
+           Figure("allocated", "allocated_bytes", "tensor_bytes"),
            Figure("reserved", "reserved_bytes", "reserved_bytes"),
            Figure("device", "device_bytes", "device_bytes"),
            Figure("device, measured context", "device_bytes", "device_bytes", own_context=True))
@@ -95,7 +96,8 @@ def _row_fields(row: Compared) -> dict:
     fields = lambda answer: asdict(answer) if isinstance(answer, Prediction) else None
     return {"key": row.row.job.key(), "status": row.row.status, "untold": list(row.untold),
             "measured": {name: getattr(row.row, name) for name in
-                         ("allocated_bytes", "reserved_bytes", "device_bytes", "context_bytes")},
+                         ("requested_bytes", "allocated_bytes", "reserved_bytes", "device_bytes",
+                          "context_bytes")},
             "predicted": fields(row.shipped), "predicted_in_context": fields(row.in_context)}
 
 

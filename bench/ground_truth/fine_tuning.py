@@ -85,6 +85,9 @@ def _needs(path: str | None) -> dict[str, int]:
 
 
 def _results(head: dict, log: journal.Journal, cases: list[Case]) -> str:
+    card = head["card"]  # whose uuid is needed to find it, not to be published
+    if card:
+        head = {**head, "card": {name: card[name] for name in card if name != "uuid"}}
     return json.dumps({
         "schema_version": SCHEMA_VERSION, "measurement": head["device"] == "cuda", **head,
         "cases": [log.records[key] for key in sorted(log.records)],

@@ -22,7 +22,8 @@ class Row:
 
     job: Job
     status: str
-    allocated_bytes: int | None = None  # max_allocated_bytes
+    requested_bytes: int | None = None  # max_requested_bytes: before rounding to blocks
+    allocated_bytes: int | None = None  # max_allocated_bytes: blocks, with what is not split off
     reserved_bytes: int | None = None  # max_reserved_bytes
     device_bytes: int | None = None  # process_device_bytes
     context_bytes: int | None = None  # held before any tensor, without the allocator's segment
@@ -102,7 +103,8 @@ def _row(place: _Place) -> Row:
     figures = {}
     if status.value == "ok":
         steady = phases.get("steady")
-        figures = {"allocated_bytes": steady.get("max_allocated_bytes").bytes_or_none(),
+        figures = {"requested_bytes": steady.get("max_requested_bytes").bytes_or_none(),
+                   "allocated_bytes": steady.get("max_allocated_bytes").bytes_or_none(),
                    "reserved_bytes": steady.get("max_reserved_bytes").bytes_or_none(),
                    "device_bytes": steady.get("process_device_bytes").bytes_or_none()}
     if "context" in phases.value:

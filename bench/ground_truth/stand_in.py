@@ -58,7 +58,8 @@ class Program:
 def record(key: str, status: str = "ok", allocated=None, reserved=None, device=None, context=None):
     """One job's record, in MiB. `context`: with the 2 MiB that the allocator holds by then."""
     scaled = lambda value: None if value is None else round(value * MIB)
-    phases = {"steady": {"max_allocated_bytes": scaled(allocated),
+    phases = {"steady": {"max_requested_bytes": scaled(allocated),
+                         "max_allocated_bytes": scaled(allocated),
                          "max_reserved_bytes": scaled(reserved),
                          "process_device_bytes": scaled(device)}} if status == "ok" else {}
     phases["context"] = {"process_device_bytes": scaled(context), "reserved_bytes": 2 * MIB}

@@ -105,8 +105,8 @@ class Files(InFolder):
             record("model=mlp,batch=4", "ok", 10, 20, 320, 302), record("model=mlp,batch=8", "oom"),
             record("model=mlp,batch=16", "ok", 10, 20, -3, None)]))).rows
         mib = stand_in.MIB
-        self.assertEqual(rows[0], measured.Row(Job("mlp", 4), "ok", 10 * mib, 20 * mib, 320 * mib,
-                                               300 * mib))
+        self.assertEqual(rows[0], measured.Row(Job("mlp", 4), "ok", 10 * mib, 10 * mib, 20 * mib,
+                                               320 * mib, 300 * mib))
         self.assertEqual(rows[1], measured.Row(Job("mlp", 8), "oom"))
         self.assertEqual((rows[2].device_bytes, rows[2].context_bytes), (None, None))
 
@@ -128,8 +128,8 @@ class Files(InFolder):
              "jobs[1].job: unknown field 'colour'"),
             (broken(job={"model": "mlp", "batch": 0}), "jobs[1].job: batch 0 is not positive"),
             (broken(phases={}), "jobs[1].phases.steady: is missing"),
-            (broken(phases={"steady": {"max_allocated_bytes": "1 MiB"}}),
-             'jobs[1].phases.steady.max_allocated_bytes: a number of bytes is expected, not "1 MiB"'),
+            (broken(phases={"steady": {"max_requested_bytes": "1 MiB"}}),
+             'jobs[1].phases.steady.max_requested_bytes: a number of bytes is expected, not "1 MiB"'),
             (results([good, good]), f"jobs: the job {good['key']} stands there twice"),
         ]
         for content, said in cases:
@@ -225,7 +225,7 @@ class Comparison(InFolder):
 
     def test_a_file_without_a_row_is_no_failure(self):
         code, out, _ = self.compare(results([]))
-        self.assertEqual((code, out.count("  no rows\n")), (0, 4))
+        self.assertEqual((code, out.count("  no rows\n")), (0, 5))
 
     def test_mistakes_are_exit_code_2_and_one_line(self):
         other = stand_in.Program(tempfile.mkdtemp(dir=self.folder), version="9.1")

@@ -15,7 +15,8 @@ from table import mib, table
 from tuning_cases import CASES, Case
 from tuning_questions import Versions
 
-FIGURES = {"allocated": ("max_allocated_bytes", "tensor_bytes"),
+FIGURES = {"requested": ("max_requested_bytes", "tensor_bytes"),
+           "allocated": ("max_allocated_bytes", "tensor_bytes"),
            "reserved": ("max_reserved_bytes", "reserved_bytes")}
 _PHASES = {"step": ("first_step", "steady"), "prefill": ("prefill",), "decode": ("decode",)}
 _AT_ONCE = 2

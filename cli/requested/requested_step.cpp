@@ -171,6 +171,11 @@ Result<RequestedCard> requested_card(const CardRequest& request) {
   return requested;
 }
 
+void attend_as_released(StepWishes& wishes, const ReleaseVersion& pytorch) {
+  constexpr ReleaseVersion efficient_takes_groups{2, 14};
+  wishes.efficient_takes_groups = pytorch >= efficient_takes_groups;
+}
+
 Result<ChosenStep> requested_choice(StepWishes wishes, const ModelGraph& model, Runtime runtime,
                                     const Card& card) {
   wishes.kernels = kernel_set_of(runtime);
@@ -252,6 +257,7 @@ Result<RequestedStep> step_of_loaded_model(std::shared_ptr<const RequestedModel>
     wishes.layout.reset();  // Keras's, which is no memory format
   }
   reduce_as_released(wishes.parallel.fsdp, settings.stack.pytorch, model->graph.precision);
+  attend_as_released(wishes, settings.stack.pytorch);
   const auto chosen =
       requested_choice(std::move(wishes), model->graph, settings.runtime, card.card);
   if (!chosen) return tl::unexpected(chosen.error());

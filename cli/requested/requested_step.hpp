@@ -36,6 +36,9 @@ struct RequestedCard {
 /// A catalogue's card, this machine's, or a generic one, as its calibration has it.
 [[nodiscard]] Result<RequestedCard> requested_card(const CardRequest& request);
 
+/// What of attention depends on PyTorch's release (LoweringSettings::efficient_takes_groups).
+void attend_as_released(StepWishes& wishes, const ReleaseVersion& pytorch);
+
 /// Mistakes that come from the wishes are told as mistakes of the command line.
 [[nodiscard]] Result<ChosenStep> requested_choice(StepWishes wishes, const ModelGraph& model,
                                                   Runtime runtime, const Card& card);

@@ -29,6 +29,7 @@ Result<std::shared_ptr<const StepGraph>> lowered_pass(const ServingPass& pass,
                                                       const ServedModel& served) {
   StepWishes wishes = served.request.wishes;
   wishes.mode = Mode::inference;
+  attend_as_released(wishes, served.settings.stack.pytorch);
   const auto chosen =
       requested_choice(std::move(wishes), pass.model, served.settings.runtime, served.card.card);
   if (!chosen) return tl::unexpected(chosen.error());

@@ -20,6 +20,7 @@ struct Call {
   bool has_bias = false, bias_needs_gradient = false;
   bool needs_gradient = false;
   bool causal = false;
+  bool efficient_takes_groups = true;
   bool dense_rows = true;  // the last axis of q, k, v and of the mask is contiguous
   double dropout = 0;
   int major = 0, minor = 0;
@@ -69,6 +70,7 @@ bool flash_can(const Call& call) {
 bool efficient_can(const Call& call) {
   if (call.major < 5 || call.type == DataType::float64 || !call.dense_rows) return false;
   if (call.type == DataType::bfloat16 && call.major < 8) return false;
+  if (call.sizes.groups > 1 && !call.efficient_takes_groups) return false;
   const bool half = is_half_precision(call.type);
   const bool tensor_cores = call.major >= 8 || (call.major == 7 && half);
   std::int64_t alignment = call.major >= 8 ? 4 : 1;
@@ -86,6 +88,7 @@ Call call_of(const OperatorLowering& lowering) {
             .has_bias = lowering.input_count() > 3,
             .needs_gradient = lowering.needs_gradient(),
             .causal = lowering.attributes().boolean("causal"),
+            .efficient_takes_groups = lowering.efficient_takes_groups(),
             .dropout = attention_dropout(lowering),
             .major = static_cast<int>(capability),
             .minor = static_cast<int>(std::lround(capability * 10)) % 10};

@@ -172,6 +172,9 @@ LoweringSettings settings_of(const JsonValue& value) {
   if (!(settings.compute_capability >= 0 && settings.compute_capability < most_capability)) {
     refuse(capability, "'compute_capability' is not one: 8.6 is");
   }
+  if (const auto takes = members.find("efficient_takes_groups")) {
+    settings.efficient_takes_groups = boolean_of(*takes, "'efficient_takes_groups'");
+  }
   settings.convolutions = {.tf32 = flag("tf32"),
                            .deterministic = flag("deterministic"),
                            .benchmark = flag("cudnn_benchmark")};

@@ -68,6 +68,7 @@ void put_settings(Text& text, const LoweringSettings& settings) {
       put(text, "]");
     });
   }
+  if (!settings.efficient_takes_groups) put(text, ",\n\"efficient_takes_groups\": false");
   if (settings.early_updates) put(text, ",\n\"early_updates\": true");
   if (settings.in_place) put(text, ",\n\"in_place\": true");
   if (!settings.order.empty()) {

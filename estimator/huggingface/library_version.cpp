@@ -72,6 +72,11 @@ std::string to_string(const LibraryVersion& version) {
 
 bool pads_labels(const LibraryVersion& version) { return version >= LibraryVersion{4, 49}; }
 bool upcasts_all_logits(const LibraryVersion& version) { return version >= LibraryVersion{4, 48}; }
+// integrations/sdpa_attention.py, create_position_bias_mask, in the wheels of 5.15 to 5.24; seen
+// under 5.17.0 on an H100.
+bool copies_position_bias(const LibraryVersion& version) {
+  return version >= LibraryVersion{5, 20};
+}
 bool loads_checkpoint_format(const LibraryVersion& version) {
   return version >= LibraryVersion{5, 0};
 }

@@ -27,6 +27,9 @@ inline constexpr LibraryVersion newest_known_version{5, 24};
 [[nodiscard]] bool pads_labels(const LibraryVersion& version);
 /// Whether all causal models make the logits float32 for the loss.
 [[nodiscard]] bool upcasts_all_logits(const LibraryVersion& version);
+/// Whether a bias by distance is made contiguous for PyTorch's fused attention; before, it arrived
+/// transposed, which no fused kernel takes.
+[[nodiscard]] bool copies_position_bias(const LibraryVersion& version);
 /// Whether from_pretrained takes the format of the checkpoint where none is asked for.
 [[nodiscard]] bool loads_checkpoint_format(const LibraryVersion& version);
 /// The first version in which a type's default attention is PyTorch's fused one; nullopt: none yet.

@@ -1,9 +1,10 @@
 // T5 and its later form (1.1, FLAN): an encoder and a decoder whose attention has a learned bias by
 // distance, made by the first layer of each stack and used by all of its layers.
 //
-// Before transformers had fused attention for T5, the bias was added to the scores as a tensor. The
-// relative attention's table belongs to the first layer's attention in transformers; here it is a
-// layer of the stack, since all layers read its result.
+// Before transformers had fused attention for T5, the bias was added to the scores as a tensor;
+// then it went to PyTorch as a transposed view, which leaves plain products and a softmax; then as
+// a copy. The relative attention's table belongs to the first layer's attention in transformers;
+// here it is a layer of the stack, since all layers read its result.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,6 +62,12 @@ std::string t5_norm(const T5Keys& keys, std::string_view name, std::string_view 
                      name, from, keys.eps);
 }
 
+/// How attention takes the bias that it has learned. What fused kernels do not take stays so where
+/// a causal mask is written into a copy: the copy has the original's strides.
+std::string_view learned_bias(const LibraryVersion& version) {
+  return copies_position_bias(version) ? ", copy_bias: true" : ", implementation: math";
+}
+
 // Inputs: the normed states, what is attended to, the bias.
 void add_attention(Network& network, const T5Keys& keys, std::string block, bool causal,
                    bool learned) {
@@ -87,7 +94,7 @@ void add_attention(Network& network, const T5Keys& keys, std::string block, bool
         fmt::format("scaled_dot_product_attention: {{name: attention, from: [query, key, "
                     "value, input.2], scale: 1.0{}{}{}}}",
                     keys.dropout > 0 ? fmt::format(", dropout: {}", keys.dropout) : "",
-                    causal ? ", causal: true" : "", learned ? ", copy_bias: true" : ""));
+                    causal ? ", causal: true" : "", learned ? learned_bias(network.version) : ""));
     layers.add(joined_heads(keys.heads * keys.width));
   }
   layers.add(linear_line("o", "", keys.hidden, false));

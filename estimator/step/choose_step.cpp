@@ -186,6 +186,7 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
   chosen.lowering.step.layout = wishes.layout.value_or(model.step.layout);
   if (traits(wishes.kernels).dispatches_by_card) {
     chosen.lowering.compute_capability = wishes.compute_capability;
+    chosen.lowering.efficient_takes_groups = wishes.efficient_takes_groups;
     chosen.lowering.convolutions = wishes.convolutions;
   } else {
     chosen.lowering.convolutions.tf32 = wishes.convolutions.tf32;

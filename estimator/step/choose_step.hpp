@@ -27,6 +27,7 @@ struct StepWishes {
   KernelSet kernels = KernelSet::pytorch;
   bool in_place = false;                  ///< as the runtime does (works_in_place)
   double compute_capability = 8.6;        ///< of the card; only PyTorch's lowering depends on it
+  bool efficient_takes_groups = true;     ///< see LoweringSettings
   ConvolutionSettings convolutions = {};  ///< only PyTorch's runtime has them, but for tf32
 };
 

@@ -54,6 +54,9 @@ struct LoweringSettings {
   /// Of the card, as major.minor: PyTorch chooses its attention kernels by it. The default is a
   /// generic card's.
   double compute_capability = 8.6;
+  /// PyTorch's memory-efficient attention takes key heads that several query heads share: since
+  /// 2.14 (asked of 2.13.0 and 2.14.1; seen under 2.11.0 on an H100).
+  bool efficient_takes_groups = true;
   ConvolutionSettings convolutions = {};
   DataParallel parallel = {};  ///< sizes what one of the GPUs keeps; the kernels are the same
   std::vector<RecomputedValue> recomputed = {};  ///< ascending, each once

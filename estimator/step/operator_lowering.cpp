@@ -21,6 +21,9 @@ bool OperatorLowering::training() const { return builder_.graph_.settings.mode =
 double OperatorLowering::compute_capability() const {
   return builder_.graph_.settings.compute_capability;
 }
+bool OperatorLowering::efficient_takes_groups() const {
+  return builder_.graph_.settings.efficient_takes_groups;
+}
 
 int OperatorLowering::input_count() const { return static_cast<int>(op().inputs.size()); }
 

@@ -60,6 +60,7 @@ class OperatorLowering {
   [[nodiscard]] bool training() const;  ///< mode is train
   /// Of the card whose kernels PyTorch chooses.
   [[nodiscard]] double compute_capability() const;
+  [[nodiscard]] bool efficient_takes_groups() const;
 
   // Values, in the formats in which autocast hands them over (LoweringRules::casts_its_inputs).
   [[nodiscard]] int input_count() const;

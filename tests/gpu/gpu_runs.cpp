@@ -23,7 +23,7 @@ The difference is the largest of any result's elements, over the largest value o
 passes where it is at most 5e-5 in float32, 1e-11 in float64, 2e-3 in float16, 1.6e-2 in bfloat16, and where
 integers and booleans are equal.
 
-## Unproven until a GPU runs it
+## What only a GPU can tell
 
 What can be asked without a device is: kernels of our own are run by the host over their whole index space
 and compiled by NVRTC for sm_75 to sm_120 (`.ci/full nvrtc`); every engine of cuDNN that a plan of a shipped

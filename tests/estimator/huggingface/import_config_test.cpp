@@ -122,6 +122,28 @@ TEST_CASE("attention that transformers does not have for a type is refused") {
   }
 }
 
+TEST_CASE("T5's learned bias reaches fused kernels as a copy from transformers 5.20 on") {
+  struct Calls {
+    int copied = 0, by_products = 0, chosen = 0;
+    bool operator==(const Calls&) const = default;
+  };
+  const auto calls = [](const std::string& version) {
+    const ModelGraph model = testing::hugging_face_model(
+        "t5-small", {.values = {{"transformers", version}, {"attention", "sdpa"}}});
+    Calls found;
+    for (const Operator& op : model.operators) {
+      if (op.row->name != "scaled_dot_product_attention") continue;
+      found.copied += op.attributes.boolean("copy_bias") ? 1 : 0;
+      found.by_products += op.attributes.text("implementation") == "math" ? 1 : 0;
+      found.chosen += op.attributes.text("implementation") == "auto" ? 1 : 0;
+    }
+    return found;
+  };
+  CHECK(calls("5.24") == Calls{12, 0, 18});
+  CHECK(calls("5.20") == Calls{12, 0, 18});
+  CHECK(calls("5.19") == Calls{0, 12, 6});  // attention to the encoder has a bias of zeros
+}
+
 TEST_CASE("a Swin whose windows are larger than a stage's images is refused, as it fails there") {
   CHECK(
       mistakes_in(R"({"model_type": "swin", "image_size": 64, "depths": [2, 2],

@@ -84,7 +84,7 @@ std::vector<OptionSpec> card_options() {
        .type = text,
        .group = device,
        .value = "X.Y",
-       .help = "PyTorch version, which decides the size of cuBLAS workspaces",
+       .help = "PyTorch version, which decides cuBLAS workspaces and attention kernels",
        .default_note = "the newest for that CUDA"},
       {.name = "module-loading",
        .type = choice,

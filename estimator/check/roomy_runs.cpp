@@ -45,8 +45,11 @@ bool RoomyRuns::are_of(const StepGraph& graph, const std::vector<RuntimeBuffer>&
 
 RoomyRuns::Question RoomyRuns::question_of(const SizedStep& step) {
   Question question{step.batch, {}};
-  for (const Engines& engines : step.engines) {
+  for (std::size_t node = 0; node < step.engines.size(); ++node) {
+    const Engines& engines = step.engines[node];
     if (engines.empty()) continue;
+    // Which nodes have a workspace depends on the card (sum_workspaces.hpp).
+    question.second.emplace_back(static_cast<std::int64_t>(node));
     question.second.emplace_back(std::ssize(engines));
     for (const Engine& engine : engines) question.second.push_back(engine.workspace);
   }

@@ -1,6 +1,8 @@
 #include "estimator/runtime/sum_workspaces.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -14,28 +16,20 @@ namespace {
 
 constexpr std::string_view recorded_sum = "aten::sum.dim_IntList";
 
-/// Whatever a step's file says; null: it has none of that name.
-const AttributeValue* find_attribute(const KernelNode& node, std::string_view name) {
+/// Whatever a step's file says under that name: a list of numbers, or one; empty: neither.
+std::span<const std::int64_t> numbers(const KernelNode& node, std::string_view attribute) {
   for (const auto& [key, value] : node.attributes.entries()) {
-    if (key == name) return &value;
+    if (key != attribute) continue;
+    if (const auto* one = std::get_if<std::int64_t>(&value)) return {one, 1};
+    if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return *list;
   }
-  return nullptr;
+  return {};
 }
 
-/// A number stands for a list of one; negative ones count from the end.
-std::vector<std::int64_t> axes_named(const KernelNode& node, std::string_view attribute,
-                                     std::vector<std::int64_t> otherwise) {
-  const AttributeValue* const value = find_attribute(node, attribute);
-  if (value == nullptr) return otherwise;
-  if (const auto* one = std::get_if<std::int64_t>(value)) return {*one};
-  const auto* const several = std::get_if<std::vector<std::int64_t>>(value);
-  return several != nullptr ? *several : otherwise;
-}
-
-/// By axis of what is read: whether it is among these.
-std::vector<bool> marked(const TensorView& view, const std::vector<std::int64_t>& axes) {
-  const std::int64_t rank = std::ssize(view.shape);
-  std::vector<bool> marks(view.shape.size());
+/// By axis of what is read: whether it is among these, of which negative ones count from the end.
+std::vector<bool> among(const KernelNode& node, std::span<const std::int64_t> axes) {
+  const std::int64_t rank = std::ssize(node.reads.front().shape);
+  std::vector<bool> marks(node.reads.front().shape.size());
   for (const std::int64_t axis : axes) {
     if (axis < -rank || axis >= rank) continue;
     marks[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = true;
@@ -45,7 +39,10 @@ std::vector<bool> marked(const TensorView& view, const std::vector<std::int64_t>
 
 /// A bias's gradient keeps one axis: a convolution's the second, unless the node says otherwise.
 std::vector<bool> summed_to_channels(const KernelNode& node) {
-  std::vector<bool> summed = marked(node.reads.front(), axes_named(node, "axis", {1}));
+  constexpr std::array<std::int64_t, 1> second{1};
+  const std::span<const std::int64_t> axis = numbers(node, "axis");
+  std::vector<bool> summed =
+      among(node, axis.empty() ? std::span<const std::int64_t>(second) : axis);
   summed.flip();
   return summed;
 }
@@ -60,11 +57,11 @@ std::vector<bool> summed_to_shape(const KernelNode& node) {
   return summed;
 }
 
-/// aten::sum without axes sums all of them.
+/// aten::sum over no axes sums all of them.
 std::vector<bool> summed_as_recorded(const KernelNode& node) {
-  const std::vector<std::int64_t> axes = axes_named(node, "dim", {});
+  const std::span<const std::int64_t> axes = numbers(node, "dim");
   if (axes.empty()) return std::vector<bool>(node.reads.front().shape.size(), true);
-  return marked(node.reads.front(), axes);
+  return among(node, axes);
 }
 
 /// By axis of what is read; empty: the node sums nothing.

@@ -1,4 +1,4 @@
-// The workspaces of a step's sums in PyTorch (pytorch/sum_scratch.hpp), which depend on the card
+// The workspaces of a step's sums in PyTorch (workspace/sum_scratch.hpp), which depend on the card
 // and not affinely on the batch: engines of a SizedStep, as those of convolutions are.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 #include "estimator/card/card.hpp"
 #include "estimator/memory/sized_step.hpp"
-#include "estimator/pytorch/sum_scratch.hpp"
+#include "estimator/workspace/sum_scratch.hpp"
 
 namespace stowage {
 

@@ -1,5 +1,5 @@
 // Worked out by hand from ATen/native/cuda/Reduce.cuh; an H100's 75 and 18.75 MiB were measured.
-#include "estimator/pytorch/sum_scratch.hpp"
+#include "estimator/workspace/sum_scratch.hpp"
 
 #include <doctest/doctest.h>
 

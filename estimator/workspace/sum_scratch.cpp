@@ -1,4 +1,4 @@
-#include "estimator/pytorch/sum_scratch.hpp"
+#include "estimator/workspace/sum_scratch.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -36,17 +36,17 @@ std::int64_t count_of(const Axes& axes) {
   return count;
 }
 
-Axes joined(const Axes& axes) {
-  Axes result;
-  for (const SummedAxis& axis : axes) {
-    if (!result.empty() &&
-        checked_multiply(result.back().size, result.back().stride) == axis.stride) {
-      result.back().size = checked_multiply(result.back().size, axis.size);
+Axes joined(Axes axes) {
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < axes.size(); ++i) {
+    if (checked_multiply(axes[last].size, axes[last].stride) == axes[i].stride) {
+      axes[last].size = checked_multiply(axes[last].size, axes[i].size);
     } else {
-      result.push_back(axis);
+      axes[++last] = axes[i];
     }
   }
-  return result;
+  axes.resize(std::min(axes.size(), last + 1));
+  return axes;
 }
 
 /// The result's axes keep their order, since the result is contiguous; those that are summed are
@@ -57,7 +57,7 @@ SumAxes ordered(const TensorSum& sum) {
     if (axis->size != 1) (axis->summed ? axes.summed : axes.kept).push_back(*axis);
   }
   std::ranges::stable_sort(axes.summed, {}, &SummedAxis::stride);
-  return {joined(axes.summed), joined(axes.kept)};
+  return {joined(std::move(axes.summed)), joined(std::move(axes.kept))};
 }
 
 /// Kernels count in 32 bits.

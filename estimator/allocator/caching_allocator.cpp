@@ -217,6 +217,12 @@ Bytes CachingAllocator::largest_cached_block() const {
   return largest;
 }
 
+Bytes CachingAllocator::largest_cached_block(BlockPool pool, StreamId stream) const {
+  const FreeBlock* const last =
+      blocks_.free_blocks(pool).last_before({StreamId::of(stream.index() + 1), 0_B, -1});
+  return last != nullptr && last->stream == stream ? last->size : 0_B;
+}
+
 std::vector<SegmentSnapshot> CachingAllocator::snapshot() const {
   std::vector<SegmentSnapshot> segments;
   std::int64_t end = -1;  // of the block before

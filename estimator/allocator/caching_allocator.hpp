@@ -98,6 +98,8 @@ class CachingAllocator {
   [[nodiscard]] Bytes size_of(BlockId id) const { return blocks_[id].size; }
   /// The largest free block of any stream, which cudnn.benchmark takes for a measure.
   [[nodiscard]] Bytes largest_cached_block() const;
+  /// Of those that the pool has for the stream.
+  [[nodiscard]] Bytes largest_cached_block(BlockPool pool, StreamId stream) const;
   [[nodiscard]] std::vector<SegmentSnapshot> snapshot() const;  ///< by address
 
   [[nodiscard]] const AllocatorSettings& settings() const { return settings_; }

@@ -186,6 +186,8 @@ constexpr std::array<Multiprocessor, 9> multiprocessors = {{
 
 }  // namespace
 
+int resident_threads(const Card& card) { return generation_of(card).threads; }
+
 bool has_unified_memory(const Card& card) {
   return generation_of(card).pcie_generation == 0 || card.compute_capability == unified_blackwell;
 }

@@ -27,6 +27,9 @@ using GivenKeys = std::set<std::string, std::less<>>;
 /// serve.
 [[nodiscard]] std::string cudnn_device_by_rule(const Card& card);
 
+/// How many threads a multiprocessor holds at once.
+[[nodiscard]] int resident_threads(const Card& card);
+
 /// Memory that CPU and GPU share (Jetson, GB10): copies stay within it.
 [[nodiscard]] bool has_unified_memory(const Card& card);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/runtime/sum_workspaces.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 
 namespace stowage {
@@ -65,6 +66,7 @@ BatchTrials::BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& car
       roomy_(std::move(roomy)) {
   for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
     if (wants_workspace(graph_->nodes[i])) askers_.push_back(i);
+    if (takes_sum_workspace(*graph_, graph_->nodes[i])) sums_.push_back(i);
   }
   ceiling_ = find_ceiling();
 }
@@ -72,6 +74,12 @@ BatchTrials::BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& car
 bool BatchTrials::completes_here(const SizedStep& step) const {
   if (!roomy_ || limit_ < Bytes()) return stowage::completes(step, card_, settings_);
   return roomy_->within(limit_, step, touches_).completes;
+}
+
+Result<SizedStep> BatchTrials::sized_on_card(std::int64_t batch, WorkspaceSource& source) const {
+  Result<SizedStep> step = size_step(graph_, batch, source, SizedParts::memory);
+  if (!step) return step;
+  return with_sum_workspaces(*std::move(step), card_);
 }
 
 std::optional<std::vector<Bytes>> BatchTrials::live_without_workspaces(std::int64_t batch) const {
@@ -106,7 +114,7 @@ std::int64_t BatchTrials::find_ceiling() const {
 std::int64_t BatchTrials::likely_largest(Bytes spare) const {
   const std::unique_ptr<WorkspaceSource> rule = rule_workspace_source(card_.compute_capability);
   const auto likely = [&](std::int64_t batch) {
-    const Result<SizedStep> step = size_step(graph_, batch, *rule, SizedParts::memory);
+    const Result<SizedStep> step = sized_on_card(batch, *rule);
     if (!step) return false;
     const std::vector<Bytes> live =
         live_bytes(*step, {.granularity = granularity_, .buffers = buffers_}, touches_);
@@ -122,7 +130,7 @@ std::int64_t BatchTrials::likely_largest(Bytes spare) const {
 }
 
 std::int64_t BatchTrials::likely_calm(std::int64_t tried, Bytes spare) {
-  const Result<SizedStep> step = size_step(graph_, tried, source_, SizedParts::memory);
+  const Result<SizedStep> step = sized_on_card(tried, source_);
   if (!step || !roomy_) return std::min(tried, likely_largest(spare));
   const RoomyRun run = roomy_->of(*step, touches_);
   const auto at_one = live_without_workspaces(1);
@@ -155,7 +163,7 @@ Result<bool> BatchTrials::completes(std::int64_t batch) {
   bool completes = false;
   // Below one that completes it is all but certain: asking beforehand would save nothing.
   if (batch < largest_completing_ || least_workspaces_fit(batch)) {
-    const Result<SizedStep> step = size_step(graph_, batch, source_, SizedParts::memory);
+    const Result<SizedStep> step = sized_on_card(batch, source_);
     if (!step) return tl::unexpected(step.error());
     completes = completes_here(*step);
   }
@@ -167,7 +175,7 @@ Result<bool> BatchTrials::completes(std::int64_t batch) {
 }
 
 Result<bool> BatchTrials::completes_calmly(std::int64_t batch, Bytes spare) {
-  const Result<SizedStep> step = size_step(graph_, batch, source_, SizedParts::memory);
+  const Result<SizedStep> step = sized_on_card(batch, source_);
   if (!step) return tl::unexpected(step.error());
   count_run();
   if (roomy_ && limit_ >= Bytes()) {
@@ -205,6 +213,13 @@ bool BatchTrials::is_roomy(std::int64_t batch) {
   if (!live) return false;
   const Bytes limit = limit_ - fragmentation();
   if (!live->empty() && std::ranges::max(*live) > limit) return false;
+  // A sum's buffer is at most 4.3 times what is summed, where 16-bit values are.
+  const bool sums_fit = std::ranges::all_of(sums_, [&](std::size_t node) {
+    const StorageId summed = graph_->nodes[node].reads.front().storage;
+    const Bytes operand(graph_->storage(summed).bytes.at(batch));
+    return limit - (*live)[node] >= roomy_workspace_factor * operand;
+  });
+  if (!sums_fit) return false;
   return std::ranges::all_of(askers_, [&](std::size_t node) {
     const WorkspaceQuery query = workspace_query(*graph_, graph_->nodes[node], batch);
     return limit - (*live)[node] >= roomy_workspace_factor * operand_bytes(query);

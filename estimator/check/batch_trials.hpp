@@ -82,6 +82,8 @@ class BatchTrials {
   [[nodiscard]] std::int64_t left() const { return budget_ - spent_ - source_.asked(); }
 
  private:
+  /// With all workspaces on this card, and without what no question about memory needs.
+  [[nodiscard]] Result<SizedStep> sized_on_card(std::int64_t batch, WorkspaceSource& source) const;
   [[nodiscard]] std::optional<std::vector<Bytes>> live_without_workspaces(std::int64_t batch) const;
   [[nodiscard]] bool tensors_fit(std::int64_t batch) const;
   [[nodiscard]] std::int64_t find_ceiling() const;
@@ -105,6 +107,7 @@ class BatchTrials {
   std::vector<RuntimeBuffer> buffers_;
   std::vector<Touches> touches_;
   std::vector<std::size_t> askers_;   // the nodes that want a workspace
+  std::vector<std::size_t> sums_;     // those that may want one by formula (sum_workspaces.hpp)
   std::shared_ptr<RoomyRuns> roomy_;  // null: none are shared
   std::int64_t ceiling_ = 0;
   std::map<std::int64_t, bool> completes_;  // what was tried

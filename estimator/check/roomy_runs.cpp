@@ -5,6 +5,7 @@
 
 #include "estimator/runtime/allocator_replay.hpp"
 #include "estimator/runtime/runtime_run.hpp"
+#include "estimator/runtime/sum_workspaces.hpp"
 
 namespace stowage {
 
@@ -29,7 +30,11 @@ bool run_alike(const StepGraph& a, const StepGraph& b) {
 
 RoomyRuns::RoomyRuns(std::shared_ptr<const StepGraph> graph, std::vector<RuntimeBuffer> buffers,
                      const AllocatorSettings& allocator)
-    : graph_(std::move(graph)), buffers_(std::move(buffers)), allocator_(allocator) {}
+    : graph_(std::move(graph)), buffers_(std::move(buffers)), allocator_(allocator) {
+  for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
+    if (takes_sum_workspace(*graph_, graph_->nodes[i])) sums_.push_back(i);
+  }
+}
 
 bool RoomyRuns::serves(const StepGraph& graph, const CheckSettings& settings) {
   const AllocatorSettings& allocator = settings.allocator;
@@ -43,9 +48,15 @@ bool RoomyRuns::are_of(const StepGraph& graph, const std::vector<RuntimeBuffer>&
   return std::ranges::equal(buffers_, buffers, is_same_buffer) && run_alike(*graph_, graph);
 }
 
-RoomyRuns::Question RoomyRuns::question_of(const SizedStep& step) {
+RoomyRuns::Question RoomyRuns::question_of(const SizedStep& step) const {
   Question question{step.batch, {}};
-  for (const Engines& engines : step.engines) {
+  auto sum = sums_.begin();
+  for (std::size_t node = 0; node < step.engines.size(); ++node) {
+    if (sum != sums_.end() && *sum == node) {
+      ++sum;
+      continue;
+    }
+    const Engines& engines = step.engines[node];
     if (engines.empty()) continue;
     question.second.emplace_back(std::ssize(engines));
     for (const Engine& engine : engines) question.second.push_back(engine.workspace);
@@ -53,10 +64,35 @@ RoomyRuns::Question RoomyRuns::question_of(const SizedStep& step) {
   return question;
 }
 
-std::optional<LimitedRun> RoomyRuns::known(const Question& question, Bytes limit) {
+RoomyRuns::KnownRun RoomyRuns::known_run(const SizedStep& step, const ProcessReplay& replay) const {
+  KnownRun known{.run = {.limits = replay.same_limits,
+                         .completes = replay.completed(),
+                         .taken = {.reserved = replay.reserved, .settles = replay.steady_reached}}};
+  for (const std::size_t node : sums_) {
+    known.workspaces.push_back(step.first_workspace(NodeId::of(node)));
+    const auto range = replay.same_workspaces.find(node);
+    known.ranges.push_back(range == replay.same_workspaces.end() ? WorkspaceRange()
+                                                                 : range->second);
+  }
+  return known;
+}
+
+bool RoomyRuns::serves_sums(const KnownRun& known, const SizedStep& step) const {
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    const Bytes workspace = step.first_workspace(NodeId::of(sums_[i]));
+    if (workspace == known.workspaces[i]) continue;
+    // Of a node that took none it is not known what there was room for.
+    if (known.workspaces[i] == Bytes() || allocator_.max_split_size) return false;
+    if (!known.ranges[i].contains(workspace, allocator_)) return false;
+  }
+  return true;
+}
+
+std::optional<LimitedRun> RoomyRuns::known(const Question& question, Bytes limit,
+                                           const SizedStep& step) {
   const std::lock_guard lock(mutex_);
-  for (const LimitedRun& run : runs_[question]) {
-    if (run.limits.contains(limit)) return run;
+  for (const KnownRun& known : runs_[question]) {
+    if (known.run.limits.contains(limit) && serves_sums(known, step)) return known.run;
   }
   return std::nullopt;
 }
@@ -68,15 +104,14 @@ RoomyRun RoomyRuns::of(const SizedStep& step, const std::vector<Touches>& touche
 LimitedRun RoomyRuns::within(Bytes limit, const SizedStep& step,
                              const std::vector<Touches>& touches) {
   Question question = question_of(step);
-  if (const auto found = known(question, limit)) return *found;
+  if (const auto found = known(question, limit, step)) return *found;
   // Two threads may run the same at once: both come to the same figures.
   const ProcessReplay replay =
       replay_process(step, touches, {.allocator = allocator_, .limit = limit, .buffers = buffers_});
-  const LimitedRun run{.limits = replay.same_limits,
-                       .completes = replay.completed(),
-                       .taken = {.reserved = replay.reserved, .settles = replay.steady_reached}};
+  KnownRun known = known_run(step, replay);
+  const LimitedRun run = known.run;
   const std::lock_guard lock(mutex_);
-  runs_[std::move(question)].push_back(run);
+  runs_[std::move(question)].push_back(std::move(known));
   return run;
 }
 

@@ -9,6 +9,9 @@
 //                                                ^ the least that was refused
 //
 // A roomy run is one where nothing is refused: it serves all limits from what it reserves on.
+//
+// The workspaces of sums differ from card to card (sum_workspaces.hpp); a run serves those too that
+// leave the allocator as its own did (workspace_range.hpp).
 #pragma once
 
 #include <cstdint>
@@ -60,8 +63,8 @@ class RoomyRuns {
                             const std::vector<RuntimeBuffer>& buffers) const;
 
   /// The run of `step` where nothing limits it, from memory where its batch was run before with the
-  /// same workspaces. Precondition: are_of its graph, and that graph's storage_touches.
-  /// O(steps * touches * log blocks) the first time.
+  /// same workspaces, or sums' that do as well. Precondition: are_of its graph, and that graph's
+  /// storage_touches. O(steps * touches * log blocks) the first time.
   [[nodiscard]] RoomyRun of(const SizedStep& step, const std::vector<Touches>& touches);
   /// The same where the allocator has `limit` (>= 0), from memory where a run serves it too.
   [[nodiscard]] LimitedRun within(Bytes limit, const SizedStep& step,
@@ -71,13 +74,23 @@ class RoomyRuns {
   std::shared_ptr<const StepGraph> graph_;
   std::vector<RuntimeBuffer> buffers_;
   AllocatorSettings allocator_;
+  std::vector<std::size_t> sums_;  // the nodes that may want a workspace by formula
   std::mutex mutex_;
-  /// A batch, and the workspaces that its kernels may take.
+  /// A batch, and the workspaces that its kernels but for sums may take.
   using Question = std::pair<std::int64_t, std::vector<Bytes>>;
-  [[nodiscard]] static Question question_of(const SizedStep& step);
-  [[nodiscard]] std::optional<LimitedRun> known(const Question& question, Bytes limit);
+  struct KnownRun {
+    LimitedRun run;
+    // By sum: what it took, and what it might have taken.
+    std::vector<Bytes> workspaces;
+    std::vector<WorkspaceRange> ranges;
+  };
+  [[nodiscard]] Question question_of(const SizedStep& step) const;
+  [[nodiscard]] KnownRun known_run(const SizedStep& step, const ProcessReplay& replay) const;
+  [[nodiscard]] bool serves_sums(const KnownRun& known, const SizedStep& step) const;
+  [[nodiscard]] std::optional<LimitedRun> known(const Question& question, Bytes limit,
+                                                const SizedStep& step);
 
-  std::map<Question, std::vector<LimitedRun>> runs_;  // of different limits
+  std::map<Question, std::vector<KnownRun>> runs_;  // of different limits and sums
 };
 
 }  // namespace stowage

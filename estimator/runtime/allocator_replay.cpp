@@ -41,6 +41,7 @@ class PyTorchPool {
   /// `entries`: of a step.
   PyTorchPool(const SizedStep& step, std::size_t entries, const ReplaySettings& settings)
       : step_(step),
+        settings_(settings.allocator),
         streams_(streams_of(*step.graph)),
         device_(settings.limit + round_up(settings.outside, device_page) + settings.others,
                 settings.others),
@@ -64,12 +65,23 @@ class PyTorchPool {
     if (const auto refused = device_.least_refused()) range.end = *refused - beside_;
     return range;
   }
+  [[nodiscard]] std::map<std::size_t, WorkspaceRange> same_workspaces() && {
+    return std::move(same_workspaces_);
+  }
   [[nodiscard]] static std::optional<MissingLibrary> library_missing_at(NodeId) { return {}; }
 
   // With cudnn.benchmark those that a timing could choose, which a convolution's first call makes.
   template <typename TryBlock>
   [[nodiscard]] const std::vector<Engine>& engines(std::size_t node, TryBlock try_block) {
-    if (step_.benchmark.empty() || step_.benchmark[node].empty()) return step_.engines[node].list();
+    const Engines& engines = step_.engines[node];
+    if (engines.size() == 1 && engines.front().workspace > 0_B) {
+      const StreamId stream = streams_[node];
+      same_workspaces_[node].note(engines.front().workspace,
+                                  {allocator_.largest_cached_block(BlockPool::small, stream),
+                                   allocator_.largest_cached_block(BlockPool::large, stream)},
+                                  settings_);
+    }
+    if (step_.benchmark.empty() || step_.benchmark[node].empty()) return engines.list();
     const auto [timed, is_new] =
         timed_.try_emplace(convolution_query(*step_.graph, step_.graph->nodes[node], step_.batch));
     if (is_new) timed->second = time_plans(step_.benchmark[node].list(), try_block);
@@ -89,11 +101,13 @@ class PyTorchPool {
   }
 
   const SizedStep& step_;
+  const AllocatorSettings& settings_;
   std::vector<StreamId> streams_;
   DeviceMemory device_;
   CachingAllocator allocator_;
   Bytes beside_;  // used of the device before the allocator has any
   std::map<ConvolutionQuery, std::vector<Engine>> timed_;
+  std::map<std::size_t, WorkspaceRange> same_workspaces_;
 };
 
 }  // namespace
@@ -111,6 +125,7 @@ ProcessReplay replay_process(const SizedStep& step, const std::vector<Touches>& 
   if (walk.load()) walk.run_steps();
   ProcessReplay replay = std::move(walk).report();
   replay.same_limits = pool.same_limits();
+  replay.same_workspaces = std::move(pool).same_workspaces();
   return replay;
 }
 

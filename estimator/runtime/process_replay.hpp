@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "estimator/allocator/out_of_memory.hpp"
 #include "estimator/base/bytes.hpp"
+#include "estimator/runtime/workspace_range.hpp"
 #include "estimator/step/step_graph.hpp"
 
 namespace stowage {
@@ -53,6 +55,8 @@ struct ProcessReplay {
   bool steady_reached = false;  ///< the last step asked the driver for nothing
   /// Limits under which the process runs the same, event by event (allocator_replay.hpp).
   LimitRange same_limits = {};
+  /// Workspaces with which it runs the same too, of nodes that have one and no choice (PyTorch's).
+  std::map<std::size_t, WorkspaceRange> same_workspaces = {};
   std::int64_t releases = 0;  ///< times that the cache was given back to the driver
   int steps = 0;              ///< that were run; 0: there was no allocator to simulate
   std::vector<int> engine;    ///< by NodeId: taken in the last step; 0 where there is no choice

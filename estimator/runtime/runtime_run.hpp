@@ -30,12 +30,12 @@ namespace stowage {
 /// pools (expandable_segment.cpp) within 64 bits.
 inline constexpr Bytes unlimited_memory{std::int64_t{3} << 60};
 
-/// A step that was lowered for the settings' runtime, and the card that it is to run on. The three
-/// outlive it.
+/// A step that was lowered for the settings' runtime, and the card that it is to run on. Card and
+/// settings outlive it.
 struct StepOnCard {
   StepOnCard(const SizedStep& step, const Card& card, const CheckSettings& settings);
 
-  const SizedStep& step;
+  SizedStep step;  ///< with_sum_workspaces of the card
   const Card& card;
   const CheckSettings& settings;
   Bytes limit;  ///< allocator_limit()

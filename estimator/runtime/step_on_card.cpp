@@ -1,9 +1,10 @@
 #include "estimator/runtime/runtime_run.hpp"
+#include "estimator/runtime/sum_workspaces.hpp"
 
 namespace stowage {
 
 StepOnCard::StepOnCard(const SizedStep& sized, const Card& on, const CheckSettings& with)
-    : step(sized),
+    : step(with_sum_workspaces(sized, on)),
       card(on),
       settings(with),
       limit(allocator_limit(*sized.graph, on, with)),

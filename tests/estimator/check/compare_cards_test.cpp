@@ -44,10 +44,12 @@ loss:
 train: {optimizer: sgd}
 )";
 
-std::vector<CardCase> cases_by_total(const std::shared_ptr<const StepGraph>& graph) {
+std::vector<CardCase> cases_by_total(const std::shared_ptr<const StepGraph>& graph,
+                                     bool of_one_chip = true) {
   std::vector<CardCase> cases;
   for (int i = 0; i < 24; ++i) {
     cases.push_back({.graph = graph, .card = generic_card(500_MiB + 37 * i * 1_MiB)});
+    if (!of_one_chip) cases.back().card.sm_count = 10 + 17 * (i % 7);
   }
   return cases;
 }
@@ -58,9 +60,14 @@ TEST_CASE("each case of a comparison is answered as the search for it alone") {
   const char* net = nullptr;
   SUBCASE("without workspaces") { net = compared_net; }
   SUBCASE("with convolutions, whose workspaces are part of the run") { net = compared_vision; }
+  bool of_one_chip = true;
+  SUBCASE("with other multiprocessors, on which sums want other workspaces") {
+    net = compared_net;
+    of_one_chip = false;
+  }
   const auto graph = testing::lowered(testing::described(net), {.kernels = KernelSet::pytorch});
   REQUIRE(RoomyRuns::serves(*graph, {}));
-  const std::vector<CardCase> cases = cases_by_total(graph);
+  const std::vector<CardCase> cases = cases_by_total(graph, of_one_chip);
   const auto rule = rule_workspace_source(8.6);
   const auto answers =
       compare_cards(cases, std::vector<WorkspaceSource*>(cases.size(), rule.get()));

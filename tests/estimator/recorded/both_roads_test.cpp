@@ -8,6 +8,7 @@
 #include "estimator/document/make_document.hpp"
 #include "estimator/memory/step_memory.hpp"
 #include "estimator/recorded/complete_step.hpp"
+#include "estimator/runtime/sum_workspaces.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "tests/support/described_model.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -102,6 +103,18 @@ Weights weights_of(const StepDocument& document, std::int64_t batch, StepNumber 
   return weights;
 }
 
+/// In the order of the nodes.
+std::vector<Bytes> sum_workspaces(const StepDocument& document, std::int64_t batch) {
+  auto step = size_storages(document.graph, batch);
+  REQUIRE(step.has_value());
+  const SizedStep on_card = with_sum_workspaces(*std::move(step), generic_card(80_GiB));
+  std::vector<Bytes> workspaces;
+  for (const Engines& engines : on_card.engines) {
+    if (!engines.empty()) workspaces.push_back(engines.front().workspace);
+  }
+  return workspaces;
+}
+
 }  // namespace
 
 TEST_CASE("recorded and lowered steps have equal peaks in every phase, at any batch") {
@@ -136,6 +149,19 @@ TEST_CASE("recorded convolutions ask for the workspaces that the lowered ones as
     const StepDocument recorded = recorded_document(fixture.name);
     const StepDocument lowered = lowered_document(fixture, *recorded.graph);
     CHECK(recorded.graph->convolutions == lowered.graph->convolutions);
+  }
+}
+
+TEST_CASE("recorded sums want the workspaces that the lowered ones want") {
+  for (const Fixture& fixture : fixtures) {
+    CAPTURE(fixture.name);
+    const StepDocument recorded = recorded_document(fixture.name);
+    const StepDocument lowered = lowered_document(fixture, *recorded.graph);
+    for (const std::int64_t batch : {2, 64, 2048}) {
+      CAPTURE(batch);
+      CHECK(sum_workspaces(recorded, batch) == sum_workspaces(lowered, batch));
+    }
+    if (fixture.name == "gpt2-1layer") CHECK(sum_workspaces(recorded, 64).size() == 4);
   }
 }
 

@@ -67,6 +67,7 @@ class Checkpointing {
   [[nodiscard]] std::vector<KernelNode> second_run(const Region& region) const;
   void hold_what_would_follow(const Region& region, KernelNode& last) const;
   void read_copies();
+  void let_go_of_copies(KernelNode& node, const Region& region) const;
   void hold_what_enters();
   void forget_saved();
   void find_dead_ends();
@@ -268,10 +269,27 @@ void Checkpointing::hold_what_would_follow(const Region& region, KernelNode& las
   last.holds.assign(there.begin(), there.end());
 }
 
+// The gradient of a linear layer's bias is summed over the rows by autograd's engine, behind the
+// layer's own node (torch/csrc/autograd/engine.cpp, validate_outputs). What that node was handed
+// of what had been made again is let go by then. A convolution sums its bias's within the node.
+bool is_sum_behind_its_call(const KernelNode& node) {
+  return node.kernel == Kernel::channel_sum && node.attributes.has("axis");
+}
+
+void Checkpointing::let_go_of_copies(KernelNode& node, const Region& region) const {
+  if (!frees_by_reference_) return;
+  std::erase_if(node.holds, [&](StorageId id) {
+    return std::ranges::any_of(region.copy, [&](const auto& copy) { return copy.second == id; });
+  });
+}
+
 void Checkpointing::read_copies() {
   for (KernelNode& node : step_.nodes) {
     if (node.phase != Phase::backward) continue;
-    if (const Region* const region = region_of(node.op)) replace(node, region->copy);
+    const Region* const region = region_of(node.op);
+    if (region == nullptr) continue;
+    replace(node, region->copy);
+    if (is_sum_behind_its_call(node)) let_go_of_copies(node, *region);
   }
 }
 

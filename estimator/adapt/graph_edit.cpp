@@ -6,6 +6,16 @@
 
 namespace stowage {
 
+namespace {
+
+/// Of an operator that is called after `beside`, as "fc1.lora_A" is.
+std::string path_beside(const std::string& name, const Operator& beside) {
+  const bool is_after = !beside.path.empty() && name.starts_with(beside.name + ".");
+  return is_after ? beside.path + name.substr(beside.name.size()) : std::string();
+}
+
+}  // namespace
+
 GraphEdit::GraphEdit(ModelGraph model)
     : model_(std::move(model)), old_(std::exchange(model_.operators, {})) {
   model_.operators.reserve(old_.size());
@@ -43,7 +53,9 @@ Result<GraphEdit::Made> GraphEdit::add(std::string name, const OperatorRow& row,
                                        DataType type, const Operator& beside) {
   const auto inference = inferred(model_, row, attributes, inputs, name, beside.span);
   if (!inference) return tl::unexpected(inference.error());
+  std::string path = path_beside(name, beside);
   Operator op{.name = std::move(name),
+              .path = std::move(path),
               .row = &row,
               .attributes = std::move(attributes),
               .inputs = std::move(inputs),
@@ -59,7 +71,9 @@ Result<GraphEdit::Made> GraphEdit::add_reader(std::string name, const OperatorRo
                                               const Operator& beside) {
   const auto inference = inferred(model_, row, attributes, inputs, name, beside.span);
   if (!inference) return tl::unexpected(inference.error());
+  std::string path = path_beside(name, beside);
   Operator op{.name = std::move(name),
+              .path = std::move(path),
               .row = &row,
               .attributes = std::move(attributes),
               .inputs = std::move(inputs),

@@ -100,7 +100,9 @@ void write_gpt2(Network& network) {
   mlp.add(linear_line("c_proj", "", hidden));
   mlp.add(maybe_dropped("dropout", residual));
 
-  LayerLines& block = network.text.block("transformer_block");
+  // attn_output is a variable while the feed-forward network runs.
+  LayerLines& block =
+      network.text.block("transformer_block", {"modules: {rest: [attended, done]}"});
   block.add(fmt::format("layer_norm: {{name: ln_1, from: input.0, eps: {}}}", eps));
   block.add(fmt::format("attention: {{name: attn, from: {}}}", attention_input(network, "ln_1")));
   block.add("add: {name: attended, from: [attn, input.0]}");
@@ -108,7 +110,8 @@ void write_gpt2(Network& network) {
   block.add("mlp: {name: mlp}");
   block.add("add: {name: done, from: [attended, mlp]}");
 
-  LayerLines& base = network.text.block("decoder");
+  // forward() has inputs_embeds and position_embeds in variables.
+  LayerLines& base = network.text.block("decoder", {"modules: {rest: [embedded, ln_f], h: each}"});
   base.add(fmt::format("embedding: {{name: wte, from: input, count: {}, features: {}}}", vocabulary,
                        hidden));
   base.add(fmt::format("positions: {{length: seq, at_most: {}}}", positions));
@@ -212,7 +215,9 @@ void write_opt(Network& network) {
   layer.add(fmt::format("reshape: {{name: done, shape: [batch, seq, {}]}}", keys.hidden));
   if (!keys.before) layer.add(opt_norm(keys, "final_layer_norm"));
 
-  LayerLines& base = network.text.block("decoder");
+  // forward() has inputs_embeds and pos_embeds in variables.
+  LayerLines& base =
+      network.text.block("decoder", {"modules: {rest: [embedded, layers], layers: each}"});
   base.add(fmt::format(
       "embedding: {{name: embed_tokens, from: input, count: {}, features: {}, "
       "padding_index: {}}}",

@@ -69,6 +69,9 @@ std::string drop_line(std::string_view name, double p) {
   return fmt::format("dropout: {{name: {}, p: {}}}", name, p);
 }
 
+/// forward() has the embeddings and those of positions in variables.
+constexpr std::string_view rest_of_stack = "modules: {rest: [placed, layers], layers: each}";
+
 struct AttentionKind {
   std::string block;
   std::int64_t heads = 1;
@@ -163,7 +166,9 @@ void add_sequence_layers(Network& network, const SequenceKeys& keys, const std::
   const auto read = [&](std::string_view norm, const std::string& from) {
     return keys.whisper ? std::string(norm) : from;
   };
-  LayerLines& encoder = network.text.block("encoder_layer");
+  // activation_fn(fc1(hidden_states)): the variable has what fc1 reads until both are done.
+  const std::vector<std::string> expressions{"modules: {fc1_activated: [fc1, activation_fn]}"};
+  LayerLines& encoder = network.text.block("encoder_layer", expressions);
   add_residual(encoder, keys, "self_attn_layer_norm", "input",
                {fmt::format("encoder_attention: {{name: self_attn, from: {}}}",
                             read("self_attn_layer_norm", "input"))},
@@ -171,7 +176,7 @@ void add_sequence_layers(Network& network, const SequenceKeys& keys, const std::
   add_residual(encoder, keys, "final_layer_norm", "attended",
                feed_forward_lines(network, keys, "attended", keys.encoder_inner), "done");
   // Inputs: states, the encoder's, [eager's mask].
-  LayerLines& decoder = network.text.block("decoder_layer");
+  LayerLines& decoder = network.text.block("decoder_layer", expressions);
   add_residual(decoder, keys, "self_attn_layer_norm", "input.0",
                {fmt::format("decoder_attention: {{name: self_attn, from: [{}{}]}}",
                             read("self_attn_layer_norm", "input.0"), eager ? ", input.2" : "")},
@@ -218,7 +223,8 @@ std::string token_line(const SequenceKeys& keys, std::string_view name, std::str
 // The tokens of the labels moved by one place, the factor of the embedding, positions from 2 on.
 void add_bart_stack(Network& network, const SequenceKeys& keys, std::int64_t positions,
                     bool decodes) {
-  LayerLines& stack = network.text.block(decodes ? "decoder_stack" : "encoder_stack");
+  LayerLines& stack =
+      network.text.block(decodes ? "decoder_stack" : "encoder_stack", {std::string(rest_of_stack)});
   stack.add(token_line(keys, "embed_tokens", decodes ? "input.0" : "input",
                        decodes ? "model.encoder.embed_tokens.weight" : ""));
   stack.add(fmt::format("scale: {{name: embedded, factor: {:.17g}}}",
@@ -300,7 +306,7 @@ void write_whisper(Network& network) {
   encoder.add("encoder_layer: {name: layers, repeat: layers, checkpoint: checkpoint}");
   encoder.add("layer_norm: {name: layer_norm}");
 
-  LayerLines& decoder = network.text.block("decoder_stack");
+  LayerLines& decoder = network.text.block("decoder_stack", {std::string(rest_of_stack)});
   decoder.add(token_line(keys, "embed_tokens", "input.0", ""));
   decoder.add("constant: {name: position_ids, shape: [batch, seq], dtype: int64}");
   decoder.add(

@@ -142,6 +142,7 @@ class ModelBuilder {
   void add_operator(OperatorId id) {
     ExpandedOperator& source = expanded_.operators[id.index()];
     Operator op{.name = source.name,
+                .path = source.path,
                 .row = source.entry->row,
                 .attributes = source.entry->settings.empty() ? source.entry->constants
                                                              : std::move(source.attributes),
@@ -243,7 +244,9 @@ class ModelBuilder {
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const TensorType type = model_.tensor(op.inputs[i]).type;
       if (!is_floating_point(type.type) || type.type == format) continue;
-      Operator cast{.name = fmt::format("{}.input{}.to", op.name, i),
+      const std::string suffix = fmt::format(".input{}.to", i);
+      Operator cast{.name = op.name + suffix,
+                    .path = op.path.empty() ? "" : op.path + suffix,
                     .row = find_operator("cast"),
                     .inputs = {op.inputs[i]},
                     .span = op.span,

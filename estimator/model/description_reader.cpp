@@ -15,10 +15,10 @@ namespace stowage {
 
 namespace {
 
-constexpr std::string_view top_keys[] = {"model",  "source",   "arguments", "symbols",
-                                         "inputs", "defaults", "blocks",    "layers",
-                                         "output", "loss",     "train",     "pins"};
-constexpr std::string_view block_keys[] = {"arguments", "layers", "output"};
+constexpr std::string_view top_keys[] = {"model",    "source", "arguments", "symbols", "inputs",
+                                         "defaults", "blocks", "layers",    "output",  "loss",
+                                         "train",    "pins",   "modules"};
+constexpr std::string_view block_keys[] = {"arguments", "layers", "output", "modules"};
 class DescriptionReader {
  public:
   DescriptionReader(const YamlNode& root, const ModelOptions& options, Mistakes& mistakes)
@@ -165,7 +165,7 @@ class DescriptionReader {
       if (!body.is_mapping()) continue;
       const YamlNode* layers = layers_of(body, fmt::format("block '{}'", block.name), block.mark);
       if (layers == nullptr) continue;
-      block.scope = read_scope({layers, body.find("output"), nullptr},
+      block.scope = read_scope({layers, body.find("output"), nullptr, body.find("modules")},
                                {model_, block_numbers_, defaults_, &block}, mistakes_);
     }
   }
@@ -173,8 +173,9 @@ class DescriptionReader {
   void read_layers() {
     const YamlNode* layers = layers_of(root_, "the description", root_.mark);
     if (layers == nullptr) return;
-    model_.scope = read_scope({layers, root_.find("output"), root_.find("loss")},
-                              {model_, block_numbers_, defaults_, nullptr}, mistakes_);
+    model_.scope =
+        read_scope({layers, root_.find("output"), root_.find("loss"), root_.find("modules")},
+                   {model_, block_numbers_, defaults_, nullptr}, mistakes_);
     if (model_.scope.loss < 0) return;
     const auto first = static_cast<std::size_t>(model_.scope.loss);
     for (std::size_t i = first; i < model_.scope.layers.size(); ++i) {

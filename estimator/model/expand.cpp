@@ -244,7 +244,7 @@ class Expansion {
 
   void repeat_layer(const LayerEntry& entry, std::vector<Wire> inputs, const Instance& instance,
                     std::optional<std::int64_t> repeat, Outcome& outcome) {
-    const std::size_t prefix = name_.size();
+    const std::size_t prefix = name_.size(), path_prefix = path_.size();
     outcome.instances = static_cast<int>(repeat.value_or(1));
     // A bomb is refused before it is unrolled: an instance visits at least each of its layers.
     const std::size_t inner =
@@ -260,6 +260,9 @@ class Expansion {
       if (repeat) at.index = i;
       name_ += entry.name;
       if (repeat) fmt::format_to(std::back_inserter(name_), ".{}", i);
+      if (!entry.module.empty()) path_ += entry.module + '.';
+      path_.append(name_, prefix);
+      if (repeat && entry.called_each) path_[path_.rfind('.')] = '#';  // one word: "layers#0"
       const Inherited inherited{instance.frozen || is_set("frozen", entry.frozen, at),
                                 region_of(entry, at, instance.region),
                                 entry.type ? entry.type : instance.type};
@@ -268,6 +271,7 @@ class Expansion {
               ? instantiate(entry, inputs, at, inherited)
               : add_operator(entry, inputs, at, inherited, outcome.broken, prefix);
       name_.resize(prefix);
+      path_.resize(path_prefix);
       if (entry.dense) {
         // The next instance takes this one's outputs as well.
         inputs.insert(inputs.end(), outputs.begin(), outputs.end());
@@ -316,6 +320,7 @@ class Expansion {
                       entry.mark,    inherited.frozen, inherited.region,
                       inherited.type};
     name_ += '.';
+    path_ += '.';
     return expand_scope(instance);
   }
 
@@ -336,6 +341,7 @@ class Expansion {
                                  const Environment& at, Inherited inherited, bool broken,
                                  std::size_t prefix) {
     ExpandedOperator op{.entry = &entry, .name = name_, .prefix = static_cast<int>(prefix)};
+    if (path_ != name_) op.path = path_;
     op.broken = broken || entry.row == nullptr;
     op.frozen = inherited.frozen;
     op.region = inherited.region;
@@ -395,6 +401,7 @@ class Expansion {
   ExpandedModel model_;
   std::vector<Wire> links_;
   std::string name_;  // of the instance at hand, with the dots
+  std::string path_;  // the same with the modules of `modules:`
   std::int64_t visited_ = 0;
   int regions_ = 0;
   bool stopped_ = false;

@@ -29,6 +29,7 @@ struct TensorSource {
 struct ExpandedOperator {
   const LayerEntry* entry = nullptr;
   std::string name;     ///< "layer1.0.conv1"
+  std::string path;     ///< see Operator::path
   int prefix = 0;       ///< bytes of the name before the layer's own: "layer1.0."
   bool broken = false;  ///< reported: its outputs are unknown
   bool frozen = false;

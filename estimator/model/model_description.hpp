@@ -64,6 +64,8 @@ struct LayerEntry {
   std::vector<Reference> from;
   std::optional<WrittenValue> repeat, when, frozen, checkpoint;
   bool dense = false;            ///< of `repeat`: each takes the outputs of all before it as well
+  std::string module;            ///< of the scope's `modules:`, "rest.mlp"; "": it lies in none
+  bool called_each = false;      ///< of `repeat`: no module calls them all, see modules_reader.hpp
   std::optional<DataType> type;  ///< `precision:`: of its parameters, or of those within it
   std::vector<Tie> ties;
   std::vector<ParameterName> parameter_names;

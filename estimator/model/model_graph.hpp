@@ -53,6 +53,7 @@ struct Parameter {
 
 struct Operator {
   std::string name;  ///< unique: "layer1.0.conv1"
+  std::string path;  ///< the name with the modules that `modules:` adds to it; "": it adds none
   const OperatorRow* row = nullptr;
   Attributes attributes;
   std::vector<TensorId> inputs;

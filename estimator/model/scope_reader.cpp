@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "estimator/model/attributes_reader.hpp"
+#include "estimator/model/modules_reader.hpp"
 #include "estimator/model/reference_reader.hpp"
 
 namespace stowage {
@@ -37,6 +38,7 @@ class ScopeReader {
       name_marks_.reserve(nodes.layers->items.size() + 1);
       for (const YamlNode* node : nodes.layers->items) read_layer(*node, "");
     }
+    if (nodes.modules != nullptr) read_modules(*nodes.modules, scope_, mistakes_);
     const std::size_t layers = scope_.layers.size();
     if (nodes.loss != nullptr) read_losses(*nodes.loss);
     if (scope_.layers.size() > layers) scope_.loss = static_cast<int>(layers);

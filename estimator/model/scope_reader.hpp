@@ -26,8 +26,9 @@ struct ScopeContext {
 
 struct ScopeNodes {
   const YamlNode* layers = nullptr;
-  const YamlNode* output = nullptr;  ///< `output:`, or null
-  const YamlNode* loss = nullptr;    ///< `loss:`, or null
+  const YamlNode* output = nullptr;   ///< `output:`, or null
+  const YamlNode* loss = nullptr;     ///< `loss:`, or null
+  const YamlNode* modules = nullptr;  ///< `modules:`, or null
 };
 
 [[nodiscard]] Scope read_scope(const ScopeNodes& nodes, const ScopeContext& context,

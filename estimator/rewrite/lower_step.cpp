@@ -1,11 +1,14 @@
 #include "estimator/rewrite/lower_step.hpp"
 
+#include <algorithm>
+
 #include "estimator/model/operator_row.hpp"
 #include "estimator/rewrite/cast_output.hpp"
 #include "estimator/rewrite/checkpoints.hpp"
 #include "estimator/rewrite/early_updates.hpp"
 #include "estimator/rewrite/fully_sharded.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
+#include "estimator/rewrite/module_inputs.hpp"
 #include "estimator/rewrite/node_order.hpp"
 #include "estimator/rewrite/offload_activations.hpp"
 #include "estimator/rewrite/recompute.hpp"
@@ -40,6 +43,13 @@ OperatorId head_of(const ModelGraph& model, const Operator& loss) {
     tensor = op.inputs.front();
   }
   return {};
+}
+
+/// A server of blocks runs its own layers (serving/cached_model.hpp), which are not PyTorch's eager
+/// modules.
+bool is_served_in_blocks(const ModelGraph& model) {
+  return std::ranges::any_of(model.operators,
+                             [](const Operator& op) { return op.row->name == "paged_cache"; });
 }
 
 /// The hooks are off for output layers. A script that has the list of the chunks' logits computes
@@ -78,6 +88,10 @@ Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& se
   one.recomputed.clear();
   one.order.clear();
   return lower(model, one)
+      .map([&](StepGraph&& step) {
+        if (is_served_in_blocks(model)) return std::move(step);
+        return with_module_inputs(std::move(step), model);
+      })
       .and_then([&](StepGraph&& step) {
         step.settings.early_updates = false;
         return with_checkpoints(std::move(step), checkpoint_regions(model));

@@ -4,6 +4,26 @@
 
 namespace stowage {
 
+GraphEditor::GraphEditor(const ModelGraph& model) : model_(model) {
+  for (Operator& op : model_.operators) {
+    if (!op.path.empty()) paths_.emplace(std::move(op.name), std::move(op.path));
+  }
+  model_.operators.clear();
+}
+
+std::string GraphEditor::path_of(std::string_view name) const {
+  for (std::size_t end = name.size(); end != name.npos && end > 0; end = name.rfind('.', end - 1)) {
+    const auto found = paths_.find(name.substr(0, end));
+    if (found != paths_.end()) return found->second + std::string(name.substr(end));
+  }
+  return {};
+}
+
+void GraphEditor::keep(Operator op) {
+  if (op.path.empty()) op.path = path_of(op.name);
+  model_.operators.push_back(std::move(op));
+}
+
 std::vector<TensorId> GraphEditor::add(std::string name, const OperatorRow& row,
                                        Attributes attributes, std::vector<TensorId> inputs,
                                        std::vector<TensorType> outputs, const SourceSpan& span) {
@@ -21,7 +41,7 @@ std::vector<TensorId> GraphEditor::add(std::string name, const OperatorRow& row,
          .output_index = static_cast<int>(i)});
   }
   std::vector<TensorId> made = op.outputs;
-  model_.operators.push_back(std::move(op));
+  keep(std::move(op));
   return made;
 }
 

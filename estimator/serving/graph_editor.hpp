@@ -1,7 +1,10 @@
 // GraphEditor: a model's graph written anew, operator by operator, with others between them.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "estimator/model/model_graph.hpp"
@@ -11,10 +14,11 @@ namespace stowage {
 class GraphEditor {
  public:
   /// The model without its operators; its tensors keep their numbers.
-  explicit GraphEditor(const ModelGraph& model) : model_(model) { model_.operators.clear(); }
+  explicit GraphEditor(const ModelGraph& model);
 
-  /// The next operator of the order, as it is.
-  void keep(const Operator& op) { model_.operators.push_back(op); }
+  /// The next operator of the order, as it is. One that is written without a path takes that of the
+  /// model's own operator that it is called after: "attention" of "attention.cache".
+  void keep(Operator op);
 
   /// A new operator behind the last one, with an output for each type.
   std::vector<TensorId> add(std::string name, const OperatorRow& row, Attributes attributes,
@@ -29,7 +33,10 @@ class GraphEditor {
   [[nodiscard]] ModelGraph finish() &&;
 
  private:
+  [[nodiscard]] std::string path_of(std::string_view name) const;
+
   ModelGraph model_;
+  std::map<std::string, std::string, std::less<>> paths_;  // by name, where there is one
 };
 
 }  // namespace stowage

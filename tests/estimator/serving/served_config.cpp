@@ -50,20 +50,12 @@ std::int64_t in_blocks_of_512(std::int64_t bytes) { return (bytes + 511) / 512 *
 HeldByCallers held_by_callers(const nlohmann::json& row, const ServingPass& pass) {
   const nlohmann::json& arguments = row["arguments"];
   const std::int64_t size = row["precision"] == "fp32" ? 4 : 2;
-  const std::int64_t hidden = arguments["hidden"], vocabulary = arguments["vocab"];
-  const std::int64_t states = in_blocks_of_512(pass.batch * pass.tokens * hidden * size);
-  HeldByCallers held{.last_output = in_blocks_of_512(pass.batch * vocabulary * size)};
-  if (row["model"] == "gpt2") {  // the sum of both embeddings beside the tokens' own
-    held.hidden_states = 4 * states;
-    held.tables = in_blocks_of_512(pass.tokens * hidden * size);
-  } else {
-    const std::int64_t head = arguments["head"];
-    held.hidden_states = 3 * states;
-    held.tables = 2 * in_blocks_of_512(pass.tokens * head * size);
-  }
-  held.others = in_blocks_of_512(8 * pass.tokens);
+  const std::int64_t vocabulary = arguments["vocab"];
+  HeldByCallers held{.others = in_blocks_of_512(8 * pass.tokens),
+                     .last_output = in_blocks_of_512(pass.batch * vocabulary * size)};
   if (arguments.contains("window")) {
     held.others += in_blocks_of_512(pass.tokens * (pass.past + pass.tokens));
+    held.others += 512 * arguments["layers"].get<std::int64_t>();  // each layer's, as a tensor
   }
   return held;
 }

@@ -29,9 +29,7 @@ namespace stowage::testing {
 /// What Python's variables hold while a layer runs and our graph of an inference lets go of: named
 /// here, so that the rest is equal to the byte.
 struct HeldByCallers {
-  std::int64_t hidden_states = 0;  ///< the embeddings, a block's input, the MLP's input
-  std::int64_t tables = 0;         ///< cosines and sines, or position embeddings
-  std::int64_t others = 0;         ///< position ids, a window's mask
+  std::int64_t others = 0;  ///< position ids, a window's mask
   /// Ours is a step among others, whose last output is still there; the trace's is the first.
   std::int64_t last_output = 0;
 };

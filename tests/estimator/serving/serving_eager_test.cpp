@@ -26,7 +26,6 @@ json eager_cases() {
 struct HeldInAttention {
   std::int64_t state = 0;   ///< bytes of one hidden state
   std::int64_t states = 0;  ///< of this size: how many
-  std::int64_t tables = 0;  ///< cosines and sines, or position embeddings that all users share
   std::int64_t others = 0;  ///< position ids, a sliding layer's window as a tensor
   std::int64_t last_output = 0;
 };
@@ -36,28 +35,25 @@ HeldInAttention held_in_attention(const json& row, const ServingPass& pass) {
   const std::string type = config["model_type"];
   const std::int64_t size = row["precision"] == "fp32" ? 4 : 2;
   HeldInAttention held{.state = in_blocks_of_512(pass.batch * pass.tokens * hidden * size),
-                       .states = 2,  // the embeddings, and what the first norm made
                        .others = in_blocks_of_512(8 * pass.tokens),
                        .last_output = in_blocks_of_512(pass.batch * vocabulary * size)};
-  const auto rotary = [&](std::int64_t features) {
-    return 2 * in_blocks_of_512(pass.tokens * features * size);
-  };
-  if (type == "gpt2") {
-    held.tables = in_blocks_of_512(pass.tokens * hidden * size);
-  } else if (type == "opt") {  // position embeddings of each user, and their ids from a mask
-    held.states = 3;
+  if (type == "opt") {  // the ids of positions, from a mask
     const std::int64_t seen = pass.batch * (pass.past + pass.tokens);
     held.others = in_blocks_of_512(8 * seen) + in_blocks_of_512(4 * seen);
   } else if (type == "gpt_neox") {  // queries, keys and values as one tensor
-    held.states = 5;
-    held.tables = rotary(4);
-  } else {
-    held.tables = rotary(16);
+    held.states = 3;
   }
   // All of Mistral's layers slide, and half of Gemma 2's.
   if (type == "mistral") held.others += 512 * config["num_hidden_layers"].get<std::int64_t>();
   if (type == "gemma2") held.others += 512 * config["num_hidden_layers"].get<std::int64_t>() / 2;
   return held;
+}
+
+/// While a sliding layer has a whole prompt's keys and values, ours has the last layer's cache too;
+/// the trace's first call has not.
+std::int64_t last_layers_cache(const json& row, const HeldInAttention& held) {
+  const bool mixes = row["cache"] == "static" && row["config"]["model_type"] == "gemma2";
+  return mixes ? 2 * held.state / 4 : 0;
 }
 
 std::int64_t missing_of(const json& row, const char* name, const ServingPass& pass) {
@@ -75,23 +71,16 @@ TEST_CASE("prompts whose scores are the most peak as transformers' do, to the by
     const auto passes = testing::passes_of_config(row, "eager");
     REQUIRE_MESSAGE(passes.has_value(), (passes ? "" : render(passes.error())));
     const HeldInAttention held = held_in_attention(row, passes->prefill);
-    // Where nothing is left over from layer to layer, ours peaks in the first, with its tables.
-    const bool in_first_layer = row["cache"] == "static" && row["config"]["model_type"] != "gpt2";
     // Of several passes the trace has the last output too.
     const std::int64_t last_output = row["prefill_chunk"].is_null() ? held.last_output : 0;
-    // While a sliding layer has a whole prompt's keys and values, ours has the last layer's cache
-    // too; the trace's first call has not.
-    const bool mixes = row["cache"] == "static" && row["config"]["model_type"] == "gemma2";
-    const std::int64_t last_cache = mixes ? 2 * held.state / 4 : 0;
-    const std::int64_t named = held.states * held.state + (in_first_layer ? 0 : held.tables) +
-                               held.others - last_output - last_cache;
+    const std::int64_t last_cache = last_layers_cache(row, held);
+    const std::int64_t named = held.states * held.state + held.others - last_output - last_cache;
     CHECK(missing_of(row, "prefill", passes->prefill) == named);
     ++compared;
   }
   CHECK(compared == 15);
 }
 
-// The feed-forward part holds two more hidden states: the layer's input and what its norm made.
 TEST_CASE("no pass with eager attention is further from transformers than what variables hold") {
   for (const json& row : eager_cases()) {
     CAPTURE(row.dump());
@@ -101,8 +90,9 @@ TEST_CASE("no pass with eager attention is further from transformers than what v
       CAPTURE(name);
       const HeldInAttention held = held_in_attention(row, pass);
       const std::int64_t missing = missing_of(row, name, pass);
-      CHECK(missing >= 0);
-      CHECK(missing <= (held.states + 2) * held.state + held.tables + held.others);
+      const std::int64_t last_cache = last_layers_cache(row, held);
+      CHECK(missing >= -held.last_output - last_cache);
+      CHECK(missing <= held.states * held.state + held.others);
     };
     check("prefill", passes->prefill);
     check("decode", passes->decode);

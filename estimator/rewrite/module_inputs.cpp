@@ -1,0 +1,114 @@
+#include "estimator/rewrite/module_inputs.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stowage {
+
+namespace {
+
+/// Modules on the way to a layer, outermost first: of "a.b.c" "a" and "a.b". What the layer itself
+/// holds is its operator's own affair.
+std::vector<std::string_view> modules_of(std::string_view layer) {
+  std::vector<std::string_view> modules;
+  for (std::size_t dot = layer.find('.'); dot != layer.npos; dot = layer.find('.', dot + 1)) {
+    modules.push_back(layer.substr(0, dot));
+  }
+  return modules;
+}
+
+struct Call {
+  std::string_view module;
+  std::int32_t first = 0;  // its first node
+  std::set<StorageId> arguments;
+};
+
+/// By storage: the first node that writes it; -1: none.
+std::vector<std::int32_t> first_writers(const StepGraph& step) {
+  std::vector<std::int32_t> made(step.storages.size(), -1);
+  for (std::size_t n = 0; n < step.nodes.size(); ++n) {
+    for (const TensorView& view : step.nodes[n].writes) {
+      std::int32_t& by = made[view.storage.index()];
+      if (by < 0) by = static_cast<std::int32_t>(n);
+    }
+  }
+  return made;
+}
+
+bool touches(const KernelNode& node, StorageId id) {
+  const auto is_of = [&](const TensorView& view) { return view.storage == id; };
+  return std::ranges::any_of(node.reads, is_of) || std::ranges::any_of(node.writes, is_of) ||
+         std::ranges::find(node.holds, id) != node.holds.end();
+}
+
+class Calls {
+ public:
+  Calls(StepGraph& step, const ModelGraph& model)
+      : step_(step), model_(model), made_(first_writers(step)) {}
+
+  void run() {
+    const auto nodes = static_cast<std::int32_t>(step_.nodes.size());
+    for (std::int32_t n = 0; n < nodes; ++n) {
+      const KernelNode& node = step_.nodes[static_cast<std::size_t>(n)];
+      enter(modules_of(path_of(node.op)), n);
+      for (const TensorView& view : node.reads) pass(view.storage);
+    }
+    leave(0, nodes - 1);
+  }
+
+ private:
+  std::string_view path_of(OperatorId id) const {
+    if (!id.valid()) return {};
+    const Operator& op = model_.op(id);
+    return op.path.empty() ? op.name : op.path;
+  }
+
+  void enter(const std::vector<std::string_view>& modules, std::int32_t at) {
+    std::size_t same = 0;
+    while (same < std::min(open_.size(), modules.size()) && open_[same].module == modules[same]) {
+      ++same;
+    }
+    leave(same, at - 1);
+    for (std::size_t m = same; m < modules.size(); ++m) {
+      open_.push_back({.module = modules[m], .first = at, .arguments = {}});
+    }
+  }
+
+  /// Whoever runs now and began after the storage was made has been called with it.
+  void pass(StorageId id) {
+    const Storage& storage = step_.storage(id);
+    if (storage.persistence != Persistence::transient) return;
+    if (storage.storage_class != StorageClass::activation) return;
+    for (Call& call : open_) {
+      if (made_[id.index()] < call.first) call.arguments.insert(id);
+    }
+  }
+
+  /// All but the outermost `kept` return, having run up to the node.
+  void leave(std::size_t kept, std::int32_t last) {
+    for (; open_.size() > kept; open_.pop_back()) {
+      KernelNode& node = step_.nodes[static_cast<std::size_t>(last)];
+      for (const StorageId id : open_.back().arguments) {
+        if (!touches(node, id)) node.holds.push_back(id);
+      }
+    }
+  }
+
+  StepGraph& step_;
+  const ModelGraph& model_;
+  std::vector<std::int32_t> made_;
+  std::vector<Call> open_;  // outermost first
+};
+
+}  // namespace
+
+StepGraph with_module_inputs(StepGraph step, const ModelGraph& model) {
+  const bool holds = step.settings.mode == Mode::inference && step.kernel_set().frees_by_reference;
+  if (holds) Calls(step, model).run();
+  return step;
+}
+
+}  // namespace stowage

@@ -3,8 +3,8 @@
 // Those that go element by element and the reductions are ATen's own tags of its schemas
 // (pointwise, reduction), read off PyTorch 2.15; the others are creations, copies, resampling and
 // losses, whose CUDA kernels write into their results. Reductions of many elements hand partial
-// sums on through a buffer (ATen/native/cuda/Reduce.cuh), which is counted of sums over axes, on the
-// card (runtime/sum_workspaces.hpp), and not of others: some kilobytes of most.
+// sums on through a buffer (ATen/native/cuda/Reduce.cuh), which is counted of sums over axes, on
+// the card (runtime/sum_workspaces.hpp), and not of others: some kilobytes of most.
 #include <algorithm>
 
 #include "estimator/recorded/aten_table.hpp"

@@ -11,6 +11,7 @@ the allocator rounds them. Exit codes: 0 all written, 1 some failed, 2 usage, 3 
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import importlib
 import json
@@ -18,6 +19,8 @@ import os
 import sys
 import tempfile
 import traceback
+
+import tuning_pool
 
 _MOST = 500_000  # events of a step
 _FRAMES = 6  # of Python, the innermost
@@ -150,10 +153,7 @@ def run_all(keys: list[str], parallel: int) -> list[dict]:
             while waiting and len(running) < parallel:
                 number, key = waiting.pop(0)
                 path = os.path.join(folder, f"{number}.json")
-                child = os.fork()
-                if child == 0:
-                    _in_child(key, path)
-                    os._exit(0)
+                child = tuning_pool.forked(functools.partial(_in_child, key), path)
                 running[child] = (key, path)
             child, _ = os.wait()
             key, path = running.pop(child)

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "gpu_probe/kernels/bodies/dropout.hpp"
 #include "gpu_probe/kernels/rows/arguments.hpp"
 #include "gpu_probe/run/tolerance.hpp"
 
@@ -38,12 +39,9 @@ bool adds_up(const KernelNode& node) {
   }
 }
 
-/// Splitmix64 of one number, within [-1, 1).
+/// Of one number, within [-1, 1).
 double drawn(std::uint64_t number) {
-  std::uint64_t z = number * 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1;
+  return static_cast<double>(body::MaskDraw::mixed(number) >> 11) * 0x1p-52 - 1;
 }
 
 void move(const TensorArgument& tensor, double roundoffs, std::uint64_t seed) {

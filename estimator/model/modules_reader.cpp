@@ -16,6 +16,10 @@ namespace {
 constexpr std::string_view form =
     "such as 'modules: {mlp: [fc1, fc2]}', the first layer and the last";
 
+std::string said(const YamlNode& layers) {
+  return layers.is_sequence() ? fmt::format("a list of {}", layers.items.size()) : describe(layers);
+}
+
 class ModulesReader {
  public:
   ModulesReader(Scope& scope, Mistakes& mistakes) : scope_(scope), mistakes_(mistakes) {}
@@ -27,7 +31,7 @@ class ModulesReader {
     if (!is_range) {
       mistakes_.error(
           layers.mark,
-          fmt::format("a module takes its first and its last layer, not {}", describe(layers)),
+          fmt::format("a module takes its first and its last layer, not {}", said(layers)),
           std::string(form));
       return;
     }

@@ -207,9 +207,9 @@ std::string cudnn_device_by_rule(const Card& card) {
       R"("memClockRateKHz": {}, "multiProcessorCount": {}, "pciDeviceId": 0, )"
       R"("regsPerBlock": 65536, "reservedSharedMemoryPerBlock": {}, "smClockRateKHz": {}, )"
       R"("supportCoopLaunch": 1, "totalGlobalMem": {}, "warpSize": 32}})",
-      "by rule", static_cast<int>(card.compute_capability * 100 + 0.5), unit.l2_mebibytes << 20,
-      unit.blocks, unit.shared_optin, unit.threads, unit.memory_clock, card.sm_count,
-      unit.reserved_shared, std::llround(generation_of(card).clock / 1e3), card.cuda_total.count());
+      "by rule", std::lround(card.compute_capability * 100), unit.l2_mebibytes << 20, unit.blocks,
+      unit.shared_optin, unit.threads, unit.memory_clock, card.sm_count, unit.reserved_shared,
+      std::llround(generation_of(card).clock / 1e3), card.cuda_total.count());
 }
 
 Card completed_by_rule(Card card, const GivenKeys& given) {

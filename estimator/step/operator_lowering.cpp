@@ -161,7 +161,7 @@ int OperatorLowering::add_convolution(ConvolutionCall call) {
 TensorView OperatorLowering::contiguous(const TensorView& view, std::string_view suffix,
                                         bool channels_last) {
   if (is_contiguous(view, channels_last)) return view;
-  const TensorView copy =
+  TensorView copy =
       laid_out(new_tensor(suffix, view.shape, view.type,
                           builder_.making_gradients() ? StorageClass::activation_gradient
                                                       : StorageClass::activation),
@@ -174,7 +174,7 @@ TensorView OperatorLowering::contiguous_within(const TensorView& view, std::stri
                                                bool channels_last) {
   if (is_contiguous(view, channels_last)) return view;
   builder_.copied_within_.push_back(view.storage);
-  const TensorView copy =
+  TensorView copy =
       laid_out(new_tensor(suffix, view.shape, view.type, StorageClass::workspace), channels_last);
   emit(Kernel::copy, suffix, {view}, {copy});
   return copy;

@@ -48,7 +48,7 @@ std::vector<CardCase> cases_by_total(const std::shared_ptr<const StepGraph>& gra
                                      bool of_one_chip = true) {
   std::vector<CardCase> cases;
   for (int i = 0; i < 24; ++i) {
-    cases.push_back({.graph = graph, .card = generic_card(500_MiB + 37 * i * 1_MiB)});
+    cases.push_back({.graph = graph, .card = generic_card(500_MiB + i * 37_MiB)});
     if (!of_one_chip) cases.back().card.sm_count = 10 + 17 * (i % 7);
   }
   return cases;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "estimator/formats/import_model.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "tests/estimator/huggingface/described_config.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -44,7 +44,7 @@ layers:
 modules: {mlp: [fc1, fc2]}
 )";
 
-StepGraph lowered(const char* text, LoweringSettings settings) {
+StepGraph lowered(const char* text, const LoweringSettings& settings) {
   return lower_step(testing::described(text), settings).value();
 }
 

@@ -51,23 +51,23 @@ TEST_CASE("a card that runs fewer threads at once splits into fewer parts") {
 
 TEST_CASE("threads load as many outputs at once as divide columns, strides and offset") {
   CHECK(sum_scratch(over_rows(3152, 3073), h100) == 0_B);  // one: 16 threads high, 197 values
-  CHECK(sum_scratch(over_rows(8192, 3073), h100) == Bytes(4 * 3073 * 6 * 32));
-  CHECK(sum_scratch(over_rows(8192, 3074), h100) == Bytes(4 * 3074 * 22 * 64));  // two
+  CHECK(sum_scratch(over_rows(8192, 3073), h100) == 6 * (3073 * 128_B));
+  CHECK(sum_scratch(over_rows(8192, 3074), h100) == 22 * (3074 * 256_B));  // two
   TensorSum moved = over_rows(8192, 3072);
   const Bytes whole = sum_scratch(moved, h100);
   moved.offset = 4;
   CHECK(sum_scratch(moved, h100) == whole);
   moved.offset = 2;
   // 48 blocks of 32 x 8 threads: 22 parts.
-  CHECK(sum_scratch(moved, h100) == Bytes(4 * 3072 * 22 * 64));
+  CHECK(sum_scratch(moved, h100) == 22 * (3072 * 256_B));
   // Columns of a wider tensor: two at once.
   const TensorSum cut{.axes = {{8192, 3074, true}, {3072, 1, false}}};
-  CHECK(sum_scratch(cut, h100) == Bytes(4 * 3072 * 22 * 64));
+  CHECK(sum_scratch(cut, h100) == 22 * (3072 * 256_B));
 }
 
 TEST_CASE("few outputs: blocks are narrow and high") {
   // 5 pairs of outputs: blocks of 4 x 64 threads, two of them, in 59 parts.
-  CHECK(sum_scratch(over_rows(60'000, 10), h100) == Bytes(4 * 10 * 59 * 8));
+  CHECK(sum_scratch(over_rows(60'000, 10), h100) == 10 * (59 * 32_B));
 }
 
 TEST_CASE("outputs that fill the card are split only for threads of more than 256 values") {
@@ -78,7 +78,7 @@ TEST_CASE("outputs that fill the card are split only for threads of more than 25
 }
 
 TEST_CASE("axes that are one stretch of memory are one") {
-  const TensorSum sequences{.axes = {{16, 197 * 3072, true}, {197, 3072, true}, {3072, 1, false}}};
+  const TensorSum sequences{.axes = {{16, 605'184, true}, {197, 3072, true}, {3072, 1, false}}};
   CHECK(sum_scratch(sequences, h100) == 75_MiB);
   const TensorSum maps{.axes = {{3152, 3072, true}, {48, 64, false}, {64, 1, false}}};
   CHECK(sum_scratch(maps, h100) == 75_MiB);
@@ -88,9 +88,9 @@ TEST_CASE("axes that are one stretch of memory are one") {
 }
 
 TEST_CASE("a convolution's bias: threads share an output, which has one partial sum a block") {
-  CHECK(sum_scratch(to_channels(16, 64, 112), h100) == Bytes(4 * 64 * 9));
+  CHECK(sum_scratch(to_channels(16, 64, 112), h100) == 64 * 36_B);
   CHECK(sum_scratch(to_channels(1, 64, 112), h100) == 0_B);  // 25 values a thread
-  CHECK(sum_scratch(to_channels(1, 64, 512), h100) == Bytes(4 * 64 * 9));
+  CHECK(sum_scratch(to_channels(1, 64, 512), h100) == 64 * 36_B);
 }
 
 TEST_CASE("tensors past 2 GiB are summed in halves") {

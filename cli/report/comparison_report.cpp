@@ -87,7 +87,6 @@ Json row_json(const ComparedRow& row, const Comparison& comparison) {
   object.emplace_back("headroom_bytes", answer.headroom);
   if (!comparison.quantity.is_searched) return object;
   object.emplace_back("largest", answer.largest);
-  object.emplace_back("largest_safe", answer.largest_safe);
   object.emplace_back("recommended", answer.recommended);
   object.emplace_back("keeps_margin", answer.keeps_margin);
   object.emplace_back("all_tried", answer.all_tried);

@@ -171,8 +171,7 @@ class SourcesOfCases {
 };
 
 CardAnswer of_all_replicas(CardAnswer answer, std::int64_t replicas) {
-  for (std::int64_t* batch :
-       {&answer.largest, &answer.largest_safe, &answer.recommended, &answer.needed_at}) {
+  for (std::int64_t* batch : {&answer.largest, &answer.recommended, &answer.needed_at}) {
     *batch *= replicas;
   }
   return answer;

@@ -71,32 +71,49 @@ Result<std::int64_t> largest_by_chance(BatchTrials& trials, const Bracket& brack
   return bracket.passes;
 }
 
-Result<std::int64_t> find_largest_safe(BatchTrials& trials, std::int64_t largest, bool& all_tried) {
+/// Which batches below the largest are tried before all are said to complete.
+struct SafeSearch {
+  std::int64_t roomy = 0;   ///< up to it all are taken for completing
+  std::int64_t end = 0;     ///< the most that can come of it
+  std::int64_t stride = 0;  ///< from one that is tried to the next; 0: none is
+  bool all_tried = true;
+};
+
+SafeSearch safe_search(BatchTrials& trials, std::int64_t largest) {
   const std::int64_t end = std::min(largest, trials.smallest_failing().value_or(largest));
-  std::int64_t safe = 0;
-  for (std::int64_t roomless = end; roomless - safe > 1;) {
-    const std::int64_t middle = safe + (roomless - safe) / 2;
-    (trials.is_roomy(middle) ? safe : roomless) = middle;
+  SafeSearch search{.end = end == largest ? largest : end - 1};
+  for (std::int64_t roomless = end; roomless - search.roomy > 1;) {
+    const std::int64_t middle = search.roomy + (roomless - search.roomy) / 2;
+    (trials.is_roomy(middle) ? search.roomy : roomless) = middle;
   }
-  const std::int64_t between = end - safe - 1;
+  const std::int64_t between = end - search.roomy - 1;
   const std::int64_t affordable =
       std::clamp(trials.left() / trials.price() - trials_of_recommending, std::int64_t{0},
                  between <= most_below ? most_below : most_samples);
-  if (affordable < between) all_tried = false;
-  // Multiples of a power of two: searches on several cards then try the same batches, and can share
-  // what they find.
-  const auto stride = static_cast<std::int64_t>(std::bit_ceil(
-      static_cast<std::uint64_t>(affordable > 0 ? between / affordable + 1 : between + 1)));
+  search.all_tried = affordable >= between;
+  if (affordable == 0) return search;
+  // A power of two, and its multiples: searches on several cards then try the same batches, and can
+  // share what they find.
+  search.stride = static_cast<std::int64_t>(
+      std::bit_ceil(static_cast<std::uint64_t>(between / affordable + 1)));
+  return search;
+}
+
+/// The largest batch up to `most`, which completes or is the search's end, with which all complete
+/// that are tried below it.
+Result<std::int64_t> find_largest_safe(BatchTrials& trials, const SafeSearch& search,
+                                       std::int64_t most) {
+  const std::int64_t stride = search.stride;
+  std::int64_t safe = search.roomy;
   bool unbroken = true;
-  for (std::int64_t batch = safe / stride * stride + stride;
-       affordable > 0 && batch < end && unbroken; batch += stride) {
+  for (std::int64_t batch = stride > 0 ? safe / stride * stride + stride : most;
+       batch < most && unbroken; batch += stride) {
     const Result<bool> completes = trials.completes(batch);
     if (!completes) return tl::unexpected(completes.error());
     unbroken = *completes;
     if (unbroken) safe = batch;
   }
-  if (unbroken && end == largest) return largest;
-  if (unbroken) safe = end - 1;
+  if (unbroken) safe = most;
   while (safe > 0) {  // what was taken for roomy or for tried has to show it
     const Result<bool> completes = trials.completes(safe);
     if (!completes) return tl::unexpected(completes.error());
@@ -107,15 +124,16 @@ Result<std::int64_t> find_largest_safe(BatchTrials& trials, std::int64_t largest
 }
 
 struct Recommendation {
-  std::int64_t batch = 0;
+  std::int64_t batch = 0;  ///< 0: none of them runs without giving the cache back
   bool keeps_margin = true;
 };
 
-Result<Recommendation> recommend(BatchTrials& trials, std::int64_t safe, Bytes margin) {
+/// Of the batches up to `most`.
+Result<Recommendation> recommend(BatchTrials& trials, std::int64_t most, Bytes margin) {
   const auto largest_calm = [&](Bytes spare) -> Result<std::int64_t> {
     const auto calm = [&](std::int64_t batch) { return trials.completes_calmly(batch, spare); };
     const auto found =
-        search_outwards(trials.likely_calm(safe, spare), safe + 1, calm, [] { return false; });
+        search_outwards(trials.likely_calm(most, spare), most + 1, calm, [] { return false; });
     if (!found) return tl::unexpected(found.error());
     for (const std::int64_t rounded : rounded_batches(found->passes)) {
       const Result<bool> passes = calm(rounded);
@@ -129,7 +147,26 @@ Result<Recommendation> recommend(BatchTrials& trials, std::int64_t safe, Bytes m
   if (*spared > 0) return Recommendation{*spared, true};
   const Result<std::int64_t> calm = largest_calm(Bytes());
   if (!calm) return tl::unexpected(calm.error());
-  return Recommendation{*calm > 0 ? *calm : safe, false};
+  return Recommendation{*calm, false};
+}
+
+/// largest_safe and recommended, which is looked for first: where it is all that is wanted, nothing
+/// above it needs to be tried.
+Result<void> find_safe_sizes(BatchTrials& trials, bool with_largest_safe, BatchReport& report) {
+  const SafeSearch search = safe_search(trials, report.largest);
+  if (!search.all_tried) report.all_tried = false;
+  if (search.end == 0) return {};
+  Result<Recommendation> advice = recommend(trials, search.end, report.margin);
+  if (!advice) return tl::unexpected(advice.error());
+  const std::int64_t most = with_largest_safe || advice->batch == 0 ? search.end : advice->batch;
+  const auto safe = find_largest_safe(trials, search, most);
+  if (!safe) return tl::unexpected(safe.error());
+  report.largest_safe = *safe;
+  if (*safe < advice->batch) advice = recommend(trials, *safe, report.margin);
+  if (!advice) return tl::unexpected(advice.error());
+  report.recommended = advice->batch > 0 ? advice->batch : *safe;
+  report.keeps_margin = advice->keeps_margin;
+  return {};
 }
 
 /// The largest micro-batch up to `most` that divides each GPU's share of the global one and
@@ -169,7 +206,7 @@ Result<std::vector<CurvePoint>> curve(BatchTrials& trials, const CheckReport& at
 }
 
 /// largest, largest_safe and recommended.
-Result<void> find_sizes(BatchTrials& trials, BatchReport& report) {
+Result<void> find_sizes(BatchTrials& trials, bool with_largest_safe, BatchReport& report) {
   report.ceiling = trials.ceiling();
   report.unlimited = report.ceiling == largest_searched_batch;
   const auto bracket = search_outwards(
@@ -179,15 +216,7 @@ Result<void> find_sizes(BatchTrials& trials, BatchReport& report) {
   const auto largest = largest_by_chance(trials, *bracket, kept_for_safe, report.all_tried);
   if (!largest) return tl::unexpected(largest.error());
   report.largest = *largest;
-  const auto safe = find_largest_safe(trials, *largest, report.all_tried);
-  if (!safe) return tl::unexpected(safe.error());
-  report.largest_safe = *safe;
-  if (*safe == 0) return {};
-  const auto recommended = recommend(trials, *safe, report.margin);
-  if (!recommended) return tl::unexpected(recommended.error());
-  report.recommended = recommended->batch;
-  report.keeps_margin = recommended->keeps_margin;
-  return {};
+  return find_safe_sizes(trials, with_largest_safe, report);
 }
 
 }  // namespace
@@ -219,7 +248,8 @@ Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Car
   BatchReport report;
   report.margin = settings.margin.value_or(usual_margin(*graph, card, settings.check));
   BatchTrials trials(graph, card, settings.check, source, search_budget, settings.roomy);
-  if (const auto found = find_sizes(trials, report); !found) return tl::unexpected(found.error());
+  if (const auto found = find_sizes(trials, settings.with_largest_safe, report); !found)
+    return tl::unexpected(found.error());
   const auto keep = [&](std::int64_t batch, std::optional<CheckReport>& into) -> Result<void> {
     Result<CheckReport> at = trials.check_at(batch);
     if (!at) return tl::unexpected(at.error());

@@ -8,9 +8,10 @@
 //   guess         the largest whose tensors fit beside workspaces by the rule: without a question
 //   largest       from the guess outwards in growing strides, then bisected; then from the ceiling
 //                 down as far as the budget goes, since a larger one may complete by chance
-//   largest_safe  batches below the largest are tried, evenly spread, as far as the budget goes
 //   recommended   searched as the largest is, among the batches that leave `margin` and at which
-//                 the runtime never gives its cache back
+//                 the runtime never gives its cache back; those below it are tried too, and where
+//                 one fails it is searched again below that one
+//   largest_safe  batches below the largest are tried, evenly spread, as far as the budget goes
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,8 @@ struct BatchSettings {
   /// how a micro-batch of an accumulated step is sized, however many there are. Wanted with
   /// global_batch.
   std::shared_ptr<const StepGraph> accumulating = {};
-  bool with_curve = true;  ///< and with at_largest beside at_recommended
+  bool with_largest_safe = true;  ///< false: nothing above `recommended` is tried for it
+  bool with_curve = true;         ///< and with at_largest beside at_recommended
   /// Shared by searches of the same step on several cards, and of it (RoomyRuns::are_of); null:
   /// none.
   std::shared_ptr<RoomyRuns> roomy = {};
@@ -54,8 +56,10 @@ struct Accumulation {
 };
 
 struct BatchReport {
-  std::int64_t largest = 0;       ///< 0: not even one; the next larger one does not fit
-  std::int64_t largest_safe = 0;  ///< every batch up to it fits, as far as was tried
+  std::int64_t largest = 0;  ///< 0: not even one; the next larger one does not fit
+  /// Every batch up to it fits, as far as was tried. The largest such, or, without
+  /// with_largest_safe, at least `recommended`.
+  std::int64_t largest_safe = 0;
   /// Runs without giving the cache back and with `margin` to spare. Where no batch leaves so much
   /// (keeps_margin is false): without giving the cache back; else largest_safe.
   std::int64_t recommended = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <map>
 
 #include "estimator/base/parallel.hpp"
@@ -26,13 +27,15 @@ Result<CardAnswer> answer_on_card(const CardCase& of, WorkspaceSource& source,
                                   std::shared_ptr<RoomyRuns> roomy) {
   CardAnswer answer;
   if (of.any_batch) {
-    const auto report = find_batch(
-        of.graph, of.card,
-        {.check = of.settings, .margin = of.margin, .with_curve = false, .roomy = std::move(roomy)},
-        source);
+    const auto report = find_batch(of.graph, of.card,
+                                   {.check = of.settings,
+                                    .margin = of.margin,
+                                    .with_largest_safe = false,
+                                    .with_curve = false,
+                                    .roomy = std::move(roomy)},
+                                   source);
     if (!report) return tl::unexpected(report.error());
     answer.largest = report->largest;
-    answer.largest_safe = report->largest_safe;
     answer.recommended = report->recommended;
     answer.keeps_margin = report->keeps_margin;
     answer.all_tried = report->all_tried;
@@ -92,6 +95,9 @@ std::vector<Result<CardAnswer>> compare_cards(const std::vector<CardCase>& cases
     roomy.push_back(runs.of(cases[i]));
     (cases[i].alone ? one_by_one : together).push_back(i);
   }
+  // Most batches are tried on large cards: those first, so that all threads end at about once.
+  std::ranges::stable_sort(together, std::greater(),
+                           [&](std::size_t i) { return cases[i].card.cuda_total; });
   const auto answer = [&](std::size_t i) {
     answers[i] = answer_on_card(cases[i], *sources[i], roomy[i]);
   };

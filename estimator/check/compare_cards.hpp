@@ -38,7 +38,6 @@ struct CardAnswer {
   Bytes available;             ///< total - in use - reserve
   Bytes headroom;              ///< available - needed; negative: what is missing
   std::int64_t largest = 0;    ///< as BatchReport has these
-  std::int64_t largest_safe = 0;
   std::int64_t recommended = 0;
   bool keeps_margin = true;
   bool all_tried = true;

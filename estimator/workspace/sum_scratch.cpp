@@ -53,10 +53,12 @@ Axes joined(Axes axes) {
 /// ordered by their strides. An axis of one value goes.
 SumAxes ordered(const TensorSum& sum) {
   SumAxes axes;
+  axes.summed.reserve(sum.axes.size());
+  axes.kept.reserve(sum.axes.size());
   for (auto axis = sum.axes.rbegin(); axis != sum.axes.rend(); ++axis) {
     if (axis->size != 1) (axis->summed ? axes.summed : axes.kept).push_back(*axis);
   }
-  std::ranges::stable_sort(axes.summed, {}, &SummedAxis::stride);
+  if (axes.summed.size() > 1) std::ranges::stable_sort(axes.summed, {}, &SummedAxis::stride);
   return {joined(std::move(axes.summed)), joined(std::move(axes.kept))};
 }
 

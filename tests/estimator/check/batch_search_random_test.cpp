@@ -112,6 +112,13 @@ void try_one(const Draw& drawn) {
   CAPTURE(found->recommended);
   CHECK(found->recommended <= found->largest_safe);
   CHECK(found->largest_safe <= found->largest);
+  const auto quick =
+      find_batch(graph, card, {.check = settings, .with_largest_safe = false}, source);
+  REQUIRE(quick.has_value());
+  CHECK(quick->largest == found->largest);
+  CHECK(quick->recommended == found->recommended);
+  CHECK(quick->largest_safe >= quick->recommended);
+  CHECK(quick->largest_safe <= found->largest_safe);
   if (!found->unlimited) CHECK_FALSE(report_at(found->largest + 1).fits);
   if (found->largest == 0) return;
   CHECK(report_at(found->largest).fits);

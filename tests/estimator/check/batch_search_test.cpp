@@ -63,6 +63,14 @@ TEST_CASE("the largest batch is the largest that check passes, engines being cap
     CHECK(report->at_recommended->fits);
     CHECK(report->curve.back().batch == largest);
     CHECK(report->all_tried);
+    const auto quick = find_batch(graph, card, {.with_largest_safe = false}, source);
+    REQUIRE(quick.has_value());
+    CHECK(quick->largest == largest);
+    CHECK(quick->recommended == report->recommended);
+    CHECK(quick->keeps_margin == report->keeps_margin);
+    CHECK(quick->largest_safe >= quick->recommended);
+    CHECK(quick->largest_safe <= safe);
+    CHECK(quick->all_tried);
   }
 }
 

@@ -78,7 +78,6 @@ TEST_CASE("each case of a comparison is answered as the search for it alone") {
     REQUIRE(alone.has_value());
     REQUIRE(answers[i].has_value());
     CHECK(answers[i]->largest == alone->largest);
-    CHECK(answers[i]->largest_safe == alone->largest_safe);
     CHECK(answers[i]->recommended == alone->recommended);
     CHECK(answers[i]->all_tried == alone->all_tried);
     if (alone->recommended == 0) continue;

@@ -20,6 +20,8 @@ constexpr std::int64_t most_chances = 128;           // above the bracket
 constexpr std::int64_t most_below = 128;   // below the largest, each tried where they are no more
 constexpr std::int64_t most_samples = 64;  // of more than those
 constexpr std::int64_t fewest_points = 5;  // of the curve, whatever is left
+constexpr std::int64_t largest_rest = 32;  // of a card: what the largest calm batch may leave
+constexpr std::int64_t looks_beyond = 8;   // where it leaves more
 
 struct Bracket {
   std::int64_t passes = 0;  ///< the largest found that does; 0: none
@@ -128,24 +130,51 @@ struct Recommendation {
   bool keeps_margin = true;
 };
 
+/// The largest found up to `most` that runs calmly with `spare`. What a runtime takes may jump from
+/// one batch to the next, and fall again: where the largest before a jump leaves much more, some
+/// beyond it are tried too.
+Result<std::int64_t> largest_calm(BatchTrials& trials, std::int64_t most, Bytes spare) {
+  const auto calm = [&](std::int64_t batch) { return trials.completes_calmly(batch, spare); };
+  const auto from = [&](std::int64_t guess, std::int64_t fails) {
+    return search_outwards(guess, fails, calm, [] { return false; }).map([](const Bracket& found) {
+      return found.passes;
+    });
+  };
+  const Result<std::int64_t> found = from(trials.likely_calm(most, spare), most + 1);
+  if (!found || *found == 0 || *found == most) return found;
+  const Bytes much = Bytes(trials.limit().count() / std::min(largest_rest, *found / 2 + 1));
+  const Result<bool> leaves_much = trials.completes_calmly(*found, spare + much);
+  if (!leaves_much) return tl::unexpected(leaves_much.error());
+  if (!*leaves_much) return found;
+  const std::int64_t stride = std::max<std::int64_t>(1, *found / 16);
+  std::int64_t fails = most + 1;
+  for (std::int64_t i = looks_beyond; i > 0; --i) {
+    const std::int64_t batch = *found + i * stride;
+    if (batch > most) continue;
+    const Result<bool> passes = calm(batch);
+    if (!passes) return tl::unexpected(passes.error());
+    if (*passes) return from(batch, fails);
+    fails = batch;
+  }
+  return found;
+}
+
 /// Of the batches up to `most`.
 Result<Recommendation> recommend(BatchTrials& trials, std::int64_t most, Bytes margin) {
-  const auto largest_calm = [&](Bytes spare) -> Result<std::int64_t> {
-    const auto calm = [&](std::int64_t batch) { return trials.completes_calmly(batch, spare); };
-    const auto found =
-        search_outwards(trials.likely_calm(most, spare), most + 1, calm, [] { return false; });
-    if (!found) return tl::unexpected(found.error());
-    for (const std::int64_t rounded : rounded_batches(found->passes)) {
-      const Result<bool> passes = calm(rounded);
+  const auto rounded_calm = [&](Bytes spare) -> Result<std::int64_t> {
+    const Result<std::int64_t> largest = largest_calm(trials, most, spare);
+    if (!largest) return largest;
+    for (const std::int64_t rounded : rounded_batches(*largest)) {
+      const Result<bool> passes = trials.completes_calmly(rounded, spare);
       if (!passes) return tl::unexpected(passes.error());
       if (*passes) return rounded;
     }
-    return found->passes;
+    return largest;
   };
-  const Result<std::int64_t> spared = largest_calm(margin);
+  const Result<std::int64_t> spared = rounded_calm(margin);
   if (!spared) return tl::unexpected(spared.error());
   if (*spared > 0) return Recommendation{*spared, true};
-  const Result<std::int64_t> calm = largest_calm(Bytes());
+  const Result<std::int64_t> calm = rounded_calm(Bytes());
   if (!calm) return tl::unexpected(calm.error());
   return Recommendation{*calm, false};
 }

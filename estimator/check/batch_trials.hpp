@@ -46,6 +46,9 @@ class BatchTrials {
               const CheckSettings& settings, WorkspaceSource& source, std::int64_t budget,
               std::shared_ptr<RoomyRuns> roomy = nullptr);
 
+  /// What the allocator has; negative: the process does not come so far.
+  [[nodiscard]] Bytes limit() const { return limit_; }
+
   /// The largest batch up to largest_searched_batch whose tensors alone fit, without workspaces;
   /// 0: none. Every size is affine in the batch with a slope of at least 0, so that no larger one
   /// completes. Asks nothing.

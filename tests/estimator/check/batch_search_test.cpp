@@ -11,20 +11,41 @@ namespace stowage {
 
 namespace {
 
+Bytes operand_bytes(const ConvolutionQuery& query) {
+  Bytes operands;
+  for (const auto* shape : {&query.x, &query.w, &query.y}) {
+    Bytes bytes(4);
+    for (const std::int64_t dimension : *shape) bytes = bytes * dimension;
+    operands += bytes;
+  }
+  return operands;
+}
+
 /// Engines that want more at some batches than at larger ones, as cuDNN's do.
 class Capricious : public WorkspaceSource {
  public:
   WorkspaceAnswer engines(const ConvolutionQuery& query) override {
     const std::int64_t batch = query.x.front();
-    Bytes operands;
-    for (const auto* shape : {&query.x, &query.w, &query.y}) {
-      Bytes bytes(4);
-      for (const std::int64_t dimension : *shape) bytes = bytes * dimension;
-      operands += bytes;
-    }
+    const Bytes operands = operand_bytes(query);
     const Bytes least = batch % 7 == 3 ? 5 * operands : operands;
     return {.engines = {{"first", 3 * least}, {"least", least}}, .origin = WorkspaceOrigin::rule};
   }
+};
+
+/// Engines that want much from one batch to another, and as much as their operands elsewhere.
+class Jumping : public WorkspaceSource {
+ public:
+  Jumping(std::int64_t from, std::int64_t to) : from_(from), to_(to) {}
+  WorkspaceAnswer engines(const ConvolutionQuery& query) override {
+    const std::int64_t batch = query.x.front();
+    const Bytes operands = operand_bytes(query);
+    const bool much = from_ <= batch && batch <= to_;
+    return {.engines = {{"first", much ? 40 * operands : operands}, {"least", operands}},
+            .origin = WorkspaceOrigin::rule};
+  }
+
+ private:
+  std::int64_t from_, to_;
 };
 
 std::shared_ptr<const StepGraph> step_of(const std::string& model) {
@@ -126,6 +147,28 @@ TEST_CASE("a batch is rounded where that costs at most a sixteenth") {
   CHECK(rounded_batches(67) == Batches{64, 64, 66});
   CHECK(rounded_batches(282) == Batches{280, 280, 282});
   CHECK(rounded_batches(1).empty());
+}
+
+TEST_CASE("batches at which engines want much do not hide larger ones that are calm") {
+  const auto graph = step_of("mnist-cnn");
+  const Card card = generic_card(1_GiB);
+  Jumping steady(0, 0);
+  const auto usual = find_batch(graph, card, {}, steady);
+  REQUIRE(usual.has_value());
+  REQUIRE(usual->recommended > 200);
+  int over_a_jump = 0;
+  for (std::int64_t percent = 60; percent < 95; percent += 5) {
+    CAPTURE(percent);
+    const std::int64_t from = usual->recommended * percent / 100;
+    Jumping source(from, from + usual->recommended / 20);
+    const auto found = find_batch(graph, card, {}, source);
+    REQUIRE(found.has_value());
+    CHECK(found->keeps_margin);
+    CHECK(found->at_recommended->headroom >= found->margin);
+    CHECK(found->at_recommended->run.process().releases == 0);
+    over_a_jump += found->recommended > from ? 1 : 0;
+  }
+  CHECK(over_a_jump == 7);
 }
 
 TEST_CASE("the recommended batch leaves the margin and never gives the cache back") {

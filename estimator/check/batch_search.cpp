@@ -181,13 +181,13 @@ Result<Recommendation> recommend(BatchTrials& trials, std::int64_t most, Bytes m
 
 /// largest_safe and recommended, which is looked for first: where it is all that is wanted, nothing
 /// above it needs to be tried.
-Result<void> find_safe_sizes(BatchTrials& trials, bool with_largest_safe, BatchReport& report) {
+Result<void> find_safe_sizes(BatchTrials& trials, bool in_full, BatchReport& report) {
   const SafeSearch search = safe_search(trials, report.largest);
   if (!search.all_tried) report.all_tried = false;
   if (search.end == 0) return {};
   Result<Recommendation> advice = recommend(trials, search.end, report.margin);
   if (!advice) return tl::unexpected(advice.error());
-  const std::int64_t most = with_largest_safe || advice->batch == 0 ? search.end : advice->batch;
+  const std::int64_t most = in_full || advice->batch == 0 ? search.end : advice->batch;
   const auto safe = find_largest_safe(trials, search, most);
   if (!safe) return tl::unexpected(safe.error());
   report.largest_safe = *safe;
@@ -234,8 +234,27 @@ Result<std::vector<CurvePoint>> curve(BatchTrials& trials, const CheckReport& at
   return points;
 }
 
+/// What the sizes are told with: at_one where none fits, else the others and the curve.
+Result<void> add_reports(BatchTrials& trials, BatchReport& report) {
+  const auto keep = [&](std::int64_t batch, std::optional<CheckReport>& into) -> Result<void> {
+    Result<CheckReport> at = trials.check_at(batch);
+    if (!at) return tl::unexpected(at.error());
+    into = *std::move(at);
+    return {};
+  };
+  if (report.largest == 0) return keep(1, report.at_one);
+  if (report.recommended > 0) {
+    if (auto kept = keep(report.recommended, report.at_recommended); !kept) return kept;
+  }
+  if (auto kept = keep(report.largest, report.at_largest); !kept) return kept;
+  auto points = curve(trials, *report.at_largest, report.largest);
+  if (!points) return tl::unexpected(points.error());
+  report.curve = *std::move(points);
+  return {};
+}
+
 /// largest, largest_safe and recommended.
-Result<void> find_sizes(BatchTrials& trials, bool with_largest_safe, BatchReport& report) {
+Result<void> find_sizes(BatchTrials& trials, bool in_full, BatchReport& report) {
   report.ceiling = trials.ceiling();
   report.unlimited = report.ceiling == largest_searched_batch;
   const auto bracket = search_outwards(
@@ -245,7 +264,7 @@ Result<void> find_sizes(BatchTrials& trials, bool with_largest_safe, BatchReport
   const auto largest = largest_by_chance(trials, *bracket, kept_for_safe, report.all_tried);
   if (!largest) return tl::unexpected(largest.error());
   report.largest = *largest;
-  return find_safe_sizes(trials, with_largest_safe, report);
+  return find_safe_sizes(trials, in_full, report);
 }
 
 }  // namespace
@@ -277,30 +296,10 @@ Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Car
   BatchReport report;
   report.margin = settings.margin.value_or(usual_margin(*graph, card, settings.check));
   BatchTrials trials(graph, card, settings.check, source, search_budget, settings.roomy);
-  if (const auto found = find_sizes(trials, settings.with_largest_safe, report); !found)
-    return tl::unexpected(found.error());
-  const auto keep = [&](std::int64_t batch, std::optional<CheckReport>& into) -> Result<void> {
-    Result<CheckReport> at = trials.check_at(batch);
-    if (!at) return tl::unexpected(at.error());
-    into = *std::move(at);
-    return {};
-  };
-  if (report.largest == 0) {
-    return keep(1, report.at_one).map([&] { return std::move(report); });
-  }
-  if (report.recommended > 0) {
-    const auto kept = keep(report.recommended, report.at_recommended);
-    if (!kept) return tl::unexpected(kept.error());
-  }
-  if (settings.with_curve || report.recommended == 0) {
-    const auto kept = keep(report.largest, report.at_largest);
-    if (!kept) return tl::unexpected(kept.error());
-  }
-  if (settings.with_curve) {
-    auto points = curve(trials, *report.at_largest, report.largest);
-    if (!points) return tl::unexpected(points.error());
-    report.curve = *std::move(points);
-  }
+  const auto found = find_sizes(trials, settings.in_full, report);
+  if (!found) return tl::unexpected(found.error());
+  const auto added = settings.in_full ? add_reports(trials, report) : Result<void>();
+  if (!added) return tl::unexpected(added.error());
   if (settings.global_batch && report.recommended > 0) {
     auto accumulation = accumulate(report.recommended, settings, gpus, card, source);
     if (!accumulation) return tl::unexpected(accumulation.error());

@@ -35,8 +35,8 @@ struct BatchSettings {
   /// how a micro-batch of an accumulated step is sized, however many there are. Wanted with
   /// global_batch.
   std::shared_ptr<const StepGraph> accumulating = {};
-  bool with_largest_safe = true;  ///< false: nothing above `recommended` is tried for it
-  bool with_curve = true;         ///< and with at_largest beside at_recommended
+  /// False: neither reports nor a curve, and nothing above `recommended` is tried for largest_safe.
+  bool in_full = true;
   /// Shared by searches of the same step on several cards, and of it (RoomyRuns::are_of); null:
   /// none.
   std::shared_ptr<RoomyRuns> roomy = {};
@@ -57,8 +57,8 @@ struct Accumulation {
 
 struct BatchReport {
   std::int64_t largest = 0;  ///< 0: not even one; the next larger one does not fit
-  /// Every batch up to it fits, as far as was tried. The largest such, or, without
-  /// with_largest_safe, at least `recommended`.
+  /// Every batch up to it fits, as far as was tried. The largest such; if not in_full at
+  /// least `recommended`.
   std::int64_t largest_safe = 0;
   /// Runs without giving the cache back and with `margin` to spare. Where no batch leaves so much
   /// (keeps_margin is false): without giving the cache back; else largest_safe.
@@ -71,7 +71,7 @@ struct BatchReport {
   /// Powers of two up to the largest (of four, sixteen ... where the budget ends), and the largest.
   std::vector<CurvePoint> curve;
   std::optional<Accumulation> accumulation;
-  std::optional<CheckReport> at_largest;  ///< none without a curve where one is recommended
+  std::optional<CheckReport> at_largest;
   std::optional<CheckReport> at_recommended;
   std::optional<CheckReport> at_one;  ///< where not even one fits: what takes the room
 };

@@ -26,28 +26,25 @@ void take_check(CardAnswer& answer, const CheckReport& report, std::int64_t batc
 Result<CardAnswer> answer_on_card(const CardCase& of, WorkspaceSource& source,
                                   std::shared_ptr<RoomyRuns> roomy) {
   CardAnswer answer;
+  std::int64_t batch = of.batch.value_or(1);
   if (of.any_batch) {
-    const auto report = find_batch(of.graph, of.card,
-                                   {.check = of.settings,
-                                    .margin = of.margin,
-                                    .with_largest_safe = false,
-                                    .with_curve = false,
-                                    .roomy = std::move(roomy)},
-                                   source);
+    const auto report = find_batch(
+        of.graph, of.card,
+        {.check = of.settings, .margin = of.margin, .in_full = false, .roomy = std::move(roomy)},
+        source);
     if (!report) return tl::unexpected(report.error());
     answer.largest = report->largest;
     answer.recommended = report->recommended;
     answer.keeps_margin = report->keeps_margin;
     answer.all_tried = report->all_tried;
     answer.unlimited = report->unlimited;
-    if (report->at_one) take_check(answer, *report->at_one, 1);
-    if (report->at_largest) take_check(answer, *report->at_largest, report->largest);
-    if (report->at_recommended) take_check(answer, *report->at_recommended, report->recommended);
-    if (!of.batch || *of.batch == answer.needed_at) return answer;
+    if (!of.batch && report->largest > 0) {
+      batch = report->recommended > 0 ? report->recommended : report->largest;
+    }
   }
-  const auto step = size_step(of.graph, *of.batch, source);
+  const auto step = size_step(of.graph, batch, source);
   if (!step) return tl::unexpected(step.error());
-  take_check(answer, check(*step, of.card, of.settings), *of.batch);
+  take_check(answer, check(*step, of.card, of.settings), batch);
   return answer;
 }
 

@@ -112,8 +112,7 @@ void try_one(const Draw& drawn) {
   CAPTURE(found->recommended);
   CHECK(found->recommended <= found->largest_safe);
   CHECK(found->largest_safe <= found->largest);
-  const auto quick =
-      find_batch(graph, card, {.check = settings, .with_largest_safe = false}, source);
+  const auto quick = find_batch(graph, card, {.check = settings, .in_full = false}, source);
   REQUIRE(quick.has_value());
   CHECK(quick->largest == found->largest);
   CHECK(quick->recommended == found->recommended);

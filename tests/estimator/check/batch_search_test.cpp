@@ -84,7 +84,7 @@ TEST_CASE("the largest batch is the largest that check passes, engines being cap
     CHECK(report->at_recommended->fits);
     CHECK(report->curve.back().batch == largest);
     CHECK(report->all_tried);
-    const auto quick = find_batch(graph, card, {.with_largest_safe = false}, source);
+    const auto quick = find_batch(graph, card, {.in_full = false}, source);
     REQUIRE(quick.has_value());
     CHECK(quick->largest == largest);
     CHECK(quick->recommended == report->recommended);

@@ -140,7 +140,7 @@ Result<std::int64_t> largest_calm(BatchTrials& trials, std::int64_t most, Bytes 
       return found.passes;
     });
   };
-  const Result<std::int64_t> found = from(trials.likely_calm(most, spare), most + 1);
+  Result<std::int64_t> found = from(trials.likely_calm(most, spare), most + 1);
   if (!found || *found == 0 || *found == most) return found;
   const Bytes much = Bytes(trials.limit().count() / std::min(largest_rest, *found / 2 + 1));
   const Result<bool> leaves_much = trials.completes_calmly(*found, spare + much);
@@ -162,7 +162,7 @@ Result<std::int64_t> largest_calm(BatchTrials& trials, std::int64_t most, Bytes 
 /// Of the batches up to `most`.
 Result<Recommendation> recommend(BatchTrials& trials, std::int64_t most, Bytes margin) {
   const auto rounded_calm = [&](Bytes spare) -> Result<std::int64_t> {
-    const Result<std::int64_t> largest = largest_calm(trials, most, spare);
+    Result<std::int64_t> largest = largest_calm(trials, most, spare);
     if (!largest) return largest;
     for (const std::int64_t rounded : rounded_batches(*largest)) {
       const Result<bool> passes = trials.completes_calmly(rounded, spare);
@@ -284,7 +284,7 @@ std::vector<std::int64_t> rounded_batches(std::int64_t batch) {
   return rounded;
 }
 
-Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph, const Card& card,
+Result<BatchReport> find_batch(const std::shared_ptr<const StepGraph>& graph, const Card& card,
                                const BatchSettings& settings, WorkspaceSource& source) {
   const std::int64_t gpus = graph->settings.parallel.gpus;
   if (settings.global_batch && !micro_batch_of(*settings.global_batch, gpus)) {

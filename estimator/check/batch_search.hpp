@@ -85,7 +85,7 @@ struct BatchReport {
 [[nodiscard]] std::vector<std::int64_t> rounded_batches(std::int64_t batch);
 
 /// Errors: as size_step's; a global batch that the GPUs cannot share equally.
-[[nodiscard]] Result<BatchReport> find_batch(std::shared_ptr<const StepGraph> graph,
+[[nodiscard]] Result<BatchReport> find_batch(const std::shared_ptr<const StepGraph>& graph,
                                              const Card& card, const BatchSettings& settings,
                                              WorkspaceSource& source);
 

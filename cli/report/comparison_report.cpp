@@ -139,6 +139,22 @@ void say_model(const Comparison& comparison, const std::string& model, Report& o
       Tone::good);
 }
 
+// Nothing where every recommended batch leaves the margin.
+void say_margin(const Comparison& comparison, Report& out) {
+  const ComparedRow* first = nullptr;
+  std::size_t count = 0;
+  for (const ComparedRow& row : comparison.rows) {
+    if (!row.answer || row.answer->recommended == 0 || row.answer->keeps_margin) continue;
+    if (first == nullptr) first = &row;
+    ++count;
+  }
+  if (count == 0) return;
+  const std::string more =
+      count > 1 ? fmt::format(" and in {} more row{}", count - 1, count > 2 ? "s" : "") : "";
+  out.say(fmt::format("on {}{} no {} leaves the margin: the recommended one leaves less",
+                      first->card->name, more, comparison.quantity.noun));
+}
+
 // What the rows and steps of each model have to be told, a model's once.
 std::vector<ToldOfModel> told_of_models(const Comparison& comparison) {
   std::vector<ToldOfModel> told;
@@ -177,6 +193,7 @@ Answer comparison_answer(const Comparison& comparison) {
                 : fmt::format("(needed at the recommended {}; at 1 where not even that fits)",
                               comparison.quantity.noun));
   }
+  say_margin(comparison, out);
   std::size_t with_a_card = 0;
   const std::vector<std::string> models = models_in_order(comparison);
   for (const std::string& model : models) {

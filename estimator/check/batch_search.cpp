@@ -6,6 +6,9 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <utility>
+
+#include "estimator/runtime/runtime_buffers.hpp"
 
 namespace stowage {
 
@@ -21,7 +24,8 @@ constexpr std::int64_t most_below = 128;   // below the largest, each tried wher
 constexpr std::int64_t most_samples = 64;  // of more than those
 constexpr std::int64_t fewest_points = 5;  // of the curve, whatever is left
 constexpr std::int64_t largest_rest = 32;  // of a card: what the largest calm batch may leave
-constexpr std::int64_t looks_beyond = 8;   // where it leaves more
+constexpr std::int64_t looks_beyond = 16;  // where it leaves more
+constexpr std::int64_t roundest = 8;       // a batch that is a multiple is round enough
 
 struct Bracket {
   std::int64_t passes = 0;  ///< the largest found that does; 0: none
@@ -146,10 +150,12 @@ Result<std::int64_t> largest_calm(BatchTrials& trials, std::int64_t most, Bytes 
   const Result<bool> leaves_much = trials.completes_calmly(*found, spare + much);
   if (!leaves_much) return tl::unexpected(leaves_much.error());
   if (!*leaves_much) return found;
-  const std::int64_t stride = std::max<std::int64_t>(1, *found / 16);
+  const std::int64_t stride = std::max<std::int64_t>(1, *found / 32);
+  const std::int64_t unit = std::min<std::int64_t>(
+      roundest, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(stride))));
   std::int64_t fails = most + 1;
   for (std::int64_t i = looks_beyond; i > 0; --i) {
-    const std::int64_t batch = *found + i * stride;
+    const std::int64_t batch = (*found + i * stride) / unit * unit;
     if (batch > most) continue;
     const Result<bool> passes = calm(batch);
     if (!passes) return tl::unexpected(passes.error());
@@ -187,12 +193,18 @@ Result<void> find_safe_sizes(BatchTrials& trials, bool in_full, BatchReport& rep
   if (search.end == 0) return {};
   Result<Recommendation> advice = recommend(trials, search.end, report.margin);
   if (!advice) return tl::unexpected(advice.error());
-  const std::int64_t most = in_full || advice->batch == 0 ? search.end : advice->batch;
-  const auto safe = find_largest_safe(trials, search, most);
+  const auto safe =
+      find_largest_safe(trials, search, advice->batch > 0 ? advice->batch : search.end);
   if (!safe) return tl::unexpected(safe.error());
   report.largest_safe = *safe;
-  if (*safe < advice->batch) advice = recommend(trials, *safe, report.margin);
-  if (!advice) return tl::unexpected(advice.error());
+  if (*safe < advice->batch) {
+    advice = recommend(trials, *safe, report.margin);
+    if (!advice) return tl::unexpected(advice.error());
+  } else if (in_full && *safe < search.end) {
+    const auto larger = find_largest_safe(trials, search, search.end);
+    if (!larger) return tl::unexpected(larger.error());
+    report.largest_safe = std::max(*safe, *larger);
+  }
   report.recommended = advice->batch > 0 ? advice->batch : *safe;
   report.keeps_margin = advice->keeps_margin;
   return {};
@@ -277,7 +289,7 @@ Bytes usual_margin(const StepGraph& graph, const Card& card, const CheckSettings
 
 std::vector<std::int64_t> rounded_batches(std::int64_t batch) {
   std::vector<std::int64_t> rounded;
-  for (const std::int64_t multiple : {8, 4, 2}) {
+  for (const std::int64_t multiple : {roundest, roundest / 2, roundest / 4}) {
     const std::int64_t below = batch / multiple * multiple;
     if (below > 0 && (batch - below) * 16 <= batch) rounded.push_back(below);
   }
@@ -295,7 +307,12 @@ Result<BatchReport> find_batch(const std::shared_ptr<const StepGraph>& graph, co
   }
   BatchReport report;
   report.margin = settings.margin.value_or(usual_margin(*graph, card, settings.check));
-  BatchTrials trials(graph, card, settings.check, source, search_budget, settings.roomy);
+  std::shared_ptr<RoomyRuns> runs = settings.roomy;
+  if (runs == nullptr && RoomyRuns::serves(*graph, settings.check)) {
+    runs = std::make_shared<RoomyRuns>(graph, runtime_buffers(*graph, card, settings.check),
+                                       settings.check.allocator);
+  }
+  BatchTrials trials(graph, card, settings.check, source, search_budget, std::move(runs));
   const auto found = find_sizes(trials, settings.in_full, report);
   if (!found) return tl::unexpected(found.error());
   const auto added = settings.in_full ? add_reports(trials, report) : Result<void>();

@@ -37,8 +37,8 @@ struct BatchSettings {
   std::shared_ptr<const StepGraph> accumulating = {};
   /// False: neither reports nor a curve, and nothing above `recommended` is tried for largest_safe.
   bool in_full = true;
-  /// Shared by searches of the same step on several cards, and of it (RoomyRuns::are_of); null:
-  /// none.
+  /// Shared by searches of the same step on several cards, and of it (RoomyRuns::are_of); null: the
+  /// search has its own.
   std::shared_ptr<RoomyRuns> roomy = {};
 };
 

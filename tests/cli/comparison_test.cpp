@@ -72,6 +72,33 @@ TEST_CASE("a row of a comparison is the answer for its card alone") {
   }
 }
 
+TEST_CASE("so it is where the recommended batch hangs on engines that want much at some batches") {
+  const std::vector<std::string> cards{"940m", "gtx-1060-3gb"};
+  const json rows = json::parse(
+      stowage_program({"batch", "alexnet", "--gpu", "940m,gtx-1060-3gb", "--format", "json"})
+          .out)["rows"];
+  REQUIRE(rows.size() == cards.size());
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    const json alone = json::parse(
+        stowage_program({"batch", "alexnet", "--gpu", cards[i], "--format", "json"}).out);
+    CHECK(rows[i]["largest"] == alone["largest"]);
+    CHECK(rows[i]["recommended"] == alone["recommended"]);
+  }
+}
+
+TEST_CASE("a margin that no batch leaves is told under the table") {
+  const auto said = [](const char* cards, const char* margin) {
+    return stowage_program({"batch", "gpt2", "--gpu", cards, "--seq", "256", "--margin", margin})
+        .out;
+  };
+  CHECK(said("rtx3090,rtx3060,h200", "100GiB")
+            .find("\non GeForce RTX 3090 and in 1 more row no batch leaves the margin: the "
+                  "recommended one leaves less\n") != std::string::npos);
+  CHECK(said("rtx3090,h200", "100GiB").find("\non GeForce RTX 3090 no batch leaves the margin: ") !=
+        std::string::npos);
+  CHECK(said("rtx3090,h200", "1GiB").find("leaves the margin") == std::string::npos);
+}
+
 TEST_CASE("the exit code says whether every model has a card") {
   const TemporaryFolder folder;
   const std::string small = folder.file("small.yaml", compared_dense_net);
@@ -180,7 +207,7 @@ TEST_CASE("a model of a folder that serves no cache has a row that says so") {
 }
 
 TEST_CASE("what means one card or one model is refused with several") {
-  const auto said = [](std::vector<std::string> words) {
+  const auto said = [](const std::vector<std::string>& words) {
     const Outcome outcome = stowage_program(words);
     CHECK(outcome.exit_code == 2);
     CHECK(outcome.out.empty());

@@ -154,7 +154,7 @@ Result<std::int64_t> largest_calm(BatchTrials& trials, std::int64_t most, Bytes 
   const std::int64_t unit = std::min<std::int64_t>(
       roundest, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(stride))));
   std::int64_t fails = most + 1;
-  for (std::int64_t i = looks_beyond; i > 0; --i) {
+  for (std::int64_t i = std::min(looks_beyond, trials.left() / trials.price()); i > 0; --i) {
     const std::int64_t batch = (*found + i * stride) / unit * unit;
     if (batch > most) continue;
     const Result<bool> passes = calm(batch);

@@ -68,7 +68,8 @@ class DescriptionReader {
       const YamlNode& key = node->key(i);
       Block block{.name = key.text, .mark = key.mark};
       if (!is_layer_name(key.text)) {
-        mistakes_.error(key.mark, fmt::format("'{}' is not a name", key.text));
+        mistakes_.error(key.mark, fmt::format("'{}' is not a name", key.text),
+                        layer_name_hint(key.text));
       } else if (find_operator(key.text) != nullptr) {
         mistakes_.error(key.mark, fmt::format("'{}' is the name of an operator", key.text));
       }

@@ -313,9 +313,17 @@ bool is_symbol_name(std::string_view text) {
 }
 
 bool is_layer_name(std::string_view text) {
+  if (text.size() > longest_name) return false;
   return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), [](char c) {
     return is_letter(c) || is_digit(c) || c == '-';
   });
+}
+
+std::string layer_name_hint(std::string_view text) {
+  if (text.size() > longest_name) {
+    return fmt::format("a name has at most {} characters", longest_name);
+  }
+  return "a name has letters, digits, '_' and '-', and starts with a letter";
 }
 
 }  // namespace stowage

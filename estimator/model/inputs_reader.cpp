@@ -65,7 +65,8 @@ void read_inputs(const YamlNode& root, ModelDescription& model, Mistakes& mistak
   for (std::size_t i = 0; i < node->entry_count(); ++i) {
     InputDeclaration input{.name = node->key(i).text, .mark = node->key(i).mark};
     if (!is_layer_name(input.name)) {
-      mistakes.error(input.mark, fmt::format("'{}' is not a name", input.name));
+      mistakes.error(input.mark, fmt::format("'{}' is not a name", input.name),
+                     layer_name_hint(input.name));
     }
     read_input(node->value(i), model, input, mistakes);
     model.inputs.push_back(std::move(input));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@ namespace stowage {
 
 namespace {
 
+constexpr std::ptrdiff_t most_around = 32;  // no network has so many; each adds to all paths in it
+
 constexpr std::string_view form =
     "such as 'modules: {mlp: [fc1, fc2]}', the first layer and the last";
 
@@ -22,7 +25,9 @@ std::string said(const YamlNode& layers) {
 
 class ModulesReader {
  public:
-  ModulesReader(Scope& scope, Mistakes& mistakes) : scope_(scope), mistakes_(mistakes) {}
+  ModulesReader(Scope& scope, Mistakes& mistakes) : scope_(scope), mistakes_(mistakes) {
+    for (LayerEntry& entry : scope_.layers) by_name_.emplace(entry.name, &entry);
+  }
 
   void read(const YamlNode& name, const YamlNode& layers) {
     if (layers.is_scalar() && layers.text == "each") return read_each(name);
@@ -37,7 +42,7 @@ class ModulesReader {
     }
     if (!is_layer_name(name.text)) {
       mistakes_.error(name.mark, fmt::format("'{}' is not a name", name.text),
-                      "a name has letters, digits, '_' and '-', and starts with a letter");
+                      layer_name_hint(name.text));
       return;
     }
     const YamlNode& last_name = *layers.items.back();
@@ -64,8 +69,8 @@ class ModulesReader {
   }
 
   LayerEntry* find(const YamlNode& node) {
-    const auto found = std::ranges::find(scope_.layers, node.text, &LayerEntry::name);
-    if (node.is_scalar() && found != scope_.layers.end()) return &*found;
+    const auto found = by_name_.find(node.text);
+    if (node.is_scalar() && found != by_name_.end()) return found->second;
     std::vector<std::string_view> names;
     for (const LayerEntry& entry : scope_.layers) names.push_back(entry.name);
     mistakes_.error(node.mark, fmt::format("{} is none of the layers here", describe(node)),
@@ -85,12 +90,19 @@ class ModulesReader {
           "write the outer one before those within it");
       return;
     }
+    if (std::ranges::count(around, '.') + 1 >= most_around) {
+      mistakes_.error(
+          name.mark, fmt::format("'{}' has {} modules around it already", first->name, most_around),
+          "modules stand at most so deep within one another");
+      return;
+    }
     const std::string module = around.empty() ? name.text : around + "." + name.text;
     std::for_each(first, end, [&](LayerEntry& entry) { entry.module = module; });
   }
 
   Scope& scope_;
   Mistakes& mistakes_;
+  std::map<std::string_view, LayerEntry*> by_name_;  // of equal names the first
 };
 
 }  // namespace

@@ -156,7 +156,7 @@ class ScopeReader {
         entry.name = given->text;
       } else {
         mistakes_.error(mark, fmt::format("{} is not a name", describe(*given)),
-                        "a name has letters, digits, '_' and '-', and starts with a letter");
+                        layer_name_hint(given->text));
       }
     }
     if (entry.name.empty()) {

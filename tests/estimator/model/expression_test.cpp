@@ -118,6 +118,9 @@ TEST_CASE("names as the language has them") {
   CHECK(is_layer_name("a-1"));
   for (const char* text : {"", "1a", "a.b", "a b", "-a", "\xc3\xa9"})
     CHECK_FALSE(is_layer_name(text));
+  CHECK(is_layer_name(std::string(longest_name, 'a')));
+  CHECK_FALSE(is_layer_name(std::string(longest_name + 1, 'a')));
+  CHECK(layer_name_hint(std::string(longest_name + 1, 'a')) == "a name has at most 256 characters");
 }
 
 }  // namespace stowage

@@ -1,5 +1,6 @@
 // `modules:` of a description: modules that have no block.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "estimator/model/load_model.hpp"
 
@@ -65,6 +66,12 @@ TEST_CASE("modules that are wrong have their place") {
   CHECK(error_of("{mlp: fc1}").find("error: a module takes its first and its last layer") !=
         std::string::npos);
   CHECK(error_of("{m.p: [fc1]}").find("error: 'm.p' is not a name\n") != std::string::npos);
+  CHECK(error_of("{" + std::string(300, 'm') + ": [fc1]}").find("a name has at most 256") !=
+        std::string::npos);
+  std::string within = "{m0: [fc1, fc2]";
+  for (int i = 1; i < 40; ++i) within += fmt::format(", m{}: [fc1, fc2]", i);
+  CHECK(error_of(within + "}").find("error: 'fc1' has 32 modules around it already\n") !=
+        std::string::npos);
   CHECK(error_of("mlp").find("error: 'modules' takes 'name: [first, last]' entries") !=
         std::string::npos);
 }

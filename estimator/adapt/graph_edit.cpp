@@ -4,17 +4,9 @@
 
 #include <utility>
 
+#include "estimator/model/operator_path.hpp"
+
 namespace stowage {
-
-namespace {
-
-/// Of an operator that is called after `beside`, as "fc1.lora_A" is.
-std::string path_beside(const std::string& name, const Operator& beside) {
-  const bool is_after = !beside.path.empty() && name.starts_with(beside.name + ".");
-  return is_after ? beside.path + name.substr(beside.name.size()) : std::string();
-}
-
-}  // namespace
 
 GraphEdit::GraphEdit(ModelGraph model)
     : model_(std::move(model)), old_(std::exchange(model_.operators, {})) {
@@ -53,7 +45,7 @@ Result<GraphEdit::Made> GraphEdit::add(std::string name, const OperatorRow& row,
                                        DataType type, const Operator& beside) {
   const auto inference = inferred(model_, row, attributes, inputs, name, beside.span);
   if (!inference) return tl::unexpected(inference.error());
-  std::string path = path_beside(name, beside);
+  std::string path = path_of_part(beside, name);
   Operator op{.name = std::move(name),
               .path = std::move(path),
               .row = &row,
@@ -71,7 +63,7 @@ Result<GraphEdit::Made> GraphEdit::add_reader(std::string name, const OperatorRo
                                               const Operator& beside) {
   const auto inference = inferred(model_, row, attributes, inputs, name, beside.span);
   if (!inference) return tl::unexpected(inference.error());
-  std::string path = path_beside(name, beside);
+  std::string path = path_of_part(beside, name);
   Operator op{.name = std::move(name),
               .path = std::move(path),
               .row = &row,

@@ -23,9 +23,9 @@ constexpr std::int64_t most_chances = 128;           // above the bracket
 constexpr std::int64_t most_below = 128;   // below the largest, each tried where they are no more
 constexpr std::int64_t most_samples = 64;  // of more than those
 constexpr std::int64_t fewest_points = 5;  // of the curve, whatever is left
-constexpr std::int64_t largest_rest = 32;  // of a card: what the largest calm batch may leave
-constexpr std::int64_t looks_beyond = 16;  // where it leaves more
-constexpr std::int64_t roundest = 8;       // a batch that is a multiple is round enough
+constexpr std::int64_t largest_rest = 32;  // the largest calm batch may leave a 32nd of the memory
+constexpr std::int64_t looks_beyond = 16;  // batches that are tried above it where it leaves more
+constexpr std::int64_t roundest = 8;       // multiples of it are the roundest batches
 
 struct Bracket {
   std::int64_t passes = 0;  ///< the largest found that does; 0: none
@@ -79,9 +79,9 @@ Result<std::int64_t> largest_by_chance(BatchTrials& trials, const Bracket& brack
 
 /// Which batches below the largest are tried before all are said to complete.
 struct SafeSearch {
-  std::int64_t roomy = 0;   ///< up to it all are taken for completing
-  std::int64_t end = 0;     ///< the most that can come of it
-  std::int64_t stride = 0;  ///< from one that is tried to the next; 0: none is
+  std::int64_t roomy = 0;   ///< batches up to it are taken for completing, untried
+  std::int64_t end = 0;     ///< the largest batch that the search can name
+  std::int64_t stride = 0;  ///< from one batch that is tried to the next; 0: none is tried
   bool all_tried = true;
 };
 
@@ -105,8 +105,8 @@ SafeSearch safe_search(BatchTrials& trials, std::int64_t largest) {
   return search;
 }
 
-/// The largest batch up to `most`, which completes or is the search's end, with which all complete
-/// that are tried below it.
+/// The largest batch up to `most` below which every batch that is tried completes. The batch that
+/// it names has been run and completes.
 Result<std::int64_t> find_largest_safe(BatchTrials& trials, const SafeSearch& search,
                                        std::int64_t most) {
   const std::int64_t stride = search.stride;
@@ -134,9 +134,9 @@ struct Recommendation {
   bool keeps_margin = true;
 };
 
-/// The largest found up to `most` that runs calmly with `spare`. What a runtime takes may jump from
-/// one batch to the next, and fall again: where the largest before a jump leaves much more, some
-/// beyond it are tried too.
+/// The largest batch found, up to `most`, that never gives the cache back and leaves `spare`; 0:
+/// none. From one batch to the next the memory taken may jump up, and further on fall again: where
+/// the batch before a jump leaves much more than `spare`, some larger ones are tried too.
 Result<std::int64_t> largest_calm(BatchTrials& trials, std::int64_t most, Bytes spare) {
   const auto calm = [&](std::int64_t batch) { return trials.completes_calmly(batch, spare); };
   const auto from = [&](std::int64_t guess, std::int64_t fails) {
@@ -185,8 +185,8 @@ Result<Recommendation> recommend(BatchTrials& trials, std::int64_t most, Bytes m
   return Recommendation{*calm, false};
 }
 
-/// largest_safe and recommended, which is looked for first: where it is all that is wanted, nothing
-/// above it needs to be tried.
+/// Finds `recommended` and then `largest_safe`. If not `in_full`, no batch above `recommended` is
+/// tried.
 Result<void> find_safe_sizes(BatchTrials& trials, bool in_full, BatchReport& report) {
   const SafeSearch search = safe_search(trials, report.largest);
   if (!search.all_tried) report.all_tried = false;
@@ -246,7 +246,7 @@ Result<std::vector<CurvePoint>> curve(BatchTrials& trials, const CheckReport& at
   return points;
 }
 
-/// What the sizes are told with: at_one where none fits, else the others and the curve.
+/// Adds the reports: at_one where not even one sample fits, else the other two and the curve.
 Result<void> add_reports(BatchTrials& trials, BatchReport& report) {
   const auto keep = [&](std::int64_t batch, std::optional<CheckReport>& into) -> Result<void> {
     Result<CheckReport> at = trials.check_at(batch);

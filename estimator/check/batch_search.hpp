@@ -35,7 +35,7 @@ struct BatchSettings {
   /// how a micro-batch of an accumulated step is sized, however many there are. Wanted with
   /// global_batch.
   std::shared_ptr<const StepGraph> accumulating = {};
-  /// False: neither reports nor a curve, and nothing above `recommended` is tried for largest_safe.
+  /// False: the sizes alone, without reports and curve, and no batch above `recommended` is tried.
   bool in_full = true;
   /// Shared by searches of the same step on several cards, and of it (RoomyRuns::are_of); null: the
   /// search has its own.

@@ -9,6 +9,7 @@
 #include "estimator/base/bytes.hpp"
 #include "estimator/model/layer_match.hpp"
 #include "estimator/model/model_topology.hpp"
+#include "estimator/model/operator_path.hpp"
 #include "estimator/model/operator_row.hpp"
 
 namespace stowage {
@@ -244,9 +245,9 @@ class ModelBuilder {
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const TensorType type = model_.tensor(op.inputs[i]).type;
       if (!is_floating_point(type.type) || type.type == format) continue;
-      const std::string suffix = fmt::format(".input{}.to", i);
-      Operator cast{.name = op.name + suffix,
-                    .path = op.path.empty() ? "" : op.path + suffix,
+      const std::string name = fmt::format("{}.input{}.to", op.name, i);
+      Operator cast{.name = name,
+                    .path = path_of_part(op, name),
                     .row = find_operator("cast"),
                     .inputs = {op.inputs[i]},
                     .span = op.span,

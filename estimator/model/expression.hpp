@@ -112,14 +112,15 @@ class Expression {
 [[nodiscard]] tl::expected<Expression, ExpressionError> parse_expression(
     std::string_view text, const ExpressionNames& names);
 
-/// Of a name's characters. Repeated layers have theirs each, and modules those around them.
+/// In characters. A short file can ask for a name many times: each repetition of a layer has a
+/// copy.
 inline constexpr std::size_t longest_name = 256;
 
 /// True of a name as the language has them: a letter or '_', then letters, digits, '_' and '-'
 /// ('-' not in arguments and symbols, where it would be a subtraction).
 [[nodiscard]] bool is_layer_name(std::string_view text);
 [[nodiscard]] bool is_symbol_name(std::string_view text);
-/// What a text that is no layer's name lacks, as a hint.
+/// The rule that a text breaks which is no layer's name, as a hint for the user.
 [[nodiscard]] std::string layer_name_hint(std::string_view text);
 
 }  // namespace stowage

@@ -14,7 +14,7 @@ namespace stowage {
 
 namespace {
 
-constexpr std::ptrdiff_t most_around = 32;  // no network has so many; each adds to all paths in it
+constexpr std::ptrdiff_t most_around = 32;  // each makes all paths within it longer
 
 constexpr std::string_view form =
     "such as 'modules: {mlp: [fc1, fc2]}', the first layer and the last";
@@ -93,7 +93,7 @@ class ModulesReader {
     if (std::ranges::count(around, '.') + 1 >= most_around) {
       mistakes_.error(
           name.mark, fmt::format("'{}' has {} modules around it already", first->name, most_around),
-          "modules stand at most so deep within one another");
+          "modules may stand so deep within one another, and no deeper");
       return;
     }
     const std::string module = around.empty() ? name.text : around + "." + name.text;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/model/operator_path.hpp"
+
 namespace stowage {
 
 namespace {
@@ -53,19 +55,15 @@ class Calls {
     const auto nodes = static_cast<std::int32_t>(step_.nodes.size());
     for (std::int32_t n = 0; n < nodes; ++n) {
       const KernelNode& node = step_.nodes[static_cast<std::size_t>(n)];
-      enter(modules_of(path_of(node.op)), n);
+      enter(node.op.valid() ? modules_of(path_of(model_.op(node.op)))
+                            : std::vector<std::string_view>(),
+            n);
       for (const TensorView& view : node.reads) pass(view.storage);
     }
     leave(0, nodes - 1);
   }
 
  private:
-  std::string_view path_of(OperatorId id) const {
-    if (!id.valid()) return {};
-    const Operator& op = model_.op(id);
-    return op.path.empty() ? op.name : op.path;
-  }
-
   void enter(const std::vector<std::string_view>& modules, std::int32_t at) {
     std::size_t same = 0;
     while (same < std::min(open_.size(), modules.size()) && open_[same].module == modules[same]) {

@@ -126,7 +126,8 @@ std::string calibrated_gpu(const ProbeRequest& request, const ProbedGpu& gpu,
   // A calibration's name is that of the catalogue's card where there is one.
   const auto found = find_card(calibration.name, request.configs.gpus());
   const Card card = found ? found->card : card_by_rule(gpu);
-  std::string text = calibration_yaml(calibration, card.name, "stowage probe --calibrate");
+  std::string text =
+      calibration_yaml(calibration, card.name, in_options("stowage probe `calibrate`"));
   out.json = json_of(calibration, card.name);
   const auto kernels = timed_kernels(request, gpu, card, text);
   if (kernels) {
@@ -171,7 +172,8 @@ Result<RenderedAnswer> run_calibration(const ProbeRequest& request) {
     calibration = *std::move(measured);
     text = calibrated_gpu(request, found.gpus[static_cast<std::size_t>(device)], *calibration, out);
   } else {
-    text = "# A calibration of a machine without a GPU, measured by stowage probe --calibrate.\n";
+    text = in_options(
+        "# A calibration of a machine without a GPU, measured by stowage probe `calibrate`.\n");
     out.json = {{"why_no_gpu", found.why_no_gpu}};
   }
   const auto rates = measure_host_rates();

@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: the program with its data, the libraries with their headers for
-# find_package(stowage) (examples/peak is such a program), the documentation. Nothing of the tests.
+# What `cmake --install` puts where: the program with its data, the library with its headers for
+# find_package(stowage) (examples/ has such programs), the documentation. Nothing of the tests.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS stowage RUNTIME DESTINATION bin)
@@ -17,11 +17,14 @@ install(DIRECTORY python DESTINATION share/stowage
 install(FILES README.md LICENSE CHANGELOG.md CONTRIBUTING.md DESTINATION share/doc/stowage)
 install(DIRECTORY docs DESTINATION share/doc/stowage FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
 
-# gpu_probe and cli are the program's own: they look for modules and configs beside the program.
+# The library: one target to link, and the few headers that say what may be asked.
+set_target_properties(stowage_answers PROPERTIES EXPORT_NAME stowage)
 set_target_properties(stowage_estimator PROPERTIES EXPORT_NAME estimator)
 set_target_properties(stowage_planner PROPERTIES EXPORT_NAME planner)
-install(TARGETS stowage_estimator stowage_planner EXPORT stowage-targets ARCHIVE DESTINATION lib)
-install(DIRECTORY estimator planner DESTINATION include/stowage FILES_MATCHING PATTERN "*.hpp")
+set_target_properties(stowage_gpu_probe PROPERTIES EXPORT_NAME gpu_probe)
+install(TARGETS stowage_answers stowage_gpu_probe stowage_planner stowage_estimator
+        EXPORT stowage-targets ARCHIVE DESTINATION lib)
+install(DIRECTORY answers/library/include/stowage DESTINATION include FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT stowage-targets NAMESPACE stowage:: DESTINATION lib/cmake/stowage)
 configure_package_config_file(cmake/stowage-config.cmake.in stowage-config.cmake
                               INSTALL_DESTINATION lib/cmake/stowage)

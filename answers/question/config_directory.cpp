@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "answers/question/question_error.hpp"
+#include "estimator/base/installation.hpp"
 
 namespace stowage {
 
@@ -22,12 +23,11 @@ Result<ConfigDirectory> find_configs(const std::optional<std::string>& named) {
     if (fs::is_directory(variable, ignored)) return ConfigDirectory{variable};
     return failure(fmt::format("STOWAGE_CONFIGS is '{}', which is not a folder", variable));
   }
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  const fs::path installed = (program / ".." / "share" / "stowage" / "configs").lexically_normal();
-  for (const fs::path& candidate : {program / "configs", installed}) {
+  const std::vector<fs::path> folders = config_folders();
+  for (const fs::path& candidate : folders) {
     if (fs::is_directory(candidate, ignored)) return ConfigDirectory{candidate.string()};
   }
-  return failure(fmt::format("no configs beside {}", program.string()),
+  return failure(fmt::format("no configs beside {}", folders.front().parent_path().string()),
                  "name the folder with `configs` DIR or STOWAGE_CONFIGS");
 }
 

@@ -60,6 +60,7 @@ struct StepQuestion {
   StepWishes wishes;  ///< without the kernel set and the compute capability, which follow
   ProcessChoice process;
   ExplicitDefaults given;
+  bool asks_cudnn = true;    ///< about workspaces; else they are the documented rule's
   bool keep_answers = true;  ///< cuDNN's, from run to run
 };
 

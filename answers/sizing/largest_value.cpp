@@ -45,8 +45,7 @@ Result<LargestValueAnswer> answer(const LargestValueQuestion& question) {
   const Runtime runtime = question.step.process.runtime_or_usual();
   const auto settings = process_settings(question.step, runtime, *card);
   if (!settings) return tl::unexpected(settings.error());
-  const Workspaces workspaces =
-      Workspaces::of_cudnn(card->card, runtime, question.step.keep_answers);
+  const Workspaces workspaces = Workspaces::as_asked(question.step, card->card, runtime);
   const auto sizes = sizes_of_values(question, *card, workspaces.source());
   if (!sizes) return tl::unexpected(sizes.error());
   const RunAt run = [&](std::int64_t value) {

@@ -38,7 +38,7 @@ Result<ServingAnswer> answer(const ServingQuestion& question) {
   if (!served) return tl::unexpected(served.error());
   const ServingSettings settings = with_usual_chunk(*usual, card->card);
   const Workspaces workspaces =
-      Workspaces::of_cudnn(card->card, served->settings.runtime, question.step.keep_answers);
+      Workspaces::as_asked(question.step, card->card, served->settings.runtime);
   const auto sized = size_serving(*served, model_at_length(*served), settings, workspaces.source());
   if (!sized) return tl::unexpected(sized.error());
   Diagnostics on_model = served->warnings;

@@ -21,8 +21,7 @@ Result<StepSetup> set_up_step(const StepSource& source, const StepQuestion& ques
   if (!step) return tl::unexpected(std::move(step.error()));
   auto graph = sizing_step(step->document);
   if (!graph) return tl::unexpected(std::move(graph.error()));
-  Workspaces workspaces =
-      Workspaces::of_cudnn(card.card, step->settings.runtime, question.keep_answers);
+  Workspaces workspaces = Workspaces::as_asked(question, card.card, step->settings.runtime);
   return StepSetup{std::move(card), *std::move(step), *std::move(graph), std::move(workspaces)};
 }
 

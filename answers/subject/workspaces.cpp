@@ -19,6 +19,15 @@ Workspaces Workspaces::of_cudnn(const Card& card, Runtime runtime, bool keep_ans
   return made;
 }
 
+Workspaces Workspaces::as_asked(const StepQuestion& question, const Card& card, Runtime runtime) {
+  return question.asks_cudnn ? of_cudnn(card, runtime, question.keep_answers)
+                             : by_rule(card, runtime);
+}
+
+Workspaces Workspaces::as_given(const Card& card, bool keep_answers) {
+  return of_cudnn(card, Runtime::stowage, keep_answers);  // which takes them as they are
+}
+
 Workspaces Workspaces::by_rule(const Card& card, Runtime runtime) {
   Workspaces made;
   made.kernels_ = rule_workspace_source(card.compute_capability);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "answers/question/step_question.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/base/runtime.hpp"
 #include "estimator/card/card.hpp"
@@ -19,12 +20,12 @@ namespace stowage {
 
 class Workspaces {
  public:
-  /// cuDNN's own answers where it serves the card and can be asked, else the documented rule's.
-  [[nodiscard]] static Workspaces of_cudnn(const Card& card, Runtime runtime, bool keep_answers);
-  /// As above, as cuDNN gives them: what plans are made and checked with.
-  [[nodiscard]] static Workspaces as_given(const Card& card, bool keep_answers) {
-    return of_cudnn(card, Runtime::stowage, keep_answers);
-  }
+  /// As the question has it: cuDNN's own answers where it serves the card and can be asked, else
+  /// the documented rule's; or the rule's in any case.
+  [[nodiscard]] static Workspaces as_asked(const StepQuestion& question, const Card& card,
+                                           Runtime runtime);
+  /// cuDNN's answers as it gives them, else the documented rule's: what plans are checked with.
+  [[nodiscard]] static Workspaces as_given(const Card& card, bool keep_answers);
   /// The documented rule's, whatever cuDNN would say.
   [[nodiscard]] static Workspaces by_rule(const Card& card, Runtime runtime);
 
@@ -32,10 +33,12 @@ class Workspaces {
   [[nodiscard]] WorkspaceSource& source() const { return *as_run_; }
 
   /// A warning where cuDNN serves the card and cannot be asked: the workspaces are then by rule.
-  /// Empty before the first question.
+  /// Empty before the first question, and where the rule was asked for.
   [[nodiscard]] Diagnostics notes() const;
 
  private:
+  static Workspaces of_cudnn(const Card& card, Runtime runtime, bool keep_answers);
+
   std::unique_ptr<WorkspaceSource> kernels_;
   const CudnnWorkspaceSource* cudnn_ = nullptr;  // kernels_; null: by rule
   std::unique_ptr<WorkspaceSource> as_run_;      // what the runtime makes of kernels_

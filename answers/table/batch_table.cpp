@@ -104,17 +104,16 @@ struct Cases {
 /// The sources of workspaces, one a case.
 class SourcesOfCases {
  public:
-  SourcesOfCases(std::vector<CardCase>& cases, bool keep_answers) {
+  SourcesOfCases(std::vector<CardCase>& cases, const StepQuestion& question) {
     const auto asking = static_cast<std::size_t>(std::ranges::count_if(cases, asks_cudnn));
-    const bool by_rule = asking > most_pairs_asking_cudnn;
+    const bool by_rule = asking > most_pairs_asking_cudnn || !question.asks_cudnn;
     for (CardCase& one : cases) {
       one.alone = !by_rule && asks_cudnn(one);
-      sources_.push_back(one.alone
-                             ? Workspaces::of_cudnn(one.card, one.settings.runtime, keep_answers)
-                             : Workspaces::by_rule(one.card, one.settings.runtime));
+      sources_.push_back(one.alone ? Workspaces::as_asked(question, one.card, one.settings.runtime)
+                                   : Workspaces::by_rule(one.card, one.settings.runtime));
       pointers_.push_back(&sources_.back().source());
     }
-    if (by_rule) pairs_by_rule_ = asking;
+    if (by_rule && question.asks_cudnn) pairs_by_rule_ = asking;
   }
 
   [[nodiscard]] const std::vector<WorkspaceSource*>& pointers() const { return pointers_; }
@@ -149,8 +148,8 @@ CardAnswer of_all_replicas(CardAnswer answer, std::int64_t replicas) {
 }
 
 /// Fills the rows' answers; gives what is to be said of their workspaces.
-Diagnostics answer_rows(Cases& cases, bool keep_answers, std::vector<TableRow>& rows) {
-  const SourcesOfCases sources(cases.cases, keep_answers);
+Diagnostics answer_rows(Cases& cases, const StepQuestion& question, std::vector<TableRow>& rows) {
+  const SourcesOfCases sources(cases.cases, question);
   const std::vector<Result<CardAnswer>> answers = compare_cards(cases.cases, sources.pointers());
   for (std::size_t i = 0; i < answers.size(); ++i) {
     TableRow& row = rows[cases.row[i]];
@@ -197,7 +196,7 @@ TableAnswer table_of_batches(const TableQuestion& question, const std::vector<st
       warnings.push_back({model, notes_on_step(*document)});
     }
   }
-  Diagnostics on_workspaces = answer_rows(cases, question.step.keep_answers, table.rows);
+  Diagnostics on_workspaces = answer_rows(cases, question.step, table.rows);
   if (!cases.cases.empty()) table.runtime = cases.cases.front().settings.runtime;
   table.notes = table_notes(table, warnings, cards, std::move(on_workspaces));
   return table;

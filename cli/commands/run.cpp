@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "answers/question/version.hpp"
 #include "cli/options/arguments.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/option.hpp"
@@ -17,7 +18,6 @@
 #include "cli/options/setting_names.hpp"
 #include "cli/output/diagnostics_json.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/output/version.hpp"
 #include "gpu_probe/device/present_card.hpp"
 #include "gpu_probe/driver/library_places.hpp"
 

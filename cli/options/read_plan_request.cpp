@@ -4,9 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "answers/question/version.hpp"
 #include "cli/options/read_request.hpp"
 #include "cli/options/read_subject.hpp"
-#include "cli/output/version.hpp"
 
 namespace stowage {
 

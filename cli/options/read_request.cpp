@@ -9,9 +9,9 @@
 #include <initializer_list>
 
 #include "answers/question/shell_word.hpp"
+#include "answers/question/version.hpp"
 #include "cli/options/read_subject.hpp"
 #include "cli/options/serving_request.hpp"
-#include "cli/output/version.hpp"
 
 namespace stowage {
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <iterator>
+
+#include "answers/sizing/serving_cache.hpp"
 
 namespace stowage {
 
@@ -34,44 +36,6 @@ void refuse_with_cache(const Arguments& arguments, Diagnostics& mistakes) {
   }
 }
 
-void refuse_quantised(const ServingSettings& settings, Diagnostics& mistakes) {
-  if (!is_packed(settings.format) && settings.format != CacheFormat::fp8) {
-    mistakes.push_back(command_line_error(
-        fmt::format("transformers' quantised cache stores int4, int2 or fp8, and --kv-dtype is {}",
-                    to_string(settings.format)),
-        "int4 and int2 are quanto's; what HQQ stores, which also has 8, 3 and 1 bits, is not "
-        "sized"));
-  }
-  if (settings.prefill_chunk) {
-    mistakes.push_back(
-        command_line_error("a quantised cache takes prompts at once: leave out --prefill-chunk"));
-  }
-}
-
-void refuse_formats(const Arguments& arguments, const ServingSettings& settings,
-                    Diagnostics& mistakes) {
-  if (settings.cache == CacheKind::paged) {
-    if (!is_packed(settings.format)) return;
-    mistakes.push_back(
-        command_line_error(fmt::format("a paged cache stores no {}", to_string(settings.format)),
-                           "--cache quantized does, as transformers and quanto pack it"));
-    return;
-  }
-  if (settings.cache == CacheKind::quantised) {
-    refuse_quantised(settings, mistakes);
-  } else if (settings.format != CacheFormat::model) {
-    mistakes.push_back(command_line_error(
-        fmt::format("transformers' {} cache keeps keys and values as the model computes them, and "
-                    "--kv-dtype is {}",
-                    to_string(settings.cache), to_string(settings.format)),
-        "--cache paged stores other formats, --cache quantized int4, int2 and fp8"));
-  }
-  if (arguments.given("kv-block")) {
-    mistakes.push_back(command_line_error(
-        fmt::format("--kv-block is of --cache paged, not of {}", to_string(settings.cache))));
-  }
-}
-
 }  // namespace
 
 Result<std::optional<ServingSettings>> read_serving(const Arguments& arguments,
@@ -98,19 +62,17 @@ Result<std::optional<ServingSettings>> read_serving(const Arguments& arguments,
   if (const auto word = arguments.text("kv-dtype")) {
     settings.format = find_cache_format(*word).value_or(settings.format);
   }
-  // transformers' own default, nbits=4; and no other cache stores what this one packs.
-  if (settings.any_cache && is_packed(settings.format)) {
-    settings.cache = CacheKind::quantised;
-    settings.any_cache = false;
-  }
-  if (settings.cache == CacheKind::quantised && settings.format == CacheFormat::model) {
-    settings.format = CacheFormat::int4;
-  }
   settings.block = arguments.integer("kv-block").value_or(settings.block);
   refuse_with_cache(arguments, mistakes);
-  refuse_formats(arguments, settings, mistakes);
+  const auto suitable = with_suitable_cache(settings);
+  if (!suitable) std::ranges::copy(suitable.error(), std::back_inserter(mistakes));
+  const CacheKind kind = suitable ? suitable->cache : settings.cache;
+  if (arguments.given("kv-block") && kind != CacheKind::paged) {
+    mistakes.push_back(command_line_error(
+        fmt::format("--kv-block is of --cache paged, not of {}", to_string(kind))));
+  }
   if (!mistakes.empty()) return tl::unexpected(std::move(mistakes));
-  return std::optional(settings);
+  return std::optional(*suitable);
 }
 
 Result<LargestOfRequest> read_largest_of(const Arguments& arguments) {

@@ -1,8 +1,9 @@
 #include "gpu_probe/driver/driver_presence.hpp"
 
-#include <array>
 #include <filesystem>
 #include <system_error>
+
+#include "estimator/base/installation.hpp"
 
 namespace stowage {
 
@@ -13,10 +14,7 @@ constexpr const char* stand_in_name = "libstowage_driver_stand_in.so";
 Result<void> load() {
   if (SharedLibrary("libcuda.so.1")) return {};
   std::error_code ignored;
-  const std::filesystem::path program =
-      std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const auto& folder :
-       {program, program.parent_path(), program.parent_path() / "lib" / "stowage"}) {
+  for (const std::filesystem::path& folder : module_folders()) {
     const std::filesystem::path file = folder / stand_in_name;
     if (!std::filesystem::exists(file, ignored)) continue;
     if (SharedLibrary(file.string())) return {};

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "estimator/base/installation.hpp"
 #include "estimator/step/kernel_table.hpp"
 #include "gpu_probe/kernels/rows/rows.hpp"
 
@@ -21,17 +21,14 @@ constexpr const char* module_name = "libstowage_host_kernels.so";
 
 Result<const HostKernelTable*> load() {
   std::error_code ignored;
-  const std::filesystem::path program =
-      std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  const std::array places{program / module_name, program.parent_path() / module_name,
-                          program.parent_path() / "lib" / "stowage" / module_name};
-  for (const auto& place : places) {
-    if (!std::filesystem::exists(place, ignored)) continue;
-    return load_host_kernels(place);
+  const std::vector<std::filesystem::path> folders = module_folders();
+  for (const std::filesystem::path& folder : folders) {
+    const std::filesystem::path module = folder / module_name;
+    if (std::filesystem::exists(module, ignored)) return load_host_kernels(module);
   }
   return failure(fmt::format("the host kernels ('{}') are neither beside the program nor in "
                              "'{}'",
-                             module_name, places.back().parent_path().string()),
+                             module_name, folders.back().string()),
                  "install the program with its lib/stowage folder");
 }
 

@@ -7,10 +7,10 @@
 #include <set>
 #include <sstream>
 
+#include "answers/question/version.hpp"
 #include "cli/options/arguments.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/option.hpp"
-#include "cli/output/version.hpp"
 #include "cli/report/kernel_reference.hpp"
 #include "cli/report/operator_reference.hpp"
 #include "tests/cli/program.hpp"

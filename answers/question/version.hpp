@@ -1,4 +1,4 @@
-// The program's version: `stowage --version`, and a plan's `stowage_version`.
+// The version: what `stowage` prints, and what the files that it writes say of their origin.
 // A source of its own, so that a new tag recompiles nothing else (cmake/version.cmake).
 #pragma once
 

@@ -185,7 +185,7 @@ Result<bool> BatchTrials::completes_calmly(std::int64_t batch, Bytes spare) {
     return run.is_roomy() && run.taken.settles && available - taken >= spare;
   }
   if (!stowage::completes(*step, card_, settings_)) return false;
-  if (settings_.runtime != Runtime::tensorflow) {
+  if (!traits(settings_.runtime).takes_whole_card) {
     const CheckReport report = stowage::check(*step, card_, settings_);
     return runs_calmly(report) && report.headroom >= spare;
   }
@@ -204,7 +204,7 @@ Result<CheckReport> BatchTrials::check_at(std::int64_t batch) {
 }
 
 Bytes BatchTrials::fragmentation() const {
-  if (settings_.runtime == Runtime::stowage || settings_.runtime == Runtime::ideal) return {};
+  if (traits(settings_.runtime).allocator == AllocatorKind::none) return {};
   return std::max(least_fragmentation, Bytes(limit_.count() / 100 * fragmentation_percent));
 }
 

@@ -41,7 +41,8 @@ bool RoomyRuns::serves(const StepGraph& graph, const CheckSettings& settings) {
   const bool looks_at_total = allocator.garbage_collection_threshold > 0 ||
                               allocator.memory_fraction || allocator.expandable_segments ||
                               allocator.refuse_early;
-  return settings.runtime == Runtime::pytorch && !looks_at_total && !times_convolutions(graph);
+  const bool is_cached = traits(settings.runtime).allocator == AllocatorKind::caching;
+  return is_cached && !looks_at_total && !times_convolutions(graph);
 }
 
 bool RoomyRuns::are_of(const StepGraph& graph, const std::vector<RuntimeBuffer>& buffers) const {

@@ -16,7 +16,7 @@
 namespace stowage {
 
 struct CheckSettings {
-  Runtime runtime = Runtime::pytorch;
+  Runtime runtime = default_runtime;
   Bytes in_use;                  ///< held by others on the card
   Bytes reserve;                 ///< to be left free
   std::optional<Bytes> context;  ///< instead of what is known of the card

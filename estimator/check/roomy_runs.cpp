@@ -25,7 +25,8 @@ bool run_alike(const StepGraph& a, const StepGraph& b) {
   if (&a == &b) return true;
   LoweringSettings settings = b.settings;
   settings.compute_capability = a.settings.compute_capability;
-  return a.settings == settings && a.storages == b.storages && a.nodes == b.nodes;
+  return a.settings == settings && a.storages == b.storages && a.script_holds == b.script_holds &&
+         a.nodes == b.nodes;
 }
 
 RoomyRuns::RoomyRuns(std::shared_ptr<const StepGraph> graph, std::vector<RuntimeBuffer> buffers,

@@ -116,9 +116,11 @@ void StepBuilder::zero_persistent_gradients() {
   graph_.micro_batch.end_node = NodeId::of(graph_.nodes.size());
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     if (graph_.nodes[i].kernel != Kernel::accumulate) continue;
-    Storage& sum = graph_.storages[graph_.nodes[i].writes.front().storage.index()];
-    const bool persists = sum.persistence == Persistence::persistent;
-    if (persists && !sum.first_made_by.valid()) sum.first_made_by = NodeId::of(i);
+    const StorageId sum = graph_.nodes[i].writes.front().storage;
+    if (graph_.storage(sum).persistence != Persistence::persistent) continue;
+    graph_.script_holds.update(sum, [&](ScriptHold& hold) {
+      if (!hold.first_made_by.valid()) hold.first_made_by = NodeId::of(i);
+    });
   }
 }
 

@@ -42,9 +42,9 @@ bool is_eager(const CheckSettings& settings) {
   return settings.stack.loading == ModuleLoading::eager;
 }
 
-/// Whether `a` says more of a process with the CUDA that is asked for than `b`.
-bool says_more(const ProcessMeasurement& a, const ProcessMeasurement& b,
-               const ReleaseVersion& asked) {
+/// Whether `a` tells more than `b` about a process with the CUDA that is asked for.
+bool is_preferred(const ProcessMeasurement& a, const ProcessMeasurement& b,
+                  const ReleaseVersion& asked) {
   if (a.calibrated != b.calibrated) return a.calibrated;
   const bool a_is_older = a.stack.cuda <= asked;
   const bool b_is_older = b.stack.cuda <= asked;
@@ -52,7 +52,7 @@ bool says_more(const ProcessMeasurement& a, const ProcessMeasurement& b,
   return a_is_older ? a.stack.cuda > b.stack.cuda : a.stack.cuda < b.stack.cuda;
 }
 
-/// Of those of `runtime` that `has` what is looked for.
+/// The card's preferred measurement of `runtime` for which `has` is true; null: there is none.
 template <typename Has>
 const ProcessMeasurement* measured_of(Runtime runtime, const Card& card,
                                       const CheckSettings& settings, Has has) {
@@ -62,7 +62,7 @@ const ProcessMeasurement* measured_of(Runtime runtime, const Card& card,
     if (row.runtime != runtime || row.stack.loading != stack.loading || !has(row)) continue;
     // The kernels of another release are others.
     const bool counts = row.calibrated || !is_eager(settings) || row.stack.cuda == stack.cuda;
-    if (counts && (found == nullptr || says_more(row, *found, stack.cuda))) found = &row;
+    if (counts && (found == nullptr || is_preferred(row, *found, stack.cuda))) found = &row;
   }
   return found;
 }
@@ -77,7 +77,7 @@ const ProcessMeasurement* measured(const Card& card, const CheckSettings& settin
                      [&](const ProcessMeasurement& row) { return row.calibrated && has(row); });
 }
 
-std::string said(const KernelCode& code) {
+std::string source_of(const KernelCode& code) {
   return fmt::format("{}'s kernels for sm_{}, loaded at once", code.release, code.architecture);
 }
 
@@ -91,8 +91,8 @@ RuntimeRow eager_context(const Card& card, const CheckSettings& settings) {
   if (!own) return row;
   const KernelCode code = kernel_code(*own, settings.stack.cuda, card.compute_capability);
   row.bytes += code.bytes;
-  row.source =
-      fmt::format("{} ({}) and {}", format_bytes(card.context), card.context_source, said(code));
+  row.source = fmt::format("{} ({}) and {}", format_bytes(card.context), card.context_source,
+                           source_of(code));
   return row;
 }
 
@@ -109,7 +109,7 @@ RuntimeRow eager_library(Library library, bool training, const Card& card,
   if (library == Library::cudnn && training) {
     code.bytes += code_of(KernelLibrary::cudnn_training).bytes;
   }
-  return {"", code.bytes, said(code)};
+  return {"", code.bytes, source_of(code)};
 }
 
 Bytes uncertainty_of_code(Bytes code) { return Bytes(code.count() / 100 * uncertain_code_percent); }

@@ -64,7 +64,8 @@ struct PoolAdvice {
   [[nodiscard]] bool empty() const { return !limit && !growth; }
 };
 
-/// Of the run that completed; where none did, of one with all the memory it wants.
+/// The figures are those of the run that completed or, where it failed, of a run with unlimited
+/// memory.
 struct RuntimeRun {
   /// TensorFlow: by logical device, all alike. Other runtimes have one; never empty.
   std::vector<ProcessReplay> replicas;

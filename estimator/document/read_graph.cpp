@@ -30,8 +30,9 @@ class GraphReader {
     std::vector<StorageRow> storage_rows;
     rows(storages, storage_rows, loop_.storages, &GraphReader::storage);
     rows(nodes, graph_.nodes, loop_.nodes, &GraphReader::node);
-    if (const auto exceptions = members_.find("exceptions"))
+    if (const auto exceptions = members_.find("exceptions")) {
       read_exceptions(*exceptions, storage_rows);
+    }
     take_storages(std::move(storage_rows));
     number_convolutions();
     read_saved(members_.required("saved"));

@@ -226,10 +226,7 @@ void Repetition::repeat_holds() {
 void Repetition::repeat_storages() {
   repeat_holds();
   for (int i = 1; i < count_; ++i) {
-    for (const std::size_t source : again_) {
-      Storage storage = step_.storages[source];  // a copy: push_back may move what it reads
-      step_.storages.push_back(std::move(storage));
-    }
+    for (const std::size_t source : again_) step_.storages.push_back(step_.storages[source]);
   }
   step_.storages.insert(step_.storages.end(), std::make_move_iterator(storages_after_.begin()),
                         std::make_move_iterator(storages_after_.end()));

@@ -3,8 +3,8 @@
 // Eager PyTorch frees a tensor when its last reference goes, and the script has references of its
 // own: variables (`input`, `output`, `loss`), the gradients that zero_grad leaves in place, the
 // batches that it uploads one after the other. The table stands beside StepGraph::storages and has
-// an entry for each storage of which something is kept. It is empty in steps whose memory is there
-// from first use to last.
+// an entry for each storage of which something is kept. Steps of other runtimes have entries for
+// augmented inputs and for gradients that zero_grad leaves in place, and else none.
 #pragma once
 
 #include <algorithm>

@@ -4,11 +4,12 @@
 
 #include <optional>
 
+#include "answers/subject/workspaces.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/options/setting_names.hpp"
 #include "cli/output/output_file.hpp"
 #include "cli/report/probe_report.hpp"
 #include "cli/report/step_report.hpp"
-#include "cli/requested/requested_step.hpp"
 #include "estimator/card/card.hpp"
 #include "estimator/card/card_file.hpp"
 #include "gpu_probe/cuda/cuda_backend.hpp"
@@ -145,7 +146,7 @@ std::string calibrated_gpu(const ProbeRequest& request, const ProbedGpu& gpu,
 
 /// The calibration's file, or its text on stdout: of a GPU and the host, or, where there is no
 /// GPU, of the host alone.
-Result<Answer> run_calibration(const ProbeRequest& request) {
+Result<RenderedAnswer> run_calibration(const ProbeRequest& request) {
   std::optional<OutputFile> file;
   if (!request.output.empty()) {
     auto opened = OutputFile::open(request.output);
@@ -154,7 +155,7 @@ Result<Answer> run_calibration(const ProbeRequest& request) {
   }
   const Probe found = probe();
   std::optional<Calibration> calibration;
-  Answer answer;
+  RenderedAnswer answer;
   Report& out = answer.report;
   std::string text;
   if (!found.gpus.empty() || request.names_device) {
@@ -190,16 +191,17 @@ Result<Answer> run_calibration(const ProbeRequest& request) {
     out.say(fmt::format("no GPU: {}; of the host alone", found.why_no_gpu));
   }
   say_host(*rates, out);
-  out.say(fmt::format("written to {}; plan takes it as --calibration{}", request.output,
-                      calibration ? ", and so does check" : ", beside the --gpu that it is for"));
+  out.say(in_options(
+      fmt::format("written to {}; plan takes it as `calibration`{}", request.output,
+                  calibration ? ", and so does check" : ", beside the `gpu` that it is for")));
   return answer;
 }
 
 }  // namespace
 
-Result<Answer> run_probe(const ProbeRequest& request) {
+Result<RenderedAnswer> run_probe(const ProbeRequest& request) {
   if (request.calibrate) return run_calibration(request);
-  return Answer{.report = probe_report(probe())};
+  return RenderedAnswer{.report = probe_report(probe())};
 }
 
 }  // namespace stowage

@@ -87,7 +87,7 @@ bool is_alike(const Touches& a, const Touches& b) {
 /// All but sizes, as far as a process's memory depends on it.
 bool is_alike(const StepGraph& a, const StepGraph& b) {
   const auto alike = [](const auto& x, const auto& y) { return is_alike(x, y); };
-  return std::ranges::equal(a.storages, b.storages, alike) &&
+  return std::ranges::equal(a.storages, b.storages, alike) && a.script_holds == b.script_holds &&
          std::ranges::equal(a.nodes, b.nodes, alike) &&
          std::ranges::equal(storage_touches(a), storage_touches(b), alike);
 }

@@ -88,7 +88,7 @@ const SharedRuns::GraphOnCard& SharedRuns::on_card(const std::shared_ptr<const S
   GraphOnCard& known = graphs_[{graph.get(), &card}];
   if (known.graph) return known;
   known.graph = graph;
-  known.is_served = RoomyRuns::serves(*graph, settings);
+  known.is_served = SharedReplays::serves(*graph, settings);
   if (!known.is_served) return known;
   known.limit = allocator_limit(*graph, card, settings);
   known.outside = outside_allocator(*graph, card, settings);

@@ -3,8 +3,8 @@
 //   SizedSteps + card -> SharedRuns -> ValueRun, as run_of_steps has it
 //
 // PyTorch's allocator asks what a card has only when the driver refuses: a run where nothing is
-// refused serves every card that leaves it that much (estimator/check/roomy_runs.hpp). Where the
-// tensors alone are more than a card has, the step does not complete, and no run is needed.
+// refused serves every card that leaves it that much (estimator/check/shared_replays.hpp). Where
+// the tensors alone are more than a card has, the step does not complete, and no run is needed.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "answers/sizing/value_search.hpp"
-#include "estimator/check/roomy_runs.hpp"
+#include "estimator/check/shared_replays.hpp"
 
 namespace stowage {
 
@@ -28,7 +28,7 @@ class SharedRuns {
   /// A step's run beside some buffers, with all the memory that it wants.
   struct RoomyStep {
     std::vector<RuntimeBuffer> buffers;
-    RoomyRun run;
+    ReplayOutcome run;
     Bytes most_live;  ///< tensors, rounded as the allocator does
   };
   struct Known {
@@ -38,7 +38,7 @@ class SharedRuns {
   /// Whatever the sizes.
   struct GraphOnCard {
     std::shared_ptr<const StepGraph> graph;
-    bool is_served = false;  ///< RoomyRuns::serves; else nothing below is filled
+    bool is_served = false;  ///< SharedReplays::serves; else nothing below is filled
     Bytes limit, outside, usual_margin;
     std::vector<RuntimeBuffer> buffers;
   };

@@ -31,7 +31,7 @@ struct Affine {
   [[nodiscard]] constexpr bool is_constant() const { return slope == 0; }
   /// The value at a batch size. Checked.
   [[nodiscard]] std::int64_t at(std::int64_t batch) const;
-  /// The same in floating point: rounded where it is large, but never too large.
+  /// As at(), in floating point: large values are rounded, and none overflows.
   [[nodiscard]] constexpr double real_at(std::int64_t batch) const {
     return static_cast<double>(constant) + static_cast<double>(slope) * static_cast<double>(batch);
   }

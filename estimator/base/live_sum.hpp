@@ -26,8 +26,8 @@ class LiveSum {
   [[nodiscard]] std::vector<Bytes> by_step() &&;
 
  private:
-  std::vector<Bytes>
-      change_;  // by step, and one past the last: live then, less live the step before
+  // By step, and one past the last: how many more bytes are live then than in the step before.
+  std::vector<Bytes> change_;
 };
 
 struct Peak {

@@ -32,7 +32,7 @@ class HolderCount {
     count_.store(get() - 1, std::memory_order_relaxed);
     return get() == 0;
   }
-  [[nodiscard]] bool several() const { return count_.load(std::memory_order_acquire) > 1; }
+  [[nodiscard]] bool is_shared() const { return count_.load(std::memory_order_acquire) > 1; }
 
  private:
   [[nodiscard]] static bool single_threaded() {
@@ -48,7 +48,7 @@ class HolderCount {
 };
 
 /// Safe to read and to copy from several threads at once, as a plain value is. An untouched one
-/// takes no memory. One pointer in size, for which alone it is not a std::shared_ptr.
+/// takes no memory. It is one pointer in size, where a std::shared_ptr is two.
 template <typename T>
 class Shared {
  public:
@@ -78,7 +78,7 @@ class Shared {
   [[nodiscard]] T& own() {
     if (place_ == nullptr) {
       place_ = new Place;
-    } else if (place_->holders.several()) {
+    } else if (place_->holders.is_shared()) {
       *this = Shared(place_->value);
     }
     return place_->value;

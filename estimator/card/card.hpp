@@ -14,7 +14,7 @@ namespace stowage {
 
 /// What a process was seen to take of the card outside its allocator.
 struct ProcessMeasurement {
-  Runtime runtime = Runtime::pytorch;
+  Runtime runtime = default_runtime;
   SoftwareStack stack;
   std::optional<Bytes> context, cublas, cudnn;
   std::string source;

@@ -22,12 +22,12 @@ std::optional<Bytes> size(FieldReader& fields, std::string_view key) {
 
 Runtime read_runtime(FieldReader& fields) {
   std::string name;
-  if (!fields.word("runtime", name, required)) return Runtime::pytorch;
+  if (!fields.word("runtime", name, required)) return default_runtime;
   const auto found = find_runtime(name);
-  if (found && *found != Runtime::ideal) return *found;
+  if (found && traits(*found).has_process) return *found;
   fields.wrong(*fields.find("runtime"),
                fmt::format("'runtime' is pytorch, tensorflow or stowage, not '{}'", name));
-  return Runtime::pytorch;
+  return default_runtime;
 }
 
 void read_stack(FieldReader& fields, ProcessMeasurement& result) {

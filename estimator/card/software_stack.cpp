@@ -48,7 +48,8 @@ ReleaseVersion usual_pytorch(const ReleaseVersion& cuda) {
 
 ModuleLoading usual_loading(const ReleaseVersion& cuda, Runtime runtime) {
   constexpr ReleaseVersion lazy_by_default{12, 2};
-  const ReleaseVersion from = runtime == Runtime::pytorch ? first_lazy_cuda : lazy_by_default;
+  const ReleaseVersion from =
+      traits(runtime).requests_lazy_loading ? first_lazy_cuda : lazy_by_default;
   return cuda < from ? ModuleLoading::eager : ModuleLoading::lazy;
 }
 

@@ -79,7 +79,7 @@ Result<std::int64_t> largest_by_chance(BatchTrials& trials, const Bracket& brack
 
 /// Which batches below the largest are tried before all are said to complete.
 struct SafeSearch {
-  std::int64_t roomy = 0;   ///< batches up to it are taken for completing, untried
+  std::int64_t ample = 0;   ///< batches up to it are taken for completing, untried
   std::int64_t end = 0;     ///< the largest batch that the search can name
   std::int64_t stride = 0;  ///< from one batch that is tried to the next; 0: none is tried
   bool all_tried = true;
@@ -88,11 +88,11 @@ struct SafeSearch {
 SafeSearch safe_search(BatchTrials& trials, std::int64_t largest) {
   const std::int64_t end = std::min(largest, trials.smallest_failing().value_or(largest));
   SafeSearch search{.end = end == largest ? largest : end - 1};
-  for (std::int64_t roomless = end; roomless - search.roomy > 1;) {
-    const std::int64_t middle = search.roomy + (roomless - search.roomy) / 2;
-    (trials.is_roomy(middle) ? search.roomy : roomless) = middle;
+  for (std::int64_t not_ample = end; not_ample - search.ample > 1;) {
+    const std::int64_t middle = search.ample + (not_ample - search.ample) / 2;
+    (trials.has_ample_room(middle) ? search.ample : not_ample) = middle;
   }
-  const std::int64_t between = end - search.roomy - 1;
+  const std::int64_t between = end - search.ample - 1;
   const std::int64_t affordable =
       std::clamp(trials.left() / trials.price() - trials_of_recommending, std::int64_t{0},
                  between <= most_below ? most_below : most_samples);
@@ -110,7 +110,7 @@ SafeSearch safe_search(BatchTrials& trials, std::int64_t largest) {
 Result<std::int64_t> find_largest_safe(BatchTrials& trials, const SafeSearch& search,
                                        std::int64_t most) {
   const std::int64_t stride = search.stride;
-  std::int64_t safe = search.roomy;
+  std::int64_t safe = search.ample;
   bool unbroken = true;
   for (std::int64_t batch = stride > 0 ? safe / stride * stride + stride : most;
        batch < most && unbroken; batch += stride) {
@@ -120,7 +120,7 @@ Result<std::int64_t> find_largest_safe(BatchTrials& trials, const SafeSearch& se
     if (unbroken) safe = batch;
   }
   if (unbroken) safe = most;
-  while (safe > 0) {  // what was taken for roomy or for tried has to show it
+  while (safe > 0) {  // an untried batch has to show that it completes
     const Result<bool> completes = trials.completes(safe);
     if (!completes) return tl::unexpected(completes.error());
     if (*completes) break;
@@ -307,10 +307,10 @@ Result<BatchReport> find_batch(const std::shared_ptr<const StepGraph>& graph, co
   }
   BatchReport report;
   report.margin = settings.margin.value_or(usual_margin(*graph, card, settings.check));
-  std::shared_ptr<RoomyRuns> runs = settings.roomy;
-  if (runs == nullptr && RoomyRuns::serves(*graph, settings.check)) {
-    runs = std::make_shared<RoomyRuns>(graph, runtime_buffers(*graph, card, settings.check),
-                                       settings.check.allocator);
+  std::shared_ptr<SharedReplays> runs = settings.replays;
+  if (runs == nullptr && SharedReplays::serves(*graph, settings.check)) {
+    runs = std::make_shared<SharedReplays>(graph, runtime_buffers(*graph, card, settings.check),
+                                           settings.check.allocator);
   }
   BatchTrials trials(graph, card, settings.check, source, search_budget, std::move(runs));
   const auto found = find_sizes(trials, settings.in_full, report);

@@ -37,9 +37,9 @@ struct BatchSettings {
   std::shared_ptr<const StepGraph> accumulating = {};
   /// False: the sizes alone, without reports and curve, and no batch above `recommended` is tried.
   bool in_full = true;
-  /// Shared by searches of the same step on several cards, and of it (RoomyRuns::are_of); null: the
-  /// search has its own.
-  std::shared_ptr<RoomyRuns> roomy = {};
+  /// Replays that match the step, shared by its searches on several cards; null: the search has its
+  /// own.
+  std::shared_ptr<SharedReplays> replays = {};
 };
 
 struct CurvePoint {

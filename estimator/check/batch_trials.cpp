@@ -11,7 +11,7 @@ namespace stowage {
 namespace {
 
 constexpr std::int64_t kernels_a_question = 2000;
-constexpr std::int64_t roomy_workspace_factor = 8;
+constexpr std::int64_t ample_workspace_factor = 8;
 // Chosen on 18 shipped networks on cards of 1.5 to 39 GiB and checked on 9 others: of 7,844 batches
 // that did not complete none left so much beside what was live, and room for the workspaces.
 constexpr std::int64_t fragmentation_percent = 30;
@@ -52,7 +52,7 @@ WorkspaceAnswer CountingSource::attention_engines(const AttentionQuery& query) {
 
 BatchTrials::BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& card,
                          const CheckSettings& settings, WorkspaceSource& source,
-                         std::int64_t budget, std::shared_ptr<RoomyRuns> roomy)
+                         std::int64_t budget, std::shared_ptr<SharedReplays> replays)
     : graph_(std::move(graph)),
       card_(card),
       settings_(settings),
@@ -63,7 +63,7 @@ BatchTrials::BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& car
       limit_(allocator_limit(*graph_, card, settings)),
       buffers_(runtime_buffers(*graph_, card, settings)),
       touches_(storage_touches(*graph_)),
-      roomy_(std::move(roomy)) {
+      replays_(std::move(replays)) {
   for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
     if (wants_workspace(graph_->nodes[i])) askers_.push_back(i);
     if (takes_sum_workspace(*graph_, graph_->nodes[i])) sums_.push_back(i);
@@ -72,8 +72,8 @@ BatchTrials::BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& car
 }
 
 bool BatchTrials::completes_here(const SizedStep& step) const {
-  if (!roomy_ || limit_ < Bytes()) return stowage::completes(step, card_, settings_);
-  return roomy_->within(limit_, step, touches_).completes;
+  if (!replays_ || limit_ < Bytes()) return stowage::completes(step, card_, settings_);
+  return replays_->at_limit(limit_, step, touches_).completes;
 }
 
 Result<SizedStep> BatchTrials::sized_on_card(std::int64_t batch, WorkspaceSource& source) const {
@@ -131,8 +131,8 @@ std::int64_t BatchTrials::likely_largest(Bytes spare) const {
 
 std::int64_t BatchTrials::likely_calm(std::int64_t tried, Bytes spare) {
   const Result<SizedStep> step = sized_on_card(tried, source_);
-  if (!step || !roomy_) return std::min(tried, likely_largest(spare));
-  const RoomyRun run = roomy_->of(*step, touches_);
+  if (!step || !replays_) return std::min(tried, likely_largest(spare));
+  const ReplayOutcome run = replays_->without_limit(*step, touches_);
   const auto at_one = live_without_workspaces(1);
   const Bytes fixed = at_one && !at_one->empty() ? std::ranges::max(*at_one) : Bytes();
   const Bytes room = limit_ - spare - fixed;
@@ -178,14 +178,14 @@ Result<bool> BatchTrials::completes_calmly(std::int64_t batch, Bytes spare) {
   const Result<SizedStep> step = sized_on_card(batch, source_);
   if (!step) return tl::unexpected(step.error());
   count_run();
-  if (roomy_ && limit_ >= Bytes()) {
-    const LimitedRun run = roomy_->within(limit_, *step, touches_);
+  if (replays_ && limit_ >= Bytes()) {
+    const LimitedReplay run = replays_->at_limit(limit_, *step, touches_);
     const Bytes available = card_.cuda_total - settings_.in_use - settings_.reserve;
     const Bytes taken = run.taken.reserved + outside_allocator(*graph_, card_, settings_);
-    return run.is_roomy() && run.taken.settles && available - taken >= spare;
+    return run.nothing_refused() && run.taken.settles && available - taken >= spare;
   }
   if (!stowage::completes(*step, card_, settings_)) return false;
-  if (settings_.runtime != Runtime::tensorflow) {
+  if (!traits(settings_.runtime).takes_whole_card) {
     const CheckReport report = stowage::check(*step, card_, settings_);
     return runs_calmly(report) && report.headroom >= spare;
   }
@@ -204,11 +204,11 @@ Result<CheckReport> BatchTrials::check_at(std::int64_t batch) {
 }
 
 Bytes BatchTrials::fragmentation() const {
-  if (settings_.runtime == Runtime::stowage || settings_.runtime == Runtime::ideal) return {};
+  if (traits(settings_.runtime).allocator == AllocatorKind::none) return {};
   return std::max(least_fragmentation, Bytes(limit_.count() / 100 * fragmentation_percent));
 }
 
-bool BatchTrials::is_roomy(std::int64_t batch) {
+bool BatchTrials::has_ample_room(std::int64_t batch) {
   const auto live = live_without_workspaces(batch);
   if (!live) return false;
   const Bytes limit = limit_ - fragmentation();
@@ -217,12 +217,12 @@ bool BatchTrials::is_roomy(std::int64_t batch) {
   const bool sums_fit = std::ranges::all_of(sums_, [&](std::size_t node) {
     const StorageId summed = graph_->nodes[node].reads.front().storage;
     const Bytes operand(graph_->storage(summed).bytes.at(batch));
-    return limit - (*live)[node] >= roomy_workspace_factor * operand;
+    return limit - (*live)[node] >= ample_workspace_factor * operand;
   });
   if (!sums_fit) return false;
   return std::ranges::all_of(askers_, [&](std::size_t node) {
     const WorkspaceQuery query = workspace_query(*graph_, graph_->nodes[node], batch);
-    return limit - (*live)[node] >= roomy_workspace_factor * operand_bytes(query);
+    return limit - (*live)[node] >= ample_workspace_factor * operand_bytes(query);
   });
 }
 

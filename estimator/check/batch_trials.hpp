@@ -1,4 +1,4 @@
-// BatchTrials: one step at many batches: does it complete, and with how much to spare?
+// BatchTrials: runs of one step at many batches: does it complete, and with how much to spare?
 //
 // Each trial is a run of the runtime's process (check.hpp). Its price is the questions that it asks
 // of the source of workspaces, about 3 ms each where cuDNN answers for the first time. A search has
@@ -15,7 +15,7 @@
 
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/check/check.hpp"
-#include "estimator/check/roomy_runs.hpp"
+#include "estimator/check/shared_replays.hpp"
 
 namespace stowage {
 
@@ -39,14 +39,14 @@ class CountingSource : public WorkspaceSource {
 
 class BatchTrials {
  public:
-  /// `card`, `settings` and `source` outlive it. `budget`: questions. `roomy`: runs that are shared
-  /// with searches on other cards, of this step and the card's buffers (RoomyRuns::are_of); null:
+  /// `card`, `settings` and `source` outlive it. `budget`: questions. `replays`: of this step
+  /// beside the card's buffers (SharedReplays::matches), shared with searches on other cards; null:
   /// none. They change no answer.
   BatchTrials(std::shared_ptr<const StepGraph> graph, const Card& card,
               const CheckSettings& settings, WorkspaceSource& source, std::int64_t budget,
-              std::shared_ptr<RoomyRuns> roomy = nullptr);
+              std::shared_ptr<SharedReplays> replays = nullptr);
 
-  /// What the allocator has; negative: the process does not come so far.
+  /// Bytes left for the allocator; negative if context and libraries alone do not fit.
   [[nodiscard]] Bytes limit() const { return limit_; }
 
   /// The largest batch up to largest_searched_batch whose tensors alone fit, without workspaces;
@@ -54,13 +54,13 @@ class BatchTrials {
   /// completes. Asks nothing.
   [[nodiscard]] std::int64_t ceiling() const { return ceiling_; }
 
-  /// About the largest that completes: where tensors and workspaces by the documented rule fit,
-  /// without a run; to a few percent, within [1, ceiling]. `spare`: with so much of the card taken
-  /// by others. Asks nothing.
+  /// An estimate of the largest batch that completes, to a few percent, within [1, ceiling]: where
+  /// tensors and workspaces by the documented rule fit beside `spare` bytes. Runs and asks nothing.
   [[nodiscard]] std::int64_t likely_largest(Bytes spare) const;
 
-  /// About the largest up to `tried`, a batch that was tried, that completes calmly: where a run
-  /// is shared, by what it takes, which grows about as the batch does. Asks nothing new.
+  /// An estimate of the largest batch up to `tried`, a batch that was tried, that completes calmly.
+  /// With shared replays it follows from what the run at `tried` takes, which grows about as the
+  /// batch does. Asks nothing new.
   [[nodiscard]] std::int64_t likely_calm(std::int64_t tried, Bytes spare);
 
   /// Whether the step completes. Errors: as size_step's.
@@ -70,15 +70,17 @@ class BatchTrials {
   [[nodiscard]] Result<bool> completes_calmly(std::int64_t batch, Bytes spare);
   [[nodiscard]] Result<CheckReport> check_at(std::int64_t batch);
 
-  /// Whether every kernel has eight times its operands as a workspace, and PyTorch's allocator 30
-  /// percent of the memory, at least 1 GiB, beside what is live. Holds for all smaller batches
-  /// where it holds for one. Asks nothing; taken for "completes" by largest_safe alone.
-  [[nodiscard]] bool is_roomy(std::int64_t batch);
+  /// Whether beside what is live every kernel could have a workspace of eight times its operands,
+  /// and an allocator 30 percent of the memory (at least 1 GiB) for fragmentation. Where it holds
+  /// for a batch, it holds for all smaller ones. Asks nothing. Only the search for largest_safe
+  /// takes it for "completes".
+  [[nodiscard]] bool has_ample_room(std::int64_t batch);
 
-  /// The largest batch tried that completes, below the smallest tried that does not.
+  /// The smallest batch tried that does not complete; none: all that were tried complete.
   [[nodiscard]] std::optional<std::int64_t> smallest_failing() const;
   [[nodiscard]] bool is_tried(std::int64_t batch) const { return completes_.contains(batch); }
 
+  /// Whether the budget of questions is used up.
   [[nodiscard]] bool spent() const { return spent_ + source_.asked() >= budget_; }
   /// What a trial has cost at most so far; at least 1.
   [[nodiscard]] std::int64_t price() const { return price_; }
@@ -109,9 +111,9 @@ class BatchTrials {
   Bytes limit_;
   std::vector<RuntimeBuffer> buffers_;
   std::vector<Touches> touches_;
-  std::vector<std::size_t> askers_;   // the nodes that want a workspace
-  std::vector<std::size_t> sums_;     // those that may want one by formula (sum_workspaces.hpp)
-  std::shared_ptr<RoomyRuns> roomy_;  // null: none are shared
+  std::vector<std::size_t> askers_;  // the nodes whose workspace a source is asked about
+  std::vector<std::size_t> sums_;    // those that may want one by formula (sum_workspaces.hpp)
+  std::shared_ptr<SharedReplays> replays_;  // null: none are shared
   std::int64_t ceiling_ = 0;
   std::map<std::int64_t, bool> completes_;  // what was tried
   std::int64_t largest_completing_ = 0;     // of what was tried

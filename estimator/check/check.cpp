@@ -5,26 +5,12 @@
 #include <algorithm>
 
 #include "estimator/memory/partition.hpp"
+#include "estimator/runtime/runtime_process.hpp"
 #include "estimator/step/offloaded_bytes.hpp"
 
 namespace stowage {
 
 namespace {
-
-RuntimeRun run_on(const StepOnCard& on_card) {
-  switch (on_card.settings.runtime) {
-    case Runtime::pytorch:
-      return run_pytorch(on_card);
-    case Runtime::tensorflow:
-      return run_tensorflow(on_card);
-    case Runtime::theano:
-      return run_theano(on_card);
-    case Runtime::stowage:
-    case Runtime::ideal:
-      break;
-  }
-  return run_unallocated(on_card);
-}
 
 std::vector<EngineFallback> fallbacks(const SizedStep& step, const std::vector<int>& engine) {
   std::vector<EngineFallback> result;
@@ -54,7 +40,7 @@ MemoryRules rules_of(const StepOnCard& on_card, const RuntimeRun& run) {
 std::vector<PhasePeak> phases(const StepOnCard& on_card, const RuntimeRun& run,
                               Bytes steady_tensors) {
   const SizedStep& step = on_card.step;
-  const bool keras = is_keras(on_card.settings.runtime);
+  const bool keras = traits(on_card.settings.runtime).is_keras;
   const Bytes outside = outside_allocator(*step.graph, on_card.card, on_card.settings);
   const ReservedBytes reserved = run.reserved();
   MemoryRules rules = rules_of(on_card, run);
@@ -70,39 +56,15 @@ std::vector<PhasePeak> phases(const StepOnCard& on_card, const RuntimeRun& run,
   return result;
 }
 
-// The replica on GPU:0 is the one whose tensors are listed.
-void add_pool_rows(std::vector<RuntimeRow>& rows, const RuntimeRun& run,
-                   const CheckSettings& settings, Bytes tensor_bytes) {
-  const std::string source =
-      fmt::format("TensorFlow's BFC allocator, simulated for {} steps; {}", run.process().steps,
-                  settings.tensorflow.allow_growth ? "it grows" : "it takes its limit at once");
-  const std::vector<LogicalDevice> devices = run.logical_devices();
-  for (const LogicalDevice& device : devices) {
-    const bool first = &device == &devices.front();
-    rows.push_back({first ? "rest of the pool" : "pool of " + device.name,
-                    first ? device.pool - tensor_bytes : device.pool, source});
-  }
-}
-
 std::vector<RuntimeRow> runtime_rows(const StepOnCard& on_card, const RuntimeRun& run,
                                      Bytes tensor_bytes) {
   const CheckSettings& settings = on_card.settings;
+  const auto allocator_rows = process_of(settings.runtime).allocator_rows;
   std::vector<RuntimeRow> rows;
-  const Bytes more = run.reserved().most - tensor_bytes;
-  if (settings.runtime == Runtime::tensorflow) {
-    if (more != Bytes()) add_pool_rows(rows, run, settings, tensor_bytes);
-  } else if (more != Bytes() && settings.runtime == Runtime::stowage) {
-    rows.push_back({"arena rounding and gaps", more, "256-byte alignment and packing"});
-  } else if (more != Bytes() && settings.runtime == Runtime::theano) {
-    rows.push_back({"rest of the pool", more,
-                    fmt::format("{}, simulated for {} steps", theano_pool_name(settings.theano),
-                                run.process().steps)});
-  } else if (more != Bytes()) {
-    rows.push_back(
-        {"cached by the allocator", more,
-         fmt::format("PyTorch's caching allocator, simulated for {} steps", run.process().steps)});
+  if (allocator_rows != nullptr && run.reserved().most != tensor_bytes) {
+    rows = allocator_rows(run, settings, tensor_bytes);
   }
-  if (settings.runtime != Runtime::ideal) rows.push_back(context_row(on_card.card, settings));
+  if (traits(settings.runtime).has_process) rows.push_back(context_row(on_card.card, settings));
   const std::vector<RuntimeRow> libraries =
       library_rows(*on_card.step.graph, on_card.card, settings);
   rows.insert(rows.end(), libraries.begin(), libraries.end());
@@ -114,10 +76,10 @@ std::string culprit_of(const CheckReport& report, const StepOnCard& on_card) {
   if (report.run.failure && report.run.failure->at.library) {
     return fmt::format("{} finds no room beside what {} has taken, {}",
                        report.run.failure->at.library->library.name,
-                       on_card.settings.runtime == Runtime::theano ? "Theano" : "TensorFlow",
+                       traits(on_card.settings.runtime).title,
                        format_bytes(report.reserved_bytes()));
   }
-  if (on_card.settings.runtime == Runtime::pytorch && on_card.limit < Bytes()) {
+  if (process_of(on_card.settings.runtime).limit_names_cause && on_card.limit < Bytes()) {
     return fmt::format(
         "the CUDA context and the libraries' kernels alone take {}, of which {} are there",
         format_bytes(outside_allocator(*on_card.step.graph, on_card.card, on_card.settings)),
@@ -162,15 +124,11 @@ CheckReport report_of(RuntimeRun run, const StepOnCard& on_card) {
 
 CheckReport check(const SizedStep& step, const Card& card, const CheckSettings& settings) {
   const StepOnCard on_card(step, card, settings);
-  return report_of(run_on(on_card), on_card);
+  return report_of(process_of(settings.runtime).run(on_card), on_card);
 }
 
 bool completes(const SizedStep& step, const Card& card, const CheckSettings& settings) {
-  const StepOnCard on_card(step, card, settings);
-  if (settings.runtime == Runtime::pytorch) return completes_in_pytorch(on_card);
-  if (settings.runtime == Runtime::tensorflow) return completes_in_tensorflow(on_card);
-  if (settings.runtime == Runtime::theano) return completes_in_theano(on_card);
-  return report_of(run_unallocated(on_card), on_card).fits;
+  return process_of(settings.runtime).completes(StepOnCard(step, card, settings));
 }
 
 }  // namespace stowage

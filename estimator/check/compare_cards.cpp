@@ -6,7 +6,7 @@
 #include <map>
 
 #include "estimator/base/parallel.hpp"
-#include "estimator/check/roomy_runs.hpp"
+#include "estimator/check/shared_replays.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/runtime/runtime_buffers.hpp"
 
@@ -24,14 +24,16 @@ void take_check(CardAnswer& answer, const CheckReport& report, std::int64_t batc
 }
 
 Result<CardAnswer> answer_on_card(const CardCase& of, WorkspaceSource& source,
-                                  std::shared_ptr<RoomyRuns> roomy) {
+                                  std::shared_ptr<SharedReplays> replays) {
   CardAnswer answer;
   std::int64_t batch = of.batch.value_or(1);
   if (of.any_batch) {
-    const auto report = find_batch(
-        of.graph, of.card,
-        {.check = of.settings, .margin = of.margin, .in_full = false, .roomy = std::move(roomy)},
-        source);
+    const auto report = find_batch(of.graph, of.card,
+                                   {.check = of.settings,
+                                    .margin = of.margin,
+                                    .in_full = false,
+                                    .replays = std::move(replays)},
+                                   source);
     if (!report) return tl::unexpected(report.error());
     answer.largest = report->largest;
     answer.recommended = report->recommended;
@@ -49,17 +51,18 @@ Result<CardAnswer> answer_on_card(const CardCase& of, WorkspaceSource& source,
 }
 
 /// One for each step beside the same buffers.
-class RunsOfCases {
+class ReplaysOfCases {
  public:
-  std::shared_ptr<RoomyRuns> of(const CardCase& one) {
-    if (!RoomyRuns::serves(*one.graph, one.settings)) return nullptr;
+  std::shared_ptr<SharedReplays> of(const CardCase& one) {
+    if (!SharedReplays::serves(*one.graph, one.settings)) return nullptr;
     std::vector<RuntimeBuffer> buffers = runtime_buffers(*one.graph, one.card, one.settings);
     const std::shared_ptr<const StepGraph>& graph = first_alike(one.graph);
-    const auto known = std::ranges::find_if(all_, [&](const std::shared_ptr<RoomyRuns>& runs) {
-      return runs->are_of(*graph, buffers);
+    const auto known = std::ranges::find_if(all_, [&](const std::shared_ptr<SharedReplays>& runs) {
+      return runs->matches(*graph, buffers);
     });
     if (known != all_.end()) return *known;
-    all_.push_back(std::make_shared<RoomyRuns>(graph, std::move(buffers), one.settings.allocator));
+    all_.push_back(
+        std::make_shared<SharedReplays>(graph, std::move(buffers), one.settings.allocator));
     return all_.back();
   }
 
@@ -69,14 +72,15 @@ class RunsOfCases {
       const std::shared_ptr<const StepGraph>& graph) {
     const auto known = first_alike_.find(graph.get());
     if (known != first_alike_.end()) return known->second;
-    const auto alike = std::ranges::find_if(
-        first_alike_, [&](const auto& entry) { return run_alike(*entry.second, *graph); });
+    const auto alike = std::ranges::find_if(first_alike_, [&](const auto& entry) {
+      return equal_except_capability(*entry.second, *graph);
+    });
     const auto first = alike == first_alike_.end() ? graph : alike->second;
     return first_alike_.emplace(graph.get(), first).first->second;
   }
 
   std::map<const StepGraph*, std::shared_ptr<const StepGraph>> first_alike_;
-  std::vector<std::shared_ptr<RoomyRuns>> all_;
+  std::vector<std::shared_ptr<SharedReplays>> all_;
 };
 
 }  // namespace
@@ -85,18 +89,18 @@ std::vector<Result<CardAnswer>> compare_cards(const std::vector<CardCase>& cases
                                               const std::vector<WorkspaceSource*>& sources) {
   assert(cases.size() == sources.size());
   std::vector<Result<CardAnswer>> answers(cases.size(), CardAnswer{});
-  std::vector<std::shared_ptr<RoomyRuns>> roomy;
+  std::vector<std::shared_ptr<SharedReplays>> replays;
   std::vector<std::size_t> together, one_by_one;
-  RunsOfCases runs;
+  ReplaysOfCases runs;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    roomy.push_back(runs.of(cases[i]));
+    replays.push_back(runs.of(cases[i]));
     (cases[i].alone ? one_by_one : together).push_back(i);
   }
   // Most batches are tried on large cards: those first, so that all threads end at about once.
   std::ranges::stable_sort(together, std::greater(),
                            [&](std::size_t i) { return cases[i].card.cuda_total; });
   const auto answer = [&](std::size_t i) {
-    answers[i] = answer_on_card(cases[i], *sources[i], roomy[i]);
+    answers[i] = answer_on_card(cases[i], *sources[i], replays[i]);
   };
   for_each_index(together.size(), [&](std::size_t i) { answer(together[i]); });
   for (const std::size_t i : one_by_one) answer(i);

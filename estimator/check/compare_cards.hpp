@@ -1,10 +1,10 @@
-// What fits where, and how large a batch: one row a step and a card.
+// compare_cards: whether steps fit cards, and their largest batches: one answer a step and a card.
 //
 //   CardCase (a step on a card) -> find_batch, and a check at the batch that is asked about
 //                               -> CardAnswer
 //
 // A case's answer is that of find_batch for it alone: cards that run the same step share no more
-// than runs of the allocator whose result is the same for all (roomy_runs.hpp).
+// than runs of the allocator whose result is the same for all (shared_replays.hpp).
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct CardAnswer {
   WorkspaceOrigin workspaces = WorkspaceOrigin::none;
 };
 
-/// By case. `sources`: by case; none shared between cases that ask theirs anything. Cases that are
+/// By case. `sources`: by case; cases that ask theirs anything do not share it. Cases that are
 /// `alone` run one after the other, in their order; the others on all threads.
 /// Errors of a case: as size_step's.
 [[nodiscard]] std::vector<Result<CardAnswer>> compare_cards(

@@ -9,14 +9,14 @@ namespace stowage {
 
 namespace {
 
-bool outlives_the_step(const Storage& storage) {
+bool outlives_step(const Storage& storage, const ScriptHold& hold) {
   switch (storage.persistence) {
     case Persistence::persistent:
       return storage.storage_class != StorageClass::parameter &&
              storage.storage_class != StorageClass::buffer;
     case Persistence::transient:
     case Persistence::from_host:
-      return storage.held_to_end || storage.replaced_after.valid();
+      return hold.outlives_step();
   }
   return false;
 }
@@ -41,7 +41,8 @@ std::vector<RuntimeBuffer> left_by_training(const SizedStep& training, Runtime r
   std::array<Bytes, storage_class_count> by_class{};
   for (std::size_t i = 0; i < training.graph->storages.size(); ++i) {
     const Storage& storage = training.graph->storages[i];
-    if (!outlives_the_step(storage)) continue;
+    const ScriptHold& hold = training.graph->script_holds.of(StorageId::of(i));
+    if (!outlives_step(storage, hold)) continue;
     by_class[static_cast<std::size_t>(storage.storage_class)] +=
         round_up(training.storage_bytes[i], granularity);
   }

@@ -13,14 +13,14 @@
 namespace stowage {
 
 struct LargestValue {
-  std::int64_t value = 0;     ///< fits; 0: not even 1 does. value + 1 does not, or is `most`'s next
+  std::int64_t value = 0;  ///< fits, and value + 1 does not or is past `most`; 0: not even 1 does
   bool reached_most = false;  ///< nothing up to `most` failed
   Diagnostics refused = {};   ///< why value + 1 cannot be asked at all; empty: it does not fit
 };
 
 /// `fits` is asked about values in [1, most], at most 2 log2(most) of them. Its error at 1 is
 /// returned; at a larger value it counts as a limit, which the model itself sets.
-/// `guess`: where the search begins, after 1: from there in steps that double, then bisection.
+/// `guess`: the value that is asked about after 1; from there in steps that double, then bisection.
 [[nodiscard]] Result<LargestValue> find_largest_value(
     std::int64_t most, const std::function<Result<bool>(std::int64_t)>& fits,
     std::int64_t guess = 2);

@@ -144,7 +144,8 @@ Problem check_written_first(const StepGraph& graph) {
   return std::nullopt;
 }
 
-Problem check_storage(const StepGraph& graph, const Storage& storage, const Touches& touches) {
+Problem check_storage(const StepGraph& graph, const Storage& storage, const ScriptHold& hold,
+                      const Touches& touches) {
   const auto only_if = [&](bool has, Persistence persistence, std::string_view flag,
                            std::string_view word) -> Problem {
     if (!has || storage.persistence == persistence) return std::nullopt;
@@ -154,25 +155,22 @@ Problem check_storage(const StepGraph& graph, const Storage& storage, const Touc
   if (auto found = only_if(storage.carries_over, persistent, "carries_over", "persistent")) {
     return found;
   }
-  if (auto found =
-          only_if(storage.first_made_by.valid(), persistent, "first_made_by", "persistent")) {
+  if (auto found = only_if(hold.first_made_by.valid(), persistent, "first_made_by", "persistent")) {
     return found;
   }
   if (auto found =
-          only_if(storage.loaded_before.valid(), from_host, "loaded_before", "from the host")) {
+          only_if(hold.loaded_before.valid(), from_host, "loaded_before", "from the host")) {
     return found;
   }
-  if (auto found =
-          only_if(storage.replaced_after.valid(), transient, "replaced_after", "transient")) {
+  if (auto found = only_if(hold.replaced_after.valid(), transient, "replaced_after", "transient")) {
     return found;
   }
-  if (storage.loaded_before.valid() && !touches.empty() &&
-      touches.front() < storage.loaded_before.value) {
+  if (hold.loaded_before.valid() && !touches.empty() &&
+      touches.front() < hold.loaded_before.value) {
     return problem("'{}' is used by a node before the one it is loaded before", storage.name);
   }
   const auto last_node = static_cast<std::int32_t>(graph.nodes.size()) - 1;
-  if (storage.first_made_by.valid() &&
-      (touches.empty() || storage.first_made_by.value >= last_node)) {
+  if (hold.first_made_by.valid() && (touches.empty() || hold.first_made_by.value >= last_node)) {
     return problem("'{}' is made by a node of the first step and not used after it", storage.name);
   }
   const bool is_constant = storage.storage_class == StorageClass::parameter;
@@ -344,7 +342,7 @@ Problem check_arguments(const KernelNode& node) {
 // A result in the place of an argument. Where a signature names one storage on both sides, which
 // of the call's arguments that is depends on those that are left out, and it is not looked at.
 Problem check_in_place(const StepGraph& graph, const KernelNode& node) {
-  if (!why_nowhere(node.kernel).empty() || updates_arguments(node.kernel)) return std::nullopt;
+  if (!no_device_reason(node.kernel).empty() || updates_arguments(node.kernel)) return std::nullopt;
   for (std::size_t written = 0; written < node.writes.size(); ++written) {
     const TensorView& result = node.writes[written];
     const std::string& name = graph.storage(result.storage).name;
@@ -374,8 +372,10 @@ std::optional<Diagnostic> step_graph_problem(const StepGraph& graph,
   if (auto found = check_temporaries(graph)) return found;
   if (auto found = check_written_first(graph)) return found;
   const std::vector<Touches> touches = storage_touches(graph);
+  ScriptHolds::Cursor holds(graph.script_holds);
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
-    if (auto found = check_storage(graph, graph.storages[i], touches[i])) return found;
+    const ScriptHold& hold = holds.advance_to(StorageId::of(i));
+    if (auto found = check_storage(graph, graph.storages[i], hold, touches[i])) return found;
   }
   for (const KernelNode& node : graph.nodes) {
     if (auto found = check_attention(node)) return found;

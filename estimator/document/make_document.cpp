@@ -109,7 +109,7 @@ Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& ch
                                    Runtime runtime, std::optional<std::int64_t> seq,
                                    const DocumentParts& parts) {
   const LoweringSettings& lowering = chosen.lowering;
-  const bool keras = is_keras(runtime);
+  const bool keras = traits(runtime).is_keras;
   std::optional<ModelGraph> changed;
   if (keras) changed = as_keras_has_it(model);
   if (const auto type = lowering.parallel.fsdp.output_type; type && lowering.mode == Mode::train) {
@@ -119,7 +119,7 @@ Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& ch
   }
   const ModelGraph& lowered = changed ? *changed : model;
   auto graph = lower_step(lowered, lowering);
-  if (graph && runtime == Runtime::theano) {
+  if (graph && traits(runtime).has_theano_buffers) {
     graph = with_theano_buffers(*std::move(graph), parts.theano);
   }
   if (graph && keras && lowering.parallel.is_parallel() && lowering.mode == Mode::train) {

@@ -19,7 +19,7 @@ struct DocumentParts {
   bool costs = true;          ///< of the layers
   bool result_bytes = true;   ///< for the rule of thumb
   bool evaluation = true;     ///< of a step that trains
-  TheanoBuffers theano = {};  ///< of Runtime::theano
+  TheanoBuffers theano = {};  ///< of runtimes that have them (RuntimeTraits)
 };
 inline constexpr DocumentParts step_alone{false, false, false};
 

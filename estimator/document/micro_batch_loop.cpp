@@ -107,7 +107,7 @@ std::optional<RepeatedRows> alike_from(const Begins& begins, std::size_t from) {
   return rows;
 }
 
-bool is_same(const StepGraph&, const Storage& a, const Storage& b) { return a == b; }
+bool is_same(const StepGraph&, const StorageRow& a, const StorageRow& b) { return a == b; }
 
 // Each node has a convolution call of its own: what counts is whether they are equal.
 bool is_same(const StepGraph& graph, KernelNode a, const KernelNode& b) {
@@ -150,13 +150,24 @@ std::string name_in_loop(const std::string& name, int micro_batch) {
   return result.append(name, begin);
 }
 
-Storage repeated(const Storage& written, const MicroBatchLoop& loop, int repetition) {
-  Storage storage = written;
-  storage.name = with_number(written.name, loop.micro_batch + repetition);
-  for (NodeId* id : {&storage.loaded_before, &storage.first_made_by, &storage.replaced_after}) {
+std::vector<StorageRow> storage_rows(const StepGraph& graph) {
+  std::vector<StorageRow> rows;
+  rows.reserve(graph.storages.size());
+  ScriptHolds::Cursor holds(graph.script_holds);
+  for (std::size_t i = 0; i < graph.storages.size(); ++i) {
+    rows.push_back({graph.storages[i], holds.advance_to(StorageId::of(i))});
+  }
+  return rows;
+}
+
+StorageRow repeated(const StorageRow& written, const MicroBatchLoop& loop, int repetition) {
+  StorageRow row = written;
+  row.name = with_number(written.name, loop.micro_batch + repetition);
+  ScriptHold& hold = row.hold;
+  for (NodeId* id : {&hold.loaded_before, &hold.first_made_by, &hold.replaced_after}) {
     move(*id, loop.nodes, repetition);
   }
-  return storage;
+  return row;
 }
 
 KernelNode repeated(const KernelNode& written, const MicroBatchLoop& loop, int repetition) {
@@ -193,7 +204,7 @@ std::optional<FoundLoop> find_loop(const StepGraph& graph) {
                 .nodes = *nodes,
                 .seed = seed_step(graph, *nodes)};
   found.nodes = exceptions(graph, graph.nodes, *nodes, found.loop);
-  found.storages = exceptions(graph, graph.storages, *storages, found.loop);
+  found.storages = exceptions(graph, storage_rows(graph), *storages, found.loop);
   // In the written rows themselves there is none unless a name has the placeholder's characters.
   const auto in_written = [](const FoundLoop::Exception& e) { return e.repetition == 0; };
   if (std::ranges::any_of(found.nodes, in_written)) return std::nullopt;

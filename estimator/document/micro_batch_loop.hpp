@@ -36,6 +36,14 @@ struct MicroBatchLoop {
   std::int64_t seed = 0;  ///< by how much the nodes' attribute `seed` grows
 };
 
+/// A storage as its row in the file has it: with what the training script holds of it.
+struct StorageRow : Storage {
+  ScriptHold hold;
+  bool operator==(const StorageRow&) const = default;
+};
+/// By StorageId.
+[[nodiscard]] std::vector<StorageRow> storage_rows(const StepGraph& graph);
+
 /// Of a graph, with the rows of each repetition but the written one that the rule does not make, as
 /// (repetition, row). None: too few micro-batches, or they are too different.
 struct FoundLoop {
@@ -52,7 +60,8 @@ struct FoundLoop {
 [[nodiscard]] std::string name_in_loop(const std::string& name, int micro_batch);
 
 /// What a written row, with its name as in a loop, is in a repetition.
-[[nodiscard]] Storage repeated(const Storage& written, const MicroBatchLoop& loop, int repetition);
+[[nodiscard]] StorageRow repeated(const StorageRow& written, const MicroBatchLoop& loop,
+                                  int repetition);
 [[nodiscard]] KernelNode repeated(const KernelNode& written, const MicroBatchLoop& loop,
                                   int repetition);
 

@@ -27,9 +27,13 @@ class GraphReader {
     expect(nodes, Kind::array, "'nodes'");
     if (const auto loop = members_.find("repeated")) read_loop(*loop, storages, nodes);
     count_rows(storages, nodes);
-    rows(storages, graph_.storages, loop_.storages, &GraphReader::storage);
+    std::vector<StorageRow> storage_rows;
+    rows(storages, storage_rows, loop_.storages, &GraphReader::storage);
     rows(nodes, graph_.nodes, loop_.nodes, &GraphReader::node);
-    if (const auto exceptions = members_.find("exceptions")) read_exceptions(*exceptions);
+    if (const auto exceptions = members_.find("exceptions")) {
+      read_exceptions(*exceptions, storage_rows);
+    }
+    take_storages(std::move(storage_rows));
     number_convolutions();
     read_saved(members_.required("saved"));
     graph_.inputs = views(members_.required("inputs"));
@@ -178,7 +182,15 @@ class GraphReader {
     }
   }
 
-  void count_arguments(const std::vector<Storage>&, const JsonValue&) {}
+  void take_storages(std::vector<StorageRow> rows) {
+    graph_.storages.reserve(rows.size());
+    for (StorageRow& row : rows) {
+      graph_.script_holds.set(StorageId::of(graph_.storages.size()), row.hold);
+      graph_.storages.push_back(std::move(row));
+    }
+  }
+
+  void count_arguments(const std::vector<StorageRow>&, const JsonValue&) {}
   void count_arguments(const std::vector<KernelNode>& nodes, const JsonValue& list) {
     for (const KernelNode& node : nodes) count_arguments(node, list);
   }
@@ -203,9 +215,9 @@ class GraphReader {
         integer_of(value, "a node's number", 0, std::int64_t{node_count_} - 1))};
   }
 
-  Storage storage(const JsonValue& value) {
+  StorageRow storage(const JsonValue& value) {
     Row row(value, "a storage");
-    Storage storage;
+    StorageRow storage;
     storage.name = name_of(row.next("name"), "a storage's name");
     storage.storage_class = choice_of(row.next("class"), "a storage's class", storage_classes);
     storage.persistence =
@@ -222,7 +234,7 @@ class GraphReader {
     return storage;
   }
 
-  void read_flags(const JsonValue& value, Storage& storage) const {
+  void read_flags(const JsonValue& value, StorageRow& storage) const {
     Members members(value, "a storage's flags");
     const auto flag = [&](std::string_view name, bool& target) {
       if (const auto found = members.find(name)) target = boolean_of(*found, name);
@@ -232,10 +244,10 @@ class GraphReader {
     };
     flag("carries_over", storage.carries_over);
     flag("before_first_step", storage.before_first_step);
-    flag("held_to_end", storage.held_to_end);
-    node("loaded_before", storage.loaded_before);
-    node("first_made_by", storage.first_made_by);
-    node("replaced_after", storage.replaced_after);
+    flag("held_to_end", storage.hold.held_to_end);
+    node("loaded_before", storage.hold.loaded_before);
+    node("first_made_by", storage.hold.first_made_by);
+    node("replaced_after", storage.hold.replaced_after);
     members.finish();
   }
 
@@ -309,10 +321,9 @@ class GraphReader {
     return views;
   }
 
-  void read_exceptions(const JsonValue& value) {
+  void read_exceptions(const JsonValue& value, std::vector<StorageRow>& storage_rows) {
     Members members(value, "'exceptions'");
-    exceptions(members.required("storages"), graph_.storages, loop_.storages,
-               &GraphReader::storage);
+    exceptions(members.required("storages"), storage_rows, loop_.storages, &GraphReader::storage);
     exceptions(members.required("nodes"), graph_.nodes, loop_.nodes, &GraphReader::node);
     members.finish();
   }

@@ -37,7 +37,7 @@ struct StepDocument {
   std::shared_ptr<const StepGraph> graph;
   /// The same model lowered for inference, in the process that trains; null: not included.
   std::shared_ptr<const StepGraph> evaluation;
-  Runtime runtime = Runtime::pytorch;  ///< that the step was made for
+  Runtime runtime = default_runtime;  ///< that the step was made for
   Precision precision = Precision::fp32;
   std::int64_t seq = 0;                    ///< 0: the model has no symbol `seq`
   std::int64_t accumulation = 1;           ///< micro-batches before an update

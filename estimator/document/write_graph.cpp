@@ -12,12 +12,12 @@ namespace {
 class GraphWriter {
  public:
   GraphWriter(const StepGraph& graph, Tables& tables)
-      : graph_(graph), tables_(tables), found_(find_loop(graph)) {}
+      : graph_(graph), tables_(tables), storages_(storage_rows(graph)), found_(find_loop(graph)) {}
 
   std::string run() {
     put(text_, "{{");
     if (found_) loop(*found_);
-    rows("storages", graph_.storages, [](const MicroBatchLoop& l) { return l.storages; });
+    rows("storages", storages_, [](const MicroBatchLoop& l) { return l.storages; });
     put(text_, ",\n");
     rows("nodes", graph_.nodes, [](const MicroBatchLoop& l) { return l.nodes; });
     if (found_) exceptions(*found_);
@@ -105,7 +105,7 @@ class GraphWriter {
   void exceptions(const FoundLoop& found) {
     if (found.storages.empty() && found.nodes.empty()) return;
     put(text_, ",\n\"exceptions\": {{\n\"storages\": ");
-    of_table(found.storages, found.loop.storages, graph_.storages);
+    of_table(found.storages, found.loop.storages, storages_);
     put(text_, ",\n\"nodes\": ");
     of_table(found.nodes, found.loop.nodes, graph_.nodes);
     put(text_, "}}");
@@ -125,7 +125,7 @@ class GraphWriter {
 
   // [name, class, persistence, bytes, origin, parameter, {flags}], the last three if they say
   // something.
-  void row(const Storage& storage) {
+  void row(const StorageRow& storage) {
     std::string flags;
     const auto flag = [&](std::string_view name, bool value) {
       if (value) flags += fmt::format("{}{}:true", flags.empty() ? "" : ",", quoted(name));
@@ -136,10 +136,10 @@ class GraphWriter {
     };
     flag("carries_over", storage.carries_over);
     flag("before_first_step", storage.before_first_step);
-    flag("held_to_end", storage.held_to_end);
-    node("loaded_before", storage.loaded_before);
-    node("first_made_by", storage.first_made_by);
-    node("replaced_after", storage.replaced_after);
+    flag("held_to_end", storage.hold.held_to_end);
+    node("loaded_before", storage.hold.loaded_before);
+    node("first_made_by", storage.hold.first_made_by);
+    node("replaced_after", storage.hold.replaced_after);
     put(text_, "[{},{},{},{}", quoted(storage.name), quoted(to_string(storage.storage_class)),
         quoted(to_string(storage.persistence)), written(storage.bytes));
     const bool has_parameter = storage.parameter.valid() || !flags.empty();
@@ -194,6 +194,7 @@ class GraphWriter {
 
   const StepGraph& graph_;
   Tables& tables_;
+  std::vector<StorageRow> storages_;
   std::optional<FoundLoop> found_;
   Text text_;
 };

@@ -19,8 +19,8 @@ namespace stowage {
 
 struct SizedStep;
 
-/// The first and the last of the steps at which a storage must be there: all that its lifetime asks
-/// of them. A large network has a million storages, so that no list is kept of the others.
+/// The first and the last of the steps at which a storage must be there, which decide its lifetime.
+/// A large network has a million storages, so that the steps between are not kept.
 class Touches {
  public:
   constexpr Touches() = default;
@@ -65,7 +65,7 @@ struct Lifetime {
 /// Live bytes during each step. O(lifetimes + steps). Throws ArithmeticOverflow.
 [[nodiscard]] std::vector<Bytes> live_bytes(std::span<const Lifetime> lifetimes,
                                             std::int32_t steps);
-/// The same of the uses' lifetimes, which need no order. O(uses + steps).
+/// As above, of the uses' lifetimes; the uses need no order. O(uses + steps).
 [[nodiscard]] std::vector<Bytes> live_bytes(std::span<const StorageUse> uses, std::int32_t steps);
 
 /// Adds one use's lifetimes: for callers that visit uses one at a time.

@@ -15,7 +15,8 @@
 //            parameters are kept up to stage3_max_live_parameters elements until the update, which
 //            goes by sub-groups of sub_group_size elements of a share (runtime/zero/stage3.py).
 // Offloaded to the CPU: the optimizer with master weights and fp32 gradients, under ZeRO 3 the
-// parameters' share. NCCL's own buffers lie outside the allocator (runtime.hpp).
+// parameters' share. NCCL's own buffers lie outside the allocator
+// (runtime/process_overhead.hpp).
 #pragma once
 
 #include <cstdint>

@@ -8,16 +8,16 @@ namespace stowage {
 
 namespace {
 
-StorageUse use_of(const Storage& storage, const MemoryRules& rules) {
+StorageUse use_of(const Storage& storage, const ScriptHold& hold, const MemoryRules& rules) {
   StorageUse use;
   const bool not_yet =
       rules.step == StepNumber::first && !storage.before_first_step &&
-      (storage.storage_class == StorageClass::optimizer_state || storage.first_made_by.valid());
+      (storage.storage_class == StorageClass::optimizer_state || hold.first_made_by.valid());
   use.whole_step = storage.persistence == Persistence::persistent && !not_yet;
-  use.from_start = storage.persistence == Persistence::from_host && !storage.loaded_before.valid();
-  use.to_end = storage.held_to_end || storage.replaced_after.valid() || not_yet;
-  if (storage.replaced_after.valid() && rules.step == StepNumber::steady) {
-    use.previous_until = storage.replaced_after.value + 1;
+  use.from_start = storage.persistence == Persistence::from_host && !hold.loaded_before.valid();
+  use.to_end = hold.outlives_step() || not_yet;
+  if (hold.replaced_after.valid() && rules.step == StepNumber::steady) {
+    use.previous_until = hold.replaced_after.value + 1;
   }
   return use;
 }
@@ -72,9 +72,11 @@ void take_entries(const SizedStep& step, const MemoryRules& rules,
   const bool keeps_gradients = graph.settings.parallel.shares_parameters();
   const std::vector<bool> is_gradient =
       keeps_gradients ? parameter_gradients(graph) : std::vector<bool>();
+  ScriptHolds::Cursor holds(graph.script_holds);
   for (std::size_t i = 0; i < graph.storages.size(); ++i) {
     const Storage& storage = graph.storages[i];
-    StorageUse use = use_of(storage, rules);
+    const ScriptHold& hold = holds.advance_to(StorageId::of(i));
+    StorageUse use = use_of(storage, hold, rules);
     const bool loaded =
         storage.persistence == Persistence::persistent && graph.kernel_set().loads_untouched;
     if (touches[i].empty() && !loaded) continue;
@@ -82,12 +84,12 @@ void take_entries(const SizedStep& step, const MemoryRules& rules,
     use.touches = touches[i];
     // ZeRO 3 has its share of the gradients in one buffer, which is made once.
     if (keeps_gradients && is_gradient[i]) use.whole_step = true;
-    if (storage.loaded_before.valid()) {
-      use.touches = {storage.loaded_before.value, use.touches.back()};
+    if (hold.loaded_before.valid()) {
+      use.touches = {hold.loaded_before.value, use.touches.back()};
     }
-    if (rules.step == StepNumber::first && storage.first_made_by.valid()) {
+    if (rules.step == StepNumber::first && hold.first_made_by.valid()) {
       // The node's other argument becomes the storage: it is there from then on.
-      const std::int32_t next = storage.first_made_by.value + 1;
+      const std::int32_t next = hold.first_made_by.value + 1;
       use.touches = {next, std::max(next, use.touches.back())};
     }
     take({.storage_class = storage.storage_class,

@@ -66,18 +66,19 @@ struct StepMemory {
 [[nodiscard]] std::vector<Touches> storage_touches(const StepGraph& graph);
 
 [[nodiscard]] StepMemory step_memory(const SizedStep& step, const MemoryRules& rules);
-/// The same, for who has the graph's storage_touches already.
+/// As above, for callers that have the graph's storage_touches already.
 [[nodiscard]] StepMemory step_memory(const SizedStep& step, const MemoryRules& rules,
                                      const std::vector<Touches>& touches);
-/// Its entries and uses one by one, in their order: storages, workspaces, the runtime's buffers.
-/// That of a large network is a tenth of all memory. `touches`: the graph's storage_touches.
+/// Visits the entries and uses of step_memory in their order (storages, workspaces, the runtime's
+/// buffers) without making the lists, which of a large network are a tenth of all memory.
+/// `touches`: the graph's storage_touches.
 void for_each_entry(const SizedStep& step, const MemoryRules& rules,
                     const std::vector<Touches>& touches,
                     const std::function<void(const MemoryEntry&, const StorageUse&)>& take);
-/// Its uses alone.
+/// The uses of step_memory alone.
 [[nodiscard]] std::vector<StorageUse> storage_uses(const SizedStep& step, const MemoryRules& rules,
                                                    const std::vector<Touches>& touches);
-/// live_bytes of its uses.
+/// live_bytes of these uses.
 [[nodiscard]] std::vector<Bytes> live_bytes(const SizedStep& step, const MemoryRules& rules,
                                             const std::vector<Touches>& touches);
 

@@ -101,9 +101,10 @@ class StepCompletion {
   /// What comes before a call comes before its first kernel, what follows it after its last.
   void renumber() {
     renumber_nodes(step_, last_);
-    for (std::size_t i = 0; i < recorded_.storages.size(); ++i) {
-      const NodeId before = recorded_.storages[i].loaded_before;
-      if (before.valid()) step_.storages[i].loaded_before = first_[before.index()];
+    for (const auto& [storage, recorded] : recorded_.script_holds) {
+      if (!recorded.loaded_before.valid()) continue;
+      const NodeId before = first_[recorded.loaded_before.index()];
+      step_.script_holds.update(storage, [&](ScriptHold& hold) { hold.loaded_before = before; });
     }
     const MicroBatch& part = recorded_.micro_batch;
     if (part.first_node.valid()) step_.micro_batch.first_node = first_[part.first_node.index()];

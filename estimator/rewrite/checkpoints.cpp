@@ -82,7 +82,7 @@ class Checkpointing {
   std::vector<int> region_of_;  // by OperatorId; -1: none
   std::set<std::pair<OperatorId, StorageId>> saved_;
   std::set<StorageId> dead_;     // what regions save whose gradient nobody asks for
-  std::vector<Storage> copies_;  // to follow end_storage_
+  std::vector<Storage> copies_;  // to follow end_storage_; no variable of the script has them
 };
 
 Checkpointing::Checkpointing(StepGraph step, const std::vector<CheckpointRegion>& regions)
@@ -179,8 +179,6 @@ void Checkpointing::make_copies(Region& region) {
     if (is_persistent(id) || region.entered.contains(id) || region.copy.contains(id)) return;
     Storage storage = step_.storage(id);
     storage.name = unnumbered(storage.name) + ".recomputed";
-    storage.held_to_end = false;
-    storage.replaced_after = {};
     region.copy[id] = StorageId::of(end_storage_ + copies_.size());
     copies_.push_back(std::move(storage));
   };
@@ -391,6 +389,7 @@ void Checkpointing::put_together() {
   number(storage_names);
   const auto at = step_.storages.begin() + static_cast<std::ptrdiff_t>(end_storage_);
   step_.storages.insert(at, copies_.begin(), copies_.end());
+  step_.script_holds.make_room(StorageId::of(end_storage_), copies_.size());
   std::move(nodes).put_into(step_);
   renumber_convolutions(step_);
   step_.micro_batch.end_storage = StorageId::of(end_storage_ + copies_.size());

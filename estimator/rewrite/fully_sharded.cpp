@@ -44,6 +44,7 @@ int FullSharding::group_of(const KernelNode& node) const {
 void FullSharding::drop_update() {
   step_.nodes.resize(step_.micro_batch.end_node.index());
   step_.storages.resize(step_.micro_batch.end_storage.index());
+  step_.script_holds.drop_from(step_.micro_batch.end_storage);
   step_.host_state_bytes = 0;
 }
 

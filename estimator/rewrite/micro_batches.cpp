@@ -80,6 +80,7 @@ class Repetition {
 
   // The parts of the result.
   void move_the_rest();
+  void repeat_holds();
   void repeat_storages();
   void repeat_nodes();
   void repeat_lists();
@@ -197,16 +198,36 @@ void Repetition::move_the_rest() {
   split(step_.nodes, end_node_, later * later_nodes_, nodes_after_);
 }
 
-void Repetition::repeat_storages() {
-  for (int i = 1; i < count_; ++i) {
+// In the order of the storages in the result: up to the end of the first micro-batch, the repeated
+// ones, those behind.
+void Repetition::repeat_holds() {
+  const ScriptHolds before = std::move(step_.script_holds);
+  step_.script_holds = {};
+  const StorageId end = StorageId::of(end_storage_);
+  for (const auto& [storage, hold] : before) {
+    if (storage < end) step_.script_holds.set(storage, hold);
+  }
+  for (int i = 1; i < count_ && !before.empty(); ++i) {
+    ScriptHolds::Cursor holds(before);
     for (const std::size_t source : again_) {
-      Storage storage = step_.storages[source];
-      storage.first_made_by = in(storage.first_made_by, i);
-      storage.loaded_before = in(storage.loaded_before, i);
-      step_.storages.push_back(std::move(storage));
+      ScriptHold hold = holds.advance_to(StorageId::of(source));
+      hold.first_made_by = in(hold.first_made_by, i);
+      hold.loaded_before = in(hold.loaded_before, i);
+      step_.script_holds.set(in(StorageId::of(source), i), hold);
     }
   }
-  for (Storage& storage : storages_after_) storage.first_made_by = in(storage.first_made_by, 0);
+  for (auto [storage, hold] : before) {
+    if (storage < end) continue;
+    hold.first_made_by = in(hold.first_made_by, 0);
+    step_.script_holds.set(in(storage, 0), hold);
+  }
+}
+
+void Repetition::repeat_storages() {
+  repeat_holds();
+  for (int i = 1; i < count_; ++i) {
+    for (const std::size_t source : again_) step_.storages.push_back(step_.storages[source]);
+  }
   step_.storages.insert(step_.storages.end(), std::make_move_iterator(storages_after_.begin()),
                         std::make_move_iterator(storages_after_.end()));
 }
@@ -307,7 +328,7 @@ void Repetition::keep_variables() {
     const bool last = i + 1 == count_;
     for (const ScriptVariable& variable : part_.variables) {
       const StorageId id = in(variable.storage, i);
-      Storage& storage = step_.storages[id.index()];
+      const bool from_host = step_.storage(id).persistence == Persistence::from_host;
       switch (variable.kind) {
         case ScriptVariable::Kind::first_gradient:
           // It moves to the node that is the last in this micro-batch.
@@ -319,15 +340,17 @@ void Repetition::keep_variables() {
           break;
         case ScriptVariable::Kind::result:
           if (last) break;
-          storage.replaced_after = {};
+          step_.script_holds.update(id, [](ScriptHold& kept) { kept.replaced_after = {}; });
           hold(in(variable.assigned_after, i + 1), id);
           break;
         case ScriptVariable::Kind::input:
-          storage.held_to_end = last;
+          step_.script_holds.update(id, [&](ScriptHold& kept) {
+            kept.held_to_end = last;
+            if (i > 0 && from_host) {
+              kept.loaded_before = NodeId::of(last_node(i - 1).index() + 1);
+            }
+          });
           if (!last) hold(last_node(i), id);
-          if (i > 0 && storage.persistence == Persistence::from_host) {
-            storage.loaded_before = NodeId::of(last_node(i - 1).index() + 1);
-          }
           break;
       }
     }

@@ -71,9 +71,11 @@ void load_before_first_use(StepGraph& step) {
   for (std::size_t i = step.nodes.size(); i-- > 0;) {
     for (const TensorView& read : step.nodes[i].reads) first[read.storage.index()] = NodeId::of(i);
   }
-  for (std::size_t s = 0; s < step.storages.size(); ++s) {
-    NodeId& loaded = step.storages[s].loaded_before;
-    if (loaded.valid() && first[s].valid()) loaded = first[s];
+  const ScriptHolds holds = step.script_holds;
+  for (const auto& [storage, hold] : holds) {
+    const NodeId use = first[storage.index()];
+    if (!hold.loaded_before.valid() || !use.valid()) continue;
+    step.script_holds.update(storage, [&](ScriptHold& moved) { moved.loaded_before = use; });
   }
 }
 
@@ -85,10 +87,13 @@ StepGraph moved(StepGraph step, const Order& order, const std::vector<std::int32
   }
   step.nodes = std::move(nodes);
   renumber_convolutions(step);
-  for (Storage& storage : step.storages) {
-    for (NodeId* id : {&storage.first_made_by, &storage.replaced_after}) {
-      if (id->valid()) id->value = place[id->index()];
-    }
+  const ScriptHolds holds = step.script_holds;
+  for (const auto& [storage, hold] : holds) {
+    step.script_holds.update(storage, [&](ScriptHold& moved) {
+      for (NodeId* id : {&moved.first_made_by, &moved.replaced_after}) {
+        if (id->valid()) id->value = place[id->index()];
+      }
+    });
   }
   load_before_first_use(step);
   step.micro_batch = {};

@@ -41,7 +41,9 @@ class Recomputation {
   void make_copy(StorageId id) {
     Storage storage = step_.storage(id);
     storage.name = second_name(storage.name);
-    copy_[id] = StorageId::of(step_.storages.size());
+    const StorageId copy = StorageId::of(step_.storages.size());
+    copy_[id] = copy;
+    step_.script_holds.set(copy, step_.script_holds.of(id));
     step_.storages.push_back(std::move(storage));
   }
 

@@ -8,11 +8,7 @@ void renumber_nodes(StepGraph& step, const std::vector<NodeId>& place) {
   const auto move = [&](NodeId& id) {
     if (id.valid()) id = place[id.index()];
   };
-  for (Storage& storage : step.storages) {
-    move(storage.loaded_before);
-    move(storage.first_made_by);
-    move(storage.replaced_after);
-  }
+  step.script_holds.renumber_nodes(move);
   MicroBatch& part = step.micro_batch;
   move(part.first_node);
   move(part.end_node);
@@ -62,6 +58,9 @@ void move_storages(StepGraph& step, const std::vector<StorageId>& place) {
     moved[place[i].index()] = std::move(step.storages[i]);
   }
   step.storages = std::move(moved);
+  ScriptHolds holds;
+  for (const auto& [storage, hold] : step.script_holds) holds.set(place[storage.index()], hold);
+  step.script_holds = std::move(holds);
   for_each_storage_id(step, [&](StorageId& id) {
     if (id.valid()) id = place[id.index()];
   });
@@ -78,6 +77,11 @@ void join_storages(StepGraph& step, const std::vector<StorageId>& into) {
   }
   before.push_back(StorageId::of(left.size()));
   step.storages = std::move(left);
+  ScriptHolds holds;
+  for (const auto& [storage, hold] : step.script_holds) {
+    if (into[storage.index()] == storage) holds.set(before[storage.index()], hold);
+  }
+  step.script_holds = std::move(holds);
   const auto move = [&](StorageId& id) {
     if (id.valid()) id = before[into[id.index()].index()];
   };

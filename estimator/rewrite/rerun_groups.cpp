@@ -114,7 +114,7 @@ class Grouping {
     for (std::size_t i = 0; i < step_.storages.size(); ++i) {
       const Storage& storage = step_.storages[i];
       if (storage.persistence != Persistence::transient) continue;
-      if (storage.held_to_end || storage.replaced_after.valid()) bar_writers(StorageId::of(i));
+      if (step_.script_holds.of(StorageId::of(i)).outlives_step()) bar_writers(StorageId::of(i));
     }
     for (const auto* views : {&step_.inputs, &step_.losses, &step_.gradients}) {
       for (const TensorView& view : *views) bar_writers(view.storage);

@@ -80,11 +80,9 @@ class Merging {
       if (id.valid()) uses(id).kept = true;
     };
     for (std::size_t s = 0; s < step_.storages.size(); ++s) {
-      const Storage& storage = step_.storages[s];
-      if (storage.persistence != Persistence::transient || storage.held_to_end ||
-          storage.replaced_after.valid()) {
-        keep(StorageId::of(s));
-      }
+      const StorageId id = StorageId::of(s);
+      const bool is_transient = step_.storage(id).persistence == Persistence::transient;
+      if (!is_transient || step_.script_holds.of(id).outlives_step()) keep(id);
     }
     for (const auto* views : {&step_.inputs, &step_.losses, &step_.gradients}) {
       for (const TensorView& view : *views) keep(view.storage);

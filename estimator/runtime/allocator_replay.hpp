@@ -25,8 +25,8 @@ struct ReplaySettings {
 };
 
 /// ProcessReplay::same_limits holds for allocators that look at what a device has only where the
-/// driver refuses (RoomyRuns::serves): what was granted is granted under each of them, and what was
-/// refused is refused. O(steps * touches * log blocks).
+/// driver refuses (SharedReplays::serves): what was granted is granted under each of them, and what
+/// was refused is refused. O(steps * touches * log blocks).
 [[nodiscard]] ProcessReplay replay_process(const SizedStep& step,
                                            const std::vector<Touches>& touches,
                                            const ReplaySettings& settings);

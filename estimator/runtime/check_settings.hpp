@@ -1,5 +1,5 @@
-// CheckSettings: under what a step is checked: the runtime and its allocator, the software, and
-// what of the card is not the process's to take.
+// CheckSettings: the circumstances of a check: the runtime and its allocator, the software, and how
+// much of the card the process may not take.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 namespace stowage {
 
 struct CheckSettings {
-  Runtime runtime = Runtime::pytorch;
+  Runtime runtime = default_runtime;
   Bytes in_use;                  ///< held by others on the card
   Bytes reserve;                 ///< to be left free
   std::optional<Bytes> context;  ///< instead of what is known of the card

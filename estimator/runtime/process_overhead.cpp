@@ -8,12 +8,11 @@
 
 #include "estimator/card/kernel_code.hpp"
 #include "estimator/runtime/library_calls.hpp"
+#include "estimator/runtime/runtime_process.hpp"
 
 namespace stowage {
 
 namespace {
-
-constexpr Bytes driver_segment{2 << 20};
 
 // What each library loads on first use where modules are loaded lazily. Public reports put the
 // growth of the first iterations at 50 to 200 MiB for both together (facts gathered in
@@ -43,9 +42,9 @@ bool is_eager(const CheckSettings& settings) {
   return settings.stack.loading == ModuleLoading::eager;
 }
 
-/// Whether `a` says more of a process with the CUDA that is asked for than `b`.
-bool says_more(const ProcessMeasurement& a, const ProcessMeasurement& b,
-               const ReleaseVersion& asked) {
+/// Whether `a` tells more than `b` about a process with the CUDA that is asked for.
+bool is_preferred(const ProcessMeasurement& a, const ProcessMeasurement& b,
+                  const ReleaseVersion& asked) {
   if (a.calibrated != b.calibrated) return a.calibrated;
   const bool a_is_older = a.stack.cuda <= asked;
   const bool b_is_older = b.stack.cuda <= asked;
@@ -53,7 +52,7 @@ bool says_more(const ProcessMeasurement& a, const ProcessMeasurement& b,
   return a_is_older ? a.stack.cuda > b.stack.cuda : a.stack.cuda < b.stack.cuda;
 }
 
-/// Of those of `runtime` that `has` what is looked for.
+/// The card's preferred measurement of `runtime` for which `has` is true; null: there is none.
 template <typename Has>
 const ProcessMeasurement* measured_of(Runtime runtime, const Card& card,
                                       const CheckSettings& settings, Has has) {
@@ -63,7 +62,7 @@ const ProcessMeasurement* measured_of(Runtime runtime, const Card& card,
     if (row.runtime != runtime || row.stack.loading != stack.loading || !has(row)) continue;
     // The kernels of another release are others.
     const bool counts = row.calibrated || !is_eager(settings) || row.stack.cuda == stack.cuda;
-    if (counts && (found == nullptr || says_more(row, *found, stack.cuda))) found = &row;
+    if (counts && (found == nullptr || is_preferred(row, *found, stack.cuda))) found = &row;
   }
   return found;
 }
@@ -74,29 +73,26 @@ template <typename Has>
 const ProcessMeasurement* measured(const Card& card, const CheckSettings& settings, Has has) {
   if (const auto* own = measured_of(settings.runtime, card, settings, has)) return own;
   if (is_eager(settings)) return nullptr;
-  return measured_of(Runtime::stowage, card, settings,
+  return measured_of(executed_runtime, card, settings,
                      [&](const ProcessMeasurement& row) { return row.calibrated && has(row); });
 }
 
-std::string said(const KernelCode& code) {
+std::string source_of(const KernelCode& code) {
   return fmt::format("{}'s kernels for sm_{}, loaded at once", code.release, code.architecture);
 }
 
-// PyTorch's wheels for CUDA before 11.7 have the libraries linked into them.
-bool within_framework(const CheckSettings& settings) {
-  return settings.runtime == Runtime::pytorch && settings.stack.cuda < first_lazy_cuda;
+bool has_libraries_linked_in(const CheckSettings& settings) {
+  return settings.stack.cuda < process_of(settings.runtime).libraries_apart_since;
 }
 
 RuntimeRow eager_context(const Card& card, const CheckSettings& settings) {
   RuntimeRow row{"CUDA context", card.context, card.context_source};
-  // Theano compiles its kernels as functions need them.
-  if (settings.runtime == Runtime::stowage || settings.runtime == Runtime::theano) return row;
-  const KernelLibrary framework =
-      settings.runtime == Runtime::pytorch ? KernelLibrary::pytorch : KernelLibrary::tensorflow;
-  const KernelCode code = kernel_code(framework, settings.stack.cuda, card.compute_capability);
+  const std::optional<KernelLibrary> own = process_of(settings.runtime).own_kernels;
+  if (!own) return row;
+  const KernelCode code = kernel_code(*own, settings.stack.cuda, card.compute_capability);
   row.bytes += code.bytes;
-  row.source =
-      fmt::format("{} ({}) and {}", format_bytes(card.context), card.context_source, said(code));
+  row.source = fmt::format("{} ({}) and {}", format_bytes(card.context), card.context_source,
+                           source_of(code));
   return row;
 }
 
@@ -105,13 +101,15 @@ RuntimeRow eager_library(Library library, bool training, const Card& card,
   const auto code_of = [&](KernelLibrary kernels) {
     return kernel_code(kernels, settings.stack.cuda, card.compute_capability);
   };
-  if (within_framework(settings)) return {"", Bytes(), "within PyTorch's own kernels"};
+  if (has_libraries_linked_in(settings)) {
+    return {"", Bytes(), fmt::format("within {}'s own kernels", traits(settings.runtime).title)};
+  }
   KernelCode code =
       code_of(library == Library::cublas ? KernelLibrary::cublas : KernelLibrary::cudnn_inference);
   if (library == Library::cudnn && training) {
     code.bytes += code_of(KernelLibrary::cudnn_training).bytes;
   }
-  return {"", code.bytes, said(code)};
+  return {"", code.bytes, source_of(code)};
 }
 
 Bytes uncertainty_of_code(Bytes code) { return Bytes(code.count() / 100 * uncertain_code_percent); }
@@ -158,6 +156,10 @@ RuntimeRow library_row(Library library, const StepGraph& graph, const Card& card
   return row;
 }
 
+bool counts_nccl(const StepGraph& graph, const CheckSettings& settings) {
+  return graph.settings.parallel.is_parallel() && process_of(settings.runtime).has_nccl_figure;
+}
+
 struct LibraryUse {
   RuntimeRow row;
   NodeId first_use;
@@ -166,7 +168,7 @@ struct LibraryUse {
 std::vector<LibraryUse> library_uses(const StepGraph& graph, const Card& card,
                                      const CheckSettings& settings) {
   std::vector<LibraryUse> uses;
-  if (settings.runtime == Runtime::ideal) return uses;
+  if (!traits(settings.runtime).has_process) return uses;
   const auto add = [&](Library library, auto calls) {
     const auto first = std::ranges::find_if(graph.nodes, calls);
     if (first == graph.nodes.end()) return;
@@ -182,7 +184,7 @@ std::vector<LibraryUse> library_uses(const StepGraph& graph, const Card& card,
 
 RuntimeRow context_row(const Card& card, const CheckSettings& settings) {
   RuntimeRow row{"CUDA context", card.context, card.context_source};
-  if (settings.runtime == Runtime::ideal) return {row.name, Bytes(), ""};
+  if (!traits(settings.runtime).has_process) return {row.name, Bytes(), ""};
   if (settings.context) return {row.name, *settings.context, "given"};
   if (const auto* found = measured(card, settings, has_context)) {
     return {row.name, *found->context, found->source};
@@ -209,8 +211,7 @@ std::vector<RuntimeRow> library_rows(const StepGraph& graph, const Card& card,
   for (const LibraryUse& use : library_uses(graph, card, settings)) {
     rows.push_back({use.row.name + " kernels", use.row.bytes, use.row.source});
   }
-  // TensorFlow's NCCL takes what the pools leave: how much is not known (docs/tensorflow.md).
-  if (graph.settings.parallel.is_parallel() && settings.runtime != Runtime::tensorflow) {
+  if (counts_nccl(graph, settings)) {
     rows.push_back({"NCCL", nccl_bytes, "1.28 GiB on each of two A100s in a public report"});
   }
   return rows;
@@ -224,7 +225,7 @@ Bytes outside_allocator(const StepGraph& graph, const Card& card, const CheckSet
 
 Bytes uncertainty_outside_allocator(const StepGraph& graph, const Card& card,
                                     const CheckSettings& settings) {
-  if (settings.runtime == Runtime::ideal) return {};
+  if (!traits(settings.runtime).has_process) return {};
   Bytes bytes = context_uncertainty(card, settings);
   const bool training = graph.settings.mode == Mode::train;
   if (std::ranges::any_of(graph.nodes, calls_cublas)) {
@@ -233,9 +234,7 @@ Bytes uncertainty_outside_allocator(const StepGraph& graph, const Card& card,
   if (std::ranges::any_of(graph.nodes, calls_cudnn)) {
     bytes += library_uncertainty(Library::cudnn, training, card, settings);
   }
-  if (graph.settings.parallel.is_parallel() && settings.runtime != Runtime::tensorflow) {
-    bytes += uncertain_nccl;
-  }
+  if (counts_nccl(graph, settings)) bytes += uncertain_nccl;
   if (is_by_rule(card, "cuda_total")) bytes += uncertain_total;
   return bytes;
 }
@@ -243,20 +242,8 @@ Bytes uncertainty_outside_allocator(const StepGraph& graph, const Card& card,
 Bytes allocator_limit(const StepGraph& graph, const Card& card, const CheckSettings& settings) {
   const Bytes left = card.cuda_total - settings.in_use - settings.reserve -
                      outside_allocator(graph, card, settings);
-  if (settings.runtime == Runtime::tensorflow) {
-    const Bytes room = tensorflow_room(library_loads(graph, card, settings),
-                                       tensorflow_card(card, settings), settings.tensorflow);
-    return std::min(left, room);
-  }
-  if (settings.runtime != Runtime::pytorch || left < Bytes()) return left;
-  return Bytes(left.count() / driver_segment.count() * driver_segment.count());
-}
-
-TensorFlowCard tensorflow_card(const Card& card, const CheckSettings& settings) {
-  return {.total = card.cuda_total,
-          .in_use = settings.in_use,
-          .context = context_bytes(card, settings),
-          .compute_capability_major = static_cast<int>(card.compute_capability)};
+  const auto limit = process_of(settings.runtime).limit;
+  return limit == nullptr ? left : limit(left, graph, card, settings);
 }
 
 }  // namespace stowage

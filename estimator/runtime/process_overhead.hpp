@@ -19,7 +19,6 @@
 #include "estimator/card/card.hpp"
 #include "estimator/runtime/check_settings.hpp"
 #include "estimator/runtime/process_replay.hpp"
-#include "estimator/runtime/tensorflow_replay.hpp"
 #include "estimator/step/step_graph.hpp"
 
 namespace stowage {
@@ -51,14 +50,11 @@ struct RuntimeRow {
 [[nodiscard]] Bytes uncertainty_outside_allocator(const StepGraph& graph, const Card& card,
                                                   const CheckSettings& settings);
 
-/// What the card has for the runtime's own allocations:
+/// Bytes of the card that are left for the runtime's allocator:
 /// CUDA total - in use - reserve - outside_allocator, for PyTorch in whole segments of 2 MiB. For
-/// TensorFlow what one of its pools can hold; negative where the libraries find no room beside
-/// them.
+/// TensorFlow what one of its pools can hold. Negative where context and libraries do not fit,
+/// alone or beside TensorFlow's pools.
 [[nodiscard]] Bytes allocator_limit(const StepGraph& graph, const Card& card,
                                     const CheckSettings& settings);
-
-/// The card and what is taken of it beside TensorFlow's pools.
-[[nodiscard]] TensorFlowCard tensorflow_card(const Card& card, const CheckSettings& settings);
 
 }  // namespace stowage

@@ -1,12 +1,4 @@
-// RuntimeRun: what becomes of a step when a runtime runs it on a card.
-//
-//   StepOnCard -> run_pytorch     PyTorch's caching allocator, capped at what the card has left
-//              -> run_tensorflow  TensorFlow's pools beside the libraries on the same card
-//              -> run_theano      CNMeM, or libgpuarray's cache
-//              -> run_unallocated our executor's arena, or what is live: no allocator to simulate
-//              -> RuntimeRun
-//
-// Each also answers the shorter question whether the step completes, which a search asks often.
+// RuntimeRun: what becomes of a step when a runtime runs it on a card (RuntimeProcess::run).
 #pragma once
 
 #include <cstdint>
@@ -72,7 +64,8 @@ struct PoolAdvice {
   [[nodiscard]] bool empty() const { return !limit && !growth; }
 };
 
-/// Of the run that completed; where none did, of one with all the memory it wants.
+/// The figures are those of the run that completed or, where it failed, of a run with unlimited
+/// memory.
 struct RuntimeRun {
   /// TensorFlow: by logical device, all alike. Other runtimes have one; never empty.
   std::vector<ProcessReplay> replicas;
@@ -89,24 +82,5 @@ struct RuntimeRun {
   /// TensorFlow's; none of other runtimes.
   [[nodiscard]] std::vector<LogicalDevice> logical_devices() const;
 };
-
-[[nodiscard]] RuntimeRun run_pytorch(const StepOnCard& on_card);
-[[nodiscard]] bool completes_in_pytorch(const StepOnCard& on_card);
-
-[[nodiscard]] RuntimeRun run_tensorflow(const StepOnCard& on_card);
-/// Whether it completes, and leaves what is to stay free.
-[[nodiscard]] bool completes_in_tensorflow(const StepOnCard& on_card);
-
-[[nodiscard]] RuntimeRun run_theano(const StepOnCard& on_card);
-[[nodiscard]] bool completes_in_theano(const StepOnCard& on_card);
-
-/// Runtime::stowage and Runtime::ideal. Whether it fits, its figures say.
-[[nodiscard]] RuntimeRun run_unallocated(const StepOnCard& on_card);
-
-/// By NodeId: the first engine that fits beside what else is live within `limit`, the smallest one
-/// where none does. `live` is without workspaces.
-[[nodiscard]] std::vector<int> fitting_engines(const SizedStep& step,
-                                               const std::vector<Bytes>& live, Bytes limit,
-                                               Bytes granularity);
 
 }  // namespace stowage

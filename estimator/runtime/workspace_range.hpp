@@ -1,5 +1,5 @@
-// WorkspaceRange: with which workspaces a node's calls leave PyTorch's allocator as one workspace
-// did.
+// WorkspaceRange: the workspace sizes of a node that leave PyTorch's allocator in the same state as
+// the one with which it ran.
 //
 // A workspace is allocated and freed before anything else is:
 //   - what the cache has a block for changes nothing: the block is split and merged again;

@@ -1,7 +1,8 @@
-// Which step is meant: what the description says in `train:`, and over it what its user says.
+// choose_step: the settings of a step, from the description's `train:` and the wishes of its user,
+// which replace what the description says.
 //
-// The description is one person's, the question another's: whoever asks for another optimizer gets
-// that optimizer with its usual settings, and everything else as described.
+// A wish replaces one setting: another optimizer comes with its usual settings, and everything else
+// stays as described.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace stowage {
 
-/// What is said beside the description; what is absent is left to it. The precision is not among
+/// What the user asks for; what is absent is left to the description. The precision is not among
 /// these, since a model's types are inferred in it (ModelOptions).
 struct StepWishes {
   std::optional<Mode> mode;              ///< else training, where the model has a loss
@@ -34,7 +35,7 @@ struct StepWishes {
 struct ChosenStep {
   LoweringSettings lowering;      ///< of one micro-batch
   std::int64_t accumulation = 1;  ///< micro-batches before an update; 1 in an inference
-  Diagnostics warnings;           ///< wishes that mean nothing in this step
+  Diagnostics warnings;           ///< wishes that have no effect in this step
 };
 
 /// Errors: training a model without a loss; master gradients in a precision without master weights;

@@ -10,7 +10,7 @@
 
 namespace stowage {
 
-/// What of a share lies in the CPU's memory.
+/// The part of a GPU's share that lies in the CPU's memory.
 enum class Offload : std::uint8_t {
   none,
   optimizer,   ///< ZeRO: the optimizer's state and master weights, and its step (ZeRO-Offload)

@@ -1,4 +1,4 @@
-// What must run before what in a step, whatever the order: data hazards over storages.
+// Which nodes have to run before which, in any order of a step's nodes: data hazards over storages.
 #pragma once
 
 #include <cstdint>

@@ -117,9 +117,7 @@ TensorView OperatorLowering::new_inherited_tensor(std::string_view suffix, const
   return view;
 }
 
-void OperatorLowering::keep_to_end(const TensorView& view) {
-  builder_.graph_.storages[view.storage.index()].held_to_end = true;
-}
+void OperatorLowering::keep_to_end(const TensorView& view) { builder_.hold_to_end(view.storage); }
 
 StorageId OperatorLowering::new_temporary(std::string_view suffix, Affine bytes) {
   return builder_.add_storage({.name = dotted(op().name, suffix),

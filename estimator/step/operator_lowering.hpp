@@ -81,15 +81,17 @@ class OperatorLowering {
   // Making storages and views.
   /// A new contiguous storage of the output's type, which becomes output i.
   TensorView new_output(int i = 0);
-  /// The same, its axes in memory in the order of `like`, which has as many (see dense_strides).
+  /// As new_output, with its axes in memory in the order of those of `like`, which has as many (see
+  /// dense_strides).
   TensorView new_output_like(const TensorView& like, int i = 0);
   /// A new contiguous storage named "<operator>.<suffix>".
   TensorView new_tensor(std::string_view suffix, const Shape& shape, DataType type,
                         StorageClass storage_class);
-  /// The same, there before the step and after it (carries_over): a cache that a step writes into.
+  /// As new_tensor, there before the step and after it (carries_over): a cache that a step writes
+  /// into.
   TensorView new_lasting_tensor(std::string_view suffix, const Shape& shape, DataType type,
                                 StorageClass storage_class);
-  /// The same, made by an earlier step, and let go of after its last use in this one.
+  /// As new_tensor, made by an earlier step, and freed after its last use in this one.
   TensorView new_inherited_tensor(std::string_view suffix, const Shape& shape, DataType type,
                                   StorageClass storage_class);
   /// The storage of the view is kept to the step's end: the next step inherits it.
@@ -106,8 +108,8 @@ class OperatorLowering {
   /// channels innermost.
   TensorView contiguous(const TensorView& view, std::string_view suffix,
                         bool channels_last = false);
-  /// The same of a copy that PyTorch's operator makes within itself: autograd saves what it was
-  /// given, and the footprint counts the copy as workspace.
+  /// As contiguous, for a copy that PyTorch's operator makes within itself: autograd saves the
+  /// argument, and the footprint counts the copy as workspace.
   TensorView contiguous_within(const TensorView& view, std::string_view suffix,
                                bool channels_last = false);
   /// `view` if it is of that format, else a copy that is (emits it).
@@ -155,14 +157,14 @@ class OperatorLowering {
 // rule.
 [[nodiscard]] TensorView contiguous_view(StorageId storage, Shape shape, DataType type);
 [[nodiscard]] bool is_contiguous(const TensorView& view);
-/// The same, or with the channels of an image or a volume innermost.
+/// As above; with `channels_last`, with the channels of an image or a volume innermost.
 [[nodiscard]] bool is_contiguous(const TensorView& view, bool channels_last);
 /// What autograd's Tensor::suggest_memory_format says of an image or a volume: its channels (axis
 /// 1) lie innermost (c10/core/MemoryFormat.h, is_channels_last_strides_2d_s4). The elements need
 /// not lie densely.
 [[nodiscard]] bool suggests_channels_last(const TensorView& view);
-/// Two tensors of one shape lie in memory in the same way; axes of length 1 decide nothing.
-[[nodiscard]] bool lie_alike(const TensorView& a, const TensorView& b);
+/// Whether two tensors of one shape have the same strides, those of axes of length 1 aside.
+[[nodiscard]] bool same_memory_format(const TensorView& a, const TensorView& b);
 /// The elements fill a run of memory without gaps or overlap, in some order of the axes.
 [[nodiscard]] bool is_dense(const TensorView& view);
 [[nodiscard]] TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes);

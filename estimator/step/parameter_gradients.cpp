@@ -67,7 +67,8 @@ void StepBuilder::record_arrival(ParameterId id, const TensorView& gradient, Ope
 // torch/csrc/autograd/utils/grad_layout_contract.h).
 TensorView StepBuilder::made_to_stay(const TensorView& gradient, ParameterId id, OperatorId op) {
   const TensorView& parameter = parameter_views_[id.index()];
-  if (holders_[gradient.storage.index()] == 0 && lie_alike(gradient, parameter)) return gradient;
+  if (holders_[gradient.storage.index()] == 0 && same_memory_format(gradient, parameter))
+    return gradient;
   const std::string name = model_.parameter(id).name + ".grad";
   TensorView copy = layouts_.view(gradient.shape, gradient.type);
   copy.strides = parameter.strides;
@@ -116,9 +117,11 @@ void StepBuilder::zero_persistent_gradients() {
   graph_.micro_batch.end_node = NodeId::of(graph_.nodes.size());
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     if (graph_.nodes[i].kernel != Kernel::accumulate) continue;
-    Storage& sum = graph_.storages[graph_.nodes[i].writes.front().storage.index()];
-    const bool persists = sum.persistence == Persistence::persistent;
-    if (persists && !sum.first_made_by.valid()) sum.first_made_by = NodeId::of(i);
+    const StorageId sum = graph_.nodes[i].writes.front().storage;
+    if (graph_.storage(sum).persistence != Persistence::persistent) continue;
+    graph_.script_holds.update(sum, [&](ScriptHold& hold) {
+      if (!hold.first_made_by.valid()) hold.first_made_by = NodeId::of(i);
+    });
   }
 }
 

@@ -36,11 +36,14 @@ PhaseEnds phase_ends(const StepGraph& graph) {
 
 }  // namespace
 
+void StepBuilder::hold_to_end(StorageId id) {
+  graph_.script_holds.update(id, [](ScriptHold& hold) { hold.held_to_end = true; });
+}
+
 void StepBuilder::keep_result(StorageId id, NodeId assigned_after) {
   if (!id.valid() || !assigned_after.valid()) return;
-  Storage& storage = graph_.storages[id.index()];
-  if (storage.persistence != Persistence::transient) return;
-  storage.replaced_after = assigned_after;
+  if (graph_.storage(id).persistence != Persistence::transient) return;
+  graph_.script_holds.update(id, [&](ScriptHold& hold) { hold.replaced_after = assigned_after; });
   graph_.micro_batch.variables.push_back(
       {.kind = ScriptVariable::Kind::result, .storage = id, .assigned_after = assigned_after});
 }
@@ -67,7 +70,7 @@ void StepBuilder::keep_script_variables() {
         {.kind = ScriptVariable::Kind::first_gradient, .storage = variables_.first_gradient});
   }
   for (const StorageId input : variables_.inputs) {
-    graph_.storages[input.index()].held_to_end = true;
+    hold_to_end(input);
     variables.push_back({.kind = ScriptVariable::Kind::input, .storage = input});
   }
 }

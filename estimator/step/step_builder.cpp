@@ -178,10 +178,9 @@ void StepBuilder::augment() {
   for (int i = 0; i < graph_.settings.step.augment; ++i) {
     TensorView copy = values_[first->index()];
     const std::string name = fmt::format("{}.augmented{}", model_.tensor(*first).name, i);
-    copy.storage = add_storage({.name = name,
-                                .storage_class = StorageClass::augmented_input,
-                                .bytes = byte_count(copy),
-                                .held_to_end = true});
+    copy.storage = add_storage(
+        {.name = name, .storage_class = StorageClass::augmented_input, .bytes = byte_count(copy)});
+    hold_to_end(copy.storage);
     variables_.inputs.push_back(copy.storage);
     add_node({.name = name,
               .kernel = Kernel::copy,

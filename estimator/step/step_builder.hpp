@@ -102,6 +102,7 @@ class StepBuilder {
 
   // What a training script's variables keep (script_variables.cpp).
   void keep_script_variables();
+  void hold_to_end(StorageId id);
   void keep_result(StorageId id, NodeId assigned_after);
 
   // Storages and nodes.

@@ -24,6 +24,7 @@
 #include "estimator/model/model_graph.hpp"
 #include "estimator/step/kernel.hpp"
 #include "estimator/step/lowering_settings.hpp"
+#include "estimator/step/script_holds.hpp"
 
 namespace stowage {
 
@@ -49,7 +50,7 @@ inline constexpr int storage_class_count = static_cast<int>(StorageClass::kv_cac
 
 /// What a storage does at the step's two ends. All lifetimes are half-open intervals of nodes.
 enum class Persistence {
-  transient,   ///< from its first touch to its last (or to `held_until`)
+  transient,   ///< from its first touch to its last, or as long as ScriptHolds has it
   persistent,  ///< the whole step: parameters, buffers, and in steady steps optimizer state
   from_host,   ///< made on the host before the step (inputs); on the GPU from its upload, which the
                ///< runtimes do before node 0, to its last touch
@@ -73,14 +74,6 @@ struct Storage {
                               ///< state, running statistics); persistent storages only
   bool before_first_step = false;  ///< of optimizer state: it is made with the optimizer, not by
                                    ///< the first step
-  bool held_to_end = false;        ///< a variable of the training script keeps it to the step's end
-  NodeId loaded_before;            ///< valid: from_host, but uploaded only before this node
-                                   ///< (PyTorch's later micro-batches)
-  NodeId first_made_by;   ///< valid: persistent, but in the first step this node makes it, out of
-                          ///< what it reads (.grad under zero_grad(set_to_none=False))
-  NodeId replaced_after;  ///< valid: a variable of the training script keeps it (PyTorch's
-                          ///< `output`, `loss`): to the step's end, and the last step's until
-                          ///< this node has run and the new one is assigned
   bool operator==(const Storage&) const = default;
 };
 
@@ -190,6 +183,7 @@ struct StepGraph {
   std::string model;
   std::vector<Origin> origins;  ///< by OperatorId
   std::vector<Storage> storages;
+  ScriptHolds script_holds;  ///< of storages that an eager training script keeps
   std::vector<KernelNode> nodes;
   std::vector<ConvolutionCall> convolutions;  ///< one a node that has one, in the nodes' order
   std::vector<SavedTensor> saved;             ///< of one micro-batch

@@ -14,9 +14,9 @@ namespace stowage {
                                  std::string_view of_part = {});
 
 /// Gives the second of equal names the ending "~2", the third "~3", and so on, by their order among
-/// `names`. Says nothing of a name that is like one so made. O(names): a large step has a million,
-/// of which only those are compared whose hashes meet.
-/// `hashes`: of each name, by whoever had it at hand when it was made.
+/// `names`. Does not look whether a name made so is there already. O(names): a large step has a
+/// million, of which only those are compared whose hashes meet. `hashes`: of each name, by whoever
+/// had it at hand when it was made.
 void number_repeated(const std::vector<std::string*>& names,
                      const std::vector<std::size_t>& hashes);
 
@@ -27,7 +27,7 @@ void number_repeated(const std::vector<std::string*>& names,
   return std::hash<std::string_view>()(name);
 }
 
-/// The same of what has a `name`.
+/// number_repeated for the `name` of each element.
 template <typename Named>
 void number_repetitions(std::vector<Named>& all, const std::vector<std::size_t>& hashes) {
   std::vector<std::string*> names;
@@ -36,7 +36,7 @@ void number_repetitions(std::vector<Named>& all, const std::vector<std::size_t>&
   number_repeated(names, hashes);
 }
 
-/// The same from the element `first` on.
+/// As above, for the elements from `first` on.
 template <typename Named>
 void number_repetitions(std::vector<Named>& all, std::size_t first = 0) {
   std::vector<std::string*> names;

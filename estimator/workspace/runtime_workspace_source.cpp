@@ -1,16 +1,17 @@
 #include "estimator/workspace/runtime_workspace_source.hpp"
 
+#include <fmt/format.h>
+
 namespace stowage {
 
 WorkspaceAnswer RuntimeWorkspaceSource::engines(const ConvolutionQuery& query) {
-  // dnn.conv.algo_fwd=small and algo_bwd_*=none: implicit products, without scratch but for a few
-  // KiB of indices (docs/theano.md).
-  if (runtime_ == Runtime::theano) {
-    return {.engines = {{"theano's default", Bytes()}}, .origin = WorkspaceOrigin::rule};
+  const std::optional<Bytes> limit = traits(runtime_).convolution_scratch;
+  if (!limit) return source_.engines(query);
+  if (*limit == Bytes()) {
+    return {.engines = {{fmt::format("{}'s default", to_string(runtime_)), Bytes()}},
+            .origin = WorkspaceOrigin::rule};
   }
-  WorkspaceAnswer answer = source_.engines(query);
-  if (runtime_ != Runtime::tensorflow) return answer;
-  return within_limit(std::move(answer), tensorflow_scratch_limit);
+  return within_limit(source_.engines(query), *limit);
 }
 
 }  // namespace stowage

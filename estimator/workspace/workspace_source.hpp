@@ -109,6 +109,5 @@ class WorkspaceSource {
 /// The answer without the engines that want more than `limit`, which is TensorFlow's scratch limit
 /// (TF_CUDNN_WORKSPACE_LIMIT_IN_MB; 4 GiB unless set). Where all of them do, the least is left.
 [[nodiscard]] WorkspaceAnswer within_limit(WorkspaceAnswer answer, Bytes limit);
-inline constexpr Bytes tensorflow_scratch_limit = 4_GiB;
 
 }  // namespace stowage

@@ -17,7 +17,11 @@ class StepDigest {
     add(graph.model);
     add(graph.settings.micro_batches);
     add(graph.host_state_bytes);
-    add_all(graph.storages);
+    add(graph.storages.size());
+    for (std::size_t i = 0; i < graph.storages.size(); ++i) {
+      add(graph.storages[i]);
+      add(graph.script_holds.of(StorageId::of(i)));
+    }
     add_all(graph.nodes);
     add_all(graph.convolutions);
     add_all(graph.saved);
@@ -78,10 +82,12 @@ class StepDigest {
     add(storage.parameter);
     add(storage.carries_over);
     add(storage.before_first_step);
-    add(storage.held_to_end);
-    add(storage.loaded_before);
-    add(storage.first_made_by);
-    add(storage.replaced_after);
+  }
+  void add(const ScriptHold& hold) {
+    add(hold.held_to_end);
+    add(hold.loaded_before);
+    add(hold.first_made_by);
+    add(hold.replaced_after);
   }
   void add(const KernelNode& node) {
     add(node.name);

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "estimator/check/roomy_runs.hpp"
+#include "estimator/check/shared_replays.hpp"
 #include "estimator/runtime/allocator_replay.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "tests/support/described_model.hpp"
@@ -66,7 +66,7 @@ TEST_CASE("each case of a comparison is answered as the search for it alone") {
     of_one_chip = false;
   }
   const auto graph = testing::lowered(testing::described(net), {.kernels = KernelSet::pytorch});
-  REQUIRE(RoomyRuns::serves(*graph, {}));
+  REQUIRE(SharedReplays::serves(*graph, {}));
   const std::vector<CardCase> cases = cases_by_total(graph, of_one_chip);
   const auto rule = rule_workspace_source(8.6);
   const auto answers =
@@ -113,14 +113,15 @@ TEST_CASE("a batch that is asked about is what is needed, whatever the largest i
 TEST_CASE("runs are not shared where the allocator or cuDNN looks at the card's size") {
   const auto graph =
       testing::lowered(testing::described(compared_net), {.kernels = KernelSet::pytorch});
-  CHECK(RoomyRuns::serves(*graph, {}));
-  CHECK_FALSE(RoomyRuns::serves(*graph, {.runtime = Runtime::tensorflow}));
-  CHECK_FALSE(RoomyRuns::serves(
+  CHECK(SharedReplays::serves(*graph, {}));
+  CHECK_FALSE(SharedReplays::serves(*graph, {.runtime = Runtime::tensorflow}));
+  CHECK_FALSE(SharedReplays::serves(
       *graph, {.allocator = {.garbage_collection_threshold = 0.8, .memory_fraction = 0.9}}));
-  CHECK_FALSE(RoomyRuns::serves(*graph, {.allocator = {.expandable_segments = true}}));
+  CHECK_FALSE(SharedReplays::serves(*graph, {.allocator = {.expandable_segments = true}}));
   const LoweringSettings timed{.kernels = KernelSet::pytorch, .convolutions = {.benchmark = true}};
-  CHECK(RoomyRuns::serves(*testing::lowered(testing::described(compared_net), timed), {}));
-  CHECK_FALSE(RoomyRuns::serves(*testing::lowered(testing::described(compared_vision), timed), {}));
+  CHECK(SharedReplays::serves(*testing::lowered(testing::described(compared_net), timed), {}));
+  CHECK_FALSE(
+      SharedReplays::serves(*testing::lowered(testing::described(compared_vision), timed), {}));
 }
 
 TEST_CASE("runs are of each step that differs in the compute capability alone") {
@@ -129,20 +130,20 @@ TEST_CASE("runs are of each step that differs in the compute capability alone") 
                             {.kernels = KernelSet::pytorch, .compute_capability = capability});
   };
   const auto graph = lowered_for(compared_vision, 7.5);
-  const RoomyRuns runs(graph, {}, {});
-  CHECK(runs.are_of(*graph, {}));
-  CHECK(runs.are_of(*lowered_for(compared_vision, 8.6), {}));
-  CHECK_FALSE(runs.are_of(*lowered_for(compared_net, 7.5), {}));
-  CHECK_FALSE(runs.are_of(*graph, {{.name = "cublas", .bytes = 8_MiB}}));
+  const SharedReplays runs(graph, {}, {});
+  CHECK(runs.matches(*graph, {}));
+  CHECK(runs.matches(*lowered_for(compared_vision, 8.6), {}));
+  CHECK_FALSE(runs.matches(*lowered_for(compared_net, 7.5), {}));
+  CHECK_FALSE(runs.matches(*graph, {{.name = "cublas", .bytes = 8_MiB}}));
   StepGraph larger = *graph;
   larger.storages.back().bytes = Affine(1);
-  CHECK_FALSE(runs.are_of(larger, {}));
+  CHECK_FALSE(runs.matches(larger, {}));
   StepGraph longer = *graph;
   longer.nodes.back().holds.push_back(StorageId::of(0));
-  CHECK_FALSE(runs.are_of(longer, {}));
+  CHECK_FALSE(runs.matches(longer, {}));
   StepGraph otherwise = *graph;
   otherwise.settings.mode = Mode::inference;
-  CHECK_FALSE(runs.are_of(otherwise, {}));
+  CHECK_FALSE(runs.matches(otherwise, {}));
 }
 
 TEST_CASE("a run is shared among steps of a batch that take the same workspaces alone") {
@@ -151,13 +152,13 @@ TEST_CASE("a run is shared among steps of a batch that take the same workspaces 
   const auto rule = rule_workspace_source(8.6);
   Result<SizedStep> step = size_step(graph, 8, *rule);
   REQUIRE(step.has_value());
-  RoomyRuns runs(graph, {}, {});
+  SharedReplays runs(graph, {}, {});
   const std::vector<Touches> touches = storage_touches(*graph);
-  const RoomyRun first = runs.of(*step, touches);
+  const ReplayOutcome first = runs.without_limit(*step, touches);
   for (Engines& engines : step->engines) {
     if (!engines.empty()) engines = Engines{{.workspace = 1_GiB}};
   }
-  CHECK(runs.of(*step, touches).reserved >= first.reserved + 512_MiB);
+  CHECK(runs.without_limit(*step, touches).reserved >= first.reserved + 512_MiB);
 }
 
 TEST_CASE("a run within a limit serves the limits under which the driver answers alike") {
@@ -167,21 +168,21 @@ TEST_CASE("a run within a limit serves the limits under which the driver answers
   const Result<SizedStep> step = size_step(graph, 64, *rule);
   REQUIRE(step.has_value());
   const std::vector<Touches> touches = storage_touches(*graph);
-  RoomyRuns shared(graph, {}, {});
-  const Bytes plenty = shared.of(*step, touches).reserved;
+  SharedReplays shared(graph, {}, {});
+  const Bytes plenty = shared.without_limit(*step, touches).reserved;
   int served = 0, hindered = 0;
   // From above, so that a run that is known has more often than not been one of another limit.
   for (Bytes limit = plenty + 8_MiB; limit >= 0_B; limit -= 2_MiB) {
-    const LimitedRun run = shared.within(limit, *step, touches);
-    const LimitedRun own = RoomyRuns(graph, {}, {}).within(limit, *step, touches);
+    const LimitedReplay run = shared.at_limit(limit, *step, touches);
+    const LimitedReplay own = SharedReplays(graph, {}, {}).at_limit(limit, *step, touches);
     CHECK(run.limits.contains(limit));
     CHECK(run.completes == own.completes);
-    CHECK(run.is_roomy() == own.is_roomy());
-    CHECK(run.is_roomy() == (limit >= plenty));
+    CHECK(run.nothing_refused() == own.nothing_refused());
+    CHECK(run.nothing_refused() == (limit >= plenty));
     CHECK(run.taken.reserved == own.taken.reserved);
     CHECK(run.taken.settles == own.taken.settles);
     served += run.limits.contains(limit + 2_MiB) ? 1 : 0;
-    hindered += run.completes && !run.is_roomy() ? 1 : 0;
+    hindered += run.completes && !run.nothing_refused() ? 1 : 0;
   }
   CHECK(served > 4);
   CHECK(hindered > 0);
@@ -194,7 +195,7 @@ TEST_CASE("what else is taken of the device does not show in a run's limits") {
   const Result<SizedStep> step = size_step(graph, 64, *rule);
   REQUIRE(step.has_value());
   const std::vector<Touches> touches = storage_touches(*graph);
-  const Bytes plenty = RoomyRuns(graph, {}, {}).of(*step, touches).reserved;
+  const Bytes plenty = SharedReplays(graph, {}, {}).without_limit(*step, touches).reserved;
   const Bytes limit = plenty - 2_MiB;
   const auto alone = replay_process(*step, touches, {.limit = limit});
   const auto beside =

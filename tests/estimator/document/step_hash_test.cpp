@@ -67,7 +67,7 @@ TEST_CASE("the step hash covers whatever else the executor reads") {
       [](StepGraph& g) { g.nodes[0].reads[0].offset = 1; },
       [](StepGraph& g) { g.nodes[0].reads[0].is_view = true; },
       [](StepGraph& g) { g.storages[0].persistence = Persistence::transient; },
-      [](StepGraph& g) { g.storages[1].held_to_end = true; },
+      [](StepGraph& g) { g.script_holds.set(StorageId{1}, {.held_to_end = true}); },
       [](StepGraph& g) {
         g.storages[0].bytes = {0, 64};
       },

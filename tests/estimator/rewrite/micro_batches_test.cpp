@@ -71,6 +71,11 @@ const Storage& storage(const StepGraph& step, const std::string& name) {
   return *found;
 }
 
+const ScriptHold& script_hold(const StepGraph& step, const std::string& name) {
+  const auto index = static_cast<std::size_t>(&storage(step, name) - step.storages.data());
+  return step.script_holds.of(StorageId::of(index));
+}
+
 }  // namespace
 
 TEST_CASE("a later micro-batch adds its gradients to the first one's, one use after another") {
@@ -120,15 +125,15 @@ TEST_CASE("masks of each micro-batch are their own, and each takes its share of 
 TEST_CASE("a script's variables keep a value until the next micro-batch's takes its place") {
   const auto step = repeated(testing::described(std::string(tied)),
                              {.kernels = KernelSet::pytorch, .optimizer = {.name = "sgd"}}, 2);
-  CHECK_FALSE(storage(step, "x@0").held_to_end);
-  CHECK(storage(step, "x@1").held_to_end);
-  CHECK_FALSE(storage(step, "x@0").loaded_before.valid());
-  const NodeId second = storage(step, "x@1").loaded_before;
+  CHECK_FALSE(script_hold(step, "x@0").held_to_end);
+  CHECK(script_hold(step, "x@1").held_to_end);
+  CHECK_FALSE(script_hold(step, "x@0").loaded_before.valid());
+  const NodeId second = script_hold(step, "x@1").loaded_before;
   REQUIRE(second.valid());
   CHECK(step.node(second).micro_batch == 1);
   CHECK(step.node(NodeId::of(second.index() - 1)).micro_batch == 0);
-  CHECK_FALSE(storage(step, "again@0").replaced_after.valid());
-  CHECK(step.node(storage(step, "again@1").replaced_after).micro_batch == 0);
+  CHECK_FALSE(script_hold(step, "again@0").replaced_after.valid());
+  CHECK(step.node(script_hold(step, "again@1").replaced_after).micro_batch == 0);
 }
 
 TEST_CASE("a gradient that zero_grad keeps is there once, and every micro-batch adds to it") {
@@ -145,7 +150,7 @@ TEST_CASE("a gradient that zero_grad keeps is there once, and every micro-batch 
     added += node.kernel == Kernel::accumulate && &step.storage(node.writes[0].storage) == &kept;
   }
   CHECK(added == 3);
-  CHECK(step.node(kept.first_made_by).micro_batch == 0);
+  CHECK(step.node(script_hold(step, "fc.weight.grad").first_made_by).micro_batch == 0);
 }
 
 TEST_CASE("later micro-batches add to the gradients in place, whatever made them") {

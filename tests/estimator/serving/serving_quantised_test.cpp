@@ -44,7 +44,8 @@ std::int64_t kept_cache(const SizedStep& step) {
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < step.graph->storages.size(); ++i) {
     const Storage& storage = step.graph->storages[i];
-    const bool stays = storage.held_to_end || storage.carries_over;
+    const ScriptHold& hold = step.graph->script_holds.of(StorageId::of(i));
+    const bool stays = hold.held_to_end || storage.carries_over;
     if (storage.storage_class != StorageClass::kv_cache || !stays) continue;
     bytes += in_blocks_of_512(step.storage_bytes[i].count());
   }

@@ -10,8 +10,9 @@
 #include <optional>
 
 #include "estimator/allocator/theano_memory.hpp"
+#include "estimator/memory/partition.hpp"
 #include "estimator/runtime/process_walk.hpp"
-#include "estimator/runtime/runtime_run.hpp"
+#include "estimator/runtime/runtime_process.hpp"
 
 namespace stowage {
 
@@ -82,8 +83,6 @@ std::string message_of(const StepGraph& graph, const TheanoMemory& memory,
                      text);
 }
 
-}  // namespace
-
 RuntimeRun run_theano(const StepOnCard& on_card) {
   RuntimeRun result;
   ProcessReplay run = replay_on(on_card, on_card.card.cuda_total);
@@ -101,6 +100,29 @@ RuntimeRun run_theano(const StepOnCard& on_card) {
 
 bool completes_in_theano(const StepOnCard& on_card) {
   return replay_on(on_card, on_card.card.cuda_total).completed();
+}
+
+std::vector<RuntimeBuffer> theano_parallel_buffers(const StepGraph& graph, const Card& /*card*/,
+                                                   const CheckSettings& /*settings*/) {
+  return parallel_buffers(graph);
+}
+
+std::vector<RuntimeRow> theano_rows(const RuntimeRun& run, const CheckSettings& settings,
+                                    Bytes tensor_bytes) {
+  return {{"rest of the pool", run.reserved().most - tensor_bytes,
+           fmt::format("{}, simulated for {} steps", theano_pool_name(settings.theano),
+                       run.process().steps)}};
+}
+
+}  // namespace
+
+// Theano compiles its kernels as functions need them: it has none of its own to load.
+RuntimeProcess theano_process() {
+  return {.runtime = Runtime::theano,
+          .run = run_theano,
+          .completes = completes_in_theano,
+          .buffers = theano_parallel_buffers,
+          .allocator_rows = theano_rows};
 }
 
 }  // namespace stowage

@@ -1,7 +1,11 @@
+// A process that trains or infers with eager PyTorch: its caching allocator, capped at what the
+// card has left.
 #include <fmt/format.h>
 
+#include "estimator/memory/partition.hpp"
 #include "estimator/runtime/allocator_replay.hpp"
-#include "estimator/runtime/runtime_run.hpp"
+#include "estimator/runtime/cublas_workspaces.hpp"
+#include "estimator/runtime/runtime_process.hpp"
 
 namespace stowage {
 
@@ -25,7 +29,7 @@ std::string message_of(const StepGraph& graph, const ProcessReplay::Failure& fai
                      text);
 }
 
-// Below 0 the process does not come so far as to ask for a tensor.
+// Below 0 the context and the libraries alone do not fit: no tensor is asked for.
 bool has_room(const StepOnCard& on_card) { return on_card.limit >= Bytes(); }
 
 AllocationFailure failure_of(const StepOnCard& on_card, const ProcessReplay::Failure& failure) {
@@ -40,8 +44,6 @@ AllocationFailure failure_of(const StepOnCard& on_card, const ProcessReplay::Fai
               !tried && has_room(on_card) &&
               replay_within(on_card, on_card.limit, expandable).completed()};
 }
-
-}  // namespace
 
 RuntimeRun run_pytorch(const StepOnCard& on_card) {
   const AllocatorSettings& allocator = on_card.settings.allocator;
@@ -59,6 +61,44 @@ RuntimeRun run_pytorch(const StepOnCard& on_card) {
 bool completes_in_pytorch(const StepOnCard& on_card) {
   return has_room(on_card) &&
          replay_within(on_card, on_card.limit, on_card.settings.allocator).completed();
+}
+
+std::vector<RuntimeBuffer> pytorch_buffers(const StepGraph& graph, const Card& card,
+                                           const CheckSettings& settings) {
+  std::vector<RuntimeBuffer> buffers = parallel_buffers(graph);
+  const std::vector<RuntimeBuffer> workspaces =
+      cublas_workspaces(graph, card, settings.stack.pytorch);
+  buffers.insert(buffers.end(), workspaces.begin(), workspaces.end());
+  return buffers;
+}
+
+// The driver hands out whole segments.
+Bytes pytorch_limit(Bytes left, const StepGraph& /*graph*/, const Card& /*card*/,
+                    const CheckSettings& /*settings*/) {
+  constexpr Bytes driver_segment{2 << 20};
+  if (left < Bytes()) return left;
+  return Bytes(left.count() / driver_segment.count() * driver_segment.count());
+}
+
+std::vector<RuntimeRow> pytorch_rows(const RuntimeRun& run, const CheckSettings& /*settings*/,
+                                     Bytes tensor_bytes) {
+  return {
+      {"cached by the allocator", run.reserved().most - tensor_bytes,
+       fmt::format("PyTorch's caching allocator, simulated for {} steps", run.process().steps)}};
+}
+
+}  // namespace
+
+RuntimeProcess pytorch_process() {
+  return {.runtime = Runtime::pytorch,
+          .run = run_pytorch,
+          .completes = completes_in_pytorch,
+          .buffers = pytorch_buffers,
+          .limit = pytorch_limit,
+          .allocator_rows = pytorch_rows,
+          .limit_names_cause = true,
+          .own_kernels = KernelLibrary::pytorch,
+          .libraries_apart_since = first_lazy_cuda};
 }
 
 }  // namespace stowage

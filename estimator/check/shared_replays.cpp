@@ -1,4 +1,4 @@
-#include "estimator/check/roomy_runs.hpp"
+#include "estimator/check/shared_replays.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -21,34 +21,38 @@ bool times_convolutions(const StepGraph& graph) {
 
 }  // namespace
 
-bool run_alike(const StepGraph& a, const StepGraph& b) {
+bool equal_except_capability(const StepGraph& a, const StepGraph& b) {
   if (&a == &b) return true;
   LoweringSettings settings = b.settings;
   settings.compute_capability = a.settings.compute_capability;
-  return a.settings == settings && a.storages == b.storages && a.nodes == b.nodes;
+  return a.settings == settings && a.storages == b.storages && a.script_holds == b.script_holds &&
+         a.nodes == b.nodes;
 }
 
-RoomyRuns::RoomyRuns(std::shared_ptr<const StepGraph> graph, std::vector<RuntimeBuffer> buffers,
-                     const AllocatorSettings& allocator)
+SharedReplays::SharedReplays(std::shared_ptr<const StepGraph> graph,
+                             std::vector<RuntimeBuffer> buffers, const AllocatorSettings& allocator)
     : graph_(std::move(graph)), buffers_(std::move(buffers)), allocator_(allocator) {
   for (std::size_t i = 0; i < graph_->nodes.size(); ++i) {
     if (takes_sum_workspace(*graph_, graph_->nodes[i])) sums_.push_back(i);
   }
 }
 
-bool RoomyRuns::serves(const StepGraph& graph, const CheckSettings& settings) {
+bool SharedReplays::serves(const StepGraph& graph, const CheckSettings& settings) {
   const AllocatorSettings& allocator = settings.allocator;
   const bool looks_at_total = allocator.garbage_collection_threshold > 0 ||
                               allocator.memory_fraction || allocator.expandable_segments ||
                               allocator.refuse_early;
-  return settings.runtime == Runtime::pytorch && !looks_at_total && !times_convolutions(graph);
+  const bool is_cached = traits(settings.runtime).allocator == AllocatorKind::caching;
+  return is_cached && !looks_at_total && !times_convolutions(graph);
 }
 
-bool RoomyRuns::are_of(const StepGraph& graph, const std::vector<RuntimeBuffer>& buffers) const {
-  return std::ranges::equal(buffers_, buffers, is_same_buffer) && run_alike(*graph_, graph);
+bool SharedReplays::matches(const StepGraph& graph,
+                            const std::vector<RuntimeBuffer>& buffers) const {
+  return std::ranges::equal(buffers_, buffers, is_same_buffer) &&
+         equal_except_capability(*graph_, graph);
 }
 
-RoomyRuns::Question RoomyRuns::question_of(const SizedStep& step) const {
+SharedReplays::Question SharedReplays::question_of(const SizedStep& step) const {
   Question question{step.batch, {}};
   auto sum = sums_.begin();
   for (std::size_t node = 0; node < step.engines.size(); ++node) {
@@ -64,10 +68,12 @@ RoomyRuns::Question RoomyRuns::question_of(const SizedStep& step) const {
   return question;
 }
 
-RoomyRuns::KnownRun RoomyRuns::known_run(const SizedStep& step, const ProcessReplay& replay) const {
-  KnownRun known{.run = {.limits = replay.same_limits,
-                         .completes = replay.completed(),
-                         .taken = {.reserved = replay.reserved, .settles = replay.steady_reached}}};
+SharedReplays::KnownReplay SharedReplays::known_replay(const SizedStep& step,
+                                                       const ProcessReplay& replay) const {
+  KnownReplay known{
+      .run = {.limits = replay.same_limits,
+              .completes = replay.completed(),
+              .taken = {.reserved = replay.reserved, .settles = replay.steady_reached}}};
   for (const std::size_t node : sums_) {
     known.workspaces.push_back(step.first_workspace(NodeId::of(node)));
     const auto range = replay.same_workspaces.find(node);
@@ -77,7 +83,7 @@ RoomyRuns::KnownRun RoomyRuns::known_run(const SizedStep& step, const ProcessRep
   return known;
 }
 
-bool RoomyRuns::serves_sums(const KnownRun& known, const SizedStep& step) const {
+bool SharedReplays::serves_sums(const KnownReplay& known, const SizedStep& step) const {
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     const Bytes workspace = step.first_workspace(NodeId::of(sums_[i]));
     if (workspace == known.workspaces[i]) continue;
@@ -88,28 +94,29 @@ bool RoomyRuns::serves_sums(const KnownRun& known, const SizedStep& step) const 
   return true;
 }
 
-std::optional<LimitedRun> RoomyRuns::known(const Question& question, Bytes limit,
-                                           const SizedStep& step) {
+std::optional<LimitedReplay> SharedReplays::known(const Question& question, Bytes limit,
+                                                  const SizedStep& step) {
   const std::lock_guard lock(mutex_);
-  for (const KnownRun& known : runs_[question]) {
+  for (const KnownReplay& known : runs_[question]) {
     if (known.run.limits.contains(limit) && serves_sums(known, step)) return known.run;
   }
   return std::nullopt;
 }
 
-RoomyRun RoomyRuns::of(const SizedStep& step, const std::vector<Touches>& touches) {
-  return within(unlimited_memory, step, touches).taken;
+ReplayOutcome SharedReplays::without_limit(const SizedStep& step,
+                                           const std::vector<Touches>& touches) {
+  return at_limit(unlimited_memory, step, touches).taken;
 }
 
-LimitedRun RoomyRuns::within(Bytes limit, const SizedStep& step,
-                             const std::vector<Touches>& touches) {
+LimitedReplay SharedReplays::at_limit(Bytes limit, const SizedStep& step,
+                                      const std::vector<Touches>& touches) {
   Question question = question_of(step);
   if (const auto found = known(question, limit, step)) return *found;
   // Two threads may run the same at once: both come to the same figures.
   const ProcessReplay replay =
       replay_process(step, touches, {.allocator = allocator_, .limit = limit, .buffers = buffers_});
-  KnownRun known = known_run(step, replay);
-  const LimitedRun run = known.run;
+  KnownReplay known = known_replay(step, replay);
+  const LimitedReplay run = known.run;
   const std::lock_guard lock(mutex_);
   runs_[std::move(question)].push_back(std::move(known));
   return run;

@@ -1,9 +1,11 @@
+// A process that trains or infers with TensorFlow: its pools beside the libraries on the same card.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "estimator/runtime/runtime_run.hpp"
+#include "estimator/runtime/runtime_process.hpp"
+#include "estimator/runtime/tensorflow_replay.hpp"
 
 namespace stowage {
 
@@ -15,6 +17,14 @@ constexpr std::int64_t mebibyte = 1 << 20;
 constexpr Bytes outside_pools{std::int64_t{1} << 60};
 
 Bytes whole_mebibytes(Bytes bytes) { return Bytes(bytes.count() / mebibyte * mebibyte); }
+
+/// The card, and what the process finds taken of it beside its pools.
+TensorFlowCard tensorflow_card(const Card& card, const CheckSettings& settings) {
+  return {.total = card.cuda_total,
+          .in_use = settings.in_use,
+          .context = context_bytes(card, settings),
+          .compute_capability_major = static_cast<int>(card.compute_capability)};
+}
 
 /// The process that completed; where none did, one in pools of `least_pool` with room for all.
 struct Outcome {
@@ -142,8 +152,6 @@ AllocationFailure failure_of(const StepGraph& graph, const ProcessReplay::Failur
           .message = tensorflow_message(graph, failure)};
 }
 
-}  // namespace
-
 RuntimeRun run_tensorflow(const StepOnCard& on_card) {
   Outcome outcome = Process(on_card).run();
   RuntimeRun run{.replicas = std::move(outcome.replay.replicas),
@@ -155,5 +163,43 @@ RuntimeRun run_tensorflow(const StepOnCard& on_card) {
 }
 
 bool completes_in_tensorflow(const StepOnCard& on_card) { return Process(on_card).completes(); }
+
+// What one of its pools can hold.
+Bytes tensorflow_limit(Bytes left, const StepGraph& graph, const Card& card,
+                       const CheckSettings& settings) {
+  const Bytes room = tensorflow_room(library_loads(graph, card, settings),
+                                     tensorflow_card(card, settings), settings.tensorflow);
+  return std::min(left, room);
+}
+
+// The replica on GPU:0 is the one whose tensors are listed.
+std::vector<RuntimeRow> tensorflow_rows(const RuntimeRun& run, const CheckSettings& settings,
+                                        Bytes tensor_bytes) {
+  const std::string source =
+      fmt::format("TensorFlow's BFC allocator, simulated for {} steps; {}", run.process().steps,
+                  settings.tensorflow.allow_growth ? "it grows" : "it takes its limit at once");
+  std::vector<RuntimeRow> rows;
+  const std::vector<LogicalDevice> devices = run.logical_devices();
+  for (const LogicalDevice& device : devices) {
+    const bool first = &device == &devices.front();
+    rows.push_back({first ? "rest of the pool" : "pool of " + device.name,
+                    first ? device.pool - tensor_bytes : device.pool, source});
+  }
+  return rows;
+}
+
+}  // namespace
+
+// It keeps no buffers: its sums of gradients are nodes of the step (rewrite/packed_gradients.hpp).
+// NCCL takes what the pools leave; how much is not known (docs/tensorflow.md).
+RuntimeProcess tensorflow_process() {
+  return {.runtime = Runtime::tensorflow,
+          .run = run_tensorflow,
+          .completes = completes_in_tensorflow,
+          .limit = tensorflow_limit,
+          .allocator_rows = tensorflow_rows,
+          .own_kernels = KernelLibrary::tensorflow,
+          .has_nccl_figure = false};
+}
 
 }  // namespace stowage

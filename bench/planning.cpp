@@ -29,6 +29,7 @@
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"
 #include "planner/assemble/swap_policies.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/propose/proposals.hpp"
 #include "planner/propose/rewritten_steps.hpp"
@@ -120,10 +121,10 @@ std::optional<double> checkpointed_step(const Planning& planning) {
   if (!rewritten) return std::nullopt;
   auto of = make_case(planning, std::make_shared<const StepGraph>(*std::move(rewritten)));
   if (!of) return std::nullopt;
-  const Bytes budget = planning.request.budget;
+  const GpuBudget& budget = planning.request.budget;
   const Plan plan = assemble_plan(of->step, of->on_gpu, all_gpu_placement(of->on_gpu, budget),
                                   {.budget = budget, .last_effort = 20});
-  if (plan.totals.arena > budget) return std::nullopt;
+  if (!budget.fits(plan.totals.arena)) return std::nullopt;
   return plan.totals.step_seconds;
 }
 
@@ -158,7 +159,7 @@ Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspace
     if (!placement) continue;
     const Plan by_rule =
         assemble_plan(of->step, of->placed, *placement, {.budget = request.budget});
-    if (by_rule.totals.arena > request.budget) continue;
+    if (!request.budget.fits(by_rule.totals.arena)) continue;
     if (best > 0 && by_rule.totals.step_seconds >= best) continue;
     best = by_rule.totals.step_seconds;
     row.best_rule = to_string(policy);
@@ -189,7 +190,7 @@ Result<Row> measured(const Scenario& scenario, bool with_step, double time_limit
   if (!step) return tl::unexpected(step.error());
   const auto problem = make_problem(*step, make_rates(card, usual_host()), {});
   const Plan all =
-      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
+      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = GpuBudget::unlimited()});
   const Bytes budget(all.totals.arena_lower_bound.count() / 100 * scenario.percent);
   const auto start = Clock::now();
   const auto fitted =

@@ -22,6 +22,7 @@
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/propose/proposals.hpp"
 #include "planner/recompute/choose_recomputation.hpp"
@@ -104,9 +105,9 @@ class Comparison {
         model_(step_, rates_) {
     const ResidencyProblem problem = make_problem(step_, rates_, {.all_on_gpu = true});
     whole_ = evaluate(problem, all_gpu_placement(problem, Bytes()));
-    whole_step_ =
-        assemble_plan(step_, problem, all_gpu_placement(problem), {.budget = unlimited_arena})
-            .totals.step_seconds;
+    whole_step_ = assemble_plan(step_, problem, all_gpu_placement(problem),
+                                {.budget = GpuBudget::unlimited()})
+                      .totals.step_seconds;
   }
 
   void print_whole(const std::string& name) const {
@@ -124,7 +125,7 @@ class Comparison {
   }
 
   void print_row(const Measured& theirs, bool plans, double effort) {
-    const Bytes budget(static_cast<std::int64_t>(theirs.memory_gib * (1 << 30)));
+    const GpuBudget budget(Bytes(static_cast<std::int64_t>(theirs.memory_gib * (1 << 30))));
     const auto start = Clock::now();
     const auto points = choose_recomputation(
         step_, rates_, {.budget = budget, .time_limit_seconds = 1e9, .effort = effort});
@@ -147,11 +148,11 @@ class Comparison {
   }
 
   /// The cheapest number of segments that fits.
-  [[nodiscard]] std::string best_segments(Bytes budget) {
+  [[nodiscard]] std::string best_segments(GpuBudget budget) {
     std::optional<double> best;
     for (std::size_t count = 1; count <= model_.groups().size(); ++count) {
-      const auto outcome = model_.outcome(segment_choice(model_, step_, count), budget);
-      if (outcome.peak > budget || (best && *best <= outcome.extra_seconds)) continue;
+      const auto outcome = model_.outcome(segment_choice(model_, step_, count), budget.bytes);
+      if (!budget.fits(outcome.peak) || (best && *best <= outcome.extra_seconds)) continue;
       best = outcome.extra_seconds;
     }
     return best ? fmt::format("{:.2f}%", percent(*best)) : "none";
@@ -159,7 +160,7 @@ class Comparison {
 
   /// What `plan` recommends of the plans that take the batch at once, with recomputation and
   /// without.
-  void print_plans(Bytes budget) {
+  void print_plans(GpuBudget budget) {
     const auto start = Clock::now();
     PlanRequest request{.document = document_,
                         .batch = WholeBatch(step_.batch),

@@ -41,11 +41,11 @@ ToldCosts told_costs(const Plan& plan, const std::vector<AlternativeCost>& costs
   for (const AlternativeCost& cost : costs) {
     const bool planned = cost.alternative == Alternative::as_planned;
     const double added = cost.cost_seconds - costs.front().cost_seconds;
-    const bool fits = cost.gpu_peak <= plan.inputs.budget;
+    const bool fits = plan.inputs.budget.fits(cost.gpu_peak);
     std::string words(to_string(cost.alternative));
     if (!fits) {
       words += fmt::format(": {} over the budget at '{}'",
-                           format_bytes(cost.gpu_peak - plan.inputs.budget),
+                           format_bytes(plan.inputs.budget.excess(cost.gpu_peak)),
                            plan.kernel(NodeId{cost.peak_step}).name);
     }
     told.table.rows.push_back({{Duration{cost.cost_seconds}, planned ? Cell() : Duration{added},
@@ -86,7 +86,7 @@ Result<Answer> run_explain(const ExplainRequest& request) {
   Report& out = answer.report;
   out.json = {{"plan", plan->name},
               {"name", request.name},
-              {"budget_bytes", plan->inputs.budget},
+              {"budget_bytes", plan->inputs.budget.bytes},
               {"placement", std::move(placement.json)},
               {"alternatives", std::move(costs.json)}};
   out.say(heading(*plan, request.name, *things), Tone::heading);

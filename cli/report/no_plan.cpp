@@ -123,10 +123,10 @@ Report no_plan_report(const PlanRequest& request, const Diagnostics& why) {
   Json::Array parts;
   for (const Diagnostic& note : first.notes) parts.emplace_back(note.message);
   report.json = {{"plans", Json::Array{}},
-                 {"budget_bytes", request.budget},
+                 {"budget_bytes", request.budget.bytes},
                  {"culprit", first.message},
                  {"culprit_parts", std::move(parts)}};
-  report.say(fmt::format("no plan keeps within {}", format_bytes(request.budget)), Tone::bad);
+  report.say(fmt::format("no plan keeps within {}", format_bytes(request.budget.bytes)), Tone::bad);
   report.say("  " + first.message);
   for (const Diagnostic& note : first.notes) report.say("    " + note.message);
   if (!first.hint.empty()) report.say("  " + in_options(first.hint));

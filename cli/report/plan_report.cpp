@@ -37,7 +37,7 @@ Json plan_json(const Plan& plan, const PlanProof& proof) {
   for (const std::string& remark : plan.remarks) remarks.emplace_back(remark);
   return Json::Object{{"name", plan.name},
                       {"gpu_peak_bytes", totals.gpu_peak},
-                      {"budget_bytes", plan.inputs.budget},
+                      {"budget_bytes", plan.inputs.budget.bytes},
                       {"host_peak_bytes", totals.host_peak},
                       {"pageable_peak_bytes", totals.pageable_peak},
                       {"h2d_bytes", totals.h2d},
@@ -89,7 +89,7 @@ Table proposals(const std::vector<Plan>& plans) {
 }
 
 std::string scope(const PlanRequest& request) {
-  std::string text = fmt::format("GPU arena of at most {}", format_bytes(request.budget));
+  std::string text = fmt::format("GPU arena of at most {}", format_bytes(request.budget.bytes));
   if (request.available > Bytes()) {
     text += fmt::format(" of the {} that {} leaves", format_bytes(request.available),
                         request.card.name);

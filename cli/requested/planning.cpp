@@ -45,10 +45,10 @@ Result<Card> card_of_budget(const PlanningRequest& asked, Bytes budget, double c
 }
 
 Result<void> check_budget(const PlanningRequest& asked, const PlanRequest& request) {
-  if (!asked.card || request.budget <= request.available) return {};
+  if (!asked.card || request.budget.bytes <= request.available) return {};
   return failure(command_line_error(fmt::format(
-      "--budget {} is more than the {} that {} leaves for an arena", format_bytes(request.budget),
-      format_bytes(request.available), request.card.name)));
+      "--budget {} is more than the {} that {} leaves for an arena",
+      format_bytes(request.budget.bytes), format_bytes(request.available), request.card.name)));
 }
 
 // The arena's share of the card, and of that the budget.
@@ -140,7 +140,7 @@ Result<void> set_share_of_budget(const PlanningRequest& asked, WorkspaceSource& 
   request.budget = Bytes(static_cast<std::int64_t>(
       std::floor(*asked.budget_share * static_cast<double>(whole->count()))));
   if (!asked.card) {
-    auto card = card_of_budget(asked, request.budget, request.card.compute_capability);
+    auto card = card_of_budget(asked, request.budget.bytes, request.card.compute_capability);
     if (!card) return tl::unexpected(std::move(card.error()));
     request.card = *std::move(card);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "planner/assemble/assembly_options.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
@@ -11,6 +12,6 @@ namespace stowage {
 /// with its first engine that fits in the budget beside what else is live, the smallest where none
 /// does: the same choice as check's for the `stowage` runtime.
 [[nodiscard]] Placement all_gpu_placement(const ResidencyProblem& problem,
-                                          Bytes budget = unlimited_arena);
+                                          GpuBudget budget = GpuBudget::unlimited());
 
 }  // namespace stowage

@@ -3,6 +3,7 @@
 
 #include "estimator/memory/sized_step.hpp"
 #include "planner/assemble/assembly_options.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
@@ -14,6 +15,6 @@ struct AllGpuStep {
 
 /// Of all_gpu_placement's with engines for `budget`. `problem` is make_problem's of `step`.
 [[nodiscard]] AllGpuStep all_gpu_step(const SizedStep& step, const ResidencyProblem& problem,
-                                      Bytes budget = unlimited_arena);
+                                      GpuBudget budget = GpuBudget::unlimited());
 
 }  // namespace stowage

@@ -135,16 +135,16 @@ Bytes live_peak(const ArenaClaims& claims, std::int32_t steps) {
   return peak(std::move(sum).by_step()).bytes;
 }
 
-std::vector<Bytes> overhang(const ArenaClaims& claims, const ArenaPacking& packing, Bytes budget,
-                            std::int32_t steps) {
+std::vector<Bytes> overhang(const ArenaClaims& claims, const ArenaPacking& packing,
+                            GpuBudget budget, std::int32_t steps) {
   std::vector<Bytes> beyond(place(steps));
   for (std::size_t i = 0; i < claims.requests.size(); ++i) {
     const ArenaRequest& request = claims.requests[i];
     const Bytes top = packing.offsets[i] + round_up(request.bytes, arena_alignment);
-    if (top <= budget) continue;
+    if (budget.fits(top)) continue;
     for (const StepRange& live : request.live) {
       for (std::int32_t t = live.begin; t < live.end; ++t) {
-        beyond[place(t)] = std::max(beyond[place(t)], top - budget);
+        beyond[place(t)] = std::max(beyond[place(t)], budget.excess(top));
       }
     }
   }

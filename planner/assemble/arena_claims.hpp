@@ -8,6 +8,7 @@
 #include "estimator/arena/arena.hpp"
 #include "planner/assemble/placed_step.hpp"
 #include "planner/plan/plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 
 namespace stowage {
 
@@ -38,7 +39,7 @@ struct HostClaims {
 
 /// How far blocks reach beyond the budget, at each step.
 [[nodiscard]] std::vector<Bytes> overhang(const ArenaClaims& claims, const ArenaPacking& packing,
-                                          Bytes budget, std::int32_t steps);
+                                          GpuBudget budget, std::int32_t steps);
 
 /// With their offsets, by their first step.
 [[nodiscard]] std::vector<Residence> residences(const ArenaClaims& claims,

@@ -99,9 +99,9 @@ Plan assemble_plan(const SizedStep& step, const ResidencyProblem& problem,
 }
 
 ArenaBound bound_placement(const SizedStep& step, const ResidencyProblem& problem,
-                           const Placement& placement, Bytes budget) {
+                           const Placement& placement, GpuBudget budget) {
   const PlacedStep placed(step, problem, placement);
-  return bound_arena(claim_gpu(placed, placed.own_stays()).requests, budget);
+  return bound_arena(claim_gpu(placed, placed.own_stays()).requests, budget.bytes);
 }
 
 }  // namespace stowage

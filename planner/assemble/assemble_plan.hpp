@@ -6,6 +6,7 @@
 #include "estimator/memory/sized_step.hpp"
 #include "planner/assemble/assembly_options.hpp"
 #include "planner/plan/plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
@@ -21,6 +22,6 @@ namespace stowage {
 /// What is known of the arena of what the placement keeps, without packing it. Preconditions: as
 /// assemble_plan's.
 [[nodiscard]] ArenaBound bound_placement(const SizedStep& step, const ResidencyProblem& problem,
-                                         const Placement& placement, Bytes budget);
+                                         const Placement& placement, GpuBudget budget);
 
 }  // namespace stowage

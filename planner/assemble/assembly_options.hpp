@@ -5,13 +5,12 @@
 #include <span>
 
 #include "estimator/base/bytes.hpp"
+#include "planner/problem/gpu_budget.hpp"
 
 namespace stowage {
 
-inline constexpr Bytes unlimited_arena{std::int64_t{1} << 62};
-
 struct AssemblyOptions {
-  Bytes budget;          ///< for the arena: copies in flight take no more than what is left of it
+  GpuBudget budget;      ///< for the arena: copies in flight take no more than what is left of it
   int arena_effort = 1;  ///< as pack_arena's
   /// The same where nothing is left but to pack what the placement keeps: it decides whether the
   /// placement is a plan.

@@ -10,7 +10,7 @@ namespace {
 
 class WindowMaker {
  public:
-  WindowMaker(const ResidencyProblem& problem, Bytes budget, double scale)
+  WindowMaker(const ResidencyProblem& problem, GpuBudget budget, double scale)
       : problem_(problem),
         steps_(static_cast<std::int32_t>(problem.operations.size())),
         budget_(budget),
@@ -107,7 +107,7 @@ class WindowMaker {
   void add(const Item& item, std::int32_t step, std::vector<std::int32_t>& extra) {
     const auto t = static_cast<std::size_t>(step);
     const Operation& at = problem_.operations[t];
-    if (at.pin != Pin::gpu || needed_[t] + item.bytes > budget_) return;
+    if (at.pin != Pin::gpu || !budget_.fits(needed_[t] + item.bytes)) return;
     if (!extra.empty() && extra.back() == step) return;
     needed_[t] += item.bytes;
     extra.push_back(step);
@@ -115,7 +115,7 @@ class WindowMaker {
 
   const ResidencyProblem& problem_;
   std::int32_t steps_;
-  Bytes budget_;
+  GpuBudget budget_;
   double scale_;
   std::vector<Bytes> needed_;  // by step: what must be there, windows so far with it
   std::vector<double> start_;  // by boundary, of compute alone
@@ -123,7 +123,7 @@ class WindowMaker {
 
 }  // namespace
 
-WindowedProblem with_copy_windows(const ResidencyProblem& problem, Bytes budget, double scale) {
+WindowedProblem with_copy_windows(const ResidencyProblem& problem, GpuBudget budget, double scale) {
   return WindowMaker(problem, budget, scale).run();
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
@@ -23,7 +24,7 @@ struct WindowedProblem {
 /// Windows as long as `scale` times the copies' own seconds (more than 1: copies wait for each
 /// other), shorter where a gap is, none where no memory is left for them beside what an operation
 /// needs or where the operation may run on the CPU. O(touches * log(steps)).
-[[nodiscard]] WindowedProblem with_copy_windows(const ResidencyProblem& problem, Bytes budget,
+[[nodiscard]] WindowedProblem with_copy_windows(const ResidencyProblem& problem, GpuBudget budget,
                                                 double scale);
 
 /// The original's placement: resident in a gap where it was in all parts of it. It costs no more

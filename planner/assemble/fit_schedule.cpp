@@ -16,10 +16,10 @@ constexpr double progress = 0.8;    // of the least excess so far: less is taken
 constexpr int most_doublings = 10;  // of what is taken off, where there is none
 
 /// Before there are places.
-CopyRoom room_by_sums(const PlacedStep& placed, Bytes budget) {
+CopyRoom room_by_sums(const PlacedStep& placed, GpuBudget budget) {
   const auto at = [](std::int32_t index) { return static_cast<std::size_t>(index); };
   CopyRoom room;
-  room.limit = budget;
+  room.limit = budget.bytes;
   for (const Item& item : placed.problem.items) {
     room.item_bytes.push_back(round_up(item.bytes, arena_alignment));
   }
@@ -70,13 +70,13 @@ class ScheduleFitting {
 
   ScheduleOutcome run() && {
     CopySchedule widest = scheduled(placed_, room_);
-    if (options_.budget == unlimited_arena) return packed_freely(std::move(widest));
+    if (!options_.budget.is_limited()) return packed_freely(std::move(widest));
     const double least = placed_.step_seconds(widest);
     if (least >= options_.longest_step) return {std::nullopt, unlimited_arena};
     const ArenaClaims kept = kept_claims(placed_);
     if (const auto arena = pack_kept(kept)) return {std::nullopt, *arena};
     take(scheduled(placed_, room_by_places(kept, kept_)), kept_);
-    if (kept_.peak <= options_.budget && options_.widens) {
+    if (options_.budget.fits(kept_.peak) && options_.widens) {
       widen(std::move(widest), least);
       use_gaps(kept);
     }
@@ -104,11 +104,11 @@ class ScheduleFitting {
 
   [[nodiscard]] ArenaPacking pack(const ArenaClaims& claims, int effort,
                                   std::span<const Bytes> near = {}) const {
-    const bool is_limited = options_.budget != unlimited_arena;
-    return pack_arena(claims.requests, {.alignment = arena_alignment,
-                                        .effort = effort,
-                                        .enough = is_limited ? options_.budget : Bytes(),
-                                        .near = near});
+    return pack_arena(claims.requests,
+                      {.alignment = arena_alignment,
+                       .effort = effort,
+                       .enough = options_.budget.is_limited() ? options_.budget.bytes : Bytes(),
+                       .near = near});
   }
 
   /// Without copies in flight. What is known to fit in no arena within the budget is packed without
@@ -122,11 +122,11 @@ class ScheduleFitting {
       }
       return std::nullopt;
     }
-    const Bytes least = bound_arena(kept.requests, options_.budget).least_peak;
-    const bool may_fit = least <= options_.budget;
+    const Bytes least = bound_arena(kept.requests, options_.budget.bytes).least_peak;
+    const bool may_fit = options_.budget.fits(least);
     if (!may_fit && options_.must_fit) return least;
     kept_ = pack(kept, may_fit ? options_.last_effort : 0);
-    if (kept_.peak > options_.budget && options_.must_fit) return kept_.peak;
+    if (!options_.budget.fits(kept_.peak) && options_.must_fit) return kept_.peak;
     return std::nullopt;
   }
 
@@ -137,7 +137,7 @@ class ScheduleFitting {
     if (now.is_done) return;
     for (const std::int64_t share : narrower_for(placed_.steps())) {
       CopyRoom room = room_;
-      room.limit = Bytes(options_.budget.count() / 64 * share);
+      room.limit = options_.budget.sixty_fourths(share).bytes;
       CopySchedule narrower = scheduled(placed_, std::move(room));
       const double longer = placed_.step_seconds(narrower);
       if (packed(std::move(narrower), longer).is_done) break;
@@ -146,7 +146,7 @@ class ScheduleFitting {
     Bytes least_excess = unlimited_arena;
     int doublings = 0;
     for (int round = 1; round < rounds_for(placed_.steps()); ++round) {
-      const Bytes excess = now.packing.peak - options_.budget;
+      const Bytes excess = options_.budget.excess(now.packing.peak);
       const bool is_progress = static_cast<double>(excess.count()) <
                                progress * static_cast<double>(least_excess.count());
       if (!is_progress) doublings = std::min(doublings + 1, most_doublings);
@@ -169,15 +169,15 @@ class ScheduleFitting {
     Fitting result{.claims = claim_gpu(placed_, schedule.stays)};
     ArenaPacking& packing = result.packing;
     packing = pack(result.claims, 0, kept_.offsets);
-    const Bytes budget = options_.budget;
+    const GpuBudget& budget = options_.budget;
     const SearchEffort effort = searches_for(result.claims.requests.size());
-    if (packing.peak > budget && searches_ < effort.most &&
-        packing.peak <= budget + Bytes(budget.count() / effort.lacking)) {
+    if (!budget.fits(packing.peak) && searches_ < effort.most &&
+        budget.excess(packing.peak) <= Bytes(budget.bytes.count() / effort.lacking)) {
       ++searches_;
       ArenaPacking better = pack(result.claims, options_.arena_effort, kept_.offsets);
       if (better.peak < packing.peak) packing = std::move(better);
     }
-    if (packing.peak > budget) return result;
+    if (!budget.fits(packing.peak)) return result;
     take(std::move(schedule), std::move(packing));
     return {.is_done = true};
   }
@@ -186,7 +186,7 @@ class ScheduleFitting {
   void take_off(const ArenaClaims& claims, const ArenaPacking& packing, std::int64_t times,
                 CopyRoom& room) const {
     const auto beyond = overhang(claims, packing, options_.budget, placed_.steps());
-    const Bytes budget = options_.budget;
+    const Bytes budget = options_.budget.bytes;
     for (std::size_t t = 0; t < beyond.size(); ++t) {
       const bool is_all = beyond[t].count() > budget.count() / times;
       room.live[t] = is_all ? budget : std::min(room.live[t] + times * beyond[t], budget);
@@ -231,11 +231,11 @@ ScheduleOutcome fit_schedule(const PlacedStep& placed, const AssemblyOptions& op
   return ScheduleFitting(placed, options).run();
 }
 
-CopySchedule widest_schedule(const PlacedStep& placed, Bytes budget) {
+CopySchedule widest_schedule(const PlacedStep& placed, GpuBudget budget) {
   return scheduled(placed, room_by_sums(placed, budget));
 }
 
-double widest_step_seconds(const PlacedStep& placed, Bytes budget) {
+double widest_step_seconds(const PlacedStep& placed, GpuBudget budget) {
   return placed.step_seconds(widest_schedule(placed, budget));
 }
 

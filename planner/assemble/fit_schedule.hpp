@@ -10,6 +10,7 @@
 
 #include "planner/assemble/arena_claims.hpp"
 #include "planner/assemble/assembly_options.hpp"
+#include "planner/problem/gpu_budget.hpp"
 
 namespace stowage {
 
@@ -30,7 +31,7 @@ struct ScheduleOutcome {
 
 /// Where copies have all the room that the sums leave within the budget, packed or not: what fits
 /// hardly ever has a shorter step.
-[[nodiscard]] CopySchedule widest_schedule(const PlacedStep& placed, Bytes budget);
-[[nodiscard]] double widest_step_seconds(const PlacedStep& placed, Bytes budget);
+[[nodiscard]] CopySchedule widest_schedule(const PlacedStep& placed, GpuBudget budget);
+[[nodiscard]] double widest_step_seconds(const PlacedStep& placed, GpuBudget budget);
 
 }  // namespace stowage

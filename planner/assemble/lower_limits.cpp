@@ -16,12 +16,12 @@ Bytes lowered(Bytes limit, Bytes memory, Bytes less) {
 }
 
 std::vector<StepLimits> out_of_conflict(const StepLimits& limits, const ArenaBound& bound,
-                                        Bytes budget) {
+                                        GpuBudget budget) {
   std::vector<StepLimits> ways;
   for (const std::vector<Bytes>& held : bound.held) {
     StepLimits way = limits;
     for (std::size_t t = 0; t < held.size(); ++t) {
-      if (held[t] > Bytes()) way[t] = std::min(way[t], std::max(Bytes(), budget - held[t]));
+      if (held[t] > Bytes()) way[t] = std::min(way[t], budget.left_beside(held[t]));
     }
     if (way != limits) ways.push_back(std::move(way));
   }
@@ -33,8 +33,8 @@ using Stretch = std::vector<std::size_t>;
 
 /// Of the steps that have blocks beyond the budget those too full to give up the excess, the
 /// fullest stretches first.
-std::vector<Stretch> full_stretches(const Overflow& overflow, Bytes budget) {
-  const Bytes room = budget - (overflow.arena - budget);
+std::vector<Stretch> full_stretches(const Overflow& overflow, GpuBudget budget) {
+  const Bytes room = budget.bytes - budget.excess(overflow.arena);
   std::vector<Stretch> stretches;
   for (std::size_t t = 0; t < overflow.beyond.size(); ++t) {
     if (overflow.beyond[t] == Bytes() || overflow.memory[t] <= room) continue;
@@ -52,8 +52,8 @@ std::vector<Stretch> full_stretches(const Overflow& overflow, Bytes budget) {
 
 /// What the limit leaves at the fullest step with blocks beyond the budget, where that is little:
 /// to lower limits by less would change nothing.
-Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, Bytes budget) {
-  const Bytes little(budget.count() / 256);
+Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, GpuBudget budget) {
+  const Bytes little(budget.bytes.count() / 256);
   Bytes unused = little;
   for (std::size_t t = 0; t < limits.size(); ++t) {
     if (overflow.beyond[t] == Bytes()) continue;
@@ -64,7 +64,8 @@ Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, Byte
 
 }  // namespace
 
-std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overflow, Bytes budget) {
+std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overflow,
+                                 GpuBudget budget) {
   std::vector<StepLimits> ways = out_of_conflict(limits, overflow.bound, budget);
   if (overflow.beyond.empty()) return ways;
   const Bytes unused = unused_at_fullest(limits, overflow, budget);
@@ -84,21 +85,21 @@ std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overf
   for (std::size_t i = 0; has_several && i < stretches.size(); ++i) {
     StepLimits way = limits;
     for (const std::size_t t : stretches[i]) {
-      way[t] = lowered(way[t], overflow.memory[t], overflow.arena - budget);
+      way[t] = lowered(way[t], overflow.memory[t], budget.excess(overflow.arena));
     }
     ways.push_back(std::move(way));
   }
-  if (overflow.arena - budget > Bytes(budget.count() / much)) {
+  if (budget.excess(overflow.arena) > Bytes(budget.bytes.count() / much)) {
     for (const std::int64_t part : {8, 4}) ways.push_back(by_part(part));
   }
   ways.push_back(by_part(2));
   return ways;
 }
 
-StepLimits lowered_everywhere(const StepLimits& limits, Bytes excess, Bytes budget) {
-  const Bytes given = budget - *std::ranges::min_element(limits);
-  return StepLimits(limits.size(),
-                    budget - std::max({excess, Bytes(budget.count() / 64), given + excess}));
+StepLimits lowered_everywhere(const StepLimits& limits, Bytes excess, GpuBudget budget) {
+  const Bytes given = budget.bytes - *std::ranges::min_element(limits);
+  const Bytes less = std::max({excess, budget.sixty_fourths(1).bytes, given + excess});
+  return StepLimits(limits.size(), budget.bytes - less);
 }
 
 StepLimits halfway(const StepLimits& a, const StepLimits& b) {

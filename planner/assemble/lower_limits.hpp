@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "estimator/arena/arena.hpp"
+#include "planner/problem/gpu_budget.hpp"
 
 namespace stowage {
 
@@ -26,11 +27,12 @@ struct Overflow {
 /// at all by half, and where much is missing by an eighth and a quarter, since the hole need not
 /// shrink with what is live.
 [[nodiscard]] std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overflow,
-                                               Bytes budget);
+                                               GpuBudget budget);
 
 /// All steps by the excess, a sixty-fourth of the budget at least: what packing wastes need not
 /// shrink with the live sum.
-[[nodiscard]] StepLimits lowered_everywhere(const StepLimits& limits, Bytes excess, Bytes budget);
+[[nodiscard]] StepLimits lowered_everywhere(const StepLimits& limits, Bytes excess,
+                                            GpuBudget budget);
 
 [[nodiscard]] StepLimits halfway(const StepLimits& a, const StepLimits& b);
 

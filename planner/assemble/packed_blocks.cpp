@@ -59,11 +59,11 @@ bool ArenaBlock::is_live(std::int32_t step) const {
 }
 
 PackedBlocks::PackedBlocks(const SizedStep& step, const ResidencyProblem& problem,
-                           const Placement& placement, Bytes budget)
+                           const Placement& placement, GpuBudget budget)
     : step_(step),
       problem_(problem),
-      budget_(budget.count() / arena_alignment.count() * arena_alignment.count()),
-      model_(make_cut_model(problem, std::vector<Bytes>(problem.operations.size(), budget))),
+      budget_(budget.bytes.count() / arena_alignment.count() * arena_alignment.count()),
+      model_(make_cut_model(problem, budget.step_limits(problem.operations.size()))),
       index_(model_),
       state_(model_, index_, placement) {
   read();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "estimator/memory/sized_step.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/solve/placement_state.hpp"
 
 namespace stowage {
@@ -33,7 +34,7 @@ class PackedBlocks {
  public:
   /// Nothing has a place yet. Step and problem must outlive it.
   PackedBlocks(const SizedStep& step, const ResidencyProblem& problem, const Placement& placement,
-               Bytes budget);
+               GpuBudget budget);
 
   [[nodiscard]] const std::vector<ArenaBlock>& all() const { return blocks_; }
   [[nodiscard]] Placement placement() const { return state_.placement(); }

@@ -60,8 +60,8 @@ class Fitting {
       return failure(fmt::format(
           "the smallest arena found is {}, the budget {}: offsets in {}-byte granules need more "
           "than the {} that are live at once",
-          format_bytes(smallest_arena_), format_bytes(options_.budget), arena_alignment.count(),
-          format_bytes(memory_floor(objective_).bytes)));
+          format_bytes(smallest_arena_), format_bytes(options_.budget.bytes),
+          arena_alignment.count(), format_bytes(memory_floor(objective_).bytes)));
     }
     AssemblyOptions assembly{.budget = options_.budget, .kept = offsets_};
     if (is_cancelled()) assembly.arena_effort = 0;  // any schedule will do
@@ -77,7 +77,7 @@ class Fitting {
     for (const Placement& other : solution.others) {
       if (is_over() || !try_to_pack(other, 1)) break;
     }
-    const StepLimits whole(objective_.operations.size(), options_.budget);
+    const StepLimits whole = options_.budget.step_limits(objective_.operations.size());
     if (effort_.solves == 0) lower_everywhere(whole, quick_rounds);
     if (!is_close()) go_down(whole, overflow);
     if (!has_plan_) lower_everywhere(whole, most_rounds);
@@ -100,9 +100,9 @@ class Fitting {
       const auto& [cost, placement] = cheapest[i];
       if (is_over() || (has_plan_ && (!loses_much() || cost >= cost_))) return;
       const PlacedStep placed(step_, timing_, *placement);
-      squeeze(*placement,
-              pack_arena(kept_claims(placed).requests, {.effort = 1, .enough = options_.budget})
-                  .offsets);
+      squeeze(*placement, pack_arena(kept_claims(placed).requests,
+                                     {.effort = 1, .enough = options_.budget.bytes})
+                              .offsets);
     }
   }
 
@@ -158,7 +158,7 @@ class Fitting {
     std::pair<bool, double> best_rank;
     for (const FittingNodePtr& node : solved) {
       const ArenaBound bound = bound_placement(step_, timing_, *node->placement, options_.budget);
-      const std::pair rank(bound.least_peak > options_.budget, node->cost);
+      const std::pair rank(!options_.budget.fits(bound.least_peak), node->cost);
       if (best && best_rank <= rank) continue;
       best = node;
       best_rank = rank;
@@ -168,7 +168,7 @@ class Fitting {
 
   void lower_everywhere(StepLimits limits, int rounds) {
     for (int round = 0; !has_plan_ && round < rounds; ++round) {
-      limits = lowered_everywhere(limits, smallest_arena_ - options_.budget, options_.budget);
+      limits = lowered_everywhere(limits, options_.budget.excess(smallest_arena_), options_.budget);
       if (const FittingNodePtr found = solved_node(*make_node(limits, limits))) (void)pack(*found);
     }
   }
@@ -269,15 +269,15 @@ class Fitting {
     const PlacedStep placed(step_, timing_, placement);
     const ArenaClaims kept = kept_claims(placed);
     Evaluation evaluation = evaluate(objective_, placement);
-    Overflow overflow{.bound = bound_arena(kept.requests, options_.budget),
+    Overflow overflow{.bound = bound_arena(kept.requests, options_.budget.bytes),
                       .memory = std::move(evaluation.memory)};
     overflow.arena = overflow.bound.least_peak;
     if (!overflow.bound.held.front().empty()) return overflow;
-    const bool is_hopeless = overflow.arena > options_.budget || is_cancelled();
-    ArenaPacking packing =
-        pack_arena(kept.requests, {.effort = is_hopeless ? 0 : effort, .enough = options_.budget});
+    const bool is_hopeless = !options_.budget.fits(overflow.arena) || is_cancelled();
+    ArenaPacking packing = pack_arena(
+        kept.requests, {.effort = is_hopeless ? 0 : effort, .enough = options_.budget.bytes});
     overflow.arena = packing.peak;
-    if (overflow.arena <= options_.budget) {
+    if (options_.budget.fits(overflow.arena)) {
       take({placement, std::move(packing.offsets), evaluation.cost_seconds});
       return std::nullopt;
     }

@@ -15,6 +15,7 @@
 #include "planner/assemble/mixed_placement.hpp"
 #include "planner/assemble/stall_search.hpp"
 #include "planner/assemble/swap_policies.hpp"
+#include "planner/problem/gpu_budget.hpp"
 
 namespace stowage {
 namespace {
@@ -103,7 +104,7 @@ class Shortening {
                                      .stop = [this] { return is_over(); }};
     take_each(std::size(moved_filled), always, [&](std::size_t i) -> std::optional<Placement> {
       StallSearchOptions within = options;
-      within.budget = Bytes(options_.budget.count() / 64 * moved_filled[i]);
+      within.budget = options_.budget.sixty_fourths(moved_filled[i]);
       const Placement* start = most_promising(within.budget);
       if (start == nullptr) return std::nullopt;
       return less_stalled(step_, problem_, *start, within);
@@ -111,11 +112,11 @@ class Shortening {
   }
 
   /// Of all that was looked at and keeps within a budget; null: nothing does.
-  [[nodiscard]] const Placement* most_promising(Bytes budget) const {
+  [[nodiscard]] const Placement* most_promising(GpuBudget budget) const {
     const Placement* best = nullptr;
     double least = std::numeric_limits<double>::infinity();
     const auto look_at = [&](const Placement& placement) {
-      if (evaluate(problem_, placement).peak > budget) return;
+      if (!budget.fits(evaluate(problem_, placement).peak)) return;
       const double seconds = widest_step_seconds(PlacedStep(step_, problem_, placement), budget);
       if (seconds >= least) return;
       least = seconds;
@@ -181,8 +182,10 @@ class Shortening {
     SolveOptions options = options_;
     options.branches = false;
     options.most_others = 0;
-    const Bytes limit(options.budget.count() / 64 * variation.filled);
-    if (variation.filled < 64) options.limits.assign(problem_.operations.size(), limit);
+    if (variation.filled < 64) {
+      const GpuBudget filled = options.budget.sixty_fourths(variation.filled);
+      options.limits = filled.step_limits(problem_.operations.size());
+    }
     options.time_limit_seconds = std::max(options_.time_limit_seconds - seconds(), 0.1);
     const LaneWeights weights =
         variation.balanced ? with_all_lanes(target_.balance.weights) : LaneWeights{};
@@ -204,8 +207,8 @@ class Shortening {
     options.branches = false;
     options.most_others = 0;
     // What is streamed needs room to come before it is wanted.
-    options.limits.assign(problem_.operations.size(),
-                          Bytes(options.budget.count() / 64 * mixed_filled));
+    options.limits =
+        options.budget.sixty_fourths(mixed_filled).step_limits(problem_.operations.size());
     options.time_limit_seconds = std::max(options_.time_limit_seconds - seconds(), 0.1);
     LaneWeights weights = with_all_lanes(target_.balance.weights);
     weights.cpu = std::min(1.0, weights.cpu * price);
@@ -252,7 +255,7 @@ class Shortening {
     Plan plan =
         assemble_plan(step_, problem_, placement,
                       {.budget = options_.budget, .must_fit = true, .longest_step = best_step()});
-    if (plan.totals.arena > options_.budget || plan.totals.step_seconds >= best_step()) return;
+    if (!options_.budget.fits(plan.totals.arena) || plan.totals.step_seconds >= best_step()) return;
     if (target_.accepts && !target_.accepts(plan.totals)) return;
     best_.plan = std::move(plan);
     best_.placement = std::move(placement);

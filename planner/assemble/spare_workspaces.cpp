@@ -38,13 +38,13 @@ class LiveBlocks {
   }
 
   /// The lowest hole.
-  [[nodiscard]] std::optional<Bytes> room_for(Bytes bytes, Bytes budget) const {
+  [[nodiscard]] std::optional<Bytes> room_for(Bytes bytes, GpuBudget budget) const {
     Bytes free;
     for (const auto& [begin, end] : end_of_) {
       if (free + bytes <= begin) return free;
       free = std::max(free, end);
     }
-    if (free + bytes <= budget) return free;
+    if (budget.fits(free + bytes)) return free;
     return std::nullopt;
   }
 
@@ -76,7 +76,7 @@ std::optional<Placement> with_least_workspaces(const ResidencyProblem& problem,
 }
 
 PackedStep with_preferred_workspaces(const SizedStep& step, const ResidencyProblem& problem,
-                                     PackedStep packed, Bytes budget) {
+                                     PackedStep packed, GpuBudget budget) {
   const PlacedStep placed(step, problem, packed.placement);
   const ArenaClaims claims = kept_claims(placed);
   // Workspaces come last, one a step at most.

@@ -11,6 +11,7 @@
 
 #include "estimator/memory/sized_step.hpp"
 #include "planner/assemble/packed_step.hpp"
+#include "planner/problem/gpu_budget.hpp"
 
 namespace stowage {
 
@@ -24,6 +25,6 @@ namespace stowage {
 /// `problem` is make_problem's of `step`. O(steps * what is live at once).
 [[nodiscard]] PackedStep with_preferred_workspaces(const SizedStep& step,
                                                    const ResidencyProblem& problem,
-                                                   PackedStep packed, Bytes budget);
+                                                   PackedStep packed, GpuBudget budget);
 
 }  // namespace stowage

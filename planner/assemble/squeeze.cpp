@@ -51,13 +51,14 @@ class Squeeze {
     std::int64_t left = 0, then = 0;
     for (const ArenaBlock& block : blocks_.all()) {
       requests.push_back({block.live, Bytes(block.size)});
-      near.push_back(block.is_placed() ? Bytes(block.offset) : of_.budget);
+      near.push_back(block.is_placed() ? Bytes(block.offset) : of_.budget.bytes);
       if (!block.is_placed()) left += block.size;
     }
     const ArenaPacking packing =
-        pack_arena(requests, {.effort = 1, .enough = of_.budget, .near = near});
+        pack_arena(requests, {.effort = 1, .enough = of_.budget.bytes, .near = near});
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      if (packing.offsets[i] + requests[i].bytes > of_.budget) then += requests[i].bytes.count();
+      const Bytes end = packing.offsets[i] + requests[i].bytes;
+      if (!of_.budget.fits(end)) then += requests[i].bytes.count();
     }
     packed_work_ += packing_work(requests.size());
     if (then < left) take(packing.offsets);

@@ -14,6 +14,7 @@
 
 #include "estimator/memory/sized_step.hpp"
 #include "planner/assemble/packed_step.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
@@ -23,7 +24,7 @@ struct Squeezed {
   const ResidencyProblem& problem;
   const Placement& placement;
   std::span<const Bytes> offsets;  ///< of a packing, one a request of its kept_claims
-  Bytes budget;
+  GpuBudget budget;
   double dearest = 0;     ///< seconds: a placement that costs as much is not wanted
   std::int64_t work = 0;  ///< of about so many comparisons of blocks
 };

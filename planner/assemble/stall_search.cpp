@@ -25,7 +25,7 @@ struct Simulated {
   LaneTimeline timeline;
 };
 
-Simulated simulated(const PlacedStep& placed, Bytes budget) {
+Simulated simulated(const PlacedStep& placed, GpuBudget budget) {
   const CopySchedule schedule = widest_schedule(placed, budget);
   Simulated result{copies_of(placed.problem, placed.moves, schedule), {}};
   result.timeline = simulate_lanes(placed.node_seconds, result.copies.transfers,
@@ -127,7 +127,7 @@ class StallSearch {
     const Waits waits = WaitFinder(now).run();
     const ResidencyProblem priced = priced_by(waits);
     const CutModel model =
-        make_cut_model(priced, std::vector<Bytes>(problem_.operations.size(), options_.budget));
+        make_cut_model(priced, options_.budget.step_limits(problem_.operations.size()));
     const PlacementIndex index(model);
     const std::function<bool()> never = [] { return false; };
     for (const std::int32_t gap : spared_gaps(now, waits, index)) {

@@ -9,11 +9,12 @@
 #include <functional>
 
 #include "planner/assemble/placed_step.hpp"
+#include "planner/problem/gpu_budget.hpp"
 
 namespace stowage {
 
 struct StallSearchOptions {
-  Bytes budget;
+  GpuBudget budget;
   int most_moves = 200;             ///< looked at: each is scheduled and simulated
   std::function<bool()> stop = {};  ///< polled before each
 };

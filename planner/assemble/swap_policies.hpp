@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "estimator/memory/sized_step.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
@@ -28,6 +29,6 @@ inline constexpr std::array<SwapPolicy, 6> swap_policies{
 /// None: the rule leaves more than the budget at some step, or pins forbid it. `problem` is
 /// make_problem's of `step`. O(gaps * (log + steps inside)).
 [[nodiscard]] std::optional<Placement> placed_by(SwapPolicy policy, const SizedStep& step,
-                                                 const ResidencyProblem& problem, Bytes budget);
+                                                 const ResidencyProblem& problem, GpuBudget budget);
 
 }  // namespace stowage

@@ -67,6 +67,7 @@
 #include "estimator/step/step_graph.hpp"
 #include "planner/certificate/certificate.hpp"
 #include "planner/plan/machine.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/host.hpp"
 #include "planner/problem/levers.hpp"
 #include "planner/problem/step_pins.hpp"
@@ -83,8 +84,8 @@ struct PlanInputs {
   std::string step_hash;  ///< of the sized step (document/step_hash.hpp)
   Card card;              ///< as it was: no name of it is looked up again
   Host host;
-  Bytes available;  ///< of the card, for the arena; 0: no card was given
-  Bytes budget;     ///< for the arena
+  Bytes available;   ///< of the card, for the arena; 0: no card was given
+  GpuBudget budget;  ///< for the arena
 };
 
 /// Of the step's node with the same id.

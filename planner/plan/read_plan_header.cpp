@@ -234,7 +234,7 @@ void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanHeader& header) {
     fields.finish();
   }
   section.bytes("available_bytes", inputs.available);
-  section.bytes("budget_bytes", inputs.budget);
+  section.bytes("budget_bytes", inputs.budget.bytes);
   section.finish();
 }
 

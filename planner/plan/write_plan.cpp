@@ -75,7 +75,7 @@ class Writer {
     out_.section("card", [&] { card(in.card); });
     out_.section("host", [&] { host_fields(out_, in.host); });
     out_.bytes("available_bytes", in.available);
-    out_.bytes("budget_bytes", in.budget);
+    out_.bytes("budget_bytes", in.budget.bytes);
   }
 
   void fine_tuning(const FineTuningTexts& texts) {

@@ -74,8 +74,8 @@ class HostFitting {
   std::optional<SolveOptions> run() {
     for (int attempt = 0; attempt < most_attempts && !is_cancelled(); ++attempt) {
       options_.host = limits_;
-      options_.limits.assign(problem_.operations.size(),
-                             Bytes(options_.budget.count() / 64 * filled_));
+      options_.limits =
+          options_.budget.sixty_fourths(filled_).step_limits(problem_.operations.size());
       const auto solution = solve(problem_, options_);
       if (!solution) return std::nullopt;
       if (!assemble(solution->placement)) {
@@ -102,10 +102,10 @@ class HostFitting {
   bool assemble(const Placement& placement) {
     AssemblyOptions assembly{.budget = options_.budget, .must_fit = true, .widens = false};
     Plan narrow = assemble_plan(step_, problem_, placement, assembly);
-    if (narrow.totals.arena > options_.budget) return false;
+    if (!options_.budget.fits(narrow.totals.arena)) return false;
     assembly.widens = true;
     Plan wide = assemble_plan(step_, problem_, placement, assembly);
-    const bool is_wider = wide.totals.arena <= options_.budget && is_better(wide, narrow, host_);
+    const bool is_wider = options_.budget.fits(wide.totals.arena) && is_better(wide, narrow, host_);
     Plan plan = is_wider ? std::move(wide) : std::move(narrow);
     limits_ = lower(limits_, limits_of(plan, placement));
     if (!is_better(plan, plan_.plan, host_)) return true;

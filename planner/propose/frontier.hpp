@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "estimator/workspace/workspace_source.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/propose/plan_request.hpp"
 
 namespace stowage {
 
 struct FrontierPoint {
-  Bytes budget;
+  GpuBudget budget;
   std::string plan;  ///< the proposal with the shortest step
   double step_seconds = 0;
   std::optional<double> step_lower_bound_seconds;  ///< of that proposal's step

@@ -12,6 +12,7 @@
 #include "estimator/rewrite/recompute.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/propose/fit_host.hpp"
 #include "planner/propose/rewritten_steps.hpp"
 #include "planner/propose/step_case.hpp"
@@ -70,7 +71,7 @@ class LeastBudgetSearch {
   }
 
   /// What the search for values to recompute reaches at this budget, as recompute_trials asks it.
-  [[nodiscard]] std::optional<PlanTotals> recomputed_within(Bytes budget) const {
+  [[nodiscard]] std::optional<PlanTotals> recomputed_within(GpuBudget budget) const {
     const auto points = choose_recomputation(whole_.step, planning_.rates,
                                              {.budget = budget,
                                               .pins = whole_.pins,
@@ -85,8 +86,8 @@ class LeastBudgetSearch {
       const auto of = make_case(planning_, std::make_shared<const StepGraph>(std::move(graph)));
       if (!of) continue;
       PlanTotals totals = least_totals(*of);
-      if (totals.arena > budget) continue;
-      totals.arena = budget;  // with less the search may choose otherwise
+      if (!budget.fits(totals.arena)) continue;
+      totals.arena = budget.bytes;  // with less the search may choose otherwise
       return totals;
     }
     return std::nullopt;

@@ -9,6 +9,7 @@
 #include "estimator/card/card.hpp"
 #include "estimator/document/step_document.hpp"
 #include "estimator/model/model_options.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/host.hpp"
 #include "planner/problem/levers.hpp"
 #include "planner/problem/measured_times.hpp"
@@ -27,8 +28,8 @@ struct PlanRequest {
   Card card;
   Host host;
   std::shared_ptr<const MeasuredTimes> measured = {};  ///< for this card; null: nothing was
-  Bytes available;  ///< of the card, for the arena; 0: no card was given
-  Bytes budget;     ///< for the arena
+  Bytes available;   ///< of the card, for the arena; 0: no card was given
+  GpuBudget budget;  ///< for the arena
   PinRequest pins;
   Levers levers;  ///< operators only where the host's rate is known and, unless fewer levers than
                   ///< all are asked for, where not everything fits on the GPU

@@ -219,7 +219,7 @@ Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource
     if (!whole) return tl::unexpected(whole.error());
     all_gpu = fitting_all_gpu(planning, *whole);
   }
-  if (options.has_plan && memory_floor(whole->placed).bytes <= asked.budget) options.has_plan();
+  if (options.has_plan && asked.budget.fits(memory_floor(whole->placed).bytes)) options.has_plan();
   Trials rewritten;
   if (!fits) rewritten = rewritings(planning, *whole);
   auto [cheapest, fewest] = search_as_it_is(planning, *whole, rewritten);

@@ -9,6 +9,7 @@
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/recompute.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/propose/fit_host.hpp"
 #include "planner/recompute/choose_recomputation.hpp"
 
@@ -101,7 +102,7 @@ std::vector<std::int64_t> part_counts(const Planning& planning, const StepCase& 
 }
 
 std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, const Plan* known) {
-  const Bytes budget = planning.request.budget;
+  const GpuBudget& budget = planning.request.budget;
   Trials swapping;
   std::optional<Plan> best;
   for (const std::int64_t parts : part_counts(planning, whole)) {
@@ -111,10 +112,10 @@ std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, 
     if (!rewritten) break;
     auto part = case_of(planning, *std::move(rewritten));
     if (!part) break;
-    if (memory_floor(part->placed).bytes > budget) continue;
+    if (!budget.fits(memory_floor(part->placed).bytes)) continue;
     std::string name = parts_name(*part->step.graph, parts);
     auto remarks = remarks_on_parts(planning, *part->step.graph, part->step.batch);
-    if (evaluate(part->on_gpu, all_gpu_placement(part->on_gpu, budget)).peak <= budget) {
+    if (budget.fits(evaluate(part->on_gpu, all_gpu_placement(part->on_gpu, budget)).peak)) {
       best = plan_of(planning, *part, {.effort = Effort::quick});
       if (!best) continue;
       best->name = std::move(name);

@@ -62,7 +62,7 @@ class SegmentSearch {
       const auto beside = beside_weights(planning_, *chunks, weights);
       if (!beside) break;
       const Bytes most = *std::ranges::max_element(*beside);
-      if (weights + most <= planning_.request.budget) break;  // and beside smaller chunks
+      if (planning_.request.budget.fits(weights + most)) break;  // and beside smaller chunks
       if (!try_limits(*chunks, *beside)) continue;
       least = 2 * parts;
       if (++counts == most_counts) break;
@@ -80,7 +80,7 @@ class SegmentSearch {
     std::set<std::vector<std::int32_t>> tried;
     for (const std::int64_t share : shares) {
       if (is_over()) break;
-      const Bytes limit(planning_.request.budget.count() / 64 * share);
+      const Bytes limit = planning_.request.budget.sixty_fourths(share).bytes;
       const auto borders = cheapest_borders(costs_, beside, limit);
       if (!borders || borders->empty() || !tried.insert(*borders).second) continue;
       auto segments = with_segments(chunks, *borders);

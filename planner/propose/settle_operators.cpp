@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "planner/problem/gpu_budget.hpp"
+
 namespace stowage {
 namespace {
 
@@ -15,10 +17,10 @@ constexpr int most_trials = 24;
 using Settled = std::function<ResidencyProblem(const std::vector<Device>&)>;
 
 /// The least that the limits have to give way by: what steps need beyond the budget.
-std::vector<Bytes> excess_over(const std::vector<Bytes>& needed, Bytes budget) {
+std::vector<Bytes> excess_over(const std::vector<Bytes>& needed, GpuBudget budget) {
   std::vector<Bytes> excess;
   excess.reserve(needed.size());
-  for (const Bytes bytes : needed) excess.push_back(std::max(Bytes(), bytes - budget));
+  for (const Bytes bytes : needed) excess.push_back(budget.excess(bytes));
   return excess;
 }
 
@@ -81,7 +83,7 @@ class Settling {
   /// False: the budget is below the floor.
   bool ask_the_open_problem() {
     SolveOptions round = options_;
-    round.limits.assign(open_.operations.size(), options_.budget);
+    round.limits = options_.budget.step_limits(open_.operations.size());
     const std::vector<Bytes> floors = memory_floors(open_);
     std::int64_t factor = 1;
     for (int rounds = 0; rounds < most_rounds; ++rounds) {
@@ -94,7 +96,7 @@ class Settling {
       }
       const std::vector<Device>& device = solution->placement.device;
       const std::vector<Bytes> needed = memory_floors(settled_(device));
-      if (std::ranges::all_of(needed, [&](Bytes bytes) { return bytes <= options_.budget; })) {
+      if (std::ranges::all_of(needed, [&](Bytes bytes) { return options_.budget.fits(bytes); })) {
         take_if_better(device);
         return true;
       }

@@ -6,6 +6,7 @@
 
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/propose/certify.hpp"
 #include "planner/propose/settle_operators.hpp"
 
@@ -124,14 +125,14 @@ Result<StepCase> make_case(const Planning& planning, std::shared_ptr<const StepG
 
 Plan assemble_all_gpu(const Planning& planning, const StepCase& of) {
   return assemble_plan(of.step, of.on_gpu, all_gpu_placement(of.on_gpu, planning.request.budget),
-                       {.budget = unlimited_arena});
+                       {.budget = GpuBudget::unlimited()});
 }
 
 std::optional<Plan> fitting_all_gpu(const Planning& planning, const StepCase& of) {
-  const Bytes budget = planning.request.budget;
-  if (of.all_gpu.least_arena > budget) return std::nullopt;
+  const GpuBudget& budget = planning.request.budget;
+  if (!budget.fits(of.all_gpu.least_arena)) return std::nullopt;
   Plan plan = assemble_all_gpu(planning, of);
-  if (plan.totals.arena > budget) return std::nullopt;
+  if (!budget.fits(plan.totals.arena)) return std::nullopt;
   return plan;
 }
 

@@ -142,7 +142,7 @@ Result<FittedPlan> first_plan(const StepCase& of, const SolveOptions& options,
   if (promising == nullptr) return solved();
   Plan plan =
       assemble_plan(of.step, of.placed, *promising, {.budget = options.budget, .must_fit = true});
-  if (plan.totals.arena > options.budget) return solved();
+  if (!options.budget.fits(plan.totals.arena)) return solved();
   Result<FittedPlan> fitted;
   if (plan.totals.step_seconds <= as_short * of.all_gpu.seconds) {
     auto solution = solve(of.placed, options);

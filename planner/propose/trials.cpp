@@ -51,7 +51,7 @@ std::optional<Promising> promise_of(const Planning& planning, const StepCase& of
   SolveOptions options = planning.solve_options(trial_share);
   options.branches = false;
   options.most_others = 0;
-  options.limits.assign(of.placed.operations.size(), Bytes(options.budget.count() / 64 * filled));
+  options.limits = options.budget.sixty_fourths(filled).step_limits(of.placed.operations.size());
   auto solution = solve(of.placed, options);
   if (!solution) return std::nullopt;
   const PlacedStep placed(of.step, of.placed, solution->placement);

@@ -42,18 +42,19 @@ std::vector<RecomputePoint> choose_recomputation(const SizedStep& step, const Ra
   }
   RecomputeModel model(step, rates, options.pins);
   RecomputeChoice choice(model.decisions(), false);
-  const Bytes whole = model.outcome(choice, options.budget).peak;
-  if (whole <= options.budget || choice.empty()) return {};
+  const Bytes whole = model.outcome(choice, options.budget.bytes).peak;
+  if (options.budget.fits(whole) || choice.empty()) return {};
   const auto start = std::chrono::steady_clock::now();
   const auto out_of_time = [&] {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
     return passed.count() >= options.time_limit_seconds || (options.stop && options.stop());
   };
-  const double above = static_cast<double>((whole - options.budget).count());
+  const double above = static_cast<double>(options.budget.excess(whole).count());
   const double most_swapped = std::min(above, hidden_bytes(step, rates));
   std::vector<RecomputePoint> points;
   for (const double factor : options.swapped) {
-    const Bytes limit = options.budget + Bytes(static_cast<std::int64_t>(factor * most_swapped));
+    const Bytes limit =
+        options.budget.bytes + Bytes(static_cast<std::int64_t>(factor * most_swapped));
     FoundChoice found = search_choice(
         model, step,
         {.limit = limit, .most_trials = trials_for(step, options.effort), .stop = out_of_time},

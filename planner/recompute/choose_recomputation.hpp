@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "estimator/memory/sized_step.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/problem/step_pins.hpp"
 
 namespace stowage {
 
 struct RecomputeOptions {
-  Bytes budget;
+  GpuBudget budget;
   StepPins pins = {};  ///< of the step's nodes and storages
   /// How much each point leaves to be swapped: a factor on what the link can bring down while the
   /// forward pass computes, or on what lies above the budget if that is less. Ascending.

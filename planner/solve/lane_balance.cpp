@@ -46,10 +46,9 @@ class BalanceSearch {
                 const BalanceOptions& options)
       : problem_(problem),
         options_(options),
-        model_(
-            make_cut_model(problem, std::vector<Bytes>(problem.operations.size(), options.budget))),
+        model_(make_cut_model(problem, options.budget.step_limits(problem.operations.size()))),
         free_(restrictions_of(problem)),
-        limit_(static_cast<double>(options.budget.count())) {
+        limit_(static_cast<double>(options.budget.bytes.count())) {
     add(evaluate(problem, fitting));
   }
 

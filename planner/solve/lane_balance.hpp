@@ -17,12 +17,13 @@
 #include <vector>
 
 #include "planner/certificate/certificate.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
 
 struct BalanceOptions {
-  Bytes budget;  ///< memory at every step; not below the floor
+  GpuBudget budget;  ///< memory at every step; not below the floor
   int most_cuts = 40;
   double close_enough = 0.002;  ///< of the bound: how far below the maximum it may stay
   std::function<bool()> stop;   ///< polled before each cut but the first

@@ -35,7 +35,7 @@ constexpr std::size_t improved_starts = 3;
 constexpr double hosted_starts = 2e4;  // storages and operations, over all starts that are repaired
 
 std::vector<Bytes> limits_of(const ResidencyProblem& problem, const SolveOptions& options) {
-  std::vector<Bytes> limits(problem.operations.size(), options.budget);
+  std::vector<Bytes> limits = options.budget.step_limits(problem.operations.size());
   if (options.limits.empty()) return limits;
   const std::vector<Bytes> floors = memory_floors(problem);
   for (std::size_t t = 0; t < limits.size(); ++t) {
@@ -293,7 +293,9 @@ Result<Solution> solve(const ResidencyProblem& problem, const SolveOptions& opti
   std::string wrong = ill_formed(problem);
   if (!wrong.empty()) return failure(std::move(wrong));
   const Floor floor = memory_floor(problem);
-  if (floor.bytes > options.budget) return failure(below_floor(problem, options.budget, floor));
+  if (!options.budget.fits(floor.bytes)) {
+    return failure(below_floor(problem, options.budget, floor));
+  }
   return Solver(problem, options).run();
 }
 

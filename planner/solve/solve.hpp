@@ -12,13 +12,14 @@
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "planner/certificate/certificate.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/host_use.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
 
 struct SolveOptions {
-  Bytes budget;  ///< memory at every step
+  GpuBudget budget;  ///< memory at every step
   /// Of single steps, by step: less than the budget, but never below the step's floor. Empty: the
   /// budget at every step. A bound is then one within these limits.
   std::vector<Bytes> limits = {};

@@ -24,10 +24,10 @@ struct Absence {
 
 class SplitSearch {
  public:
-  SplitSearch(const ResidencyProblem& problem, Bytes budget)
+  SplitSearch(const ResidencyProblem& problem, GpuBudget budget)
       : problem_(problem),
         steps_(static_cast<std::int32_t>(problem.operations.size())),
-        budget_(static_cast<double>(budget.count())) {
+        budget_(static_cast<double>(budget.bytes.count())) {
     cpu_choices_ = std::ranges::any_of(problem.operations,
                                        [](const Operation& o) { return o.pin != Pin::gpu; })
                        ? cpu_weights.size()
@@ -194,7 +194,7 @@ class SplitSearch {
 
 }  // namespace
 
-SplitBound split_bound(const ResidencyProblem& problem, Bytes budget) {
+SplitBound split_bound(const ResidencyProblem& problem, GpuBudget budget) {
   return SplitSearch(problem, budget).best();
 }
 

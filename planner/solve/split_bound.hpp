@@ -25,6 +25,7 @@
 // not, and is up to twice as high where the link is what a step waits for.
 #pragma once
 
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
@@ -41,6 +42,6 @@ struct SplitBound {
 /// Items of which an operation beside the gap may run on the CPU count as away for nothing. Looks
 /// at a few dozen nodes, those with the most to keep among them; O(touches + nodes looked at *
 /// items * log(items)).
-[[nodiscard]] SplitBound split_bound(const ResidencyProblem& problem, Bytes budget);
+[[nodiscard]] SplitBound split_bound(const ResidencyProblem& problem, GpuBudget budget);
 
 }  // namespace stowage

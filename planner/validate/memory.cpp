@@ -176,21 +176,21 @@ Check check_peak(const Plan& plan, const std::vector<Block>& blocks) {
 Check check_budget(const Plan& plan) {
   Violations wrong;
   const PlanInputs& inputs = plan.inputs;
-  if (plan.totals.arena > inputs.budget) {
+  if (!inputs.budget.fits(plan.totals.arena)) {
     wrong.note([&] {
       return fmt::format("the arena's {} are more than the budget of {}", plan.totals.arena.count(),
-                         inputs.budget.count());
+                         inputs.budget.bytes.count());
     });
   }
-  if (inputs.available != Bytes{} && inputs.budget > inputs.available) {
+  if (inputs.available != Bytes{} && inputs.budget.bytes > inputs.available) {
     wrong.note([&] {
-      return fmt::format("the budget of {} is more than the {} available", inputs.budget.count(),
-                         inputs.available.count());
+      return fmt::format("the budget of {} is more than the {} available",
+                         inputs.budget.bytes.count(), inputs.available.count());
     });
   }
   return verdict("budget", wrong,
                  fmt::format("an arena of {} within {}", format_bytes(plan.totals.arena),
-                             format_bytes(inputs.budget)));
+                             format_bytes(inputs.budget.bytes)));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ class Statement {
       : plan_(plan), scope_(scope), rule_(rule) {}
 
   BoundProblem run() && {
-    problem_.limit = plan_.inputs.budget.count();
+    problem_.limit = plan_.inputs.budget.bytes.count();
     for (std::size_t i = 0; i < plan_.nodes.size(); ++i) add_node(i);
     for (const NodeWorkspace& each : plan_.certificate->workspaces) {
       problem_.nodes[static_cast<std::size_t>(each.node)].engines.front().workspace =

@@ -74,7 +74,7 @@ void check_settings(const Plan& plan, Violations& wrong) {
   }
   const std::pair<const char*, Bytes> sizes[] = {
       {"available", plan.inputs.available},
-      {"budget", plan.inputs.budget},
+      {"budget", plan.inputs.budget.bytes},
       {"gpu_peak", plan.totals.gpu_peak},
       {"arena", plan.totals.arena},
       {"host_peak", plan.totals.host_peak},

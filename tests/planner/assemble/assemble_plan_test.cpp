@@ -9,6 +9,7 @@
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/item_moves.hpp"
 #include "planner/plan/two_sides.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "tests/support/small_steps.hpp"
 
 using namespace stowage;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/solve/solve.hpp"
 #include "tests/planner/solve/random_problems.hpp"
 #include "tests/support/small_steps.hpp"

@@ -6,6 +6,7 @@
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/rates.hpp"
 #include "tests/support/described_model.hpp"
 #include "tests/support/source_directory.hpp"
@@ -38,7 +39,7 @@ Planned planned(const std::string& name, std::int64_t batch, int percent,
   const ResidencyProblem problem =
       make_problem(*step, make_rates(generic_card(24_GiB), usual_host()), {});
   const Plan all =
-      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
+      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = GpuBudget::unlimited()});
   const Bytes budget(all.totals.arena_lower_bound.count() / 100 * percent);
   auto fitted = plan_within(*step, problem, problem, {.budget = budget});
   REQUIRE(fitted.has_value());

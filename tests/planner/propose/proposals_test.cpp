@@ -205,7 +205,7 @@ TEST_CASE("no plan moves what the levers keep, whichever they are") {
     const auto plans = make_plans(request, *workspaces);
     if (!plans) continue;
     for (const Plan& plan : *plans) {
-      check_plan(plan, request.budget);
+      check_plan(plan, request.budget.bytes);
       ++planned;
       check_that_what_is_kept_stays(plan, request.levers);
     }

@@ -147,7 +147,7 @@ TEST_CASE("a host that holds less gets another plan, within its limits and not m
     CHECK(plan->totals.host_peak <= request.host.pinned_limit);
     CHECK(plan->remarks.empty());
     CHECK(testing::plan_mistakes(*plan) == "");
-    CHECK(plan->totals.arena <= request.budget);
+    CHECK(plan->totals.arena <= request.budget.bytes);
     MESSAGE(percent, " percent: ", plan->totals.step_seconds, " s instead of ",
             free->totals.step_seconds);
     CHECK(plan->totals.step_seconds <= 1.5 * free->totals.step_seconds);
@@ -217,7 +217,7 @@ TEST_CASE("the frontier falls from the least budget to that of everything on the
   REQUIRE(points.has_value());
   REQUIRE(points->size() >= 3);
   for (std::size_t i = 1; i < points->size(); ++i) {
-    CHECK((*points)[i].budget > (*points)[i - 1].budget);
+    CHECK((*points)[i].budget.bytes > (*points)[i - 1].budget.bytes);
     CHECK((*points)[i].step_seconds <= (*points)[i - 1].step_seconds);
   }
   for (const FrontierPoint& point : *points) {

@@ -163,7 +163,7 @@ TEST_CASE("points keep to their limits, and recompute less from one to the next"
   const RecomputeOptions options{.budget = share_of(whole, 70), .effort = 0.1};
   const auto points = choose_recomputation(step, usual_rates(), options);
   REQUIRE(points.size() >= 2);
-  CHECK(points.front().limit == options.budget);
+  CHECK(points.front().limit == options.budget.bytes);
   double seconds = points.front().extra_seconds + 1;
   for (const RecomputePoint& point : points) {
     CHECK(point.fits);

@@ -106,7 +106,7 @@ TEST_CASE("certificates of all kinds of plans prove their bounds, read back from
   int proofs = 0, lanes = 0, splits = 0, priced = 0;
   const auto look_at = [&](const Plan& plan) {
     CAPTURE(plan.name);
-    CAPTURE(plan.inputs.budget.count());
+    CAPTURE(plan.inputs.budget.bytes.count());
     REQUIRE(plan.certificate.has_value());
     CHECK(failed_proofs(plan) == "");
     const std::string text = write_plan(plan);

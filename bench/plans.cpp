@@ -1,4 +1,4 @@
-// The proposals for a model at fractions of its unconstrained arena, what they cost to make, and
+// The proposals for a model at fractions of its unconstrained arena, the time to make them, and
 // whether the validator passes them.
 //
 //   plans MODEL BATCH [PERCENT...]      MODEL: a file, or a name from configs/models

@@ -1,13 +1,13 @@
-// Not a timing: what it takes to run a training step in less memory by recomputation, against the
-// overheads that MONeT published for its schedules, at the same memory.
+// Not a timing: the overhead of running a training step in less memory by recomputation, against
+// the overheads that MONeT published for its schedules at the same memory.
 //
 //   recompute MONET.csv [--plans] [--effort X] [MODEL...]
 //
 // MONET.csv: model,batch,method,memory_gb,overhead_pct as in MONeT's README (Shah et al., ICLR
-// 2021), measured on a P100; its solver had a day a schedule. Ours are the roofline's seconds of a
-// P100, forward to update, SGD without momentum. --plans adds the whole planner's shortest
-// simulated step that takes the batch at once, without recomputation (swapped) and with it (mixed).
-// --effort: a factor on the choices that are tried, not on plans.
+// 2021), measured on a P100; its solver had a day for each schedule. Ours are the roofline's
+// seconds of a P100, forward to update, SGD without momentum. --plans adds the whole planner's
+// shortest simulated step that takes the batch at once, without recomputation (swapped) and with it
+// (mixed). --effort: a factor on the number of choices that are tried, not on plans.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -117,7 +117,7 @@ class Comparison {
   }
 
   void print_segments() {
-    const std::size_t count = usual_segments(model_);
+    const std::size_t count = default_segment_count(model_);
     const RecomputeOutcome usual = model_.outcome(segment_choice(model_, step_, count), Bytes());
     const FoundChoice ours = search_choice(model_, step_, {.limit = usual.peak});
     fmt::print("  {} segments: {:.2f} GiB, {:.2f}%; the search at that memory {:.2f}%\n", count,

@@ -13,7 +13,7 @@ namespace stowage {
 
 namespace {
 
-Selection selection_of(const PlannedProblem& planned, const NamedThings& things) {
+Selection selection_of(const PlannedProblem& planned, const NamedParts& things) {
   Selection selection;
   for (const NodeId node : things.nodes) {
     selection.operations.push_back(static_cast<std::int32_t>(node.index()));
@@ -62,7 +62,7 @@ ToldCosts told_costs(const Plan& plan, const std::vector<AlternativeCost>& costs
   return told;
 }
 
-std::string heading(const Plan& plan, const std::string& name, const NamedThings& things) {
+std::string heading(const Plan& plan, const std::string& name, const NamedParts& things) {
   return fmt::format("'{}' in '{}' for {}: {} kernels, {} storages", name, plan.name,
                      plan.inputs.model_name, things.nodes.size(), things.storages.size());
 }

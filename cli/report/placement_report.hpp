@@ -13,7 +13,7 @@
 namespace stowage {
 
 /// Every operator and variable of the plan, and what else leaves the GPU or never is there.
-[[nodiscard]] NamedThings logged_things(const Plan& plan, const PlannedProblem& planned);
+[[nodiscard]] NamedParts logged_things(const Plan& plan, const PlannedProblem& planned);
 
 /// Rows of nodes, then of storages, each with its device and the reason.
 struct ToldPlacement {
@@ -21,7 +21,7 @@ struct ToldPlacement {
   Json json;  ///< an array
 };
 [[nodiscard]] ToldPlacement told_placement(const Plan& plan, const PlannedProblem& planned,
-                                           const NamedThings& things);
+                                           const NamedParts& things);
 
 /// The whole log of a plan as the report's last table, which is then its listing.
 [[nodiscard]] Result<void> add_placement_log(const Plan& plan, Report& report);

@@ -9,8 +9,8 @@
 namespace stowage {
 namespace {
 
-/// The item stays in every gap where its pins and its operations' let it, but for a copy that no
-/// operation on the GPU will read.
+/// Keeps the item in every gap that its own pins and its operations' pins allow, except a copy that
+/// no operation on the GPU will read.
 void place_with_room(const Item& item, Placement& placement) {
   const std::size_t touches = item.touches.size();
   const std::size_t gaps = touches - (item.wraps ? 0 : 1);

@@ -12,7 +12,7 @@ namespace {
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-/// Nodes on their devices with their engines; nothing is scheduled yet.
+/// The plan with nodes on their devices and with their engines; nothing is scheduled yet.
 Plan described(const PlacedStep& placed) {
   Plan plan;
   plan.step = placed.step;

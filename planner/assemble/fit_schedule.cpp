@@ -15,7 +15,7 @@ constexpr std::int32_t few_steps = 1'000, many_steps = 3'000;
 constexpr double progress = 0.8;    // of the least excess so far: less is taken off as it is
 constexpr int most_doublings = 10;  // of what is taken off, where there is none
 
-/// Before there are places.
+/// The memory for copies by live sums, before there are offsets.
 CopyRoom room_by_sums(const PlacedStep& placed, GpuBudget budget) {
   const auto at = [](std::int32_t index) { return static_cast<std::size_t>(index); };
   CopyRoom room;
@@ -46,8 +46,9 @@ CopySchedule scheduled(const PlacedStep& placed, CopyRoom room) {
 /// A round takes from a millisecond for a hundred steps to a tenth of a second for ten thousand.
 int rounds_for(std::int32_t steps) { return steps < few_steps ? 12 : steps < many_steps ? 8 : 5; }
 
-/// For a packing: how many searches, and where no more than one of so many parts of the budget is
-/// lacking. One takes from milliseconds for a hundred blocks to a second for ten thousand.
+/// How many packings with effort are tried, and only where the excess is at most one of so many
+/// parts of the budget. A packing takes from milliseconds for a hundred blocks to a second for ten
+/// thousand.
 struct SearchEffort {
   int most = 0;
   std::int64_t lacking = 1;
@@ -57,7 +58,7 @@ SearchEffort searches_for(std::size_t blocks) {
   return blocks < 5'000 ? SearchEffort{2, 16} : SearchEffort{1, 100};
 }
 
-/// Of 64 parts of the budget: what copies in flight may fill, where they cannot fill it all.
+/// The 64ths of the budget that copies in flight may fill, where they cannot fill all of it.
 std::span<const std::int64_t> narrower_for(std::int32_t steps) {
   static constexpr std::int64_t shares[] = {63, 62, 61, 60, 58, 56};
   return std::span(shares).first(steps < few_steps ? 6 : steps < many_steps ? 4 : 2);
@@ -70,7 +71,7 @@ class ScheduleFitting {
 
   ScheduleOutcome run() && {
     CopySchedule widest = scheduled(placed_, room_);
-    if (!options_.budget.is_limited()) return packed_freely(std::move(widest));
+    if (!options_.budget.is_limited()) return pack_without_limit(std::move(widest));
     const double least = placed_.step_seconds(widest);
     if (least >= options_.longest_step) return {std::nullopt, unlimited_arena};
     const ArenaClaims kept = kept_claims(placed_);
@@ -78,7 +79,7 @@ class ScheduleFitting {
     take(scheduled(placed_, room_by_places(kept, kept_)), kept_);
     if (options_.budget.fits(kept_.peak) && options_.widens) {
       widen(std::move(widest), least);
-      use_gaps(kept);
+      use_free_places(kept);
     }
     const Bytes arena = best_.packing.peak;
     return {std::move(best_), arena};
@@ -95,7 +96,7 @@ class ScheduleFitting {
     best_.packing.lower_bound = live_peak(best_.claims, placed_.steps());
   }
 
-  ScheduleOutcome packed_freely(CopySchedule schedule) {
+  ScheduleOutcome pack_without_limit(CopySchedule schedule) {
     ArenaPacking packing = pack(claim_gpu(placed_, schedule.stays), options_.arena_effort);
     take(std::move(schedule), std::move(packing));
     const Bytes arena = best_.packing.peak;
@@ -111,8 +112,9 @@ class ScheduleFitting {
                        .near = near});
   }
 
-  /// Without copies in flight. What is known to fit in no arena within the budget is packed without
-  /// effort, or not at all where nobody wants it: then the arena that it would take.
+  /// Packs what the placement keeps, without copies in flight. If a bound says that it cannot fit,
+  /// it is packed without effort, or not at all if the caller needs a fit. Returns the arena where
+  /// the caller then discards the plan.
   std::optional<Bytes> pack_kept(const ArenaClaims& kept) {
     if (!options_.kept.empty()) {
       kept_.offsets.assign(options_.kept.begin(), options_.kept.end());
@@ -130,8 +132,8 @@ class ScheduleFitting {
     return std::nullopt;
   }
 
-  /// From the room that the sums leave downwards: a little less of it everywhere, then what reaches
-  /// beyond the budget.
+  /// Starts with all the memory that the live sums leave, then a little less of it at every step,
+  /// and then takes off what reaches beyond the budget.
   void widen(CopySchedule schedule, double seconds) {
     Fitting now = packed(std::move(schedule), seconds);
     if (now.is_done) return;
@@ -151,7 +153,7 @@ class ScheduleFitting {
                                progress * static_cast<double>(least_excess.count());
       if (!is_progress) doublings = std::min(doublings + 1, most_doublings);
       least_excess = std::min(least_excess, excess);
-      take_off(now.claims, now.packing, std::int64_t{1} << doublings, room);
+      reduce_room(now.claims, now.packing, std::int64_t{1} << doublings, room);
       schedule = scheduled(placed_, room);
       seconds = placed_.step_seconds(schedule);
       now = packed(std::move(schedule), seconds);
@@ -182,10 +184,10 @@ class ScheduleFitting {
     return {.is_done = true};
   }
 
-  /// So many times what reaches beyond the budget, all of it at most.
-  void take_off(const ArenaClaims& claims, const ArenaPacking& packing, std::int64_t times,
-                CopyRoom& room) const {
-    const auto beyond = overhang(claims, packing, options_.budget, placed_.steps());
+  /// Takes off `times` the bytes beyond the budget, at most all of the memory.
+  void reduce_room(const ArenaClaims& claims, const ArenaPacking& packing, std::int64_t times,
+                   CopyRoom& room) const {
+    const auto beyond = excess_by_step(claims, packing, options_.budget, placed_.steps());
     const Bytes budget = options_.budget.bytes;
     for (std::size_t t = 0; t < beyond.size(); ++t) {
       const bool is_all = beyond[t].count() > budget.count() / times;
@@ -193,13 +195,14 @@ class ScheduleFitting {
     }
   }
 
-  /// What is packed leaves gaps: copies may be in flight in these, too.
-  void use_gaps(const ArenaClaims& kept) {
+  /// Lets copies in flight use the holes of the packing as well.
+  void use_free_places(const ArenaClaims& kept) {
     CopySchedule schedule = scheduled(placed_, room_by_places(kept, best_.packing));
     if (placed_.step_seconds(schedule) < best_seconds_) take(std::move(schedule), best_.packing);
   }
 
-  /// `kept`: without copies in flight, of which `packing` need not be: its offsets are what counts.
+  /// The memory for copies at the offsets of `packing`. `kept`: the requests without copies in
+  /// flight; `packing` may be of more.
   [[nodiscard]] CopyRoom room_by_places(const ArenaClaims& kept,
                                         const ArenaPacking& packing) const {
     CopyRoom room;
@@ -209,7 +212,7 @@ class ScheduleFitting {
       const ArenaSpan span{begin, begin + round_up(kept.requests[i].bytes, arena_alignment)};
       for (const StepRange& live : kept.requests[i].live) room.taken.push_back({span, live});
     }
-    // claim_gpu claims the stays first, in their order.
+    // The requests of the stays come first, in their order (claim_gpu).
     for (std::size_t i = 0; i < placed_.moves.stays.size(); ++i) {
       room.stay_offset.push_back(packing.offsets[at(kept.residences[i].first)]);
     }

@@ -10,13 +10,13 @@ constexpr std::size_t most_stretches = 3;  // lowered one at a time
 constexpr std::int64_t much = 50;          // of so many parts of the budget one or more are missing
 constexpr std::size_t same_stretch = 4;    // steps between two that belong together
 
-/// Below what the placement has there, so that it is not found again.
+/// A limit below the memory of the placement, so that the same placement is not found again.
 Bytes lowered(Bytes limit, Bytes memory, Bytes less) {
   return std::max(Bytes(), std::min(limit, memory) - round_up(less, arena_alignment));
 }
 
-std::vector<StepLimits> out_of_conflict(const StepLimits& limits, const ArenaBound& bound,
-                                        GpuBudget budget) {
+std::vector<StepLimits> limits_against_conflict(const StepLimits& limits, const ArenaBound& bound,
+                                                GpuBudget budget) {
   std::vector<StepLimits> ways;
   for (const std::vector<Bytes>& held : bound.held) {
     StepLimits way = limits;
@@ -28,11 +28,11 @@ std::vector<StepLimits> out_of_conflict(const StepLimits& limits, const ArenaBou
   return ways;
 }
 
-/// Steps in a row, nearly.
+/// Steps that follow each other closely.
 using Stretch = std::vector<std::size_t>;
 
-/// Of the steps that have blocks beyond the budget those too full to give up the excess, the
-/// fullest stretches first.
+/// Stretches of the steps that have blocks beyond the budget and are too full to give up the
+/// excess; the fullest stretches first.
 std::vector<Stretch> full_stretches(const Overflow& overflow, GpuBudget budget) {
   const Bytes room = budget.bytes - budget.excess(overflow.arena);
   std::vector<Stretch> stretches;
@@ -50,8 +50,8 @@ std::vector<Stretch> full_stretches(const Overflow& overflow, GpuBudget budget) 
   return stretches;
 }
 
-/// What the limit leaves at the fullest step with blocks beyond the budget, where that is little:
-/// to lower limits by less would change nothing.
+/// The bytes that the limit leaves at the fullest step with blocks beyond the budget, if they are
+/// few: limits lowered by less would change nothing. Else 0.
 Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, GpuBudget budget) {
   const Bytes little(budget.bytes.count() / 256);
   Bytes unused = little;
@@ -64,9 +64,9 @@ Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, GpuB
 
 }  // namespace
 
-std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overflow,
-                                 GpuBudget budget) {
-  std::vector<StepLimits> ways = out_of_conflict(limits, overflow.bound, budget);
+std::vector<StepLimits> tightened_limits(const StepLimits& limits, const Overflow& overflow,
+                                         GpuBudget budget) {
+  std::vector<StepLimits> ways = limits_against_conflict(limits, overflow.bound, budget);
   if (overflow.beyond.empty()) return ways;
   const Bytes unused = unused_at_fullest(limits, overflow, budget);
   const auto by_part = [&](std::int64_t part) {

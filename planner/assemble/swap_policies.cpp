@@ -56,7 +56,7 @@ class PolicyPlacement {
     return step_.graph->storage(problem_.storage_of[item]);
   }
 
-  /// False: there are none that may run on the CPU.
+  /// Moves updates to the CPU. False: none may run there.
   bool move_updates() {
     bool any = false;
     for (std::size_t t = 0; t < problem_.operations.size(); ++t) {
@@ -146,7 +146,7 @@ class PolicyPlacement {
     }
   }
 
-  /// A copy beside a reader on the CPU that no gap leads to or from.
+  /// Drops copies beside a reader on the CPU without a resident gap on either side.
   void drop_idle_copies() {
     for (std::size_t i = 0; i < problem_.items.size(); ++i) {
       const Item& item = problem_.items[i];

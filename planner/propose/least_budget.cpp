@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::int64_t resolution = 64;  // of the smallest budget known, where it is halved down to
 
-/// With as little in the arena as any placement keeps.
+/// The totals with as little in the arena as any placement keeps.
 PlanTotals least_totals(const StepCase& of) {
   const Bytes floor = round_up(memory_floor(of.placed).bytes, arena_alignment);
   const Plan plan =
@@ -44,7 +44,7 @@ class LeastBudgetSearch {
     if (auto early = with_early_updates(step)) offer(*std::move(early), "early-updates");
     if (!changes_training_in_parts(step)) try_parts();
     const Levers& levers = planning_.request.levers;
-    if (levers.recompute && !levers.activations) halve_recomputation();
+    if (levers.recompute && !levers.activations) bisect_recomputation();
     if (planning_.is_cancelled()) return std::nullopt;
     return best_;
   }
@@ -70,7 +70,7 @@ class LeastBudgetSearch {
     }
   }
 
-  /// What the search for values to recompute reaches at this budget, as recompute_trials asks it.
+  /// The totals that recomputation reaches at this budget, searched as in recompute_trials.
   [[nodiscard]] std::optional<PlanTotals> recomputed_within(GpuBudget budget) const {
     const auto points = choose_recomputation(whole_.step, planning_.rates,
                                              {.budget = budget,
@@ -93,7 +93,7 @@ class LeastBudgetSearch {
     return std::nullopt;
   }
 
-  void halve_recomputation() {
+  void bisect_recomputation() {
     Bytes without, within = best_->bytes;
     while (!planning_.is_over() && (within - without).count() > within.count() / resolution) {
       const Bytes middle = round_up(Bytes((without + within).count() / 2), arena_alignment);

@@ -29,8 +29,8 @@ Bytes sum_of(const std::vector<Bytes>& all) {
 }
 
 /// What each node of a chunk takes beside all weights, with everything on the GPU.
-std::optional<std::vector<Bytes>> beside_weights(const Planning& planning, const StepGraph& chunks,
-                                                 Bytes weights) {
+std::optional<std::vector<Bytes>> bytes_beside_weights(const Planning& planning,
+                                                       const StepGraph& chunks, Bytes weights) {
   const auto of = make_case(planning, std::make_shared<const StepGraph>(chunks));
   if (!of) return std::nullopt;
   const Placement placement = all_gpu_placement(of->on_gpu, planning.request.budget);
@@ -59,7 +59,7 @@ class SegmentSearch {
       const auto chunks = with_micro_batches(one, parts);
       if (!chunks) break;
       const Bytes weights = sum_of(costs_.weights);
-      const auto beside = beside_weights(planning_, *chunks, weights);
+      const auto beside = bytes_beside_weights(planning_, *chunks, weights);
       if (!beside) break;
       const Bytes most = *std::ranges::max_element(*beside);
       if (planning_.request.budget.fits(weights + most)) break;  // and beside smaller chunks

@@ -57,7 +57,8 @@ bool keeps_beside_moving_kernels(const PlanRequest& request) {
          !(levers.activations && levers.weights && levers.optimizer);
 }
 
-/// Where the budget is below the floor, solving `placed` will say so.
+/// Settles the operators of `of`. If the budget is below the floor, nothing changes: solving
+/// `placed` reports it.
 void settle(const Planning& planning, ProblemOptions options, StepCase& of) {
   const auto settled = [&](const std::vector<Device>& device) {
     options.devices = &device;
@@ -138,7 +139,7 @@ std::optional<Plan> fitting_all_gpu(const Planning& planning, const StepCase& of
 
 ByteProblem byte_problem(const Planning& planning, const StepCase& of, const ByteOptions& how) {
   ProblemOptions options = problem_options(planning.request, of.pins);
-  // With operations where they like, everything on the CPU would move nothing.
+  // If operations could run on either side, a plan with everything on the CPU would move nothing.
   options.compute_on_gpu = true;
   options.all_on_gpu = how.updates_on_gpu;
   if (!how.kept) options.keep_activations = options.keep_weights = options.keep_state = false;

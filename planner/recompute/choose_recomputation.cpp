@@ -10,7 +10,7 @@ namespace stowage {
 
 namespace {
 
-// A point's effort, in nodes walked: a fifth of a second on one core of a server.
+// The effort of a point, in nodes walked: a fifth of a second on one core of a server.
 constexpr double nodes_a_point = 10e6;
 constexpr double most_trials = 100'000, least_trials = 1'000;
 
@@ -20,7 +20,7 @@ std::int64_t trials_for(const SizedStep& step, double effort) {
   return std::llround(std::max(1.0, trials * effort));
 }
 
-/// What copies can bring down beside the forward pass, and back beside the backward pass.
+/// The bytes that copies can bring down during the forward pass and back during the backward pass.
 double hidden_bytes(const SizedStep& step, const Rates& rates) {
   double forward = 0, backward = 0;
   for (std::size_t i = 0; i < step.graph->nodes.size(); ++i) {

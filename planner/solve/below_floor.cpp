@@ -42,6 +42,10 @@ Bytes smallest_workspace(const Operation& operation) {
 
 }  // namespace
 
+// 1. Collects what is on the GPU at the floor's step: the operation's own items, workspace and
+//    temporaries if it has to run there, and the items that are pinned to stay.
+// 2. Writes the message, which names the kept bytes if there are any.
+// 3. Adds a note for each of the largest parts, and one for the rest.
 Diagnostic below_floor(const ResidencyProblem& problem, GpuBudget budget, const Floor& floor) {
   const Operation& operation = problem.operations[static_cast<std::size_t>(floor.step)];
   const auto steps = static_cast<std::int32_t>(problem.operations.size());

@@ -5,8 +5,6 @@
 namespace stowage {
 namespace {
 
-TEST_SUITE_BEGIN("gpu budget");
-
 TEST_CASE("an arena as large as the budget fits, one byte more does not") {
   const GpuBudget budget = 1_MiB;
   CHECK(budget.fits(0_B));
@@ -36,8 +34,6 @@ TEST_CASE("an unlimited budget says so and holds everything") {
   CHECK_FALSE(GpuBudget::unlimited().is_limited());
   CHECK(GpuBudget::unlimited().fits(1'000'000 * 1_GiB));
 }
-
-TEST_SUITE_END();
 
 }  // namespace
 }  // namespace stowage

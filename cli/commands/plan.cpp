@@ -72,7 +72,7 @@ Answer interrupted_early(const PreparedPlan& prepared) {
   Answer answer;
   answer.exit_code = ExitCode::interrupted;
   answer.report.notes = prepared.notes;
-  answer.report.json = {{"plans", Json::Array{}}, {"budget_bytes", prepared.request.budget}};
+  answer.report.json = {{"plans", Json::Array{}}, {"budget_bytes", prepared.request.budget.bytes}};
   answer.report.say("interrupted before there was a plan", Tone::bad);
   return answer;
 }

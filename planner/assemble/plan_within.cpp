@@ -31,7 +31,7 @@ constexpr int most_tightenings = 7;     // with limits of single steps; then all
 constexpr int most_rounds = 8;          // with all steps allowed less
 constexpr int quick_rounds = 2;         // of those before anything else, where little is tried
 constexpr int halvings = 3;             // back towards the limits that overflowed
-constexpr double much_lost = 0.01;      // of the overhead: what does not pack is pack_by_eviction
+constexpr double much_lost = 0.01;      // of the overhead: then placements are packed by eviction
 constexpr std::int64_t eviction_work = 400'000'000;  // some half a second
 
 /// The search of plan_within. A placement that did not pack leads to several sets of lower limits

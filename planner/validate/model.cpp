@@ -146,7 +146,7 @@ Check check_engines(const Plan& plan) {
     });
   }
   if (versions_in(plan).is_mixed) {
-    wrong.note([] { return "the engines are of is_mixed versions of cuDNN"; });
+    wrong.note([] { return "the engines are of several versions of cuDNN"; });
   }
   return verdict("engines", wrong, fmt::format("{} nodes have chosen one", chosen));
 }

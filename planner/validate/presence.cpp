@@ -315,7 +315,7 @@ void PresenceWalk::start_copy(const Transfer& transfer, const Copy& from, Copy& 
 void PresenceWalk::finish_copy(const Transfer& transfer) {
   RunningCopy& running =
       running_copies_[direction_index(plan_, transfer)][transfer.storage.index()];
-  if (running.transfer != &transfer) return;  // one that could not start_copy
+  if (running.transfer != &transfer) return;  // it could not start
   Copy& to = copy(direction_of(plan_, transfer) == Direction::h2d ? gpu : cpu, transfer.storage);
   if (to.residence != nullptr && to.residence == running.destination) to.version = running.version;
   running = {};
